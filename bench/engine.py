@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from treadle.__main__ import LOOK_FOR_CYCLES
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.events import Prompt, SessionStarted, Source

@@ -12,8 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.meter import descendants
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.workspace.commands.meter import descendants
 
 _FORK = "if os.fork(): os._exit(0)"
 _DAEMON = f"import os, time\n{_FORK}\nos.setsid()\n{_FORK}\nos.closerange(0, 99)\ntime.sleep(9999)"

@@ -7,10 +7,10 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from treadle.app.config.sections import Settings
-from treadle.app.models.choosing import Models
-from treadle.app.models.listing import offered_models
-from treadle.app.session.mentionable import mentionable_paths
-from treadle.app.session.path_search import Index, PathSearch
+from treadle.app.models.model_choice import Models
+from treadle.app.models.model_rows import offered_models
+from treadle.app.session.mentions.mentionable import mentionable_paths
+from treadle.app.session.mentions.path_search import Index, PathSearch
 
 _FILES = 100_000
 _FOLDERS = 1_000

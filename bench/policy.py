@@ -8,8 +8,8 @@ from pathlib import Path
 
 from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
-from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
+from treadle.policy.decision_context import PolicyContext
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk, RunCommand, ToolSpec, ToolTraits

@@ -67,7 +67,7 @@ def main() -> None:
     """Print the figures."""
     with tempfile.TemporaryDirectory() as folder:
         os.environ["TREADLE_HOME"] = folder
-        from treadle.app.reports.session_list import listed_sessions
+        from treadle.app.reports.known_sessions import listed_sessions
         from treadle.app.reports.session_search import found_places
 
         _fill()

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from tests.policy.views import context
 
-from treadle.policy.rows import answer_row
+from treadle.policy.policy_rows import answer_row
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import Confinement
 

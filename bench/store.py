@@ -78,7 +78,7 @@ def _data(path: Path) -> list[tuple[bytes]]:
 def _reader() -> Any:
     """Find what reads a log in the Treadle that is measured, which may be an older one."""
     try:
-        from treadle.engine.core.history import read_past
+        from treadle.engine.core.past_history import read_past
     except ImportError:
         from treadle.engine.history import read_past  # type: ignore[import-not-found,no-redef]
     return read_past

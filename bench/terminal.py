@@ -21,9 +21,9 @@ from bench.startup import Server, interleaved
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import TextDelta, TurnStarted
-from treadle.tui.paint import Painter
-from treadle.tui.scrollback import Scrollback
-from treadle.tui.theme import Theme
+from treadle.tui.paint.painter import Painter
+from treadle.tui.paint.scrollback import Scrollback
+from treadle.tui.paint.theme import Theme
 
 COLUMNS, ROWS = 100, 30
 MARK = "›".encode()

@@ -11,10 +11,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treadle.app.security.confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import CommandFolders, confine_as
 from treadle.protocol.tools import Confinement
-from treadle.tools.catalogue import builtin_tools
-from treadle.workspace.confinement import OPEN, Setup
+from treadle.tools.tool_catalogue import builtin_tools
+from treadle.workspace.commands.confinement import OPEN, Setup
 from treadle.workspace.copies import Hold, nothing_is_held
 from treadle.workspace.sandbox import probe
 from treadle.workspace.workspace import Workspace, open_workspace

@@ -10,7 +10,7 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.workspace import Workspace, open_workspace
 

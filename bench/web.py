@@ -118,7 +118,7 @@ async def _pages() -> None:
     from tests.e2e.running import model
     from tests.web.driving import Seen, browser, serving, start_session
 
-    from treadle.providers.scripted.server import ScriptedServer
+    from treadle.providers.scripted.scripted_server import ScriptedServer
 
     home = Path(os.environ["TREADLE_HOME"])
     many = long_session("long", EVENTS)

@@ -16,7 +16,7 @@ import pytest
 
 from treadle.workspace.sandbox import Backend, probe
 from treadle.workspace.sandbox.confine import version
-from treadle.workspace.search import find_ripgrep
+from treadle.workspace.searching.search import find_ripgrep
 
 IN_CI = os.environ.get("CI", "").casefold() not in ("", "0", "false")
 PEERS = Path(__file__).parents[1] / (".peers" if "TREADLE_TESTS_WITHOUT_PEERS" not in os.environ else ".no-peers")

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from tests.ready import keepers
-from treadle.workspace.meter import descendants
+from treadle.workspace.commands.meter import descendants
 
 _SUBREAPER = 36
 _PATIENCE = 30.0

@@ -15,7 +15,7 @@ from pydantic import TypeAdapter
 from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE, model
 from tests.ready import treadle
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 RESULTS: dict[str, Any] = {
     "initialize": schema.InitializeResponse,

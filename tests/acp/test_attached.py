@@ -14,7 +14,7 @@ from tests.e2e.faults.driving import DONE, make, run
 from tests.e2e.process import Program
 from tests.e2e.running import left_of, model
 from treadle.providers.scripted.script import SayText, Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 EDIT = make("write_to_file", path="a.txt", content="one\n")
 SLOW = Turn(items=(SayText(text="I look. "), Wait(seconds=60)))

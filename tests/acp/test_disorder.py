@@ -11,7 +11,7 @@ from tests.acp.driving import Editor, RefusedByAgentError, editor
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
 from treadle.providers.scripted.script import Pace, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 STEPS = (
     make("write_to_file", path="a.txt", content="one\n"),

@@ -11,7 +11,7 @@ from tests.acp.driving import RefusedByAgentError, editor, working
 from tests.e2e.faults.driving import DONE, make, run, script
 from tests.e2e.running import model
 from treadle.providers.scripted.script import Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 
 async def test_a_session_whose_closing_is_taken_back_is_closed_whole(tmp_path: Path) -> None:

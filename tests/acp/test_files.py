@@ -9,7 +9,7 @@ import pytest
 
 from tests.acp.driving import Editor, RefusedByAgentError, working
 from tests.e2e.faults.driving import block, make, results, run, script
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 FS = {"fs": {"readTextFile": True, "writeTextFile": True}}
 

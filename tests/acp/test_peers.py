@@ -18,7 +18,7 @@ from tests.needed import PEERS as PEER_FOLDER
 from tests.needed import require
 from tests.ready import TREADLE
 from treadle.providers.scripted.script import Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
 PEERS = PEER_FOLDER / "node_modules"

@@ -16,7 +16,7 @@ from treadle.acp.client_servers import server_of
 from treadle.acp.shapes import OpenRequest
 from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.providers.scripted.script import SayText, Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 EDIT = make("write_to_file", path="a.txt", content="one\n")
 

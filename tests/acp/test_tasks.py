@@ -10,7 +10,7 @@ import pytest
 from tests.acp.driving import Editor, RefusedByAgentError, choosing, working
 from tests.e2e.faults.driving import DONE, block, make, run, script
 from treadle.providers.scripted.script import Refuse, SayText, SayThinking, Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ASK = make("ask_followup_question", question="Which one?", options=["red", "blue"])
 

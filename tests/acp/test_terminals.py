@@ -9,7 +9,7 @@ from typing import Any
 
 from tests.acp.driving import Editor, choosing, working
 from tests.e2e.faults.driving import run, script
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 
 @dataclass

@@ -11,7 +11,7 @@ from tests.acp.driving import RefusedByAgentError, choosing, editor
 from tests.e2e.faults.driving import DONE
 from tests.e2e.running import model
 from treadle.providers.scripted.script import Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 RULE = "Always answer in rhyme."
 

@@ -11,9 +11,9 @@ from msgspec.structs import replace
 
 from tests.acp.driving import checked
 from tests.architecture.samples import members, samples
-from treadle.acp.asking import answer_of_choice, filled, form_of, put_question, question_message, words_of
+from treadle.acp.client_prompts import mention
+from treadle.acp.client_questions import answer_of_choice, filled, form_of, put_question, question_message, words_of
 from treadle.acp.diff_blocks import changed_places
-from treadle.acp.prompts import mention
 from treadle.acp.shapes import ChosenOption, FormAnswer
 from treadle.acp.updates import Updates
 from treadle.present.prose import LONGEST_BLOCK
@@ -36,7 +36,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Flow, Outcome, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
-from treadle.workspace.diffs import compare
+from treadle.workspace.files.diffs import compare
 
 FORM = {"type": "object", "properties": {"name": {"type": "string"}, "age": {"type": "integer"}}, "required": ["name"]}
 ELICITATION = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)

@@ -13,7 +13,7 @@ from tests.acp.driving import RefusedByAgentError, editor, working
 from tests.e2e.faults.driving import script
 from tests.e2e.process import Program
 from tests.ready import TREADLE
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 HELLO = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {"protocolVersion": 1}}
 
@@ -77,7 +77,7 @@ def test_initialize_is_answered_before_the_program_or_the_sdk_is_loaded() -> Non
         "print(*sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(ended.stdout.split()) - {"treadle.app", "treadle.app.lines"}
+    loaded = set(ended.stdout.split()) - {"treadle.app", "treadle.app.hosting.descriptor_lines"}
     late = ("acp", "pydantic", "mcp", "httpx2", "sqlite3", "treadle.app", "treadle.protocol", "prompt_toolkit", "rich")
     assert sorted(name for name in loaded if any(f"{name}.".startswith(f"{one}.") for one in late)) == []
 

@@ -14,7 +14,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notice, PromptDelivered, TurnEnded
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 MODEL = "anthropic-compatible/scripted"
 ME = Source(kind="test")

@@ -21,16 +21,16 @@ from msgspec.structs import replace
 
 from tests.engine.test_runtime import DONE
 from tests.fakes.engine import calls, ports
-from treadle.app.checkpoints.files import FileCheckpoints
-from treadle.app.checkpoints.opening import session_checkpoints
+from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
+from treadle.app.checkpoints.opening_checkpoints import session_checkpoints
 from treadle.app.checkpoints.points import Points
 from treadle.app.compose import open_store
-from treadle.app.reports.session_list import listed_in
+from treadle.app.reports.known_sessions import listed_in
 from treadle.app.reports.session_review import open_review
-from treadle.context.reader import TranscriptReader
-from treadle.engine.core.history import conversation, read_past
+from treadle.context.log_reader import TranscriptReader
+from treadle.engine.core.past_history import conversation, read_past
 from treadle.engine.ports import Output, Ports, Prepared
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored
 from treadle.protocol.events import Answer, Event, Interrupt, Prompt, Resumed, SessionStarted, SetPresence

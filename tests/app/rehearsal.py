@@ -16,7 +16,7 @@ from treadle.protocol.notifications import CallChanged, CallStatus, Notice, Ques
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
 from treadle.protocol.tools import CallResult
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ME = Source(kind="test")
 

@@ -8,11 +8,11 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from treadle.app.checkpoints.opening import opened_checkpoints
-from treadle.app.checkpoints.review import FileChoice, SessionReview
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
+from treadle.app.checkpoints.reviewing import FileChoice, SessionReview
 from treadle.app.compose import open_store
 from treadle.app.history.offline import closed_session
-from treadle.app.history.restoring import WentBack, go_back
+from treadle.app.history.restoring_turns import WentBack, go_back
 from treadle.app.reports.session_review import open_review
 from treadle.protocol.checkpoints import Moment
 from treadle.protocol.events import SessionStarted

@@ -16,13 +16,13 @@ from tests.e2e.process import Ended, Program
 from tests.providers.support import collect, request
 from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.edit import set_value
-from treadle.app.config.hosts import confirm_host, require_host
+from treadle.app.config.key_hosts import confirm_host, require_host
+from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import ProviderSettings, Settings
-from treadle.app.config.settings import load_settings
-from treadle.app.exits import Exit
-from treadle.app.models.choosing import Models
-from treadle.app.models.keys import require_key_host
-from treadle.app.models.saving import check_setting
+from treadle.app.errors.exits import Exit
+from treadle.app.models.model_choice import Models
+from treadle.app.models.provider_keys import require_key_host
+from treadle.app.models.saving_model import check_setting
 from treadle.protocol.errors import ConfigError
 
 KEYS = {

@@ -4,7 +4,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 
-from treadle.app import ahead
+from treadle.app.models import ahead
 
 
 def test_everything_that_is_loaded_ahead_is_there() -> None:
@@ -13,10 +13,10 @@ def test_everything_that_is_loaded_ahead_is_there() -> None:
 
 def test_loading_ahead_keeps_nobody_waiting_and_the_policy_is_there_in_the_end() -> None:
     code = (
-        "import sys, threading; from treadle.app.ahead import load_ahead; load_ahead()\n"
+        "import sys, threading; from treadle.app.models.ahead import load_ahead; load_ahead()\n"
         "(thread,) = [one for one in threading.enumerate() if one.name == 'treadle-ahead']\n"
         "assert thread.daemon\n"
         "thread.join(); print(*sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    assert {"treadle.engine.runtime.reader", "treadle.policy.allowances"} <= set(ended.stdout.split())
+    assert {"treadle.engine.runtime.reply_reader", "treadle.policy.allowances"} <= set(ended.stdout.split())

@@ -9,7 +9,7 @@ from tests.app.rehearsal import call, rehearse
 from tests.policy.views import ROOT, context
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.policy.decide import decide
-from treadle.present.questions import asked_in_words
+from treadle.present.question_words import asked_in_words
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind, Verdict
 from treadle.protocol.tools import Confinement, Outcome, Right, RunCommand
 from treadle.tools.declarations import EXECUTE_COMMAND

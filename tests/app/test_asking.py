@@ -7,7 +7,7 @@ from typing import Any, Self, cast
 import pytest
 
 from tests.fakes.feed import FakeFeed
-from treadle.app.asking import PromptRun, SessionClient
+from treadle.app.session.shared.turn_asking import PromptRun, SessionClient
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Interrupt, Op, Prompt, Source

@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeTool, calls, ports
-from treadle.app.session import connection
-from treadle.app.session.access import ServersAccess
-from treadle.app.session.catching_up import caught_up
-from treadle.app.session.connection import SessionConnection
-from treadle.app.session.sharing import Shared, share
-from treadle.app.session.wire import Address, remove_stale_sockets
+from treadle.app.session.shared import session_connection as connection
+from treadle.app.session.shared.access import ServersAccess
+from treadle.app.session.shared.catching_up import caught_up
+from treadle.app.session.shared.session_connection import SessionConnection
+from treadle.app.session.shared.session_wire import Address, remove_stale_sockets
+from treadle.app.session.shared.sharing import Shared, share
 from treadle.engine.runtime.feeds import Feed
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.protocol.attach import (
     AskServers,

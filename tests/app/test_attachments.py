@@ -3,7 +3,7 @@ from urllib.parse import quote
 
 import pytest
 
-from treadle.app.session.attachments import dragged_images
+from treadle.app.session.mentions.attachments import dragged_images
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.app.session.blocks import block_spans, keep_blocks
+from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
+from treadle.editing.edit_results import EditError
 from treadle.editing.markers import parse_blocks
-from treadle.editing.results import EditError
 
 
 def block(name: str, end: str = "\n") -> str:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.certificate import page_certificate
+from treadle.app.hosting.certificate import page_certificate
 from treadle.protocol.errors import ConfigError
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

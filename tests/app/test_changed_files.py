@@ -9,11 +9,11 @@ import pytest
 
 from tests.app.mentioning import tell
 from tests.app.rehearsal import call, rehearse, run
-from treadle.app.session.changed_files import changed_files, note_named_changes
+from treadle.app.session.files.changed_files import changed_files, note_named_changes
 from treadle.protocol.events import CallFinished, Event, Noted, Source
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import CallResult, FileChange, Outcome
-from treadle.workspace.files import sha256
+from treadle.workspace.files.text_files import sha256
 from treadle.workspace.workspace import Workspace, open_workspace
 
 Look = Callable[[], Awaitable[Noted | None]]

@@ -10,12 +10,12 @@ import pytest
 from tests.providers.support import collect, failure_of, request
 from treadle.app.config.sections import ProviderSettings, Settings
 from treadle.app.models.aws import AwsAccount, aws_account, aws_region
-from treadle.app.models.choosing import Models
-from treadle.app.models.listing import provider_lines
+from treadle.app.models.model_choice import Models
+from treadle.app.models.model_rows import provider_lines
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ErrorKind, StreamStop, StreamText
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 KEYS = {"AWS_ACCESS_KEY_ID": "AKID", "AWS_SECRET_ACCESS_KEY": "the-secret", "AWS_REGION": "eu-west-1"}
 CLAUDE = "bedrock/anthropic.claude-sonnet-4-5-20250929-v1:0"

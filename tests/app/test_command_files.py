@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 from tests.app.mentioning import tell
 from treadle.app.security.trusting import session_trust, trust_store
-from treadle.app.session.command_files import NamedText, fill_arguments, find_texts
 from treadle.app.session.live import LiveSession
-from treadle.app.slash_commands import slash_names
+from treadle.app.session.own_commands.command_files import NamedText, fill_arguments, find_texts
+from treadle.app.session.own_commands.slash_commands import slash_names
 from treadle.store.activation import COMMAND_FOLDERS
 
 SECRET = "the-quiet-part"

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from treadle.app.config.edit import Saved, set_value, unset_value
-from treadle.app.config.lines import dotted, leaves
+from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import Settings
-from treadle.app.config.settings import load_settings
+from treadle.app.config.setting_lines import dotted, leaves
 
 BEFORE = """\
 # the model

@@ -7,16 +7,16 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.security.confinement import CommandFolders, confine, confine_as, look_through
-from treadle.app.session.judging import policy_context
-from treadle.policy.context import PolicyContext
+from treadle.app.security.command_confinement import CommandFolders, confine, confine_as, look_through
+from treadle.app.session.commands.judging import policy_context
+from treadle.policy.decision_context import PolicyContext
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
-from treadle.workspace.confinement import OPEN, Setup
-from treadle.workspace.namespaces.session import SessionNamespaces
+from treadle.workspace.commands.confinement import OPEN, Setup
+from treadle.workspace.commands.variables import HARDENED_GIT, path_outside
+from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.sandbox import Backend, SandboxState
-from treadle.workspace.variables import HARDENED_GIT, path_outside
 from treadle.workspace.workspace import open_workspace
 
 NO_SANDBOX = SandboxState(backend=None, reason="for this test")
@@ -30,13 +30,13 @@ def place(tmp_path: Path) -> CommandFolders:
 
 @pytest.fixture
 def unsandboxed(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: NO_SANDBOX)
+    monkeypatch.setattr("treadle.app.security.command_confinement.probe", lambda: NO_SANDBOX)
 
 
 @pytest.fixture
 def bubblewrap(monkeypatch: pytest.MonkeyPatch) -> None:
     state = SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap")
-    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
+    monkeypatch.setattr("treadle.app.security.command_confinement.probe", lambda: state)
 
 
 def context(place: CommandFolders, mode: Mode) -> PolicyContext:

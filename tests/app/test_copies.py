@@ -6,7 +6,7 @@ import pytest
 
 from tests.workspace.copies.copied import Bench
 from tests.workspace.sandbox.running import bubblewrap
-from treadle.app.security.copies import Copies
+from treadle.app.security.trial_copies import Copies
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import CopyChanges, Outcome
 from treadle.workspace.copies import Copy, nothing_is_held

@@ -21,7 +21,7 @@ from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import session_trust
 from treadle.engine.ports import Ports
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.tool_call import judge_call
 from treadle.protocol.events import CallFinished, CallJudged
 from treadle.protocol.permissions import Mode, OptionKind, Standing, Verdict

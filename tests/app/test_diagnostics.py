@@ -4,13 +4,13 @@ from pathlib import Path
 
 import pytest
 
+from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import DiagnosticSettings
-from treadle.app.config.settings import load_settings
-from treadle.app.session.diagnostics import CheckerFolders, diagnosed, open_diagnostics
+from treadle.app.session.files.edit_diagnostics import CheckerFolders, diagnosed, open_diagnostics
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
-from treadle.tools.catalogue import builtin_tools
 from treadle.tools.diagnosed import DiagnosedTool
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.workspace import Workspace, open_workspace
 
 

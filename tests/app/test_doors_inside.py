@@ -51,7 +51,7 @@ def inside(request: pytest.FixtureRequest, tmp_path: Path, monkeypatch: pytest.M
         if version() < 3:
             pytest.skip("the kernel has no Landlock that is new enough")
         state = SandboxState(backend=Backend.LANDLOCK)
-        monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
+        monkeypatch.setattr("treadle.app.security.command_confinement.probe", lambda: state)
     return made
 
 

@@ -15,7 +15,7 @@ from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAske
 from treadle.protocol.permissions import Mode, OptionKind, Question
 from treadle.protocol.tools import CallResult, Outcome, Right
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 pytestmark = needs("sandbox")
 ME = Source(kind="test")

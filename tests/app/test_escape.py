@@ -2,7 +2,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.present.escape import exact, output_of_command, printable
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 STEERING = [chr(code) for code in (*range(32), *range(127, 160)) if chr(code) not in "\n\t"]
 

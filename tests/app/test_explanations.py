@@ -3,7 +3,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import treadle
-from treadle.app.explanations import EXPLANATIONS, errors_page
+from treadle.app.errors.explanations import EXPLANATIONS, errors_page
 from treadle.editing import ErrorCode
 from treadle.protocol import errors
 from treadle.protocol.errors import TreadleError

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from treadle.app.foreign_tools import ClaudeCall, amended_arguments, claude_call, claude_calls, own_tools_of
+from treadle.app.config.foreign_tools import ClaudeCall, amended_arguments, claude_call, claude_calls, own_tools_of
 
 ROOT = "/work"
 DIFF = "------- SEARCH\na = 1\n=======\na = 2\n+++++++ REPLACE\n"

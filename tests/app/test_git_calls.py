@@ -14,12 +14,12 @@ import pytest
 
 from tests.app.rehearsal import Rehearsal, rehearse, run
 from tests.workspace.sandbox.running import bubblewrap
-from treadle.app.session.callers import Caller, Callers
-from treadle.app.session.git_calls import GitCalls
+from treadle.app.session.commands.callers import Caller, Callers
+from treadle.app.session.commands.git_calls import GitCalls
 from treadle.engine.ports import Asked, PersonReply
 from treadle.protocol.permissions import Decision, Mode, OptionKind, QuestionKind, Standing, Verdict
 from treadle.protocol.tools import Access, Confinement, Outcome, Risk, ToolSpec
-from treadle.workspace.confinement import Setup
+from treadle.workspace.commands.confinement import Setup
 from treadle.workspace.namespaces.git_broker import GitBroker, GitCall
 from treadle.workspace.workspace import open_workspace
 

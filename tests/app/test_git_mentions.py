@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.session.git_mentions import Repository
+from treadle.app.session.mentions.git_mentions import Repository
 
 ROOM = 1_000_000
 

@@ -13,12 +13,12 @@ from tests.app.rehearsal import ME, Rehearsal, call, rehearse, run
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.edit import set_value, unset_value
+from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import NetworkSettings, Settings
-from treadle.app.config.settings import load_settings
-from treadle.app.models.saving import check_setting
+from treadle.app.models.saving_model import check_setting
 from treadle.app.security.trusting import session_trust
+from treadle.app.session.commands.network_settings import CurrentNetwork
 from treadle.app.session.live import LiveSession
-from treadle.app.session.network_settings import CurrentNetwork
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Answer, Interrupt, Op, Prompt, RevokeAllowance, SetPresence
 from treadle.protocol.messages import Text
@@ -27,7 +27,7 @@ from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAske
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 CURL = "curl -sS http://example.com/"
 OTHER = "curl -sS http://other.org/"

@@ -22,9 +22,9 @@ from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAske
 from treadle.protocol.permissions import Mode, OptionKind, QuestionKind
 from treadle.protocol.tools import CallResult, Outcome, Right
 from treadle.providers.scripted.script import Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.workspace.namespaces.network_broker import CarriedConnection, NetworkBroker
-from treadle.workspace.namespaces.session import SessionNamespaces
+from treadle.workspace.namespaces.session_space import SessionNamespaces
 
 PYTHON = f"{sys.executable} -c \"import urllib.request as u; print(u.urlopen('http://example.com/').read())\""
 CURL = "curl -sS http://example.com/"

@@ -6,8 +6,8 @@ import msgspec
 import pytest
 
 from treadle.app.config.edit import set_value
-from treadle.app.config.hosts import confirm_host, require_host
-from treadle.app.places import config_file
+from treadle.app.config.key_hosts import confirm_host, require_host
+from treadle.app.config.places import config_file
 from treadle.protocol.errors import ConfigError
 
 CONFIRMED = "https://Host.Example:443/v1"

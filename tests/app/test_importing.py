@@ -12,13 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.app.compose import tool_specs
-from treadle.app.importing.permissions import ImportContext, Permission, permission_of
+from treadle.app.config.places import servers_file
+from treadle.app.importing.foreign_permissions import ImportContext, Permission, permission_of
+from treadle.app.importing.foreign_programs import MOST_IMPORTED_RULES, import_plan
 from treadle.app.importing.plan import ImportPlan, ImportState, empty_plan, plan_lines, take_over
-from treadle.app.importing.programs import MOST_IMPORTED_RULES, import_plan
-from treadle.app.importing.reading import MOST_SETTINGS
-from treadle.app.places import servers_file
+from treadle.app.importing.transcripts import MOST_SETTINGS
 from treadle.app.servers.approved import ApprovedServer
-from treadle.app.session.judging import policy_context
+from treadle.app.session.commands.judging import policy_context
 from treadle.mcp.declaring import slug_of, tool_name
 from treadle.policy.allowances import decide_and_offer, rule_of
 from treadle.policy.decide import decide

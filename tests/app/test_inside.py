@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.needed import needs
-from treadle.app.security.confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import CommandFolders, confine_as
 from treadle.protocol.tools import Confinement
 from treadle.workspace.sandbox import Backend, Installer, SandboxState
 from treadle.workspace.sandbox.confine import version
@@ -243,7 +243,7 @@ async def test_under_landlock_a_project_is_worked_on_and_the_home_directory_is_c
     if version() < 3:
         pytest.skip("the kernel has no Landlock that is new enough")
     state = SandboxState(backend=Backend.LANDLOCK)
-    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: state)
+    monkeypatch.setattr("treadle.app.security.command_confinement.probe", lambda: state)
     (inside.home / "notes.txt").write_text("SECRET-OF-HOME")
     (inside.root / "src").mkdir()
     line = "echo x > src/made && git log --format=%an%s && git config user.email && cat src/made && git var GIT_EDITOR"
@@ -270,7 +270,7 @@ async def test_a_server_on_loopback_is_reached_by_the_command_that_started_it(in
 
 
 async def test_what_runs_on_is_looked_after_while_it_runs(inside: Inside, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treadle.workspace.process._SETTLE_EVERY", 0.2)
+    monkeypatch.setattr("treadle.workspace.commands.process._SETTLE_EVERY", 0.2)
     workspace = open_workspace(inside.root, spool=inside.place.data / "spool")
     line = "sleep 0.1; echo x > CLAUDE.md; sleep 60"
     command = workspace.launcher.start(line, setup=confine_as(Confinement.WORK, line, inside.place))

@@ -6,8 +6,8 @@ from types import ModuleType
 
 import pytest
 
-from treadle.app.models import keys
-from treadle.app.models.keys import ApiKey, find_key, forget_key, key_file, keyring_name, store_key
+from treadle.app.models import provider_keys as keys
+from treadle.app.models.provider_keys import ApiKey, find_key, forget_key, key_file, keyring_name, store_key
 from treadle.protocol.errors import ConfigError
 
 SECRET = "sk-test-3141592653589793"

@@ -12,9 +12,9 @@ from tests.providers.support import collect, request
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
 from treadle.app.models import known
-from treadle.app.models.choosing import Models
 from treadle.app.models.known import ASSUMED_WINDOW, data_notice, day, fetched_file, known_models
-from treadle.app.models.listing import catalogue_models, offered_models
+from treadle.app.models.model_choice import Models
+from treadle.app.models.model_rows import catalogue_models, offered_models
 from treadle.app.models.updating import update_models
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt, Source

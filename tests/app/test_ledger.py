@@ -7,13 +7,20 @@ from pathlib import Path
 import pytest
 
 from tests.store.sessions import change, make_old
-from treadle.app.session.ledger import FirstTries, Ledger, LedgerRow, choose_edit_tool, first_tries, ledger_rows
+from treadle.app.session.files.edit_ledger import (
+    FirstTries,
+    Ledger,
+    LedgerRow,
+    choose_edit_tool,
+    first_tries,
+    ledger_rows,
+)
 from treadle.protocol.events import CallFinished, Event, EventData, ReplyFinished, SetModel, Source
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import ModelChoice, ReplyStop, ToolProtocol
 from treadle.protocol.tools import CallResult, EditReport, Outcome
 from treadle.protocol.usage import Usage
-from treadle.store.edits import EditCount
+from treadle.store.edit_counts import EditCount
 from treadle.store.sqlite import Store
 
 TODAY = date(2026, 3, 31)

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.session.mentionable import mentionable_paths
+from treadle.app.session.mentions.mentionable import mentionable_paths
 
 OLD = time.time() - 30 * 24 * 3600
 

@@ -15,15 +15,15 @@ from tests.fakes.engine import FakeProvider, ports
 from tests.tools.web_server import Names, Page, serving
 from treadle.app.config.sections import DiagnosticSettings
 from treadle.app.session.live import LiveSession
-from treadle.app.session.mention_text import find_named
-from treadle.app.session.mentioning import MentionSources, resolve_mentions
+from treadle.app.session.mentions.mention_text import find_named
+from treadle.app.session.mentions.mentioning import MentionSources, resolve_mentions
 from treadle.protocol.messages import EnclosureKind, Text
 from treadle.protocol.permissions import Decision, Mode, Standing, Verdict
 from treadle.protocol.tools import Access, ReadPath, Risk
 from treadle.providers.scripted.script import MakeCall, SayText, Turn
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.tools.web_fetch import WebFetch
-from treadle.workspace.files import MAX_WHOLE
+from treadle.workspace.files.text_files import MAX_WHOLE
 from treadle.workspace.workspace import open_workspace
 
 SECRET = "the-quiet-part"

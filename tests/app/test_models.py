@@ -9,11 +9,11 @@ import pytest
 
 from tests.app.local_servers import http_server, ollama
 from treadle.app.config.sections import ModelSettings, ModeSettings, ProviderSettings, Settings
-from treadle.app.models.choosing import Models
-from treadle.app.models.keys import ApiKey, key_file, store_key
 from treadle.app.models.known import ASSUMED_WINDOW, LearningProvider, windows_file
-from treadle.app.models.listing import catalogue_models
-from treadle.app.models.said import limits_for
+from treadle.app.models.model_choice import Models
+from treadle.app.models.model_notes import limits_for
+from treadle.app.models.model_rows import catalogue_models
+from treadle.app.models.provider_keys import ApiKey, key_file, store_key
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest, ToolProtocol
@@ -24,7 +24,7 @@ from treadle.providers.endpoint import StreamLimits
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.provider_rows import Wire
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 KEYS = {"ANTHROPIC_API_KEY": "sk-ant-test-1", "OPENAI_API_KEY": "sk-test-2"}
 
@@ -159,8 +159,8 @@ async def test_no_server_is_asked_for_a_model_elsewhere_or_when_it_is_silent() -
 
 def test_choosing_a_model_loads_nothing_that_can_wait(tmp_path: Path) -> None:
     code = (
-        "import sys; from treadle.app.models.choosing import Models;"
-        "from treadle.app.config.settings import load_settings;"
+        "import sys; from treadle.app.models.model_choice import Models;"
+        "from treadle.app.config.layers import load_settings;"
         "Models(load_settings({'model': 'openai/gpt-6-sol'}), {}).spec('openai/gpt-6-sol');"
         "sys.exit(', '.join({'tomllib', 'tomlkit', 'httpx2', 'keyring', 'rapidfuzz'} & sys.modules.keys()) or 0)"
     )

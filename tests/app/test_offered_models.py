@@ -4,11 +4,11 @@ from pathlib import Path
 
 import pytest
 
+from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import Settings
-from treadle.app.config.settings import load_settings
-from treadle.app.models.choosing import Models
-from treadle.app.models.listing import offered_models
-from treadle.app.models.saving import save_default
+from treadle.app.models.model_choice import Models
+from treadle.app.models.model_rows import offered_models
+from treadle.app.models.saving_model import save_default
 from treadle.protocol.errors import ConfigError
 
 

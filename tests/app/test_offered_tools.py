@@ -17,7 +17,7 @@ from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Mode, Situation
 from treadle.protocol.tools import Outcome
 from treadle.store.sqlite import Store
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.workspace import open_workspace
 
 HIDES_PLAYWRIGHT = """

@@ -13,20 +13,20 @@ import pytest
 from tests.app.rehearsal import rehearse, run
 from tests.policy.views import labelled
 from tests.workspace.sandbox.running import bubblewrap
-from treadle.acp.asking import put_question
+from treadle.acp.client_questions import put_question
 from treadle.app.compose import list_sessions, open_store, session_past
 from treadle.app.history.session_html import session_body
-from treadle.app.reports.audit import audit_session, records
+from treadle.app.reports.audit_report import audit_session, records
 from treadle.app.reports.event_words import words_of_event
 from treadle.app.reports.policy_explain import asked_context, explain_access, explanation_lines, judge_access
 from treadle.engine.core import texts
 from treadle.headless.host_questions import permission_request
 from treadle.mcp_server.wording import can_be_approved, question_words
-from treadle.policy.context import PolicyContext
-from treadle.policy.rows import answer_row
+from treadle.policy.decision_context import PolicyContext
+from treadle.policy.policy_rows import answer_row
 from treadle.present.escape import printable
 from treadle.present.item_book import ItemBook
-from treadle.present.questions import asked_in_words
+from treadle.present.question_words import asked_in_words
 from treadle.present.view import SessionView
 from treadle.present.words import clip_text, note_of
 from treadle.protocol.events import CallJudged, Event, Source
@@ -34,11 +34,11 @@ from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Decision, Mode, OptionKind, Part, Question, QuestionKind, Reason, Verdict
 from treadle.protocol.reasons import strength_of, words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, Preview, Risk, RunCommand, ToolCall, ToolKind
-from treadle.tui.asking import ask
-from treadle.tui.lines import line_text
-from treadle.tui.pager_rows import whole_rows
-from treadle.tui.question_lines import question_text
-from treadle.tui.theme import Signs
+from treadle.tui.paint.lines import line_text
+from treadle.tui.paint.pager_rows import whole_rows
+from treadle.tui.paint.theme import Signs
+from treadle.tui.question.asked import ask
+from treadle.tui.question.question_lines import question_text
 from treadle.web.question_cards import question_html
 
 LINES = (

@@ -12,21 +12,21 @@ import pytest
 
 from tests.app.rehearsal import ME, call, run
 from tests.workspace.sandbox.running import bubblewrap
-from treadle.app.attaching import attach_session
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import Settings
+from treadle.app.processes.attaching import attach_session
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
-from treadle.app.session.remote import RemoteSession
+from treadle.app.session.own_commands.slash_commands import CommandAnswer
+from treadle.app.session.shared.remote import RemoteSession
 from treadle.app.slash import do_command
-from treadle.app.slash_commands import CommandAnswer
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 SERVES = call("execute_command", command="exec python3 -m http.server 8177", background=True)
 WAITS = run("for i in $(seq 100); do curl -sf localhost:8177 >/dev/null && break; sleep 0.1; done")

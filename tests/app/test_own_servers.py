@@ -15,10 +15,10 @@ from tests.needed import require
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Outcome
-from treadle.workspace.gateway import Gateway
-from treadle.workspace.namespaces.servers import CommandServers
-from treadle.workspace.namespaces.session import SessionNamespaces
-from treadle.workspace.search import find_ripgrep
+from treadle.workspace.namespaces.listeners import CommandServers
+from treadle.workspace.namespaces.session_space import SessionNamespaces
+from treadle.workspace.network.gateway import Gateway
+from treadle.workspace.searching.search import find_ripgrep
 
 SERVES = (
     "python3 -m http.server 8123 >/dev/null 2>&1 & echo $! > pid; "

@@ -10,18 +10,18 @@ from msgspec.structs import replace
 from tests.app.owning import own_work_scene
 from tests.app.reviewing import ID, Worked, worked
 from tests.normal_user import normal_user
-from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.own_files import OwnFiles
 from treadle.app.checkpoints.points import Points
+from treadle.app.config.places import outputs
 from treadle.app.history.offline import closed_session
-from treadle.app.history.restoring import go_back
-from treadle.app.places import outputs
+from treadle.app.history.restoring_turns import go_back
 from treadle.engine.ports import KnownChanges
-from treadle.engine.runtime.checkpointing import Checkpointer
+from treadle.engine.runtime.step_checkpoints import Checkpointer
 from treadle.protocol.checkpoints import Moment, OwnTotal, Restore
 from treadle.protocol.tools import FileChange
-from treadle.workspace.jobs import Job, ran_since
-from treadle.workspace.owners import Owner, owner_of
+from treadle.workspace.commands.background_jobs import Job, ran_since
+from treadle.workspace.files.owners import Owner, owner_of
 
 SAMPLE, ALL = 8, 600
 GONE = Owner(2**22 - 1, 1)

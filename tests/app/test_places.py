@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.places import config_file, data_directory
+from treadle.app.config.places import config_file, data_directory
 
 USUAL_DATA, USUAL_SETTINGS = (
     ("Library/Application Support", "Library/Application Support")

@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 from tests.app.rehearsal import rehearse
 from tests.e2e.process import Program
 from treadle.app.config.sections import ModelSettings, Settings
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.app.reports.prompt_parts import shown_prompt
 from treadle.app.security.trusting import session_trust
-from treadle.app.session.prompting import FAMILIES, OwnTexts, family_of, prompt_parts
+from treadle.app.session.rules.prompting import FAMILIES, OwnTexts, family_of, prompt_parts
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.protocol.sealed import system_text

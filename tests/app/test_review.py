@@ -11,10 +11,10 @@ from hypothesis import strategies as st
 
 from tests.app.reviewing import ID, Worked, worked
 from tests.workspace.checkpoints.folders import Edit, change, edits, state
-from treadle.app.checkpoints.opening import opened_checkpoints
-from treadle.app.checkpoints.review import FileChoice, HunkChoice
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
+from treadle.app.checkpoints.reviewing import FileChoice, HunkChoice
 from treadle.app.history.offline import closed_session
-from treadle.app.history.restoring import go_back
+from treadle.app.history.restoring_turns import go_back
 from treadle.app.reports.session_review import (
     ReviewComment,
     comments_message,
@@ -23,7 +23,7 @@ from treadle.app.reports.session_review import (
     review_marks,
     review_steps,
 )
-from treadle.engine.core.history import take_whole
+from treadle.engine.core.past_history import take_whole
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import Event, Source

@@ -6,8 +6,8 @@ import pytest
 
 from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import session_trust, trust_store
+from treadle.app.session.files.roots import Roots, further_roots, past_roots
 from treadle.app.session.known_values import session_redactor
-from treadle.app.session.roots import Roots, further_roots, past_roots
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Event, SessionStarted, Source
 from treadle.protocol.limits import Limits

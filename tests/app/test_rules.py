@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from treadle.app.reports.rule_list import rules_command
 from treadle.app.security.trusting import SessionTrust, session_trust, trust_store, whole_trust
-from treadle.app.session.instructions import RuleBook, RuleSwitches
 from treadle.app.session.recall import PastRules
-from treadle.app.session.rule_files import LONGEST_RULES, PromptRule, RuleUse, find_rules, nested_rules
+from treadle.app.session.rules.instructions import RuleBook, RuleSwitches
+from treadle.app.session.rules.rule_files import LONGEST_RULES, PromptRule, RuleUse, find_rules, nested_rules
 from treadle.context.system import Rules
 from treadle.protocol.events import CallJudged, Compacted, Event, Noted, Source
 from treadle.protocol.permissions import Decision, Verdict

@@ -9,7 +9,7 @@ from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import SandboxUse, Settings
 from treadle.app.reports.installation import installation_checks
 from treadle.app.security.sandbox_state import SandboxSummary, describe_sandbox
-from treadle.app.session.lacking import Lacking, lacking
+from treadle.app.session.commands.lacking import Lacking, lacking
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetMode, Source
 from treadle.protocol.permissions import Mode

@@ -15,9 +15,9 @@ from treadle.app.config.sections import Settings
 from treadle.app.security.trusted_servers import server_lines
 from treadle.app.security.trusting import session_trust
 from treadle.app.servers.configured import ServerOrigin, configured_servers, read_servers, server_secrets
-from treadle.app.servers.confining import readable_paths
 from treadle.app.servers.denied import left_out_line
-from treadle.app.servers.prompts import filled_arguments
+from treadle.app.servers.server_confining import readable_paths
+from treadle.app.servers.server_prompts import filled_arguments
 from treadle.mcp.states import DeclaredPrompt, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer, ServerTransport

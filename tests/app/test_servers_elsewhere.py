@@ -11,13 +11,13 @@ import pytest
 
 from tests.mcp.hubs import FAKE
 from tests.orphans import no_orphans
-from treadle.app.attaching import attach_session
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import Settings
+from treadle.app.processes.attaching import attach_session
 from treadle.app.session.live import LiveSession
-from treadle.app.session.remote import RemoteSession
+from treadle.app.session.own_commands.slash_commands import CommandAnswer
+from treadle.app.session.shared.remote import RemoteSession
 from treadle.app.slash import do_command
-from treadle.app.slash_commands import CommandAnswer
 
 __all__ = ["no_orphans"]
 

@@ -18,11 +18,11 @@ from treadle.app.history.session_export import export_all, export_session
 from treadle.app.importing import session_import
 from treadle.app.importing.imported_log import ForeignMessage, ForeignSession, imported_log, merged
 from treadle.app.importing.session_import import ImportReport, import_sessions
-from treadle.app.reports.session_list import ListedSession, SessionState, listed_sessions
+from treadle.app.reports.known_sessions import ListedSession, SessionState, listed_sessions
 from treadle.app.reports.session_search import found_places
 from treadle.app.reports.session_text import session_lines
 from treadle.engine.core.advance import fold
-from treadle.engine.core.history import last_state, read_past
+from treadle.engine.core.past_history import last_state, read_past
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import State, Waiting
 from treadle.protocol.errors import ConfigError, StoreError

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from treadle.app.reports.session_list import SessionState, listed_sessions
+from treadle.app.reports.known_sessions import SessionState, listed_sessions
 from treadle.protocol.events import ENGINE, Event, EventData, Prompt, SessionStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelChoice, ToolProtocol

@@ -5,9 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.app.compose import limits_of
-from treadle.app.config.lines import ConfigEntry, entries
+from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import ModeSettings, ProviderSettings, Settings
-from treadle.app.config.settings import load_settings
+from treadle.app.config.setting_lines import ConfigEntry, entries
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode

@@ -14,7 +14,7 @@ from tests.app.rehearsal import Rehearsal, call, rehearse
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.config.sections import ModelSettings
 from treadle.app.reports.policy_explain import asked_context, judge_access
-from treadle.app.session.repository_state import describe_repository
+from treadle.app.session.mentions.repository_state import describe_repository
 from treadle.protocol.events import SetLimits
 from treadle.protocol.limits import Limits
 from treadle.protocol.permissions import Decision, Mode, Situation, Verdict

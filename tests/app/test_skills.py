@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from treadle.app.reports.rule_list import skills_text
 from treadle.app.security.trusting import session_trust
-from treadle.app.session.skills import Skill, SkillBook, find_skills
+from treadle.app.session.rules.skills import Skill, SkillBook, find_skills
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import EnclosureKind, text_of
 from treadle.store.activation import ActiveFile, ActiveKind

@@ -3,7 +3,7 @@
 import pytest
 
 from tests.fakes.folding import spending_of
-from treadle.present.spending import Spending
+from treadle.present.spending_words import Spending
 from treadle.present.words import spent
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import money

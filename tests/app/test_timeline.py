@@ -6,13 +6,13 @@ import pytest
 
 from tests.app.reviewing import ID, Worked, worked
 from tests.golden.logs import golden_logs, read_rows
-from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.history.forking import fork_at_checkpoint
 from treadle.app.history.offline import closed_session
-from treadle.app.history.restoring import go_back
+from treadle.app.history.restoring_turns import go_back
 from treadle.app.reports.checkpoint_list import preview_lines, restore_preview
 from treadle.app.reports.event_words import EventTopic, words_of_event
-from treadle.app.reports.timeline import Going, event_detail, timeline_page
+from treadle.app.reports.timeline_report import Going, event_detail, timeline_page
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError
 from treadle.protocol.events import SetMode, Source

@@ -18,7 +18,7 @@ from treadle.app.security.trusting import (
     trusted_by_variable,
 )
 from treadle.app.session.live import LiveSession
-from treadle.app.session.rule_files import find_rules
+from treadle.app.session.rules.rule_files import find_rules
 from treadle.context.system import Rules
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt, Source
@@ -27,8 +27,8 @@ from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.store.trust import TrustState
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.store.trusted_folders import TrustState
 
 
 def blocks(trust: SessionTrust) -> tuple[Rules, ...]:

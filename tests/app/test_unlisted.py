@@ -15,13 +15,13 @@ import pytest
 
 from tests.normal_user import MODES, normal_user
 from tests.workspace.sandbox.running import bubblewrap, landlock
-from treadle.app.security.confinement import CommandFolders, confine_as, is_control, is_secret
+from treadle.app.security.command_confinement import CommandFolders, confine_as, is_control, is_secret
 from treadle.app.security.trusting import session_trust, trust_store, whole_trust
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Confinement
-from treadle.workspace.launcher import Launcher
+from treadle.workspace.commands.launcher import Launcher
+from treadle.workspace.commands.variables import child_variables
 from treadle.workspace.sandbox import MadeFiles, SandboxState, Surveyor
-from treadle.workspace.variables import child_variables
 
 TOLD = "told-to-nobody"
 SECRETS = (".env", "sub/.env", "sub/deep/key.pem")
@@ -33,7 +33,7 @@ DATA = (".git", ".git/hooks", ".git/info", ".git/worktrees")
 @pytest.fixture(params=[bubblewrap, landlock], ids=["bubblewrap", "landlock"])
 def state(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> SandboxState:
     found: SandboxState = request.param()
-    monkeypatch.setattr("treadle.app.security.confinement.probe", lambda: found)
+    monkeypatch.setattr("treadle.app.security.command_confinement.probe", lambda: found)
     monkeypatch.setattr("treadle.workspace.sandbox.reading_git.probe", lambda: found)
     return found
 

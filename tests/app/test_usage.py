@@ -15,7 +15,7 @@ from msgspec.structs import replace
 
 from tests.engine.exploring import BOUNDED, walk
 from tests.fakes.folding import spending_of
-from treadle.app.reports.session_list import SessionUsage, listed_sessions, sessions_usage
+from treadle.app.reports.known_sessions import SessionUsage, listed_sessions, sessions_usage
 from treadle.app.reports.usage_report import UsageKey, UsageReport, since_day, summed_usage, usage_lines
 from treadle.app.reports.usage_sums import LoggedUsage, UsageReader, sum_amounts
 from treadle.protocol.checkpoints import Parent

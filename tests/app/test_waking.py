@@ -9,9 +9,9 @@ import pytest
 
 from tests.fakes.feed import FakeFeed
 from treadle.app.compose import Opening, open_session
+from treadle.app.config.places import outputs
 from treadle.app.config.sections import Settings
-from treadle.app.places import outputs
-from treadle.app.reports.jobs import armed_lines, end_timer, list_jobs
+from treadle.app.reports.job_list import armed_lines, end_timer, list_jobs
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.app.session.waking import open_watchers
@@ -22,9 +22,9 @@ from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Notice, Notification, PromptDelivered, TurnEnded
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
-from treadle.workspace import watchers
+from treadle.workspace.commands import watchers
 
 ME = Source(kind="test")
 

@@ -2,7 +2,7 @@ import pytest
 from msgspec.structs import replace
 
 from treadle.engine.core.texts import denied, rejected
-from treadle.present.failures import advice, describe_failure
+from treadle.present.failure_words import advice, describe_failure
 from treadle.present.words import (
     call_name,
     changed_lines,

@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.app.wrapping import columns, shortened, wrapped
+from treadle.app.reports.line_wrapping import columns, shortened, wrapped
 
 
 @given(st.text(alphabet=st.characters(exclude_characters="\n`|\t"), max_size=300), st.integers(8, 80))

@@ -9,7 +9,7 @@ import pytest
 from tests.architecture.samples import members, samples
 from treadle import tools
 from treadle.app.reports.session_text import record_lines
-from treadle.cli.task import COMMANDS
+from treadle.cli.task_words import COMMANDS
 from treadle.engine.core.advance import advance
 from treadle.engine.core.state import State
 from treadle.headless.progress import Progress
@@ -26,10 +26,10 @@ from treadle.providers.connect import provider_for
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.provider_rows import ProviderRow, Wire
-from treadle.tools.catalogue import builtin_tools
-from treadle.tui.paint import Painter
-from treadle.tui.scrollback import Scrollback
-from treadle.tui.theme import Theme
+from treadle.tools.tool_catalogue import builtin_tools
+from treadle.tui.paint.painter import Painter
+from treadle.tui.paint.scrollback import Scrollback
+from treadle.tui.paint.theme import Theme
 from treadle.workspace.workspace import open_workspace
 
 SOURCE = Source(kind="test")
@@ -119,6 +119,6 @@ def test_every_wire_api_can_be_spoken(wire: Wire) -> None:
 
 @pytest.mark.parametrize("name", COMMANDS)
 def test_every_command_has_its_module(name: str) -> None:
-    module = __import__(f"treadle.cli.{name}", fromlist=["configure", "execute"])
+    module = __import__(f"treadle.cli.{name}_command", fromlist=["configure", "execute"])
     assert callable(module.configure)
     assert callable(module.execute)

@@ -47,7 +47,7 @@ SAY_INSTEAD = {
 }
 """Patterns between word boundaries, in any case, and what to say instead."""
 
-DATA = ("app/demo/project/", "editing/elision.py", "providers/problems.py", "workspace/sandbox/denial.py")
+DATA = ("app/demo/project/", "editing/elision.py", "providers/provider_problems.py", "workspace/sandbox/denial.py")
 """Sample files, and tables of what models and other programs write."""
 
 PAGES = [

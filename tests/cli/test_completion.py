@@ -5,7 +5,7 @@ import pytest
 
 from tests.cli.conftest import Command
 from tests.needed import require
-from treadle.cli.task import COMMANDS
+from treadle.cli.task_words import COMMANDS
 
 ASK = 'source "$1"; shift; COMP_WORDS=("$@"); COMP_CWORD=$(($# - 1)); _treadle; printf "%s\\n" "${COMPREPLY[@]}"'
 

@@ -157,7 +157,9 @@ def test_an_old_list_of_models_is_a_warning(
     treadle: Command, monkeypatch: pytest.MonkeyPatch, age: int, status: str
 ) -> None:
     made = date.fromisoformat(built_in_models().data.date)
-    monkeypatch.setattr("treadle.app.reports.doctor.day", lambda ahead: (made + timedelta(age + ahead)).isoformat())
+    monkeypatch.setattr(
+        "treadle.app.reports.doctor_report.day", lambda ahead: (made + timedelta(age + ahead)).isoformat()
+    )
     found, text = _checks(treadle("doctor", "--offline", "--json").out)["list of models"]
     assert (found, f"Data of {made}" in text) == (status, True)
 

@@ -16,11 +16,11 @@ from tests.e2e.process import Program
 from tests.e2e.running import Running, model, running
 from tests.orphans import command_line, no_orphans
 from treadle.providers.scripted.script import MakeCall, Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.armed import WATCHERS_FILE, Armed, write_armed
-from treadle.workspace.jobs import Job, end_job
-from treadle.workspace.meter import descendants
-from treadle.workspace.owners import Owner, owner_of
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.workspace.commands.background_jobs import Job, end_job
+from treadle.workspace.commands.meter import descendants
+from treadle.workspace.commands.watch_records import WATCHERS_FILE, Armed, write_armed
+from treadle.workspace.files.owners import Owner, owner_of
 
 __all__ = ["no_orphans"]
 

@@ -9,7 +9,7 @@ import pytest
 from tests.app.local_servers import Asked, http_server
 from tests.cli.conftest import Command, Said
 from tests.e2e.process import Program
-from treadle.app.models.keys import key_file
+from treadle.app.models.provider_keys import key_file
 
 SECRET = "sk-test-2718281828459045"
 REPLY = b"""\

@@ -12,7 +12,7 @@ import pytest
 
 from tests.cli.conftest import Command
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.settings import load_settings
+from treadle.app.config.layers import load_settings
 from treadle.policy.rulefile import RuleFile, load_rules
 from treadle.policy.rules import Scope
 from treadle.protocol.events import Answer, Prompt, Source

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.cli.conftest import Command
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.app.security.trusting import session_trust
-from treadle.app.slash_commands import SLASH_TABLE, find_slash, slash_word
-from treadle.cli.task import COMMANDS, slash_task, task_of
+from treadle.app.session.own_commands.slash_commands import SLASH_TABLE, find_slash, slash_word
+from treadle.cli.task_words import COMMANDS, slash_task, task_of
 from treadle.protocol.errors import ConfigError
 
 

@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from treadle.cli import audit, trust
+from treadle.cli import audit_command as audit
+from treadle.cli import trust_command as trust
 from treadle.protocol.events import (
     ENGINE,
     Answer,

@@ -5,9 +5,9 @@ from pathlib import Path
 import pytest
 
 from treadle.cli.trust_question import said_line, trust_question
-from treadle.store.trust import Trust, TrustState
-from treadle.tui.lines import line_text
-from treadle.tui.theme import Signs
+from treadle.store.trusted_folders import Trust, TrustState
+from treadle.tui.paint.lines import line_text
+from treadle.tui.paint.theme import Signs
 
 
 @pytest.mark.parametrize(("name", "shown"), [("ws", "~/ws"), ("a\x1bb", "~/a\\x1bb"), ("~", "~/\\x7e")])

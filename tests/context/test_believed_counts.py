@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.sizes import is_believable
 from treadle.context.transcript import Transcript
 from treadle.protocol.events import ENGINE, Event, ReplyFinished

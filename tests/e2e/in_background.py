@@ -13,7 +13,7 @@ from typing import Any
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import PATIENCE, model, processes
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.leases import number_here
 from treadle.store.sqlite import Store
 

@@ -15,7 +15,7 @@ from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE
 from tests.person import ENTER
 from tests.ready import TREADLE
-from treadle.tui.dialog import ONCE_MORE
+from treadle.tui.question.dialog import ONCE_MORE
 
 ROWS, COLUMNS = 150, 140
 

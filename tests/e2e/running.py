@@ -12,7 +12,7 @@ from typing import Any
 
 from tests.e2e.process import Ended, Program
 from treadle.protocol.events import Event
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 
 PATIENCE = 90.0

@@ -12,7 +12,7 @@ from tests.e2e.running import model
 from tests.mcp.hubs import FAKE
 from tests.person import CTRL_C, CTRL_D, ENTER, TAB
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 DONE = "■ Done · "
 SCRIPT = Script(

@@ -14,8 +14,8 @@ from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import model
 from tests.ready import TREADLE
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.tui.colour_replies import ASK
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.tui.paint.colour_replies import ASK
 
 DARK, LIGHT = "\x1b]11;rgb:1e1e/1e1e/1e1e\x07", "\x1b]11;rgb:fdfd/f6f6/e3e3\x1b\\"
 ACCENTS = {"dark": "5fc9c0", "light": "00736b", "ansi": "cyan"}

@@ -13,9 +13,9 @@ import pytest
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import log_of, model, running
 from tests.ready import TREADLE
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Pace, Refuse, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 NOWHERE = ("--model", "openai-compatible/x", "--base-url", "http://127.0.0.1:9")
 HTML = "<!DOCTYPE html><html><head><title>Sign in</title></head><body>Please sign in.</body></html>"

@@ -17,7 +17,7 @@ from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import PATIENCE, left_of
 from tests.person import CTRL_D
 from tests.ready import TREADLE
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
 from treadle.store.sqlite import Store
 

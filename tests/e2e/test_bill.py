@@ -15,7 +15,7 @@ from treadle.protocol.events import Event, ReplyFailed, ReplyFinished
 from treadle.protocol.sealed import TurnSettled
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import SayText, Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 QUICK = Script(turns=(Turn(items=(SayText(text="Done."),)),))
 SLOW = Script(turns=(Turn(items=(SayText(text="Let me look. " * 10), Wait(seconds=60), SayText(text="no"))),))

@@ -9,7 +9,7 @@ from tests.e2e.running import model
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ToolProtocol
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 
 UNCHANGED = "[a.py, lines 1-100: unchanged since you read them, see above]"

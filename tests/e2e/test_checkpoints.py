@@ -9,11 +9,11 @@ from typing import Any
 
 from tests.e2e.process import Ended, Program
 from tests.e2e.test_context import call
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.events import CallStarted, Event, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 
 MODEL = "anthropic-compatible/main"

@@ -14,9 +14,9 @@ from tests.e2e.process import Ended, Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import LINE, PATIENCE, log_of, model
 from tests.ready import TREADLE
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import Pace, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ANSWER = Script(turns=(Turn(items=(SayText(text="It is 42."),)),))
 SLOW = Script(turns=(Turn(items=(SayText(text="word " * 200),), pace=Pace(chunk=5, delay=0.02)),))

@@ -9,9 +9,9 @@ import pytest
 from tests.e2e.process import Ended, Program
 from tests.needed import require
 from tests.pictures import drawn_png
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Script, Texts, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 MODEL = "anthropic-compatible/main"
 PRICED = f'[models."{MODEL}"]\ncontext_window = 200000\ninput_price = 3.0\noutput_price = 15.0\n'

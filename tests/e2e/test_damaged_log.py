@@ -8,10 +8,10 @@ from pathlib import Path
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import log_of, model
 from tests.store.sessions import change
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.events import Prompt, ReplyFinished, Resumed
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 
 def says(text: str) -> Script:

@@ -9,10 +9,10 @@ from tests.e2e.process import Ended, Program
 from tests.e2e.running import left_of, model, processes, running
 from tests.needed import needs, ruff
 from tests.workspace.diagnostics import servers
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.store.trust import TrustStore
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.store.trusted_folders import TrustStore
 
 RUFF = ruff()
 LINTER = f'command = "{RUFF} check --isolated --no-cache --select F --output-format concise {{files}}"'

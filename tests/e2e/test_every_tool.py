@@ -17,7 +17,7 @@ from tests.next_step import says_what_to_do
 from tests.tools.web_server import serving
 from treadle.app.compose import Opening, open_session, tool_specs
 from treadle.app.config.sections import Settings
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.context.system import describe_tool
 from treadle.parsing import validate_arguments
 from treadle.protocol.events import Answer, CallProposed, Prompt, Source
@@ -26,7 +26,7 @@ from treadle.protocol.notifications import CallChanged, QuestionAsked, TurnEnded
 from treadle.protocol.permissions import OptionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolSpec
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 SPECS = {spec.name: spec for spec in tool_specs()}
 PROTOCOLS = ("native", "xml")

@@ -15,7 +15,7 @@ from tests.cli.test_login import provider as groq
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.person import CTRL_C, CTRL_D, DOWN, ENTER, ESCAPE
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 
 START, KEY, DEMO = "No model is configured yet.", "Add an API key", "Try the demo, no key needed"
 LOCAL = "Use a model on this machine (Ollama found)"

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.running import model
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 LINES = ("git status", "git diff", "git log -p")
 

@@ -13,9 +13,9 @@ import pytest
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import left_of, model, running
 from tests.needed import needs
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 DONE = MakeCall(name="attempt_completion", arguments={"result": "Done."})
 SANDBOX = needs("sandbox")

@@ -4,17 +4,17 @@ import pytest
 from msgspec.structs import replace
 
 from tests.web.test_question_cards import answers_of, html_of
-from treadle.acp.asking import answer_of_choice, put_question
+from treadle.acp.client_questions import answer_of_choice, put_question
 from treadle.acp.shapes import ChosenOption
-from treadle.app.answer_effects import answer_effect
-from treadle.app.effects import Reach
+from treadle.app.security.op_effects import Reach
+from treadle.app.session.files.answer_effects import answer_effect
 from treadle.headless.host_questions import host_answer, permission_request
 from treadle.library.approving import answer_of
 from treadle.mcp_server.wording import form_answer, given_answer, question_form
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import COMMAND_HOSTS, Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import ToolCall
-from treadle.tui.asking import GivenAnswer, Stage, ask, choices, confirm, pick
+from treadle.tui.question.asked import GivenAnswer, Stage, ask, choices, confirm, pick
 from treadle.web.answering import GivenOnPage, _arguments  # pyright: ignore[reportPrivateUsage]
 
 HOSTS = tuple(Allowance(id=host, tool=COMMAND_HOSTS, host=host) for host in ("pypi.org", "files.pythonhosted.org"))

@@ -11,9 +11,9 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.process import Program
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.active_items import find_items
 
 DRIVER = (sys.executable, str(Path(__file__).with_name("spy_driver.py")))

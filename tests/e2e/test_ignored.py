@@ -12,10 +12,10 @@ from tests.e2e.process import Program
 from tests.e2e.test_checkpoints import MODEL, headless, script
 from tests.e2e.test_context import call
 from tests.workspace.sandbox.running import bubblewrap
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.tools import Outcome
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 GONE = "python3 -c \"import os; os.unlink('data/db')\""
 LINE = f"printf 'after\\n' > app.log; {GONE}; mkdir -p data/new build; echo x > data/new/y; echo x > build/out"

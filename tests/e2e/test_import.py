@@ -6,7 +6,7 @@ from pathlib import Path
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.person import ENTER
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 
 
 async def test_nothing_is_taken_before_a_yes_and_then_it_applies(tmp_path: Path) -> None:

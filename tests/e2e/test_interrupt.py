@@ -11,14 +11,14 @@ from tests.e2e.process import Program
 from tests.e2e.running import Running, left_of, log_of, model, running
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import Settings
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.engine.core.advance import advance
 from treadle.engine.core.state import State
 from treadle.protocol.events import Event, Interrupt, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QuestionAsked, QuestionClosed, TurnEnded, TurnStop
 from treadle.providers.scripted.script import Expectation, MakeCall, Pace, Refuse, SayText, Script, Texts, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 GO_ON = Turn(
     when=Expectation(last_user=Texts(contains=("Go on.",))),

@@ -13,7 +13,7 @@ from tests.e2e.process import Program
 from treadle.app import demo
 from treadle.protocol.events import Event
 from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 
 DRIVER = (sys.executable, str(Path(__file__).with_name("kill_driver.py")))

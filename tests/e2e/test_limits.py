@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from tests.e2e.process import Ended, Program
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Script, Texts, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 MODEL = "anthropic-compatible/scripted"
 PRICES = f"""

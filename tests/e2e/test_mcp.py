@@ -15,10 +15,10 @@ from tests.e2e.running import left_of, model, running
 from tests.mcp.hubs import FAKE, needs_node, peer
 from tests.needed import needs
 from tests.person import CTRL_D, ENTER
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.store.trust import TrustStore
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.store.trusted_folders import TrustStore
 
 DONE = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),))
 

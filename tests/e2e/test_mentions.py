@@ -11,7 +11,7 @@ from tests.e2e.running import log_of, model
 from tests.person import CTRL_D, ENTER, TAB
 from treadle.protocol.events import Prompt
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ASK = MakeCall(name="ask_followup_question", arguments={"question": "Which file?"})
 SAID = Turn(items=(SayText(text="Understood."),))

@@ -13,9 +13,9 @@ from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import model
 from tests.person import CTRL_D, DOWN
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 TASK = Script(
     turns=(

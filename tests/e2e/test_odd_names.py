@@ -11,7 +11,7 @@ from tests.e2e.process import Program
 from tests.e2e.running import log_of, model
 from tests.e2e.test_kill import DRIVER, result
 from treadle.providers.scripted.script import Expectation, MakeCall, Script, ScriptItem, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 NAME, TWIN, FOLDER = b"caf\xe9.txt", rb"caf\xe9.txt", b"r\xe9pertoire"
 DIFF = "------- SEARCH\nneedle\n=======\nthread\n+++++++ REPLACE\n"

@@ -5,9 +5,9 @@ from pathlib import Path
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.person import ENTER
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 SMALL, LARGE = "anthropic-compatible/small", "anthropic-compatible/large"
 TASK = "Look at this: " + "word " * 20_000

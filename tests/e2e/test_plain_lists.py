@@ -14,10 +14,10 @@ from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import log_of, model
 from tests.e2e.test_screen_reader import DONE, QUIET, READY, plain, reads, writes
 from tests.person import CTRL_C, CTRL_D
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.events import Answer, SetModel
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 NOWHERE = "http://127.0.0.1:1"
 HELLO = Turn(items=(SayText(text="Hello to you."),))

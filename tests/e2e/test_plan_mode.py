@@ -16,7 +16,7 @@ from tests.needed import require
 from treadle.app.compose import tool_specs
 from treadle.policy.modes import UNTRUSTED
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 PATCH = "*** Begin Patch\n*** Add File: new.txt\n+x\n*** End Patch"
 

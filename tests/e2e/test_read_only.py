@@ -13,9 +13,9 @@ from tests.e2e.test_checkpoints import MODEL, lay_out, write
 from tests.e2e.test_context import call
 from tests.needed import needs
 from tests.ready import TREADLE
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 NOBODY = 65534
 DONE = Turn(items=(call("attempt_completion", result="Done."),))

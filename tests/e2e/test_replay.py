@@ -10,12 +10,12 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.running import log_of, model
 from tests.store.sessions import change
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.codec import encode
 from treadle.protocol.events import CallFinished, Prompt
 from treadle.protocol.sealed import TurnSettled
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 KEY = "sk-proj-9f3kQ2mZ7xLw8VbN4tYc6RdH1sJg5PaE"
 SCRIPT = Script(

@@ -11,7 +11,7 @@ from tests.e2e.running import log_of, model
 from tests.needed import needs
 from treadle.protocol.events import SessionStarted
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 DONE = MakeCall(name="attempt_completion", arguments={"result": "Done."})
 sandboxed = needs("sandbox")

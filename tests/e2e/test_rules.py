@@ -12,14 +12,14 @@ import pytest
 from tests.app.rehearsal import call, rehearse
 from tests.e2e.process import Program
 from tests.e2e.running import log_of, model
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.app.security.trusting import keep_trusted, session_trust, trust_store, whole_trust
 from treadle.protocol.events import CallProposed, Compacted, ContextReady, Noted, OfferChanged
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.tools import FileChange, Outcome
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 PROTOCOLS = ("native", "xml")
 END = call("attempt_completion", result="Done.")

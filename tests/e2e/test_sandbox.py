@@ -6,7 +6,7 @@ from tests.e2e.process import Program
 from tests.e2e.running import model
 from tests.needed import needs
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 pytestmark = needs("sandbox")
 

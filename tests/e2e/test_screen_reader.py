@@ -10,12 +10,12 @@ from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import log_of, model
 from tests.person import CTRL_C, CTRL_D
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.events import Answer, Prompt
 from treadle.protocol.messages import OWN_COMMAND, text_of
 from treadle.protocol.permissions import OptionKind
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 READY = "Type a message and press Enter."
 NUMBERS = "Type a number from 1 to"

@@ -9,7 +9,7 @@ from tests.e2e.process import Ended, Program
 from tests.e2e.running import log_of, model
 from treadle.protocol.events import CallJudged
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 IN_ENVIRONMENT = "env-Secret-4711-aBcDeFgH"
 IN_ENV_FILE = "dotenv-Secret-4712-aBcDeFgH"

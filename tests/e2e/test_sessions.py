@@ -9,9 +9,9 @@ from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import model, running
 from tests.person import CTRL_D, ENTER, ESCAPE
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Pace, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 HELLO = Script(turns=(Turn(items=(SayText(text="Hello to you."),)),))
 SLOW = Script(turns=(Turn(items=(SayText(text="word " * 200),), pace=Pace(chunk=5, delay=0.05)),))

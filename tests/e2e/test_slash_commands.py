@@ -14,7 +14,7 @@ from treadle.protocol.events import CompactNow, SetMode
 from treadle.protocol.permissions import Mode
 from treadle.protocol.sealed import SideAnswered
 from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 SAID = Turn(items=(SayText(text="Understood."),))
 

@@ -15,7 +15,7 @@ from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import PATIENCE
 from tests.person import CTRL_D
 from tests.ready import TREADLE
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.events import Event, Interrupt, Prompt
 from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn, Wait
 from treadle.store.sqlite import Store

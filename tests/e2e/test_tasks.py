@@ -11,12 +11,12 @@ from tests.e2e.process import Ended, Program
 from tests.e2e.running import log_of, model
 from tests.e2e.samples import NAMES, Sample, sample, tree
 from tests.pictures import png
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.engine.core.advance import fold
 from treadle.engine.core.state import phase
 from treadle.protocol.notifications import Phase
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 WIRES = ("anthropic", "chat")
 PROTOCOLS = ("native", "xml")

@@ -10,12 +10,12 @@ from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import log_of, model
 from tests.e2e.samples import NAMES, sample, tree
 from tests.person import CTRL_C, CTRL_D, ENTER
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.engine.core.advance import fold
 from treadle.engine.core.state import phase
 from treadle.protocol.notifications import Phase
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 YES = ("❯ Yes", "❯ Apply")
 """The chosen answer of a question, before an edit and after a command that changed something in its copy."""

@@ -15,9 +15,9 @@ from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import ROWS, Terminal, on_terminal
 from tests.e2e.running import model
 from tests.person import CTRL_C, CTRL_D, CTRL_O, DOWN, ENTER, ESCAPE, TAB
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 RULES = "Speak in rhymes."
 ASKED = "trust this folder?"

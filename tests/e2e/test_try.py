@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.process import Ended, Program
 from tests.workspace.copies.copied import Bench, snapshot
 from tests.workspace.processes import lasting, until
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 
 
 @pytest.fixture

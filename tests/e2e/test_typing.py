@@ -13,7 +13,7 @@ from tests.person import CTRL_C, ENTER, QUIET, SHIFT_TAB, Person, Stroke
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 _TURNS = 40
 _SLACK = 0.1

@@ -12,7 +12,7 @@ from treadle.protocol.limits import USUAL_REPLY
 from treadle.providers.model_data import LISTED, TOOLS, DataSource, ModelFigures
 from treadle.providers.model_sources import encode_data
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 SAYS = Script(turns=tuple(Turn(items=(SayText(text="Done."),)) for _ in range(3)))
 KNOWN = ModelFigures("grok-9", TOOLS | LISTED, 500_000, 50_000, 2_000.0, 6_000.0)

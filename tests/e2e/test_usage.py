@@ -5,9 +5,9 @@ from pathlib import Path
 
 from tests.e2e.process import Program
 from tests.e2e.running import model
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 WORKS = Script(
     turns=(

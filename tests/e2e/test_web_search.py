@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from tests.e2e.process import Program
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 DONE = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "Done."}),))
 KEYS = {"ANTHROPIC_API_KEY": "k"}

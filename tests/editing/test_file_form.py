@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from treadle.editing import Edit, EditFormat, EditResult, Tier, apply_edit
 from treadle.editing.file_form import shared
-from treadle.editing.keys import TYPOGRAPHIC
+from treadle.editing.line_keys import TYPOGRAPHIC
 
 ALIKE = [(raw, plain) for raw, plain in TYPOGRAPHIC.items() if plain]
 UNSEEN = [raw for raw, plain in TYPOGRAPHIC.items() if not plain]

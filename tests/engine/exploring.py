@@ -8,10 +8,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol, TypeVar
 
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.core.advance import advance
-from treadle.engine.core.effects import (
+from treadle.engine.core.machine_effects import (
     Assemble,
     CallModel,
     Cancel,

@@ -8,11 +8,11 @@ from typing import Any
 from msgspec import Struct
 
 from tests.fakes.engine import SPEC, FakeLog, agree, ports
-from treadle.context.compaction import CompactionSettings, CompactionStrategy
+from treadle.context.compaction_words import CompactionSettings, CompactionStrategy
 from treadle.context.invariants import broken_invariants
 from treadle.engine.core.state import replace
 from treadle.engine.ports import Output, Prepared
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.protocol.events import Answer, Compacted, EditChecklist, Pin, Prompt, SessionStarted, SetPresence, Source
 from treadle.protocol.limits import Limits

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from tests.engine.exploring import BOUNDED, TRAITS, World, answer_to, asked_by_user, decision
 from tests.engine.world import check_alive, check_messages
 from treadle.engine.core.advance import fold
-from treadle.engine.core.effects import CallModel, Effect
+from treadle.engine.core.machine_effects import CallModel, Effect
 from treadle.engine.core.state import Compacting, phase, replace
 from treadle.protocol.codec import decode_data, encode
 from treadle.protocol.events import (

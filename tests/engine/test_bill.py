@@ -11,16 +11,16 @@ import pytest
 from tests.fakes.engine import SPEC, STARTED, FakeLog, ports
 from tests.fakes.folding import spending_of
 from treadle.app.reports.usage_sums import UsageReader
-from treadle.context.compaction import CompactionSettings, CompactionStrategy
-from treadle.context.reader import TranscriptReader
+from treadle.context.compaction_words import CompactionSettings, CompactionStrategy
+from treadle.context.log_reader import TranscriptReader
 from treadle.engine.core.advance import fold
 from treadle.engine.core.budgets import LEAST_REPLY
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import Compacting, Retrying, replace
 from treadle.engine.ports import UnsentError, unsent
 from treadle.engine.runtime.lost import lost_call
-from treadle.engine.runtime.requests import CallMeter, RequestSize, priced
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.model_requests import CallMeter, RequestSize, priced
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.side_question import answer_aside
 from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import SessionClosedError

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from tests.engine.exploring import World
 from treadle.engine.core.budgets import LEAST_REPLY, Ask, Send, Stop, check_budgets
-from treadle.engine.core.effects import CallModel, Cancel, StartTimer, timer_work
+from treadle.engine.core.machine_effects import CallModel, Cancel, StartTimer, timer_work
 from treadle.engine.core.state import Calling, Money, State, TurnState, phase, replace, with_model
 from treadle.protocol.events import Answer, Prompt, Resumed, SetFallback, SetPresence, Source, TimerFired
 from treadle.protocol.limits import Budget, Limits, Terms

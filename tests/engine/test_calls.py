@@ -6,11 +6,11 @@ import pytest
 
 from tests.engine.exploring import IN_PART, MADE, OUTPUTS, UNSHOWN, World, decision
 from tests.engine.world import check_messages, notes_of
-from treadle.engine.core.effects import Notify, Remember, RunTool
+from treadle.engine.core.machine_effects import Notify, Remember, RunTool
 from treadle.engine.core.state import phase, replace, standing
 from treadle.engine.core.texts import RIGHT_REFUSED
-from treadle.engine.runtime.reader import ReplyPiece, ReplyReader
-from treadle.engine.runtime.requests import cost
+from treadle.engine.runtime.model_requests import cost
+from treadle.engine.runtime.reply_reader import ReplyPiece, ReplyReader
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,

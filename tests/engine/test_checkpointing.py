@@ -7,8 +7,8 @@ import pytest
 
 from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, working
 from tests.fakes.engine import STARTED, FakeLog, FakeTool, calls, ports
-from treadle.context.reader import TranscriptReader
-from treadle.engine.core.history import conversation, last_state
+from treadle.context.log_reader import TranscriptReader
+from treadle.engine.core.past_history import conversation, last_state
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import replace
 from treadle.engine.ports import Asked, KnownChanges, Output, ask_person

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.context.focus import with_progress
-from treadle.context.xml import as_xml_message, render_call
-from treadle.engine.runtime.reader import ReplyReader
+from treadle.context.xml_protocol import as_xml_message, render_call
+from treadle.engine.runtime.reply_reader import ReplyReader
 from treadle.parsing import validate_arguments
 from treadle.protocol.events import CallProposed
 from treadle.protocol.messages import Message, Text, ToolUse
@@ -23,7 +23,7 @@ from treadle.protocol.models import (
     ToolProtocol,
 )
 from treadle.protocol.tools import ToolCall, ToolSpec
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.workspace import open_workspace
 
 

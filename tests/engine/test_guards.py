@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from tests.engine.exploring import TRAITS, World, decision
 from tests.engine.world import notes_of
 from treadle.engine.core import texts
-from treadle.engine.core.effects import Notify
 from treadle.engine.core.guards import repetitions
+from treadle.engine.core.machine_effects import Notify
 from treadle.engine.core.state import AwaitingReply, replace
 from treadle.protocol.events import (
     Answer,

@@ -8,7 +8,7 @@ import pytest
 
 from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, working
 from tests.fakes.engine import STARTED, FakeLog, FakeTool, calls, ports
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.engine.ports import Asked, HookDecision, HookWord, Output, PersonReply, Prepared, ask_person
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Answer, CallFinished, CallJudged, Interrupt, Prompt, SetPresence, Source

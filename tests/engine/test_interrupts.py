@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.fakes.engine import STARTED, FakeLog, FakeProvider, FakeTool, calls, ports
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.protocol.events import Event, Interrupt, Prompt, SetPresence
 from treadle.protocol.messages import Text

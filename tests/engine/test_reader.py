@@ -5,10 +5,10 @@ from functools import cache
 
 import pytest
 
-from treadle.context.xml import as_xml_message
+from treadle.context.xml_protocol import as_xml_message
 from treadle.engine.runtime.model_call import CallBill, ModelCall, call_model
-from treadle.engine.runtime.reader import ReplyPiece, ReplyReader
-from treadle.engine.runtime.requests import RequestSize
+from treadle.engine.runtime.model_requests import RequestSize
+from treadle.engine.runtime.reply_reader import ReplyPiece, ReplyReader
 from treadle.protocol.events import CallProposed, EventData, ReplyFinished
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import (

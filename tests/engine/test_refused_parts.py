@@ -6,7 +6,7 @@ import pytest
 
 from tests.engine.test_runtime import DONE, Replies, working
 from tests.fakes.engine import STARTED, FakeLog, FakeTool, ports
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.protocol.events import Prompt, ReplyFailed, SetMode, SetModel, SetPresence
 from treadle.protocol.messages import Document, Image, Message, RedactedThinking, Text, Thinking, ToolResult, WireData
 from treadle.protocol.models import (

@@ -17,7 +17,7 @@ from treadle.protocol.codec import decode_data
 from treadle.protocol.errors import StoreError
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.sealed import Sealed
-from treadle.store.tape import chained
+from treadle.store.kept_tape import chained
 
 LOGS = golden_logs()
 CORPUS = [log for log in LOGS if log.version == "2"]

@@ -10,13 +10,13 @@ import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeLog, FakeProvider, FakeTool, agree, calls, ports
 from treadle.engine.core import texts
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import phase, replace
 from treadle.engine.core.texts import KEEP_UNKNOWN
 from treadle.engine.ports import Output, Ports, Prepared
 from treadle.engine.runtime import perform, tool_call
 from treadle.engine.runtime.feeds import Feed
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.attach import Stamped
@@ -108,7 +108,7 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.protocol.usage import Usage
-from treadle.workspace.names import hash_of_file
+from treadle.workspace.files.names import hash_of_file
 
 PATIENCE = 90.0
 DONE: list[StreamEvent] = [StreamText(text="done"), StreamStop(reason=ReplyStop.END_TURN, usage=USAGE)]

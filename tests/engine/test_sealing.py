@@ -15,7 +15,7 @@ from tests.fakes.messages import read_transcript
 from treadle.context.notified import notifications
 from treadle.engine.core import replies, texts, turns
 from treadle.engine.core.advance import fold
-from treadle.engine.core.history import last_state, read_past
+from treadle.engine.core.past_history import last_state, read_past
 from treadle.engine.core.sealing import STEPS_BETWEEN_STATES
 from treadle.engine.core.state import State, guarded
 from treadle.engine.runtime import model_call, tool_call

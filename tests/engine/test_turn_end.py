@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import pytest
 
 from tests.fakes.engine import STARTED, USAGE, FakeLog, FakeProvider, ports
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event, Prompt, Source

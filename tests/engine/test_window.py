@@ -13,15 +13,15 @@ from tests.engine.world import check_messages
 from tests.fakes.engine import FakeProvider, ports
 from tests.fakes.messages import add_user
 from tests.providers.support import APIS, READ
-from treadle.context.compaction import CompactionSettings
+from treadle.context.compaction_words import CompactionSettings
 from treadle.context.invariants import broken_invariants, images_are_few
 from treadle.context.left_out import Ran, remember_run
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten
 from treadle.context.transcript import Transcript
 from treadle.engine.core.state import AwaitingReply, Calling, Retrying, replace
 from treadle.engine.runtime.compacting import carried_out, plan_room
-from treadle.engine.runtime.requests import build_request, cost, terms_of
+from treadle.engine.runtime.model_requests import build_request, cost, terms_of
 from treadle.engine.runtime.summary import ask_for_summary
 from treadle.engine.runtime.window import (
     bytes_of,
@@ -59,7 +59,7 @@ from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import FileChange, Outcome, Preview, RunCommand, ToolCall, result_text
 from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.scripted.server import WIRE_FORMATS
+from treadle.providers.scripted.scripted_server import WIRE_FORMATS
 
 SMALL = ModelSpec(provider="p", name="m", context_window=8_192, max_output=8_192)
 

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 
 from treadle.present.fold import fold_notification
-from treadle.present.spending import Spending
+from treadle.present.spending_words import Spending
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import Notification

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.context.user_message import user_message
 from treadle.protocol.events import Event

@@ -15,10 +15,10 @@ SOURCE = Path(treadle.__file__).parent
 WORDS = ("engine", "context", "tools", "app/prompts")
 """Packages with words that a model reads, or a person is asked."""
 
-PROJECTIONS = ("context/xml.py", "context/media.py", "context/focus.py")
+PROJECTIONS = ("context/xml_protocol.py", "context/media.py", "context/focus.py")
 """How a message is written for a kind of model, and what the notation of a checklist is: no words of the past."""
 
-DEFAULTS = {"protocol/limits.py": ("Limits",), "app/config/settings.py": ("Settings", "BudgetSettings")}
+DEFAULTS = {"protocol/limits.py": ("Limits",), "app/config/layers.py": ("Settings", "BudgetSettings")}
 """Classes whose fields have the defaults of limits and settings."""
 
 DELAYS = ("_FIRST_DELAY", "_LONGEST_DELAY")

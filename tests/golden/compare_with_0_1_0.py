@@ -18,7 +18,7 @@ import msgspec
 from tests.fakes.messages import read_transcript
 from tests.golden.logs import Row, read_rows
 from treadle.context.notified import notifications
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.engine.runtime.window import next_message
 from treadle.protocol.events import Event
 from treadle.protocol.models import ToolProtocol

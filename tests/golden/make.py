@@ -28,12 +28,12 @@ from tests.golden.config import ARGUMENTS, KEY, ROOT, config
 from tests.golden.scenarios import SCENARIOS, Work, call, done, goes_on, run, say, tool
 from treadle.app.compose import Opening, open_session, open_store
 from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.protocol.models import ToolProtocol
 from treadle.providers.scripted.player import Performance, perform
 from treadle.providers.scripted.script import Pace, Turn
-from treadle.providers.scripted.seen import SeenRequest
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.providers.scripted.seen_requests import SeenRequest
 
 HOME = ROOT / "home"
 KILLED_BEFORE_THE_END = ("killed", "ends_asking", "ends_streaming", "ends_running", "ends_retrying")

@@ -16,7 +16,7 @@ import msgspec
 from tests.fakes.messages import read_transcript
 from tests.golden.logs import LOGS, WALKS, Golden, Row, golden_logs, read_rows
 from treadle.app.reports.session_text import record_lines, session_items, session_lines
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.protocol.events import Event
 from treadle.protocol.models import ToolProtocol
 from treadle.store.sqlite import SessionRow

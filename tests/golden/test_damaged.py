@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.fakes.messages import read_transcript
 from tests.golden.logs import Row, golden_logs, read_rows
 from treadle.context.notified import notifications
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.protocol.errors import DriftError, StoreError
 from treadle.protocol.events import Event
 from treadle.protocol.models import ToolProtocol

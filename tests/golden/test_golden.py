@@ -14,12 +14,12 @@ from tests.golden import another_version
 from tests.golden.config import ARGUMENTS, KEY, config
 from tests.golden.logs import Golden, golden_logs, restore
 from tests.golden.reading import read, read_state
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.protocol.events import Event
 from treadle.protocol.notifications import TurnStop
 from treadle.protocol.sealed import TurnSettled
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 
 LOGS = golden_logs()

@@ -17,8 +17,8 @@ from treadle.engine.explore import Choose, World
 from treadle.app.reports.session_text import _lines
 from treadle.context.transcript import Transcript
 from treadle.engine import explore
-from treadle.engine.core.effects import CallModel, Compact, Effect, JudgeCall, RunTool
-from treadle.engine.core.history import read_past, sealed_message
+from treadle.engine.core.machine_effects import CallModel, Compact, Effect, JudgeCall, RunTool
+from treadle.engine.core.past_history import read_past, sealed_message
 from treadle.engine.core.state import AwaitingReply, CallStatus, replace
 from treadle.engine.runtime import window
 from treadle.protocol.codec import decode_data, encode

@@ -8,16 +8,16 @@ from pathlib import Path
 import pytest
 
 from treadle.app.compose import Opening, open_session
+from treadle.app.config.places import database
 from treadle.app.config.sections import ModelSettings, Settings
-from treadle.app.exits import Exit
-from treadle.app.places import database
-from treadle.app.reports.session_list import SessionState, listed_sessions
-from treadle.headless.main import OutputFormat, run_headless
+from treadle.app.errors.exits import Exit
+from treadle.app.reports.known_sessions import SessionState, listed_sessions
+from treadle.headless.headless_main import OutputFormat, run_headless
 from treadle.headless.narrator import narrate
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import MakeCall, Refuse, SayText, SayThinking, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 from treadle.store.summaries import keep_summaries
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from treadle.providers.scripted.script import Expectation, MakeCall, Script, Texts, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 CONFIG = """
 [models."anthropic-compatible/scripted"]

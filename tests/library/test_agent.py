@@ -10,12 +10,12 @@ import pytest
 
 from tests.e2e.running import PATIENCE, log_of
 from treadle import Treadle
-from treadle.app.attaching import attach_session
-from treadle.app.config.settings import load_settings
-from treadle.app.session.remote import RemoteSession
+from treadle.app.config.layers import load_settings
+from treadle.app.processes.attaching import attach_session
+from treadle.app.session.shared.remote import RemoteSession
 from treadle.library import Answer, OptionKind, Question, QuestionKind, TaskRun
 from treadle.library.approving import answer_of
-from treadle.library.results import TaskResult
+from treadle.library.task_result import TaskResult
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import Interrupt, Prompt, SessionStarted
 from treadle.protocol.messages import Text
@@ -33,7 +33,7 @@ from treadle.protocol.usage import Usage
 from treadle.providers.scripted.provider import ScriptedProvider
 from treadle.providers.scripted.script import MakeCall, SayText, Turn, Wait
 from treadle.testing import call, scripted_model
-from treadle.workspace.file_access import DiskFiles
+from treadle.workspace.files.file_access import DiskFiles
 
 WRITE = call("write_to_file", path="a.txt", content="hello\n")
 DONE = call("attempt_completion", result="Done.")

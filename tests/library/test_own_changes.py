@@ -8,7 +8,7 @@ import pytest
 from treadle import Treadle
 from treadle.app.checkpoints.points import Points
 from treadle.app.compose import open_store
-from treadle.app.history.restoring import go_back
+from treadle.app.history.restoring_turns import go_back
 from treadle.app.reports.session_review import open_review
 from treadle.library import Question
 from treadle.protocol.checkpoints import Restore

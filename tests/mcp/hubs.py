@@ -16,13 +16,13 @@ from treadle.mcp.declaring import slug_of
 from treadle.mcp.hub import McpHub
 from treadle.mcp.hub_ports import HubPorts
 from treadle.mcp.pins import PinBook, server_identity
-from treadle.mcp.program import ProgramStart
+from treadle.mcp.server_program import ProgramStart
 from treadle.mcp.states import ServerPlan
 from treadle.protocol.messages import Text
 from treadle.protocol.servers import McpServer
 from treadle.protocol.tools import CallResult
 from treadle.tools.images import image_of
-from treadle.workspace.confinement import Setup
+from treadle.workspace.commands.confinement import Setup
 
 ROOT = Path(__file__).parents[2]
 PEERS = PEER_FOLDER / "node_modules"

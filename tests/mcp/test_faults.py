@@ -13,9 +13,9 @@ import pytest
 from tests.mcp.hubs import call, fake, hub_of, plan_of, text_of, told, until
 from treadle.engine.ports import Asked, PersonReply
 from treadle.mcp.callbacks import Callbacks
-from treadle.mcp.framing import Frames, TooLong
+from treadle.mcp.message_framing import Frames, TooLong
 from treadle.mcp.pins import PinBook, server_identity
-from treadle.mcp.program import ProgramStart
+from treadle.mcp.server_program import ProgramStart
 from treadle.mcp.states import PinState, ServerPlan, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer
@@ -47,7 +47,7 @@ async def test_a_command_that_no_system_takes_stops_no_other_server(tmp_path: Pa
 async def test_without_the_sdk_all_servers_have_failed_with_the_reason(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(sys.modules, "treadle.mcp.connection", None)
+    monkeypatch.setitem(sys.modules, "treadle.mcp.server_connection", None)
     async with hub_of(tmp_path, fake(), fake(name="other")) as hub:
         assert [one.state for one in hub.health()] == [ServerState.FAILED] * 2
         assert hub.health()[0].why.startswith("the extra 'mcp' cannot be loaded: ")
@@ -189,7 +189,7 @@ async def test_a_server_that_dies_in_a_call_ends_the_call_and_is_started_again(t
 async def test_a_server_that_cannot_be_started_again_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from treadle.mcp import connection
+    from treadle.mcp import server_connection as connection
 
     monkeypatch.setattr(connection, "_RETRIES", (0.01, 0.01))
     async with hub_of(tmp_path, fake("once", state=tmp_path / "runs")) as hub:
@@ -208,7 +208,7 @@ async def test_lines_that_are_no_message_are_skipped_and_counted(tmp_path: Path)
 
 
 async def test_too_many_lines_that_are_no_message_end_a_server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from treadle.mcp import connection
+    from treadle.mcp import server_connection as connection
 
     monkeypatch.setattr(connection, "_RETRIES", ())
     async with hub_of(tmp_path, fake("garbage")) as hub:

@@ -65,7 +65,7 @@ async def test_a_resource_that_was_read_is_told_of_once_when_it_changes(tmp_path
 async def test_resources_are_subscribed_to_up_to_a_bound_and_anew_after_a_restart(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from treadle.mcp import changes
+    from treadle.mcp import list_changes as changes
 
     monkeypatch.setattr(changes, "_MOST_WATCHED", 1)
     state = tmp_path / "state"

@@ -14,7 +14,7 @@ from treadle.app.servers.session_servers import SessionServers, health_lines
 from treadle.mcp.states import ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Noted
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.workspace import open_workspace
 
 
@@ -176,7 +176,7 @@ async def test_what_a_server_says_about_its_use_reaches_the_model_once_it_is_app
 async def test_instructions_have_a_bound_together_and_go_with_their_server(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from treadle.mcp import connection
+    from treadle.mcp import server_connection as connection
 
     monkeypatch.setattr(session_servers, "_MOST_INSTRUCTIONS", 4_500)
     monkeypatch.setattr(connection, "_RETRIES", ())

@@ -10,10 +10,10 @@ import pytest
 from tests.e2e.running import PATIENCE
 from treadle import Treadle
 from treadle.app.compose import list_sessions, open_store
-from treadle.mcp_server import book as module
-from treadle.mcp_server.book import TaskBook, TaskRequest
-from treadle.mcp_server.reports import task_report
-from treadle.mcp_server.task import ServedTask
+from treadle.mcp_server import task_book as module
+from treadle.mcp_server.running_task import ServedTask
+from treadle.mcp_server.task_book import TaskBook, TaskRequest
+from treadle.mcp_server.task_reports import task_report
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import Delivery, EditQueued
 from treadle.protocol.messages import Text

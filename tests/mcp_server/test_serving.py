@@ -14,7 +14,7 @@ from mcp.client.streamable_http import streamable_http_client
 
 from tests.e2e.running import PATIENCE, log_of
 from tests.mcp_server.serving import ERAS, TOKEN, Person, Place, accept, client, serving_http, text, until, use, wait
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.events import Prompt
 
 HELLO = {

@@ -13,7 +13,7 @@ from tests.person import CTRL_D
 from treadle.protocol.events import Answer, Prompt
 from treadle.protocol.messages import text_of
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 SCRIPT = Script(
     turns=(

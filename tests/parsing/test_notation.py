@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.parsing import ToolGrammar, XmlReader, foreign_call
-from treadle.parsing.blocks import CallComplete
+from treadle.parsing.reply_blocks import CallComplete
 
 TOOLS = (
     ToolGrammar("read_file", ("path", "start_line"), ("path",)),

@@ -10,7 +10,7 @@ from tests.needed import needs
 from tests.policy.views import ROOT, Record, context, labelled
 from treadle.policy.classify import classify_command
 from treadle.policy.findings import CommandClass
-from treadle.policy.shell.parse import parse
+from treadle.policy.shell.shell_parser import parse
 from treadle.policy.shell.syntax import BrokenShellError, ShellSyntaxError
 
 _PIECES = (

@@ -8,7 +8,7 @@ from tests.policy.views import HOME, ROOT, MemoryView, context
 from treadle.policy.classify import classify_command
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass, PathOp
-from treadle.policy.paths import Where, check_path
+from treadle.policy.path_check import Where, check_path
 from treadle.policy.secret_formats import IN_HOME
 from treadle.protocol import name_lists as table
 from treadle.protocol.permissions import Mode, Verdict

@@ -7,9 +7,9 @@ import pytest
 
 from tests.policy.views import ROOT, RealView, Record, context, labelled
 from treadle.policy.classify import classify_command
-from treadle.policy.context import PolicyContext
+from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import CommandClass, PathOp
-from treadle.policy.paths import check_path
+from treadle.policy.path_check import check_path
 from treadle.protocol.permissions import Mode
 
 _CLASSES = ("read_only", "needs_confirmation", "dangerous")

@@ -10,10 +10,10 @@ import pytest
 
 from tests.policy.views import ROOT, context
 from treadle.app.security.file_view import DiskView
-from treadle.policy.context import PolicyContext
+from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import PathOp
-from treadle.policy.paths import Where, check_path
-from treadle.policy.rows import answer_row
+from treadle.policy.path_check import Where, check_path
+from treadle.policy.policy_rows import answer_row
 from treadle.protocol.permissions import Mode
 
 READ, WRITE = PathOp.READ, PathOp.WRITE

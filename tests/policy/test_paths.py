@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.policy.views import HOME, ROOT, MemoryView, context
-from treadle.policy.context import PolicyContext
+from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import PathOp
 from treadle.policy.name_patterns import pattern_hits
-from treadle.policy.paths import Where, check_path
+from treadle.policy.path_check import Where, check_path
 from treadle.protocol.permissions import Mode
 from treadle.protocol.protected_names import control_name, secret_name
 

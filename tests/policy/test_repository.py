@@ -10,7 +10,7 @@ import pytest
 from tests.policy.views import ROOT, MemoryView, context
 from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
-from treadle.policy.context import PolicyContext
+from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import CommandClass
 from treadle.policy.repository import UNREADABLE_SETTINGS, is_inert, setting_names, surprising_settings
 from treadle.protocol.permissions import Mode

@@ -8,7 +8,7 @@ from tests.policy.views import HOME, ROOT, MemoryView, context
 from treadle.policy.classify import classify_command, only_reads
 from treadle.policy.decide import decide
 from treadle.policy.findings import PathOp
-from treadle.policy.paths import Where, check_path
+from treadle.policy.path_check import Where, check_path
 from treadle.policy.rulefile import RuleFile, load_rules
 from treadle.policy.rules import Scope
 from treadle.protocol.permissions import Mode, Verdict

@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.policy.secrets import Redactor, known_secrets
-from treadle.workspace.text import Decoder
+from treadle.workspace.files.text import Decoder
 
 REDACTOR = known_secrets(
     {"MY_TOKEN": "correct-horse-battery", "EDITOR": "vim-is-my-editor", "A_SECRET": "short", "PG_PASSWORD": "postgres"}

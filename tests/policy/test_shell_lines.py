@@ -9,9 +9,9 @@ from treadle.policy.classify import classify_command
 from treadle.policy.decide import decide
 from treadle.policy.findings import CommandClass
 from treadle.policy.rules import Rule, Ruleset
-from treadle.policy.shell.parse import script_until
 from treadle.policy.shell.readers import readers
 from treadle.policy.shell.shell_env import MAX_EFFORT, Effort
+from treadle.policy.shell.shell_parser import script_until
 from treadle.policy.shell.syntax import MAX_READ, BudgetError, Cursor
 from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.tools import Risk, RunCommand, ToolSpec, ToolTraits

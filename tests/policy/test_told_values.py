@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.shell.expand import Variables, printed, trimmed
-from treadle.policy.shell.parse import parse
+from treadle.policy.shell.shell_parser import parse
 from treadle.policy.shell.syntax import Simple, Substitution
 
 _TEXTS = st.text(alphabet="ab.e/X \\n%s0-x1", max_size=6)

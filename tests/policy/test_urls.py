@@ -4,7 +4,7 @@ import pytest
 
 from treadle.policy.urls import HostKind, check_url, host_kind, matches_host
 from treadle.protocol.metadata_hosts import METADATA_ADDRESSES, METADATA_NAMES
-from treadle.workspace.network import is_public
+from treadle.workspace.network.checked_addresses import is_public
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from treadle.policy.context import FileFacts, FileKind, PolicyContext
+from treadle.policy.decision_context import FileFacts, FileKind, PolicyContext
 from treadle.policy.rules import Ruleset
 from treadle.protocol.permissions import Mode
 

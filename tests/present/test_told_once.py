@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from tests.engine.exploring import BOUNDED, TUI, World, walk
 from treadle.context.notified import stamped_notifications
-from treadle.engine.core.effects import Effect
+from treadle.engine.core.machine_effects import Effect
 from treadle.engine.core.state import AwaitingReply
 from treadle.present.fold import fold_notification
 from treadle.present.items import CallItem, Item, NoteItem, Placed, ThoughtItem, TurnItem

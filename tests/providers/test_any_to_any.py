@@ -33,7 +33,7 @@ from treadle.protocol.models import (
     StreamUsage,
 )
 from treadle.providers.scripted.script import MakeCall, SayText, SayThinking, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 PICTURE = Image(media_type="image/png", data="iVBORw0KGgpQSUNUVVJF")
 SHOT = Image(media_type="image/png", data="iVBORw0KGgpTSE9U")

@@ -54,7 +54,7 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_stream import frame
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 OWN = WireData(api="bedrock_converse:bedrock", data={})
 CLAUDE = "us.anthropic.claude-sonnet-4-5-20250929-v1:0"

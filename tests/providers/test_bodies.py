@@ -21,7 +21,7 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.player import Performance
-from treadle.providers.scripted.server import WIRE_FORMATS
+from treadle.providers.scripted.scripted_server import WIRE_FORMATS
 
 SSE = [api for api in APIS if api != "bedrock"]
 EACH = pytest.mark.parametrize("api", SSE)

@@ -12,7 +12,7 @@ from treadle.protocol.usage import Usage
 from treadle.providers.breaker import FAILURE_WINDOW, FAILURES, PAUSE, PROBE_WAIT, Circuits, GuardedProvider
 from treadle.providers.scripted.provider import ScriptedProvider
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 PLACE = "https://api.example.org"
 STOP = StreamStop(reason=ReplyStop.END_TURN, usage=Usage())

@@ -17,7 +17,7 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.model_data import DATA, built_in_models
 from treadle.providers.provider_rows import ROWS, ProviderRow, Wire
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 PROMISED = [
     "anthropic",

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.providers.connections import ConnectionFailedError, Connections, Trouble, is_plain_url, nothing
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.http_connections import ConnectionFailedError, Connections, Trouble, is_plain_url, nothing
 from treadle.providers.http_provider import open_connections
 from treadle.providers.library_connections import LibraryConnections
 from treadle.providers.plain_connections import PlainConnections

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from tests.providers.support import APIS, READ, called, collect, fixed_server, provider_at, request
 
-from treadle.engine.runtime.reader import ReplyReader
+from treadle.engine.runtime.reply_reader import ReplyReader
 from treadle.protocol.events import CallProposed
 from treadle.protocol.messages import Message, Role, Text, Thinking, ToolUse, text_of
 from treadle.protocol.models import (

@@ -11,7 +11,7 @@ import pytest
 from tests.needed import needs
 from tests.providers.support import READ, called, collect, failure_of, first_piece, request, result, user
 
-from treadle.app.models.embedded import embedded_provider, embedded_spec, model_file
+from treadle.app.models.embedded_model import embedded_provider, embedded_spec, model_file
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Image, Message, Role
 from treadle.protocol.models import (

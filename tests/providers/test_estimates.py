@@ -9,7 +9,7 @@ from tests.providers.recordings import FOLDER, recordings
 from tests.providers.test_recordings import play
 
 from treadle.context.transcript import BYTES_PER_TOKEN
-from treadle.engine.runtime.requests import CallMeter, RequestSize
+from treadle.engine.runtime.model_requests import CallMeter, RequestSize
 from treadle.protocol.models import (
     StreamCallArguments,
     StreamCallStart,

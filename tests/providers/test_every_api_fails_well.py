@@ -11,7 +11,7 @@ from treadle.providers.endpoint import Endpoint, StreamLimits
 from treadle.providers.event_stream import frame
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn
-from treadle.providers.scripted.server import WIRE_FORMATS, ScriptedServer
+from treadle.providers.scripted.scripted_server import WIRE_FORMATS, ScriptedServer
 
 EACH = pytest.mark.parametrize("api", APIS)
 QUICK = StreamLimits(connect=2.0, first_byte=0.4, idle=0.4)  # connecting is not what is tried

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import MAX_MESSAGE, from_response
-from treadle.providers.problems import ProviderProblem, error_kind, problem_in
+from treadle.providers.provider_problems import ProviderProblem, error_kind, problem_in
 
 NOW = 1_800_000_000.0
 PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1", api_key="sk-secret")

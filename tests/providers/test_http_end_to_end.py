@@ -48,7 +48,7 @@ from treadle.providers.scripted.script import (
     Turn,
     Wait,
 )
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 APIS = pytest.mark.parametrize("api", ["anthropic", "chat", "responses", "gemini", "bedrock"])
 USAGE = Usage(input_tokens=100, output_tokens=20, cache_read_tokens=1000, cache_write_tokens=30)

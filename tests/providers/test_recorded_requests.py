@@ -12,7 +12,7 @@ from tests.providers.support import APIS, called, provider_at, request, result, 
 
 from treadle.protocol.messages import Message, Role
 from treadle.providers.http_provider import HttpProvider
-from treadle.providers.scripted.server import WIRE_FORMATS
+from treadle.providers.scripted.scripted_server import WIRE_FORMATS
 
 CLAUDE = "anthropic.claude-sonnet-4-5"
 ENDS = {

@@ -12,7 +12,7 @@ from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint, StreamLimits
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.scripted.script import BreakOff, Cut, Refuse, SayText, Script, ScriptItem, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.providers.wire import HttpCall
 
 EACH = pytest.mark.parametrize("api", APIS)

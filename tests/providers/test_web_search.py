@@ -10,7 +10,7 @@ from tests.fakes.messages import add_user
 from tests.providers.support import READ, called, request, result, user
 
 from treadle.context.transcript import Transcript
-from treadle.engine.runtime.reader import ReplyReader
+from treadle.engine.runtime.reply_reader import ReplyReader
 from treadle.protocol.messages import Message, Role, Text, Thinking, ToolResult, ToolUse
 from treadle.protocol.models import ModelRequest, Searches, StreamFailure, StreamStop, ToolProtocol
 from treadle.providers.anthropic_messages import AnthropicMessages

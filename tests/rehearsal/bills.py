@@ -12,11 +12,11 @@ from random import Random
 from tests.rehearsal.sessions import KEY, PATHS, TEST, WIRE_APIS, events_of
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
-from treadle.app.models.choosing import Models
+from treadle.app.models.model_choice import Models
 from treadle.app.reports.usage_sums import UsageReader
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
-from treadle.engine.runtime.requests import cost
+from treadle.engine.runtime.model_requests import cost
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Interrupt, Prompt
 from treadle.protocol.messages import Text
@@ -24,8 +24,8 @@ from treadle.protocol.models import ErrorKind
 from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import BreakOff, MakeCall, Pace, SayText, SayThinking, Script, ScriptItem, Turn
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.store.trust import Trust, TrustState
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.store.trusted_folders import Trust, TrustState
 
 WITHIN = 0.10
 """How far a reported cost may be from the one that was billed."""

@@ -14,8 +14,8 @@ from tests.rehearsal.model import call, reply, run
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.player import Performance, perform
 from treadle.providers.scripted.script import MakeCall, Pace, Wait
-from treadle.providers.scripted.seen import SeenRequest
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.providers.scripted.seen_requests import SeenRequest
 
 THINKS = 60.0
 """Seconds that the model thinks when it has nothing more to do: until the program is killed."""

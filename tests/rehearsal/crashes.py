@@ -20,16 +20,16 @@ from tests.e2e.in_background import InBackground
 from tests.e2e.process import Program
 from tests.orphans import command_line, nothing_left_behind
 from tests.rehearsal.crash_work import MOVES, UNKNOWN, CrashModel, Moment, Workspace, moments, number_of
-from treadle.app.attaching import attach_session
 from treadle.app.config.sections import Settings
-from treadle.app.session.remote import RemoteSession
+from treadle.app.processes.attaching import attach_session
+from treadle.app.session.shared.remote import RemoteSession
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import Answer, Source
 from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import CallChanged, CallStatus, Notification, QuestionAsked
 from treadle.protocol.permissions import Mode, OptionKind, Question
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.meter import descendants
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.workspace.commands.meter import descendants
 
 PERSON = Source(kind="tui")
 GONE_WITHIN = 5.0

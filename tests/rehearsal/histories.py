@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from tests.e2e.process import Ended, Program
 from treadle.providers.scripted.script import MakeCall, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 MODEL = "anthropic-compatible/main"
 _LATEST = 1.4

@@ -15,7 +15,7 @@ from treadle.engine.core.state import replace
 from treadle.engine.ports import Ports
 from treadle.engine.replay.strict import Conditions
 from treadle.engine.runtime.feeds import Feed
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (

@@ -7,7 +7,7 @@ from random import Random
 
 from tests.rehearsal.model import Moves, call, reply, run
 from tests.rehearsal.work import FOREIGN, Job, edit
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.models import ToolProtocol
 from treadle.providers.scripted.script import MakeCall, SayThinking, ScriptItem, Turn
 

@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 
 from treadle.providers.scripted.player import Performance, perform, refused
 from treadle.providers.scripted.script import MakeCall, Pace, Refuse, SayText, ScriptItem, Turn
-from treadle.providers.scripted.seen import SeenRequest
+from treadle.providers.scripted.seen_requests import SeenRequest
 
 Moves: TypeAlias = Generator[Turn, SeenRequest, None]
 """Replies, each answered by the request that follows it."""

@@ -2,8 +2,8 @@
 
 `python -m tests.rehearsal.soak mutants --package policy --seed 7 --count 40` tries 40 faults of one package (`PACKAGES`
 names each with the tests that must notice) and prints those that nothing noticed. Without `--package` it is the engine.
-`--module app/effects.py` (again for others) puts them into those files of the package alone. The faults stand in a copy
-of the source, so a run that is killed leaves the checkout as it was.
+`--module app/security/op_effects.py` (again for others) puts them into those files of the package alone. The faults
+stand in a copy of the source, so a run that is killed leaves the checkout as it was.
 """
 
 import ast

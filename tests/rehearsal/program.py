@@ -22,10 +22,10 @@ from tests.rehearsal.rehearse import Verdict, differences
 from tests.rehearsal.replays import replay_program
 from tests.rehearsal.sessions import KEY, PATHS, TASK, WIRE_APIS, check_log
 from tests.rehearsal.work import Job, asks_nobody, raise_limit, restarted
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.models import ToolProtocol
 from treadle.providers.scripted.script import Pace, Refuse, SayText, Turn, Wait
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 PATIENCE = 90.0
 """Seconds until a program hangs."""

@@ -12,7 +12,7 @@ from tests.rehearsal.model import ReactingModel
 from tests.rehearsal.plans import Plan
 from tests.rehearsal.sessions import Ending, Run, check_log, perform
 from tests.rehearsal.work import Job
-from treadle.app.exits import Exit, exit_code
+from treadle.app.errors.exits import Exit, exit_code
 from treadle.protocol.models import ToolProtocol
 
 AT_ONCE = 12

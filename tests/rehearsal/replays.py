@@ -10,7 +10,7 @@ from treadle.app.config.sections import Settings
 from treadle.app.history.replaying import conditions_now, replay_rows, report_lines, session_tape
 from treadle.engine.ports import Ports
 from treadle.engine.replay.strict import Conditions, ReplayResult, read_rows, replay_strictly
-from treadle.engine.runtime.requests import known_tools
+from treadle.engine.runtime.model_requests import known_tools
 from treadle.protocol.base import StoredEvent
 from treadle.protocol.codec import encode
 from treadle.protocol.events import SCHEMA_VERSION, Event, SessionStarted

@@ -14,13 +14,13 @@ from tests.rehearsal.replays import replay_trouble
 from treadle.app.assembly import assemble
 from treadle.app.compose import Opening, limits_of, open_session, open_store
 from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
-from treadle.app.models.choosing import Models
+from treadle.app.models.model_choice import Models
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.files.roots import further_roots
 from treadle.app.session.live import LiveSession
 from treadle.app.session.parts import Parts, clock
 from treadle.app.session.recall import Recalled, recall
-from treadle.app.session.roots import further_roots
-from treadle.engine.core.history import read_past
+from treadle.engine.core.past_history import read_past
 from treadle.engine.ports import Provider
 from treadle.protocol.events import (
     Delivery,
@@ -37,9 +37,9 @@ from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.provider import ScriptedProvider
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import SessionRow
-from treadle.store.trust import Trust, TrustState
+from treadle.store.trusted_folders import Trust, TrustState
 
 TEST = Source(kind="test")
 PATIENCE = 90.0

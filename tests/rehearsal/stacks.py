@@ -24,8 +24,8 @@ from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification, QuestionAsked, TurnEnded, TurnOutcome
 from treadle.protocol.permissions import Mode, OptionKind, Question
 from treadle.providers.scripted.script import MakeCall
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.store.trust import Trust, TrustState
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.store.trusted_folders import Trust, TrustState
 
 MOST = 1.1
 """Calls in another mode for one in full, over all goals, at most."""

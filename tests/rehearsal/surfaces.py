@@ -20,15 +20,15 @@ import httpx2
 from tests.e2e.faults.driving import DONE, run
 from tests.e2e.process import Program
 from tests.e2e.running import model
-from treadle.app.attaching import attach_session
 from treadle.app.config.sections import Settings
-from treadle.app.session.remote import RemoteSession
+from treadle.app.processes.attaching import attach_session
+from treadle.app.session.shared.remote import RemoteSession
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import Answer, Event, Source
 from treadle.protocol.notifications import QuestionAsked, TurnEnded
 from treadle.protocol.permissions import OptionKind
 from treadle.providers.scripted.script import Pace, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 
 PATIENCE = 90.0

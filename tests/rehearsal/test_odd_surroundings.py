@@ -20,14 +20,14 @@ from tests.providers.support import raw_server, response
 from tests.ready import TREADLE
 from tests.rehearsal.model import call, reply, run
 from tests.rehearsal.sessions import KEY, PATHS, WIRE_APIS
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.models import ReplyStop as Stop
 from treadle.protocol.models import StreamCallArguments, StreamCallDone, StreamCallStart, StreamEvent, StreamStop
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.anthropic_format import AnthropicFormat
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Script
-from treadle.providers.scripted.server import WIRE_FORMATS, ScriptedServer
+from treadle.providers.scripted.scripted_server import WIRE_FORMATS, ScriptedServer
 
 SEED = 1
 PATIENCE = 90.0

@@ -9,7 +9,7 @@ from tests.rehearsal import project
 from tests.rehearsal.model import Moves, UnexpectedError, call, know, need, reply, run
 from treadle.protocol.models import ErrorKind
 from treadle.providers.scripted.script import BreakOff, Cut, MakeCall, Refuse, SayThinking, Wait
-from treadle.providers.scripted.seen import SeenRequest
+from treadle.providers.scripted.seen_requests import SeenRequest
 
 EDITS = 8
 POLLS = 7

@@ -14,7 +14,7 @@ from tests.e2e.samples import sample
 from treadle.engine.core.advance import fold
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import Event
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 
 DRIVER = (sys.executable, str(Path(__file__).parents[1] / "e2e" / "kill_driver.py"))

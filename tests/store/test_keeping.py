@@ -13,7 +13,7 @@ from tests.store.sessions import event, fill
 from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import ENGINE, Event
 from treadle.store import keeping
-from treadle.store.search import search
+from treadle.store.log_search import search
 from treadle.store.sqlite import Store
 
 HOLD = """

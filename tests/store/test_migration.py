@@ -20,7 +20,7 @@ from treadle.store.appending import tag_of
 from treadle.store.damage import SCHEMA
 from treadle.store.leases import new_owner
 from treadle.store.schema import STEPS
-from treadle.store.spending import Purpose
+from treadle.store.spent import Purpose
 from treadle.store.sqlite import Store
 
 POSITIONS = 14

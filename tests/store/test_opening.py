@@ -17,7 +17,7 @@ from tests.store.sessions import add, event, fill
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event
 from treadle.store.damage import is_current
-from treadle.store.opening import connected_database, find_trouble, keep_journal
+from treadle.store.opening_store import connected_database, find_trouble, keep_journal
 from treadle.store.schema import migrate
 from treadle.store.sqlite import Store
 

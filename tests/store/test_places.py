@@ -22,7 +22,7 @@ def over_dotfiles(path, **named):
 
 connect, sqlite3.connect = sqlite3.connect, over_dotfiles
 from tests.store.sessions import add, event, make_old
-from treadle.store.search import search
+from treadle.store.log_search import search
 from treadle.store.sqlite import Store
 
 async def main(path: Path) -> None:

@@ -27,13 +27,13 @@ from treadle.protocol.models import ReplyStop
 from treadle.protocol.tools import Outcome, ToolCall, ToolTraits, result_text
 from treadle.protocol.usage import Usage
 from treadle.store.keeping import archive
-from treadle.store.search import SearchHit, search, search_archived
+from treadle.store.log_search import SearchHit, search, search_archived
 from treadle.store.sqlite import SessionRow, Store
 
 NO_ROOM = """
 import resource, signal, sys
 from pathlib import Path
-from treadle.store.search import search
+from treadle.store.log_search import search
 from treadle.store.sqlite import Store
 
 store = Store(Path(sys.argv[1]))

@@ -24,7 +24,7 @@ from treadle.protocol.sealed import OF_SUMMARY, SideAnswered, TurnSettled
 from treadle.protocol.tools import CallResult, Outcome
 from treadle.protocol.usage import Usage
 from treadle.store import keeping
-from treadle.store.spending import Purpose, day_of, spent_on
+from treadle.store.spent import Purpose, day_of, spent_on
 from treadle.store.sqlite import Store
 
 DAY = 86_400_000
@@ -38,7 +38,7 @@ KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
 from treadle.protocol.models import Spent
-from treadle.store.spending import Purpose
+from treadle.store.spent import Purpose
 from treadle.store.sqlite import Store
 
 async def work():

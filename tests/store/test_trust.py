@@ -18,7 +18,7 @@ from treadle.store.activation import (
     digest_of,
 )
 from treadle.store.active_items import find_items, read_item
-from treadle.store.trust import Trust, TrustState, TrustStore
+from treadle.store.trusted_folders import Trust, TrustState, TrustStore
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from tests.store.sessions import add, event
 from treadle.store.appending import Writer
-from treadle.store.opening import connected_database
+from treadle.store.opening_store import connected_database
 from treadle.store.sqlite import Store
 
 

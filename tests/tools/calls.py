@@ -5,8 +5,8 @@ from typing import Any
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult
-from treadle.tools.catalogue import builtin_tools
-from treadle.workspace.confinement import OPEN
+from treadle.tools.tool_catalogue import builtin_tools
+from treadle.workspace.commands.confinement import OPEN
 from treadle.workspace.workspace import Workspace
 
 

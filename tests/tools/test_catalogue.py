@@ -5,7 +5,7 @@ from typing import Any
 
 from treadle import tools
 from treadle.protocol.tools import Flow, Risk, ToolEffect, ToolKind
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.workspace import Workspace
 
 

@@ -21,9 +21,9 @@ from treadle.protocol.tools import (
     SandboxDenial,
     result_text,
 )
+from treadle.tools.quoted_words import result_of
 from treadle.tools.running import Patience, run_line
-from treadle.tools.words import result_of
-from treadle.workspace.confinement import OPEN, Remark, Setup
+from treadle.workspace.commands.confinement import OPEN, Remark, Setup
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.workspace import Workspace, open_workspace
 

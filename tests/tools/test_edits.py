@@ -10,7 +10,7 @@ from tests.tools.calls import call, prepare, text
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, ReadPath, WritePath
-from treadle.workspace.files import sha256
+from treadle.workspace.files.text_files import sha256
 from treadle.workspace.workspace import Workspace
 
 

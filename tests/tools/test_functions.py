@@ -23,7 +23,7 @@ from treadle.protocol.tools import (
 )
 from treadle.tools.functions import FunctionTool, FunctionTraits, function_tool, read_docstring
 from treadle.tools.plugins import installed_tools
-from treadle.tools.words import result_of
+from treadle.tools.quoted_words import result_of
 
 
 class Point(msgspec.Struct):

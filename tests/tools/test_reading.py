@@ -13,9 +13,9 @@ from tests.tools.calls import call, prepare, text
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, text_of
 from treadle.protocol.tools import Origin, Outcome, ReadPath
-from treadle.tools.words import result_of
+from treadle.tools.quoted_words import result_of
 from treadle.workspace.conversation import Conversation
-from treadle.workspace.files import sha256
+from treadle.workspace.files.text_files import sha256
 from treadle.workspace.workspace import Workspace, open_workspace
 
 

@@ -7,10 +7,10 @@ from tests.tools.calls import call, text
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Outcome
-from treadle.workspace.file_access import DiskFiles
-from treadle.workspace.files import TextFile, decode, sha256
-from treadle.workspace.judged import JudgedPath
-from treadle.workspace.pages import Page, PageLimits, page_of
+from treadle.workspace.files.file_access import DiskFiles
+from treadle.workspace.files.judged import JudgedPath
+from treadle.workspace.files.pages import Page, PageLimits, page_of
+from treadle.workspace.files.text_files import TextFile, decode, sha256
 from treadle.workspace.workspace import Workspace, open_workspace
 
 

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 from tests.tools.calls import prepare
 
-from treadle.app.session.judging import policy_context
+from treadle.app.session.commands.judging import policy_context
 from treadle.engine.ports import Prepared
 from treadle.policy.decide import decide
 from treadle.policy.rules import Ruleset
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Mode, Standing, Verdict
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.workspace import Workspace
 
 _NEW = {

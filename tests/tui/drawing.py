@@ -17,7 +17,7 @@ from treadle.present.items import (
     TurnItem,
     WritingItem,
 )
-from treadle.present.spending import Spending
+from treadle.present.spending_words import Spending
 from treadle.present.view import Retry, SessionView
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelError
@@ -25,11 +25,19 @@ from treadle.protocol.notifications import CallChanged, CallStatus, Phase, Queue
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
-from treadle.tui.asking import Asking, ask, change, comment, confirm, keep_words, move
-from treadle.tui.bottom import BottomState, above_rule, placeholder, rule, status
-from treadle.tui.items import CallLine, DiffItem, EnteredCommand, Greeting, LivingItem, PrintedItem, ReadsLine
-from treadle.tui.lines import Line, line
-from treadle.tui.theme import Signs
+from treadle.tui.paint.lines import Line, line
+from treadle.tui.paint.printed_items import (
+    CallLine,
+    DiffItem,
+    EnteredCommand,
+    Greeting,
+    LivingItem,
+    PrintedItem,
+    ReadsLine,
+)
+from treadle.tui.paint.theme import Signs
+from treadle.tui.question.asked import Asking, ask, change, comment, confirm, keep_words, move
+from treadle.tui.session.bottom import BottomState, above_rule, placeholder, rule, status
 
 
 def called(

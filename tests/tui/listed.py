@@ -4,9 +4,9 @@ from pathlib import Path
 
 from treadle.cli.trust_question import trust_question
 from treadle.store.activation import ActiveFile, ActiveKind
-from treadle.store.trust import Trust, TrustState
-from treadle.tui.choice_list import Chooser, Choosing, ListRow, begin, take
-from treadle.tui.dialog import Key, Press
+from treadle.store.trusted_folders import Trust, TrustState
+from treadle.tui.lists.choice_list import Chooser, Choosing, ListRow, begin, take
+from treadle.tui.question.dialog import Key, Press
 
 _RULES = ActiveFile("AGENTS.md", ActiveKind.RULES, "0" * 64)
 _ALL = (

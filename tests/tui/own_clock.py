@@ -18,18 +18,18 @@ from tests.person import ESCAPE, Stroke
 from treadle.app.config.sections import Settings
 from treadle.app.models.offered import OfferedModel
 from treadle.app.session.live import LiveSession
-from treadle.app.session.own_shell import Ended
+from treadle.app.session.own_commands.own_shell import Ended
 from treadle.protocol.attach import Stamped
 from treadle.protocol.events import Answer, Interrupt, Op, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import text_of
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.notifications import Phase, QuestionAsked, QuestionClosed, TurnStarted
 from treadle.protocol.permissions import Mode, Question
-from treadle.tui.dialog import Dialog
-from treadle.tui.filter_list import Pick
-from treadle.tui.look import look_of
-from treadle.tui.paint import Painter
-from treadle.tui.surface import Surface
+from treadle.tui.lists.filter_list import Pick
+from treadle.tui.paint.look import look_of
+from treadle.tui.paint.painter import Painter
+from treadle.tui.question.dialog import Dialog
+from treadle.tui.session.surface import Surface
 
 MODELS = tuple(
     OfferedModel(ref=f"fake/{name}", title="Fake", window=1000, price_in=1.0, price_out=2.0, usable=True, thinks=True)

@@ -12,12 +12,12 @@ from typing import Any
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.live import LiveSession
-from treadle.app.session.mentioning import Enclosed
+from treadle.app.session.mentions.mentioning import Enclosed
 from treadle.app.session.model_finder import ModelFinder
-from treadle.app.session.own_shell import OwnShell
-from treadle.engine.core.history import read_past
+from treadle.app.session.own_commands.own_shell import OwnShell
+from treadle.engine.core.past_history import read_past
 from treadle.engine.ports import Output, Ports, Prepared
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.attach import ServersAnswer
@@ -57,7 +57,7 @@ from treadle.protocol.tools import (
 from treadle.protocol.usage import Usage
 from treadle.store.appending import SessionLog
 from treadle.store.sqlite import SessionRow, Store
-from treadle.store.trust import Trust, TrustState
+from treadle.store.trusted_folders import Trust, TrustState
 
 SESSION = "20260101-000000-abcdef"
 MODEL = ModelSpec(provider="fake", name="one", context_window=10_000, prices=Prices(input=1.0, output=1.0))

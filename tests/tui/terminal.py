@@ -18,8 +18,8 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 from treadle.app.config.sections import Editing, Settings
 from treadle.app.session.live import LiveSession
 from treadle.protocol.messages import Text
-from treadle.tui.look import look_of
-from treadle.tui.main import run_interactive
+from treadle.tui.paint.look import look_of
+from treadle.tui.terminal_main import run_interactive
 
 _ROWS = 200
 _COLUMNS = 100

@@ -21,7 +21,7 @@ from treadle.present.answer_rows import Act, EditFirst
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CopyChanges
-from treadle.tui.asking import (
+from treadle.tui.question.asked import (
     Asking,
     GivenAnswer,
     ShowWhole,

@@ -7,9 +7,9 @@ from prompt_toolkit.utils import get_cwidth
 from tests.tui.drawing import IDLE, STATES, WINDOW, WORKING, below
 from treadle.present.view import SessionView
 from treadle.protocol.notifications import Phase
-from treadle.tui.bottom import BottomState, above_rule, clock_runs, status
-from treadle.tui.lines import line_text
-from treadle.tui.theme import ASCII_SIGNS, Signs
+from treadle.tui.paint.lines import line_text
+from treadle.tui.paint.theme import ASCII_SIGNS, Signs
+from treadle.tui.session.bottom import BottomState, above_rule, clock_runs, status
 
 
 def picture(view: SessionView, around: BottomState, width: int, signs: Signs | None = None) -> str:

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.tui.choice_list import (
+from treadle.tui.lists.choice_list import (
     Chooser,
     Choosing,
     Chosen,
@@ -20,9 +20,9 @@ from treadle.tui.choice_list import (
     take,
     whole_lines,
 )
-from treadle.tui.dialog import ONCE_MORE, QUIET_SECONDS, Key, Press
-from treadle.tui.lines import cells, line_text
-from treadle.tui.theme import ASCII_SIGNS, Signs
+from treadle.tui.paint.lines import cells, line_text
+from treadle.tui.paint.theme import ASCII_SIGNS, Signs
+from treadle.tui.question.dialog import ONCE_MORE, QUIET_SECONDS, Key, Press
 
 FOLDER = Choosing(
     title="Do you trust this folder?",

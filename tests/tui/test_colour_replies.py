@@ -6,8 +6,8 @@ from hypothesis import strategies as st
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
 
-from treadle.tui.colour_replies import ReplyFilter, is_dark
-from treadle.tui.pasting import KeyParser
+from treadle.tui.draft.pasting import KeyParser
+from treadle.tui.paint.colour_replies import ReplyFilter, is_dark
 
 REPLIES = (
     "\x1b]11;rgb:1e1e/1e1e/1e1e\x07",

@@ -1,9 +1,9 @@
 import pytest
 
-from treadle.app.slash_commands import SLASH_TABLE
+from treadle.app.session.own_commands.slash_commands import SLASH_TABLE
 from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
-from treadle.tui.commands import (
+from treadle.tui.session.entered_lines import (
     ChooseModel,
     ChooseSession,
     ChooseTurn,

@@ -3,8 +3,8 @@
 from tests.tui.asked import BUDGET, DANGER, EDIT, FOLLOWUP, GUIDANCE, RUN
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import Mode, OptionKind, Question
-from treadle.tui.asking import GivenAnswer, Stage
-from treadle.tui.dialog import (
+from treadle.tui.question.asked import GivenAnswer, Stage
+from treadle.tui.question.dialog import (
     ONCE_MORE,
     Dialog,
     DialogEffect,

@@ -5,9 +5,9 @@ import difflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.tui.diffs import DiffRow, FileDiff, diff_lines, read_diff
-from treadle.tui.lines import line_text
-from treadle.tui.theme import Signs
+from treadle.tui.paint.diff_rows import DiffRow, FileDiff, diff_lines, read_diff
+from treadle.tui.paint.lines import line_text
+from treadle.tui.paint.theme import Signs
 
 SMALL = (
     "--- a/x.py\n+++ b/x.py\n@@ -3,2 +3,3 @@\n same\n-total += item.price\n+total += item.price * item.count\n+new\n"

@@ -17,9 +17,9 @@ from prompt_toolkit.output.vt100 import Vt100_Output
 
 from tests.tui.session import session
 from tests.tui.terminal import terminal
-from treadle.tui.drawn import Anchored, write_above
-from treadle.tui.lines import CURSOR
-from treadle.tui.rows import Rows
+from treadle.tui.paint.drawn import Anchored, write_above
+from treadle.tui.paint.lines import CURSOR
+from treadle.tui.paint.shown_rows import Rows
 from treadle.tui.windows import text_window
 
 _CONTROL = re.compile(r"\x1b\[\??([\d;]*)([A-Za-z])|[\r\n]|[^\x1b]")

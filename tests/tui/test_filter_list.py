@@ -10,11 +10,11 @@ from prompt_toolkit.utils import get_cwidth
 
 from tests.tui.snapshots import same_as_before
 from treadle.app.models.offered import OfferedModel
-from treadle.app.reports.session_list import ListedSession, SessionState
-from treadle.tui.filter_list import PICKER_ROWS, Pick, Picker, PickerRow, Shape, picker_lines, take_key, with_rows
-from treadle.tui.filter_list_rows import MODELS, SESSIONS, model_rows, session_rows
-from treadle.tui.lines import line_text
-from treadle.tui.theme import ASCII_SIGNS, Signs
+from treadle.app.reports.known_sessions import ListedSession, SessionState
+from treadle.tui.lists.filter_list import PICKER_ROWS, Pick, Picker, PickerRow, Shape, picker_lines, take_key, with_rows
+from treadle.tui.lists.filter_list_rows import MODELS, SESSIONS, model_rows, session_rows
+from treadle.tui.paint.lines import line_text
+from treadle.tui.paint.theme import ASCII_SIGNS, Signs
 
 NOW = 1_800_000_000.0
 OFFERED = (

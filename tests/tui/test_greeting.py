@@ -3,10 +3,10 @@
 import pytest
 
 from treadle.present.words import ago
-from treadle.tui.item_lines import item_lines
-from treadle.tui.items import Greeting
-from treadle.tui.lines import cells, line_text
-from treadle.tui.theme import ASCII_SIGNS, Signs
+from treadle.tui.paint.lines import cells, line_text
+from treadle.tui.paint.printed_items import Greeting
+from treadle.tui.paint.printed_lines import item_lines
+from treadle.tui.paint.theme import ASCII_SIGNS, Signs
 
 GREETING = Greeting(
     "0.1.0", "anthropic/claude-sonnet-4-5", "ask", "~/shop", "master", "Fix the cart total\x1b[2J, 2 h ago"

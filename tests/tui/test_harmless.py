@@ -41,15 +41,15 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, FileChange, Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
-from treadle.tui.asking import ask
-from treadle.tui.bottom import BottomState, above_rule, rule, status
-from treadle.tui.dialog import Dialog
-from treadle.tui.items import EnteredCommand, Greeting, PrintedItem
-from treadle.tui.lines import Line, ansi
-from treadle.tui.paint import Painter
-from treadle.tui.question_lines import question_lines, waiting_line
-from treadle.tui.scrollback import Scrollback
-from treadle.tui.theme import Palette, Theme
+from treadle.tui.paint.lines import Line, ansi
+from treadle.tui.paint.painter import Painter
+from treadle.tui.paint.printed_items import EnteredCommand, Greeting, PrintedItem
+from treadle.tui.paint.scrollback import Scrollback
+from treadle.tui.paint.theme import Palette, Theme
+from treadle.tui.question.asked import ask
+from treadle.tui.question.dialog import Dialog
+from treadle.tui.question.question_lines import question_lines, waiting_line
+from treadle.tui.session.bottom import BottomState, above_rule, rule, status
 
 TRICKY = st.text(
     st.sampled_from("ab 日\n\t\r`*#|-[]()\x1b\x07\x9b\u202e\u2066\u200fאب🎉👩\u200d🚀\u0301\u2028"), max_size=80

@@ -5,10 +5,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.tui.test_harmless import FORBIDDEN
-from treadle.tui.choice_list import Choosing, ListRow
-from treadle.tui.filter_list import PickerRow
-from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, list_rows, listing_lines, take_row
+from treadle.tui.lists.choice_list import Choosing, ListRow
+from treadle.tui.lists.filter_list import PickerRow
 from treadle.tui.reader.numbered import NotUnderstood
+from treadle.tui.reader.plain_list import ListWord, NumberedList, TakenRow, list_rows, listing_lines, take_row
 
 NAMES = tuple(f"model-{number}" for number in range(1, 31))
 LONG = NumberedList(

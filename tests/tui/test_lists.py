@@ -8,7 +8,7 @@ import pytest
 from tests.person import ALT_P, DOWN, ENTER, ESCAPE, TAB
 from tests.tui.session import Rig, calls, prompt, says, session, text
 from tests.tui.terminal import terminal
-from treadle.app.places import config_file, database
+from treadle.app.config.places import config_file, database
 from treadle.app.session.live import LiveSession
 from treadle.protocol.codec import encode
 from treadle.protocol.notifications import Phase

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.app.session.path_search import MOST_FOUND, Index, PathSearch
+from treadle.app.session.mentions.path_search import MOST_FOUND, Index, PathSearch
 
 CHARACTERS = "abcdA./]^-\\+*é日"
 PATHS = st.lists(st.text(CHARACTERS, min_size=1, max_size=12), unique=True, max_size=30)

@@ -8,10 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from prompt_toolkit.document import Document
 
-from treadle.app.session.mention_text import find_named
-from treadle.app.session.mention_writing import complete, mention_at
-from treadle.tui.mentions import MentionLexer, accented, mentioned
-from treadle.workspace.names import _meant, existing_path, shown_name
+from treadle.app.session.mentions.mention_text import find_named
+from treadle.app.session.mentions.mention_writing import complete, mention_at
+from treadle.tui.draft.mentions import MentionLexer, accented, mentioned
+from treadle.workspace.files.names import _meant, existing_path, shown_name
 
 NAMES = st.text('ab \\"x2:10\n\t\r\u202e\udcffé@,nu-', min_size=1, max_size=8).filter(
     lambda name: name not in (".", "..") and "/" not in name

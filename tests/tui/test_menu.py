@@ -5,11 +5,11 @@ from prompt_toolkit.utils import get_cwidth
 from tests.tui.snapshots import same_as_before
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QueuedPrompt
-from treadle.tui.completing import _is_meant
-from treadle.tui.lines import line_text
-from treadle.tui.menu import MENU_ROWS, Menu, MenuEntry, menu_lines
-from treadle.tui.menus import key_lines, menu_for, mode_entries, queue_entries
-from treadle.tui.theme import Signs
+from treadle.tui.draft.completing import _is_meant
+from treadle.tui.draft.menu import MENU_ROWS, Menu, MenuEntry, menu_lines
+from treadle.tui.draft.menus import key_lines, menu_for, mode_entries, queue_entries
+from treadle.tui.paint.lines import line_text
+from treadle.tui.paint.theme import Signs
 
 ARGUMENTS = {"/mode": mode_entries}
 

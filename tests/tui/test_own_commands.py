@@ -7,13 +7,13 @@ import pytest
 from tests.person import BACKSPACE, CTRL_C, CTRL_D, ENTER, ESCAPE, UP
 from tests.tui.session import FOREVER, SECRET, Pause, calls, says, session, text
 from tests.tui.terminal import Terminal, terminal
-from treadle.app.session.own_shell import Ended
+from treadle.app.session.own_commands.own_shell import Ended
 from treadle.protocol.messages import OWN_COMMAND, Text
 from treadle.protocol.models import ModelRequest
-from treadle.tui.item_lines import item_lines
-from treadle.tui.items import OwnDone
-from treadle.tui.lines import cells, line_text
-from treadle.tui.theme import ASCII_SIGNS, Signs
+from treadle.tui.paint.lines import cells, line_text
+from treadle.tui.paint.printed_items import OwnDone
+from treadle.tui.paint.printed_lines import item_lines
+from treadle.tui.paint.theme import ASCII_SIGNS, Signs
 
 READY = "? for keys"
 ASKED = "ctrl-o"

@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
-from treadle.tui.lines import Line, line, line_text, wrap
-from treadle.tui.pager import Pager, PagerKey
-from treadle.tui.theme import Signs
+from treadle.tui.paint.lines import Line, line, line_text, wrap
+from treadle.tui.paint.pager import Pager, PagerKey
+from treadle.tui.paint.theme import Signs
 
 
 def pager(count: int, *, at_end: bool = False, alert: str = "") -> Pager:

@@ -8,9 +8,9 @@ from tests.tui.drawing import ran, read
 from treadle.present.items import CallItem, NoteItem, ProseItem, SaidItem, ThoughtItem, WritingItem
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind
-from treadle.tui.items import PrintedItem
-from treadle.tui.paint import Painter
-from treadle.tui.theme import ASCII_SIGNS, Palette, Theme
+from treadle.tui.paint.painter import Painter
+from treadle.tui.paint.printed_items import PrintedItem
+from treadle.tui.paint.theme import ASCII_SIGNS, Palette, Theme
 
 ANSI = re.compile(r"\x1b\[[0-9;]*m")
 LOOKS = [Theme(palette=palette) for palette in Palette]

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
 
-from treadle.tui.pasting import KeyParser
+from treadle.tui.draft.pasting import KeyParser
 
 PIECES = st.lists(st.sampled_from(["a", "b\n", "\x1b", "[201", "~", "\x1b[200~", "\x1b[201~", "\r", "ä"]), max_size=20)
 

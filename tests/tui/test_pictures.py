@@ -11,13 +11,13 @@ from tests.tui.asked import EVERY_KIND
 from tests.tui.drawing import LIVING, STATES, TOUR, below, stages
 from tests.tui.listed import LISTS
 from tests.tui.snapshots import same_as_before
-from treadle.tui.asking import ask
-from treadle.tui.choice_list import chooser_lines
-from treadle.tui.dialog import Dialog
-from treadle.tui.lines import Line, ansi
-from treadle.tui.paint import Painter
-from treadle.tui.question_lines import question_lines, waiting_line
-from treadle.tui.theme import ASCII_SIGNS, Palette, Theme
+from treadle.tui.lists.choice_list import chooser_lines
+from treadle.tui.paint.lines import Line, ansi
+from treadle.tui.paint.painter import Painter
+from treadle.tui.paint.theme import ASCII_SIGNS, Palette, Theme
+from treadle.tui.question.asked import ask
+from treadle.tui.question.dialog import Dialog
+from treadle.tui.question.question_lines import question_lines, waiting_line
 
 WIDTHS = (40, 80, 120)
 LOOKS = {palette: Theme(palette=palette) for palette in Palette}

@@ -2,9 +2,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.app.session.own_shell import Ended
+from treadle.app.session.own_commands.own_shell import Ended
 from treadle.protocol.messages import Image, Text
-from treadle.tui.pieces import SHELL, Piece, Pieces
+from treadle.tui.draft.draft_pieces import SHELL, Piece, Pieces
 
 LONG = "\n".join(f"line {number}" for number in range(300))
 IMAGE = Image(media_type="image/png", data="aaaa")

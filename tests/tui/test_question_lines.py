@@ -20,11 +20,11 @@ from tests.tui.asked import (
 )
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import FetchUrl, ReadPath, Right, Risk, RunCommand, SandboxDenial, WritePath
-from treadle.tui.asking import Asking, Stage, ask, change
-from treadle.tui.dialog import ONCE_MORE, Dialog
-from treadle.tui.lines import Line, line_text
-from treadle.tui.question_lines import question_lines, whole_question
-from treadle.tui.theme import Signs
+from treadle.tui.paint.lines import Line, line_text
+from treadle.tui.paint.theme import Signs
+from treadle.tui.question.asked import Asking, Stage, ask, change
+from treadle.tui.question.dialog import ONCE_MORE, Dialog
+from treadle.tui.question.question_lines import question_lines, whole_question
 
 WIDTHS = (40, 80, 120)
 

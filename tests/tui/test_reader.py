@@ -35,12 +35,12 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
-from treadle.tui.asking import FIELDS, Asking, GivenAnswer, ShowWhole, Stage, choices
-from treadle.tui.dialog import QUIET_SECONDS
-from treadle.tui.items import DiffItem
+from treadle.tui.paint.printed_items import DiffItem
+from treadle.tui.question.asked import FIELDS, Asking, GivenAnswer, ShowWhole, Stage, choices
+from treadle.tui.question.dialog import QUIET_SECONDS
 from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, take_line
-from treadle.tui.reader.surface import Reader
-from treadle.tui.surface import Surface
+from treadle.tui.reader.reader_surface import Reader
+from treadle.tui.session.surface import Surface
 
 YES = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
 ROOTS = ("/project",)

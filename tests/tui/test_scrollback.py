@@ -59,11 +59,11 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import Outcome, Preview, ToolCall, ToolKind, result_text
 from treadle.protocol.usage import Usage
-from treadle.tui.item_lines import item_lines
-from treadle.tui.items import CallLine, DiffItem, PrintedItem, ReadsLine
-from treadle.tui.lines import line_text
-from treadle.tui.scrollback import Scrollback
-from treadle.tui.theme import Signs
+from treadle.tui.paint.lines import line_text
+from treadle.tui.paint.printed_items import CallLine, DiffItem, PrintedItem, ReadsLine
+from treadle.tui.paint.printed_lines import item_lines
+from treadle.tui.paint.scrollback import Scrollback
+from treadle.tui.paint.theme import Signs
 
 HERE = "tui:main"
 CALL = ToolCall(id="c", name="run", arguments={"command": "ls"})

@@ -16,7 +16,7 @@ from treadle.protocol.events import Interrupt
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol
 from treadle.protocol.notifications import Phase, TurnEnded
 from treadle.store.sqlite import Store
-from treadle.tui.paint import Painter
+from treadle.tui.paint.painter import Painter
 
 READY = "? for keys"
 ASKED = "ctrl-o"
@@ -202,7 +202,7 @@ async def test_a_turn_can_be_stopped_before_anything_could_be_painted(
         loading.wait(60)
         return Painter
 
-    monkeypatch.setattr("treadle.tui.main._load_painter", load)
+    monkeypatch.setattr("treadle.tui.terminal_main._load_painter", load)
     async with session(tmp_path, says(Pause(FOREVER))) as rig, terminal(rig.live) as (term, _):
         await term.until("› Describe a task")
         feed = rig.live.follow()
@@ -511,7 +511,7 @@ async def test_a_defect_in_a_key_handler_ends_the_surface_with_it(
 
     async with session(tmp_path) as rig, terminal(rig.live) as (term, code):
         await term.until(READY)
-        monkeypatch.setattr("treadle.tui.surface.next_mode", broken)
+        monkeypatch.setattr("treadle.tui.session.surface.next_mode", broken)
         term.type(SHIFT_TAB)
         with pytest.raises(ExceptionGroup) as caught:
             await code
@@ -521,11 +521,11 @@ async def test_a_defect_in_a_key_handler_ends_the_surface_with_it(
 async def test_the_bell_rings_for_a_question_of_a_long_turn(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with session(tmp_path, calls("edit", "{}"), says(text("ok"))) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
-        monkeypatch.setattr("treadle.tui.attention._BELL_AFTER", 3600.0)
+        monkeypatch.setattr("treadle.tui.session.attention._BELL_AFTER", 3600.0)
         term.type(f"go{ENTER}")
         await term.until(ASKED)
         assert term.bells == 0
-        monkeypatch.setattr("treadle.tui.attention._BELL_AFTER", 0.0)
+        monkeypatch.setattr("treadle.tui.session.attention._BELL_AFTER", 0.0)
         await confirm(term)
         await term.until("■ Done")
         assert term.bells == 1

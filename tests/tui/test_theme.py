@@ -2,7 +2,7 @@
 
 import pytest
 
-from treadle.tui.theme import ROLES, Palette, Theme, theme_of
+from treadle.tui.paint.theme import ROLES, Palette, Theme, theme_of
 
 DARK, LIGHT = ("#000000", "#1e1e1e", "#282c34"), ("#ffffff", "#fdf6e3")
 TEXT = ("accent", "dim", "add", "del", "warn", "danger", "code")

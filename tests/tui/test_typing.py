@@ -13,7 +13,7 @@ from tests.tui.own_clock import OpenApp, Sent, open_app
 from treadle.present.answer_rows import Act
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question
-from treadle.tui.asking import choices
+from treadle.tui.question.asked import choices
 
 YES = (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS)
 _HAIR = 0.01

@@ -12,11 +12,11 @@ from typing import Any
 import httpx2
 import pytest
 
-from treadle.app.http_serving import listen
+from treadle.app.hosting.http_serving import listen
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
-from treadle.web.keys import Entrance, Keys
-from treadle.web.serving import serve_at
+from treadle.web.page_keys import Entrance, Keys
+from treadle.web.serving_page import serve_at
 
 PATIENCE = 90.0
 

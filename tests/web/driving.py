@@ -15,7 +15,7 @@ from tests.e2e.running import model
 from tests.needed import chromium, needs
 from tests.ready import treadle
 from treadle.providers.scripted.script import Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 CHROMIUM = chromium()
 needs_chromium = needs("chromium")

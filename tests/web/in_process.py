@@ -14,13 +14,13 @@ import pytest
 
 from treadle.protocol.permissions import Question
 from treadle.providers.scripted.script import Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
 from treadle.web.closing import UNUSED_SECONDS
-from treadle.web.guard import PageGuard
-from treadle.web.keys import Entrance, Keys
+from treadle.web.page_keys import Entrance, Keys
 from treadle.web.page_session import PageSession
+from treadle.web.request_guard import PageGuard
 
 PATIENCE = 90.0
 HOST = "127.0.0.1:8000"

@@ -17,11 +17,11 @@ from tests.e2e.process import Program
 from tests.e2e.running import model
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
-from treadle.web.keys import Keys
+from treadle.web.page_keys import Keys
 from treadle.web.page_session import PageSession
 
 SECRET = "sk-ant-api03-" + "a1B2c3D4e5" * 9

@@ -10,7 +10,7 @@ from tests.web.in_process import HOST, PATIENCE, Visit, until
 from treadle.protocol.permissions import OptionKind
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
-from treadle.web.keys import Keys
+from treadle.web.page_keys import Keys
 
 
 async def test_a_question_of_another_program_is_answered_on_the_page_and_its_session_stays_open(

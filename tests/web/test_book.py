@@ -8,17 +8,17 @@ import pytest
 
 from tests.e2e.faults.driving import attended, run, script
 from tests.e2e.running import PATIENCE
-from treadle.app.session.remote import RemoteSession
+from treadle.app.session.shared.remote import RemoteSession
 from treadle.present.items import ProblemItem, TurnItem
 from treadle.protocol.attach import FeedCursor
 from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import Event, Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import OptionKind
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 from treadle.web.book import SessionBook
-from treadle.web.keys import Visitor
+from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
 
 

@@ -9,9 +9,9 @@ import pytest
 from tests.e2e.faults.driving import make, run
 from tests.web.in_process import PATIENCE, Here, idle, page_here, until
 from treadle.app.compose import open_session
-from treadle.app.reports.session_list import SessionState, listed_sessions
+from treadle.app.processes.stopping import StopResult, stop_background, stop_sessions
+from treadle.app.reports.known_sessions import SessionState, listed_sessions
 from treadle.app.session.live import LiveSession
-from treadle.app.stopping import StopResult, stop_background, stop_sessions
 from treadle.present.items import OwnCommandItem, TurnItem
 from treadle.providers.scripted.script import SayText, Turn, Wait
 from treadle.web.page_session import PageSession

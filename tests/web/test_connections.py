@@ -18,7 +18,7 @@ async def _until_closed(reader: asyncio.StreamReader) -> bytes:
 
 
 async def test_what_comes_slowly_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("treadle.web.connections._SECONDS", {"head": 0.3, "body": 0.5})
+    monkeypatch.setattr("treadle.web.browsers._SECONDS", {"head": 0.3, "body": 0.5})
     async with asked(tmp_path / "home", monkeypatch) as server:
         head = f"POST /login HTTP/1.1\r\nhost: {server.host}\r\n".encode()
         body = b"".join(

@@ -10,8 +10,8 @@ from starlette.responses import PlainTextResponse
 from starlette.types import Receive, Scope, Send
 
 from tests.web.asking import PATIENCE, Asked, asked
-from treadle.web.guard import PageGuard
-from treadle.web.keys import Keys
+from treadle.web.page_keys import Keys
+from treadle.web.request_guard import PageGuard
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.e2e.running import model
 from tests.needed import PEERS
 from tests.web.driving import PATIENCE, Seen, Served, becomes, browser, curl, needs_chromium, serving
 from treadle.providers.scripted.script import SayText, SayThinking, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
 
 pytestmark = needs_chromium

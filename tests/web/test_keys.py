@@ -1,6 +1,6 @@
 """Tokens, links and what is given for them."""
 
-from treadle.web.keys import LINK_SECONDS, Keys
+from treadle.web.page_keys import LINK_SECONDS, Keys
 from treadle.web.screens.devices import browser_in_words
 
 

@@ -13,8 +13,8 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn import Config
 
-from treadle.app.certificate import page_certificate
-from treadle.app.http_serving import listen
+from treadle.app.hosting.certificate import page_certificate
+from treadle.app.hosting.http_serving import listen
 from treadle.protocol.errors import ConfigError
 from treadle.web.listening import PageServer
 

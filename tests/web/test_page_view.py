@@ -14,8 +14,8 @@ from treadle.protocol.messages import Message, Role
 from treadle.protocol.notifications import CallChanged, CallStatus, ConversationRewound, MessageDone, Notice
 from treadle.protocol.tools import ToolCall, ToolKind
 from treadle.protocol.usage import Usage
+from treadle.web.event_stream_out import missed
 from treadle.web.page_view import PageContent, page_content
-from treadle.web.stream import missed
 
 SHOWN = 4
 _PLACE = re.compile(r' id="i[0-9]+"')

@@ -10,7 +10,7 @@ from starlette.testclient import TestClient
 from starlette.types import Receive, Scope, Send
 
 from tests.app.reviewing import ID, Worked, worked
-from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.history.offline import closed_session
 from treadle.app.reports.session_review import review_marks
 from treadle.protocol.events import EditChecklist
@@ -18,7 +18,7 @@ from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
-from treadle.web.keys import Keys
+from treadle.web.page_keys import Keys
 
 HOSTILE = "<script>alert(1)</script>\x1b[31m\u202e</code><img src=x onerror=alert(2)>&amp;"
 TEN = "".join(f"line {number}\n" for number in range(1, 11))

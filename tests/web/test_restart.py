@@ -7,7 +7,7 @@ from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
 from tests.web.driving import PATIENCE, browser, needs_chromium, serving, start_session
 from treadle.providers.scripted.script import Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 pytestmark = needs_chromium
 

@@ -11,10 +11,10 @@ from starlette.routing import Mount
 
 from tests.e2e.faults.driving import run
 from tests.web.in_process import HOST, Here, Visit, page_here
-from treadle.app.answer_effects import answer_effect
-from treadle.app.effects import FROM_AFAR, Reach, mode_effect
-from treadle.app.places import config_file
-from treadle.app.slash_commands import SLASH_TABLE
+from treadle.app.config.places import config_file
+from treadle.app.security.op_effects import FROM_AFAR, Reach, mode_effect
+from treadle.app.session.files.answer_effects import answer_effect
+from treadle.app.session.own_commands.slash_commands import SLASH_TABLE
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import (
     AllowScope,
@@ -30,7 +30,7 @@ from treadle.protocol.permissions import (
 from treadle.protocol.tools import Risk
 from treadle.providers.scripted.script import SayText, Turn
 from treadle.web.entered import works_here
-from treadle.web.guard import OPEN_PATHS
+from treadle.web.request_guard import OPEN_PATHS
 from treadle.web.rights import PageRoute
 
 ACTING: Mapping[str, Reach] = {

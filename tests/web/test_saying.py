@@ -15,7 +15,7 @@ from treadle.present.items import OwnCommandItem, SaidItem
 from treadle.protocol.messages import text_of
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import SayText, SayThinking, Turn
-from treadle.web.keys import Visitor
+from treadle.web.page_keys import Visitor
 from treadle.web.status import page_status
 
 SOURCE = "one = 1\ntwo = 2\n"

@@ -18,9 +18,9 @@ from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import PATIENCE, model
 from tests.rehearsal.surfaces import Reader, Server, Wire, begin_session, words_of
 from tests.web.driving import curl, serving
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.app.reports.extras import extras
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 
 def has_ipv6() -> bool:

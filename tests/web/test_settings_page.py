@@ -8,15 +8,15 @@ from pathlib import Path
 import pytest
 
 from tests.web.recorded import HOST, MODEL, Visit
+from treadle.app.config.layers import read_layers
 from treadle.app.config.mistakes import plain_paths
 from treadle.app.config.sections import ProviderSettings
 from treadle.app.config.setting_help import help_of
-from treadle.app.config.settings import read_layers
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.setting_table import setting_rows
 from treadle.app.security.trusting import session_trust, trust_store, whole_trust
 from treadle.providers.scripted.script import Refuse, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 KEY = "sk-none-of-your-business-4711"
 

@@ -12,16 +12,16 @@ from tests.e2e.faults.driving import run
 from tests.tui.asked import DANGER, EDIT, EVERY_KIND, KEEP, RUN
 from tests.web.in_process import Here, Visit, page_here
 from tests.web.test_rights import REFUSED, TALK, phone, routes_of
-from treadle.app.answer_effects import answer_effect
-from treadle.app.effects import FROM_AFAR, Reach
-from treadle.app.session.blocks import block_spans, keep_blocks
+from treadle.app.security.op_effects import FROM_AFAR, Reach
+from treadle.app.session.files.answer_effects import answer_effect
+from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
 from treadle.present.answer_rows import BLOCKS_ARGUMENT
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Part, Question, Reason, Verdict
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, Risk
 from treadle.providers.scripted.script import Turn
-from treadle.web.keys import Visitor
 from treadle.web.navigation import SCREENS, SESSION_SCREENS, SETTINGS_SCREENS
+from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
 from treadle.web.rights import may
 

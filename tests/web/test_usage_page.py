@@ -6,9 +6,9 @@ from msgspec.structs import replace
 
 from tests.web.recorded import MODEL, Visit
 from treadle.app.reports.usage_report import UsageKey, usage_report
-from treadle.present.spending import Spending
+from treadle.present.spending_words import Spending
 from treadle.web.charts import WIDTH, column_bars, stacked_bars
-from treadle.web.screens.usage import _left_words
+from treadle.web.screens.usage_screen import _left_words
 
 
 def test_the_page_has_the_sums_of_the_report_and_a_row_for_each_session(visit: Visit) -> None:

@@ -9,8 +9,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from treadle.workspace.access_lists import AccessLists
-from treadle.workspace.ignoring import ACCESS_FILES, Ignoring, access_files
+from treadle.workspace.ignore.access_lists import AccessLists
+from treadle.workspace.ignore.ignoring import ACCESS_FILES, Ignoring, access_files
 
 
 def reason(root: Path, path: str) -> str:

@@ -5,9 +5,9 @@ from pathlib import Path
 
 import pytest
 
-from treadle.workspace.confinement import Setup
+from treadle.workspace.commands.confinement import Setup
+from treadle.workspace.commands.wrapping import Caps, Wrapping
 from treadle.workspace.workspace import Workspace
-from treadle.workspace.wrapping import Caps, Wrapping
 
 SAY = "ulimit -n; ulimit -c; ulimit -f; ulimit -u; cat <&9"
 KIB = 1024

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.workspace.diffs import compare
+from treadle.workspace.files.diffs import compare
 
 _TEXT = st.lists(st.sampled_from(["a", "b", "c", "", "dd"]), max_size=30).map("\n".join)
 

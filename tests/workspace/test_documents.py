@@ -10,8 +10,8 @@ import pytest
 from tests.needed import require
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.documents import ENDINGS, document_text, is_document
-from treadle.workspace.extract import READERS
+from treadle.workspace.files.documents import ENDINGS, document_text, is_document
+from treadle.workspace.files.extract import READERS
 
 
 def _package(name: str) -> Any:

@@ -9,8 +9,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.encodings import Encoding
-from treadle.workspace.files import TextFile, decode, missing, read_text, sha256
+from treadle.workspace.files.encodings import Encoding
+from treadle.workspace.files.text_files import TextFile, decode, missing, read_text, sha256
 
 
 def _file(tmp_path: Path, raw: bytes, name: str = "a.txt") -> str:

@@ -5,8 +5,8 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from urllib.parse import urlsplit
 
-from treadle.workspace.gateway import Gateway
-from treadle.workspace.network import HostPort
+from treadle.workspace.network.checked_addresses import HostPort
+from treadle.workspace.network.gateway import Gateway
 
 
 @asynccontextmanager

@@ -7,7 +7,7 @@ from pathlib import Path
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.workspace.git_index import Tracked, read_index
+from treadle.workspace.ignore.git_index import Tracked, read_index
 
 
 def git(folder: Path, *words: str) -> bytes:

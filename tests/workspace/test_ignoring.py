@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.workspace.ignore_patterns import Patterns
-from treadle.workspace.ignoring import OWN_IGNORE_FILES, Ignoring, ignore_files
-from treadle.workspace.matches import Query
-from treadle.workspace.search import Search, find_ripgrep
+from treadle.workspace.ignore.ignore_patterns import Patterns
+from treadle.workspace.ignore.ignoring import OWN_IGNORE_FILES, Ignoring, ignore_files
+from treadle.workspace.searching.matches import Query
+from treadle.workspace.searching.search import Search, find_ripgrep
 
 _NAMES = ("a", "b", "ab", "a.b", "ba", "x]", "-", "!z", "#h", "s ")
 _ATOMS = [

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from treadle.workspace.jobs import JobBook, read_jobs
+from treadle.workspace.commands.background_jobs import JobBook, read_jobs
 from treadle.workspace.workspace import open_workspace
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import ReadPath
-from treadle.workspace.files import read_bytes
-from treadle.workspace.judged import judge_path
+from treadle.workspace.files.judged import judge_path
+from treadle.workspace.files.text_files import read_bytes
 
 CHANGED = "changed after this call was checked"
 

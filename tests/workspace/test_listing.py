@@ -6,7 +6,15 @@ from pathlib import Path
 import pytest
 from tests.normal_user import MODES, normal_user
 
-from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, first_closed, list_folder, may_be_there
+from treadle.workspace.files.paths import (
+    FolderEntry,
+    Listed,
+    NoFolder,
+    Unlisted,
+    first_closed,
+    list_folder,
+    may_be_there,
+)
 
 
 def test_a_folder_is_listed_by_name_with_what_stands_there(tmp_path: Path) -> None:

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.workspace.names import existing_path, logged_path, shown_name
-from treadle.workspace.text import visible
+from treadle.workspace.files.names import existing_path, logged_path, shown_name
+from treadle.workspace.files.text import visible
 
 _PIECES = st.sampled_from(
     [b"\\", b"\\x", b"e9", b"\\n", b"\n", b" ", b"~", b"\xe9", b"\xc3\xa9", b"\xe2\x80\xae", b"a"]

@@ -6,7 +6,7 @@ from ipaddress import ip_address
 import pytest
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.network import HostPort, checked_addresses, is_public
+from treadle.workspace.network.checked_addresses import HostPort, checked_addresses, is_public
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 import asyncio
 from pathlib import Path
 
-from treadle.workspace.pacing import Paced
+from treadle.workspace.commands.pacing import Paced
 from treadle.workspace.workspace import Workspace
 
 

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.files import MAX_WHOLE, read_text, sha256
-from treadle.workspace.pages import Page, PageLimits, page_of, read_page
-from treadle.workspace.text import visible
+from treadle.workspace.files.pages import Page, PageLimits, page_of, read_page
+from treadle.workspace.files.text import visible
+from treadle.workspace.files.text_files import MAX_WHOLE, read_text, sha256
 
 
 def _file(tmp_path: Path, raw: bytes) -> str:

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.paths import Paths
+from treadle.workspace.files.paths import Paths
 
 
 def test_a_requested_path_becomes_absolute_and_nothing_else(tmp_path: Path) -> None:

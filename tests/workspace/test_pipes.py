@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.workspace.launcher import Launcher
-from treadle.workspace.pipes import describe_pipes
+from treadle.workspace.commands.launcher import Launcher
+from treadle.workspace.commands.pipes import describe_pipes
 
 
 @pytest.mark.parametrize(

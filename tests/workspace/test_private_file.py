@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.workspace.private_file import write_private
+from treadle.workspace.files.private_file import write_private
 
 
 def test_a_file_is_made_with_its_folder_for_the_owner_alone(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.meter import descendants, remove_left_groups
-from treadle.workspace.process import Bounds, CommandProcess
+from treadle.workspace.commands.meter import descendants, remove_left_groups
+from treadle.workspace.commands.process import Bounds, CommandProcess
 from treadle.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
@@ -22,7 +22,7 @@ pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="lo
 
 def _can_group() -> bool:
     """Whether a guard can make a control group here: tried by another process, which would stay in it."""
-    program = "from treadle.workspace.meter import Lid; lid = Lid(); print(lid.folder); lid.leave()"
+    program = "from treadle.workspace.commands.meter import Lid; lid = Lid(); print(lid.folder); lid.leave()"
     ended = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     return bool(ended.stdout.strip())
 

@@ -7,7 +7,7 @@ import sys
 
 import pytest
 
-from treadle.workspace.programs import program, stream
+from treadle.workspace.commands.installed_programs import program, stream
 
 _TAKE = "import sys; sys.stdin.read(1); print(len(bytearray(400_000_000)))"
 

@@ -9,10 +9,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from treadle.workspace import retention
-from treadle.workspace.jobs import Job
-from treadle.workspace.owners import owner_of
-from treadle.workspace.retention import read_outputs, remove_old_outputs, remove_old_outputs_now, try_folder
+from treadle.workspace.commands import retention
+from treadle.workspace.commands.background_jobs import Job
+from treadle.workspace.commands.retention import read_outputs, remove_old_outputs, remove_old_outputs_now, try_folder
+from treadle.workspace.files.owners import owner_of
 
 _DAY = 24 * 3600
 _NOW = 1_000_000_000.0

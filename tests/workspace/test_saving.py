@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.files import sha256
-from treadle.workspace.saving import save
+from treadle.workspace.files.saving import save
+from treadle.workspace.files.text_files import sha256
 
 
 def _entries(directory: Path) -> list[str]:
@@ -89,8 +89,8 @@ def _saved_elsewhere(program: str, path: Path) -> str:
     """Save in another process, which has limits of its own, and give what it said."""
     code = (
         "import sys, resource, os\n"
-        "from treadle.workspace.saving import save\n"
-        "from treadle.workspace.files import sha256\n"
+        "from treadle.workspace.files.saving import save\n"
+        "from treadle.workspace.files.text_files import sha256\n"
         "from treadle.protocol.errors import ToolError\n"
         f"{program}\n"
         "try:\n"

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 from tests.needed import require
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.ignoring import OWN_IGNORE_FILES, Ignoring
-from treadle.workspace.matches import FoundIn, Matches, MatchLine, Query, globs_of
-from treadle.workspace.search import Listing, Search, Shallowest, find_ripgrep
+from treadle.workspace.ignore.ignoring import OWN_IGNORE_FILES, Ignoring
+from treadle.workspace.searching.matches import FoundIn, Matches, MatchLine, Query, globs_of
+from treadle.workspace.searching.search import Listing, Search, Shallowest, find_ripgrep
 
 _RIPGREP = find_ripgrep({})
 

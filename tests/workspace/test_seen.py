@@ -4,8 +4,8 @@ import itertools
 import os
 from pathlib import Path
 
-from treadle.workspace.files import sha256
-from treadle.workspace.seen import SeenFiles
+from treadle.workspace.files.seen import SeenFiles
+from treadle.workspace.files.text_files import sha256
 
 _ticks = itertools.count(1)
 

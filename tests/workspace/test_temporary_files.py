@@ -5,14 +5,14 @@ import subprocess
 import sys
 from pathlib import Path
 
-from treadle.workspace.owners import Owner, lives, owner_of
-from treadle.workspace.temporary_files import TemporaryFiles, temporary_name
+from treadle.workspace.files.owners import Owner, lives, owner_of
+from treadle.workspace.files.temporary_files import TemporaryFiles, temporary_name
 
 
 def _killed_while_noting(folder: Path, path: Path) -> None:
     code = (
         "import os, signal, sys\n"
-        "from treadle.workspace.temporary_files import TemporaryFiles\n"
+        "from treadle.workspace.files.temporary_files import TemporaryFiles\n"
         "with TemporaryFiles(sys.argv[1]).noted(sys.argv[2]):\n"
         "    os.kill(os.getpid(), signal.SIGKILL)\n"
     )

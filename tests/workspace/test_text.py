@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.workspace.text import Decoder, HeadTail, ShortLines, as_displayed, flowing, visible
+from treadle.workspace.files.text import Decoder, HeadTail, ShortLines, as_displayed, flowing, visible
 
 _PIECES = st.lists(
     st.one_of(

@@ -3,7 +3,7 @@
 import os
 from pathlib import Path
 
-from treadle.workspace.variables import child_variables, path_outside
+from treadle.workspace.commands.variables import child_variables, path_outside
 
 
 def test_keys_are_never_handed_on_and_harmless_variables_are() -> None:

@@ -8,11 +8,11 @@ from typing import Any
 import pytest
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace import watchers as module
-from treadle.workspace.armed import read_armed, take_out
-from treadle.workspace.owners import lives
-from treadle.workspace.process import CommandProcess
-from treadle.workspace.watchers import MOST_WOKEN, Watchers, Woken, line_pattern
+from treadle.workspace.commands import watchers as module
+from treadle.workspace.commands.process import CommandProcess
+from treadle.workspace.commands.watch_records import read_armed, take_out
+from treadle.workspace.commands.watchers import MOST_WOKEN, Watchers, Woken, line_pattern
+from treadle.workspace.files.owners import lives
 from treadle.workspace.workspace import Workspace, open_workspace
 
 

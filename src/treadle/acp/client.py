@@ -18,7 +18,7 @@ from treadle.acp.shapes import (
     TerminalCreated,
     ToolCallShape,
 )
-from treadle.door.messages import BufferRefusedError
+from treadle.door.message_parts import BufferRefusedError
 from treadle.present.escape import printable
 from treadle.present.words import clip_text
 

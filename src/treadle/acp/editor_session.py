@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from treadle.acp.call_shapes import in_fence
 from treadle.acp.client import EditorClient
+from treadle.acp.client_prompts import prompt_of
 from treadle.acp.offers import Offers, command_rows
 from treadle.acp.open_questions import EditorQuestions
-from treadle.acp.prompts import prompt_of
 from treadle.acp.rpc import INTERNAL_ERROR, RpcError
 from treadle.acp.running_commands import RunningCommands
 from treadle.acp.shapes import PromptAnswer, PromptBlock, PromptUsage, SessionModes
@@ -25,8 +25,8 @@ from treadle.door.commands import (
     not_here,
     run_entered,
 )
-from treadle.door.session import LiveSession
-from treadle.present.failures import advice, describe_failure
+from treadle.door.open_session import LiveSession
+from treadle.present.failure_words import advice, describe_failure
 from treadle.present.item_book import with_begun_reply
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError, TreadleError
@@ -50,7 +50,7 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Question
 
 if TYPE_CHECKING:
-    from treadle.door.session import RemoteSession
+    from treadle.door.open_session import RemoteSession
 
 _STOPS = {
     TurnStop.END_TURN: "end_turn",

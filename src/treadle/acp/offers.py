@@ -5,8 +5,8 @@ from collections.abc import Iterator, Sequence
 
 from treadle.acp.shapes import OpenAnswer, SelectOption, SelectValue, SessionMode, SessionModes
 from treadle.door.commands import SLASH_TABLE, WRITTEN_HERE, NamedText, SlashCommand, Surfaces
-from treadle.door.models import EFFORT_BUDGETS, OfferedModel
-from treadle.door.session import SessionAccess, require_sandbox
+from treadle.door.known_models import EFFORT_BUDGETS, OfferedModel
+from treadle.door.open_session import SessionAccess, require_sandbox
 from treadle.door.settings import Settings
 from treadle.present.escape import printable
 from treadle.present.words import clip_text

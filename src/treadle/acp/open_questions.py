@@ -4,7 +4,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
-from treadle.acp.asking import (
+from treadle.acp.client import EditorClient
+from treadle.acp.client_questions import (
     ALL_EDITS,
     answer_of_choice,
     filled,
@@ -14,11 +15,10 @@ from treadle.acp.asking import (
     question_message,
     words_of,
 )
-from treadle.acp.client import EditorClient
 from treadle.acp.rpc import ClientGoneError
 from treadle.acp.shapes import ToolCallMoved
 from treadle.acp.updates import Updates, text_chunk
-from treadle.door.session import SessionAccess
+from treadle.door.open_session import SessionAccess
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, Op, SetMode
 from treadle.protocol.permissions import Mode, Question, QuestionKind

@@ -16,7 +16,7 @@ from treadle.acp.offers import Offers
 from treadle.acp.rpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcConnection, RpcError
 from treadle.acp.shapes import ClientCapabilities, OpenRequest
 from treadle.acp.trust_asking import ask_trust
-from treadle.door.messages import editor_files
+from treadle.door.message_parts import editor_files
 from treadle.door.opening import Opening, attach_session, is_session_open, list_sessions, open_session
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable

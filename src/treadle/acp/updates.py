@@ -7,7 +7,7 @@ from typing import Any
 from treadle.acp.call_shapes import output_content, shape_of, text_content
 from treadle.acp.shapes import ToolCallBegan, ToolCallMoved, ToolContent
 from treadle.present.call_words import whole_output
-from treadle.present.checklist import todo_of
+from treadle.present.checklist_items import todo_of
 from treadle.present.escape import printable
 from treadle.present.fold import fold_notification
 from treadle.present.item_lines import note_line

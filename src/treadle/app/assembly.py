@@ -10,45 +10,45 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from msgspec import Struct
 
-from treadle.app.models.said import with_searches
-from treadle.app.places import data_directory, outputs
+from treadle.app.config.places import data_directory, outputs
+from treadle.app.models.model_notes import with_searches
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.session import first_use
-from treadle.app.session.changed_files import changed_files, note_named_changes
-from treadle.app.session.checklist_file import ChecklistFile, checklist_file
-from treadle.app.session.checkpointing import SessionCheckpoints, conversation_at
-from treadle.app.session.confined_commands import ConfinedCommands, recover_changes
+from treadle.app.session.commands.confined_commands import ConfinedCommands, recover_changes
+from treadle.app.session.commands.lacking import Lacking
+from treadle.app.session.commands.policy_judge import answer_commands, policy_judge
+from treadle.app.session.files.changed_files import changed_files, note_named_changes
+from treadle.app.session.files.checklist_file import ChecklistFile, checklist_file
+from treadle.app.session.files.edit_ledger import Ledger, LedgerObserver
+from treadle.app.session.files.session_checkpoints import SessionCheckpoints, conversation_at
 from treadle.app.session.first_use import Hiding
-from treadle.app.session.instructions import RuleBook
-from treadle.app.session.lacking import Lacking
-from treadle.app.session.ledger import Ledger, LedgerObserver
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_finder
 from treadle.app.session.offering import NO_SKILLS, JoinedServers, also_left_out, joined_servers, offering
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.parts import Parts
-from treadle.app.session.policy_judge import answer_commands, policy_judge
-from treadle.app.session.prompting import Prompting, load_skills, session_prompt
+from treadle.app.session.rules.instructions import RuleBook
+from treadle.app.session.rules.prompting import Prompting, load_skills, session_prompt
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Ports, Tool
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.engine.runtime.window import in_force, most_of_one_result
 from treadle.protocol.events import EventData
 from treadle.protocol.models import ModelSpec, Spent
 from treadle.protocol.permissions import Situation
 from treadle.store.appending import SessionLog
-from treadle.store.spending import Purpose
+from treadle.store.spent import Purpose
 from treadle.store.sqlite import Store
-from treadle.tools.catalogue import builtin_tools, open_browser
+from treadle.tools.tool_catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import EnvironmentBlock
-from treadle.workspace.file_access import DiskFiles
+from treadle.workspace.files.file_access import DiskFiles
 from treadle.workspace.workspace import Workspace, open_workspace
 
 if TYPE_CHECKING:
     from treadle.app.hooks.session_hooks import SessionHooks
-    from treadle.app.session.skills import SkillBook
+    from treadle.app.session.rules.skills import SkillBook
     from treadle.workspace.diagnostics.checks import Diagnostics
 
 
@@ -202,7 +202,7 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
     tools: Mapping[str, Tool] = {one.spec.name: one for one in (*built_in, *own.tools) if parts.offers(one.spec.name)}
     diagnostics: Diagnostics | None = None
     if parts.settings.diagnostics and parts.trust.trusted:
-        from treadle.app.session.diagnostics import CheckerFolders, diagnosed, open_diagnostics
+        from treadle.app.session.files.edit_diagnostics import CheckerFolders, diagnosed, open_diagnostics
 
         around = CheckerFolders(workspace=workspace, private=ground.private, mode=lambda: ground.engine.state.mode)
         diagnostics = open_diagnostics(parts.settings.diagnostics, around)

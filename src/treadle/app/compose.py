@@ -11,14 +11,15 @@ from msgspec.structs import replace
 
 from treadle.app.assembly import assemble
 from treadle.app.config.addresses import bind_base_url
+from treadle.app.config.places import database, outputs
 from treadle.app.config.sections import Settings
-from treadle.app.models.choosing import Models, OwnModel, process_circuits
-from treadle.app.places import database, outputs
+from treadle.app.models.model_choice import Models, OwnModel, process_circuits
 from treadle.app.security.trusting import SessionTrust, session_trust
+from treadle.app.session.files.edit_ledger import ledger_rows, today
+from treadle.app.session.files.roots import further_roots, past_roots
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_for, require_sandbox, set_model
 from treadle.app.session.parts import Brought, Parts
-from treadle.app.session.roots import further_roots, past_roots
 from treadle.engine.core.state import Idle, State
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, SessionError
@@ -37,11 +38,13 @@ from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
 from treadle.store.sqlite import SessionRow, Store
-from treadle.workspace.names import logged_path
+from treadle.tools.tool_catalogue import builtin_tools
+from treadle.workspace.files.names import logged_path
+from treadle.workspace.workspace import open_workspace
 
 if TYPE_CHECKING:
-    from treadle.app.session.ledger import LedgerRow
-    from treadle.engine.core.history import Past
+    from treadle.app.session.files.edit_ledger import LedgerRow
+    from treadle.engine.core.past_history import Past
     from treadle.protocol.attach import Stamped
     from treadle.store.reading import Damage
 
@@ -68,14 +71,14 @@ def open_store() -> Store:
     """Open the log; what had to be done about a damaged one is told on standard error and in the program's log."""
     store = Store(database(), _tell)
     if store.repaired is not None:
-        from treadle.app.report import describe_repaired
+        from treadle.app.errors.error_report import describe_repaired
 
         _tell(describe_repaired(store.repaired))
     return store
 
 
 def _tell(notice: str) -> None:
-    from treadle.app.report import print_notice
+    from treadle.app.errors.error_report import print_notice
 
     print_notice(notice)
 
@@ -166,7 +169,7 @@ _MODEL_FLAGS = {"model", "tool_protocol", "thinking_budget"}
 
 
 async def _resume(opening: Opening, store: Store) -> LiveSession:
-    from treadle.app.report import missing_events
+    from treadle.app.errors.error_report import missing_events
     from treadle.app.session.recall import recall
 
     row = store.find(opening.resume)
@@ -230,7 +233,7 @@ async def _leave_out(store: Store, row: SessionRow, damage: "Damage") -> str:
     if damage.first == 1:
         raise damage.error()
     await store.set_aside(row.id, damage.first - 1)
-    from treadle.app.report import damaged_events
+    from treadle.app.errors.error_report import damaged_events
 
     return damaged_events(damage, row.events)
 
@@ -371,16 +374,11 @@ def session_past(session_id: str) -> "tuple[SessionRow, list[Stamped]]":
 
 def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:
     """Give the declarations of the built-in tools."""
-    from treadle.tools.catalogue import builtin_tools
-    from treadle.workspace.workspace import open_workspace
-
     return tuple(tool.spec for tool in builtin_tools(open_workspace(workspace)))
 
 
 def edit_ledger() -> "list[LedgerRow]":
     """Sum up the ledger of edits, a row for each model and format."""
-    from treadle.app.session.ledger import ledger_rows, today
-
     store = open_store()
     try:
         return ledger_rows(store.edit_counts(), today())

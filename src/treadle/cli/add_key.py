@@ -1,6 +1,6 @@
 """Adding a provider's key at a terminal: the provider, the key (which is not shown), one call with it, storing it."""
 
-from treadle.door.models import (
+from treadle.door.known_models import (
     CallCheck,
     CheckOutcome,
     Models,
@@ -14,14 +14,14 @@ from treadle.door.models import (
 from treadle.door.settings import Settings
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import ProviderRow
-from treadle.tui.ask_choice import choose
-from treadle.tui.choice_list import Choosing, ListRow
+from treadle.tui.before.ask_choice import choose
+from treadle.tui.before.inline import leave_line
+from treadle.tui.before.key_entry import read_key, with_skip
 from treadle.tui.ending import Left
-from treadle.tui.greeting import short_path
-from treadle.tui.inline import leave_line
-from treadle.tui.key_entry import read_key, with_skip
-from treadle.tui.lines import line
-from treadle.tui.look import Look
+from treadle.tui.lists.choice_list import Choosing, ListRow
+from treadle.tui.paint.lines import line
+from treadle.tui.paint.look import Look
+from treadle.tui.session.greeting import short_path
 
 
 async def add_key(settings: Settings, look: Look) -> ProviderRow | Left | None:

@@ -5,9 +5,9 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from treadle.cli.arguments import WISHES, opening_of, session_trust_of, task_content, task_from
+from treadle.cli.command_line import WISHES, opening_of, session_trust_of, task_content, task_from
 from treadle.cli.detached import run_detached
-from treadle.cli.task import slash_task, task_of
+from treadle.cli.task_words import COMMANDS, slash_task, task_of
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -42,8 +42,6 @@ def _say(session_id: str) -> None:
 
 def _task(arguments: "argparse.Namespace") -> str:
     """Give the one task, behind --bg or -p or without a flag; `-` is standard input. Raises `ConfigError`."""
-    from treadle.cli.task import COMMANDS
-
     said = [text for text in (arguments.bg, arguments.print_task) if text]
     if arguments.task and not said:
         return task_of(arguments.task, COMMANDS)
@@ -77,7 +75,7 @@ def _require_possible(arguments: "argparse.Namespace") -> None:
 async def _work(arguments: "argparse.Namespace", task: str, begun: Callable[[str], None]) -> int:
     """Work on the task in this process, which nobody waits for from the moment on that `begun` is called."""
     from treadle.door.opening import open_session
-    from treadle.headless.background import BackgroundSignals, run_background
+    from treadle.headless.background_task import BackgroundSignals, run_background
 
     with BackgroundSignals() as signals:
         trust = session_trust_of(arguments)

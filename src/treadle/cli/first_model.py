@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from enum import Enum
 
 from treadle.cli.add_key import add_key
-from treadle.door.models import Models, check_setting, local_servers, models_of_provider
+from treadle.door.known_models import Models, check_setting, local_servers, models_of_provider
 from treadle.door.program import Exit
 from treadle.door.settings import Settings, load_settings, set_value
 from treadle.present.words import tokens
@@ -15,13 +15,13 @@ from treadle.protocol.models import ModelSpec
 from treadle.providers.local import LocalServer
 from treadle.providers.local_advice import window_problem
 from treadle.providers.provider_rows import ProviderRow
-from treadle.tui.ask_choice import choose
-from treadle.tui.choice_list import Choosing, ListRow
+from treadle.tui.before.ask_choice import choose
+from treadle.tui.before.inline import leave_line
 from treadle.tui.ending import Left
-from treadle.tui.greeting import short_path
-from treadle.tui.inline import leave_line
-from treadle.tui.lines import line
-from treadle.tui.look import Look
+from treadle.tui.lists.choice_list import Choosing, ListRow
+from treadle.tui.paint.lines import line
+from treadle.tui.paint.look import Look
+from treadle.tui.session.greeting import short_path
 
 _TITLE = "No model is configured yet. How do you want to start?"
 _LATER = "Later: `treadle login PROVIDER` stores a key, and `treadle demo` needs none."

@@ -17,13 +17,13 @@ from treadle.headless.channel import Channel
 from treadle.headless.host_control import with_provider
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.hosting import HostedSession, Hosting, SessionOpener
-from treadle.headless.results import unopened_frame
+from treadle.headless.result_frames import unopened_frame
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
     from treadle.cli.shaping import Wishes
     from treadle.door.hosts import StructuredAnswer
-    from treadle.door.session import LiveSession
+    from treadle.door.open_session import LiveSession
     from treadle.door.trust import SessionTrust
     from treadle.headless.host_start import HostStart
 
@@ -260,7 +260,7 @@ class _HostLine:
         return said
 
     def _thinking(self) -> Any:
-        from treadle.door.models import EFFORT_BUDGETS
+        from treadle.door.known_models import EFFORT_BUDGETS
 
         if self._flags.get("thinking") == "disabled":
             return 0

@@ -6,7 +6,7 @@ from contextlib import suppress
 from importlib import import_module
 from itertools import takewhile
 
-from treadle.cli.task import COMMANDS, task_of
+from treadle.cli.task_words import COMMANDS, task_of
 
 TYPE_CHECKING = False
 """`--help` needs neither the types nor the errors of the program."""
@@ -76,7 +76,7 @@ def parser_of(name: str) -> "CommandParser":
 
 
 def _module(name: str) -> "Any":
-    return import_module(f"treadle.cli.{name or 'work'}")
+    return import_module(f"treadle.cli.{name}_command" if name else "treadle.cli.work")
 
 
 def _commands() -> str:

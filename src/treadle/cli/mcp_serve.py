@@ -17,15 +17,15 @@ def serve_mcp(arguments: argparse.Namespace) -> int:
     """Serve until the client leaves or a signal comes; returns the exit code."""
     import asyncio
 
-    from treadle.cli.arguments import flags
-    from treadle.mcp_server.wire import WireLines, WireOutput
+    from treadle.cli.command_line import flags
+    from treadle.mcp_server.client_wire import WireLines, WireOutput
 
     if not arguments.http and sys.stdin.isatty():
         sys.stderr.write("Waiting for an MCP client on standard input. docs/mcp-server.md shows how to add one.\n")
     # Whatever is loaded or printed from here on, nothing but the protocol gets on the wire.
     wire = None if arguments.http else (WireLines(), WireOutput())
-    from treadle.mcp_server.book import TaskBook
-    from treadle.mcp_server.serving import serve_http, serve_stdio
+    from treadle.mcp_server.serving_tasks import serve_http, serve_stdio
+    from treadle.mcp_server.task_book import TaskBook
 
     folders = [arguments.directory, *(arguments.add_dirs or ())]
     said = {name: value for name, value in flags(arguments).items() if name != "add_dirs"}

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.cli.arguments import WISHES
+from treadle.cli.command_line import WISHES
 from treadle.door.hosts import ListedTools, listed_tools, server_tools, split_tools
 from treadle.door.program import print_notice
 from treadle.protocol.errors import ConfigError

@@ -4,12 +4,12 @@ from collections.abc import Iterator
 
 from treadle.door.trust import NOTHING_RUNS, allow_lines, allow_rules, shown_path, trust_lines
 from treadle.store.activation import ActiveKind
-from treadle.store.trust import Trust, TrustState
-from treadle.tui.choice_list import Choosing, ListRow
-from treadle.tui.greeting import short_path
-from treadle.tui.lines import Line, line
-from treadle.tui.theme import Signs
-from treadle.workspace.text import visible_name
+from treadle.store.trusted_folders import Trust, TrustState
+from treadle.tui.lists.choice_list import Choosing, ListRow
+from treadle.tui.paint.lines import Line, line
+from treadle.tui.paint.theme import Signs
+from treadle.tui.session.greeting import short_path
+from treadle.workspace.files.text import visible_name
 
 _KINDS = {
     ActiveKind.RULES: ("rules for the model", "its rules are sent to the model"),

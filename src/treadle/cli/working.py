@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from treadle.cli.arguments import WISHES, flags, opening_of, session_trust_of, task_content, task_from
-from treadle.cli.task import slash_task, task_of
+from treadle.cli.command_line import WISHES, flags, opening_of, session_trust_of, task_content, task_from
+from treadle.cli.task_words import COMMANDS, slash_task, task_of
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from treadle.door.settings import Settings
     from treadle.door.trust import SessionTrust
     from treadle.protocol.messages import UserContent
-    from treadle.tui.look import Look
+    from treadle.tui.paint.look import Look
 
 
 def work(arguments: "argparse.Namespace") -> int:
@@ -33,8 +33,6 @@ def work(arguments: "argparse.Namespace") -> int:
     if arguments.attach != "":
         return _attach(arguments)
     if arguments.print_task is None:
-        from treadle.cli.task import COMMANDS
-
         return interactive(arguments, task_of(arguments.task, COMMANDS))
     if arguments.task:
         raise ConfigError(
@@ -64,7 +62,7 @@ def _on_terminal() -> bool:
 
 async def _headless(arguments: "argparse.Namespace", task: str) -> int:
     from treadle.door.opening import open_session
-    from treadle.headless.main import OutputFormat, run_headless
+    from treadle.headless.headless_main import OutputFormat, run_headless
 
     trust, output = session_trust_of(arguments), OutputFormat(arguments.output_format)
     wishes = None
@@ -89,7 +87,7 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
 def resume_headless(arguments: "argparse.Namespace") -> int:
     """Go on with the session that the arguments name, without a person; returns the exit code."""
     from treadle.door.opening import open_session
-    from treadle.headless.main import OutputFormat, run_headless
+    from treadle.headless.headless_main import OutputFormat, run_headless
 
     async def work_on() -> int:
         opening = opening_of(arguments, session_trust_of(arguments), user_present=False)
@@ -120,7 +118,7 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
         slash_task(task, session_trust_of(arguments), headless=False)
     content = task_content(arguments, task)
     from treadle.door.settings import load_settings
-    from treadle.tui.look import prepared_terminal
+    from treadle.tui.paint.look import prepared_terminal
 
     settings = load_settings(flags(arguments))
     with prepared_terminal(settings) as look:
@@ -134,7 +132,7 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
         code = _with_model(arguments, content, look)
     if code is not None:
         return code
-    from treadle.cli.demo import run_demo
+    from treadle.cli.demo_command import run_demo
 
     return run_demo(ask=True)
 
@@ -142,7 +140,7 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
 def _attach(arguments: "argparse.Namespace") -> int:
     """Join a session that is open elsewhere."""
     if arguments.print_task is not None:
-        from treadle.cli.joining import ask_session
+        from treadle.cli.joined_task import ask_session
 
         return ask_session(arguments)
     if arguments.task:
@@ -155,7 +153,7 @@ def _attach(arguments: "argparse.Namespace") -> int:
     if not _on_terminal():
         raise _no_terminal()
     from treadle.door.settings import load_settings
-    from treadle.tui.look import prepared_terminal
+    from treadle.tui.paint.look import prepared_terminal
 
     settings, folder = load_settings(flags(arguments)), arguments.directory.expanduser().resolve()
     with prepared_terminal(settings) as look:
@@ -169,7 +167,7 @@ async def _attached(
     """Work in a session of another process; gives the exit code, and the session that is to be opened next."""
     from treadle.door.opening import attach_session
     from treadle.door.program import write_wrapped
-    from treadle.tui.main import run_interactive
+    from treadle.tui.terminal_main import run_interactive
 
     following: list[str] = []
     async with await attach_session(prefix, folder, settings) as remote:
@@ -242,7 +240,7 @@ def _following(arguments: "argparse.Namespace", trust: "SessionTrust | None", lo
 
 def _chosen_session(folder: Path, look: "Look") -> str:
     """Let the person choose a session; gives its id, empty where they chose none."""
-    from treadle.tui.ask_session import choose_session
+    from treadle.tui.before.ask_session import choose_session
 
     return asyncio.run(choose_session(folder, look))
 
@@ -264,7 +262,7 @@ def _go_to(arguments: "argparse.Namespace", session: str, folder: Path) -> bool:
 async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", look: "Look") -> tuple[int, str]:
     """Work in a session; gives the exit code, and the session that is to be opened next, empty for none."""
     from treadle.door.opening import open_session
-    from treadle.tui.main import run_interactive
+    from treadle.tui.terminal_main import run_interactive
 
     live = await open_session(opening)
     following: list[str] = []
@@ -287,8 +285,8 @@ def _say_how_to_go_on(session_id: str) -> None:
 
 def _asked_trust(arguments: "argparse.Namespace", look: "Look") -> "SessionTrust":
     """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
-    from treadle.cli.trust import settle_trust
-    from treadle.door.models import Models
+    from treadle.cli.trust_command import settle_trust
+    from treadle.door.known_models import Models
     from treadle.door.opening import last_session
     from treadle.door.settings import load_settings
 

@@ -6,7 +6,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.context.xml import render_call
+from treadle.context.xml_protocol import render_call
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 

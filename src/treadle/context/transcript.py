@@ -11,7 +11,7 @@ from treadle.context.left_out import Facts, known_of
 from treadle.context.media import images_of, without_first_image, without_media, without_part
 from treadle.context.provenance import Entry, Provenance, sources_of
 from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES, bytes_of_text, size, size_of_block
-from treadle.context.xml import as_xml_message
+from treadle.context.xml_protocol import as_xml_message
 from treadle.protocol.messages import (
     ContentBlock,
     Document,

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
     from treadle.app.history.replaying import replay_rows as replay_rows
     from treadle.app.history.replaying import report_lines as report_lines
     from treadle.app.history.replaying import session_tape as session_tape
-    from treadle.app.history.restoring import WentBack as WentBack
-    from treadle.app.history.restoring import go_back as go_back
+    from treadle.app.history.restoring_turns import WentBack as WentBack
+    from treadle.app.history.restoring_turns import go_back as go_back
     from treadle.app.history.session_export import export_all as export_all
     from treadle.app.history.session_export import export_session as export_session
     from treadle.app.history.session_export import write_export as write_export
@@ -26,9 +26,9 @@ if TYPE_CHECKING:
     from treadle.app.history.shared_file import SharePreview as SharePreview
     from treadle.app.history.shared_file import make_shared_file as make_shared_file
     from treadle.app.history.shared_file import preview_share as preview_share
+    from treadle.app.importing.foreign_programs import import_plan as import_plan
     from treadle.app.importing.plan import plan_lines as plan_lines
     from treadle.app.importing.plan import take_over as take_over
-    from treadle.app.importing.programs import import_plan as import_plan
     from treadle.app.importing.session_import import import_sessions as import_sessions
     from treadle.app.reports.session_text import session_lines as session_lines
 else:
@@ -40,11 +40,11 @@ else:
             "treadle.app.history.live_tools": "DriftOutcome drift_lines run_tools_again",
             "treadle.app.history.offline": "restore_closed",
             "treadle.app.history.replaying": "ReplayReport replay_rows report_lines session_tape",
-            "treadle.app.history.restoring": "WentBack go_back",
+            "treadle.app.history.restoring_turns": "WentBack go_back",
             "treadle.app.history.session_export": "export_all export_session write_export",
             "treadle.app.history.shared_file": "FORMS SharePreview SharedFile make_shared_file preview_share",
             "treadle.app.importing.plan": "plan_lines take_over",
-            "treadle.app.importing.programs": "import_plan",
+            "treadle.app.importing.foreign_programs": "import_plan",
             "treadle.app.importing.session_import": "import_sessions",
             "treadle.app.reports.session_text": "session_lines",
         },

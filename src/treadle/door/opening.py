@@ -5,8 +5,6 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
-    from treadle.app.attaching import attach_session as attach_session
-    from treadle.app.attaching import is_session_open as is_session_open
     from treadle.app.compose import Opening as Opening
     from treadle.app.compose import check_workspace as check_workspace
     from treadle.app.compose import edit_ledger as edit_ledger
@@ -19,25 +17,27 @@ if TYPE_CHECKING:
     from treadle.app.compose import session_past as session_past
     from treadle.app.compose import session_workspace as session_workspace
     from treadle.app.compose import tool_specs as tool_specs
-    from treadle.app.own_parts import Clock as Clock
-    from treadle.app.own_parts import FileAccess as FileAccess
-    from treadle.app.own_parts import OwnModel as OwnModel
-    from treadle.app.own_parts import OwnTool as OwnTool
-    from treadle.app.own_parts import Provider as Provider
-    from treadle.app.own_parts import as_model as as_model
-    from treadle.app.own_parts import as_tools as as_tools
-    from treadle.app.own_parts import only_these as only_these
-    from treadle.app.own_parts import trust_for as trust_for
+    from treadle.app.hosting.own_parts import Clock as Clock
+    from treadle.app.hosting.own_parts import FileAccess as FileAccess
+    from treadle.app.hosting.own_parts import OwnModel as OwnModel
+    from treadle.app.hosting.own_parts import OwnTool as OwnTool
+    from treadle.app.hosting.own_parts import Provider as Provider
+    from treadle.app.hosting.own_parts import as_model as as_model
+    from treadle.app.hosting.own_parts import as_tools as as_tools
+    from treadle.app.hosting.own_parts import only_these as only_these
+    from treadle.app.hosting.own_parts import trust_for as trust_for
+    from treadle.app.processes.attaching import attach_session as attach_session
+    from treadle.app.processes.attaching import is_session_open as is_session_open
 else:
     __getattr__ = names_of(
         __name__,
         {
-            "treadle.app.attaching": "attach_session is_session_open",
+            "treadle.app.processes.attaching": "attach_session is_session_open",
             "treadle.app.compose": """
                 Opening check_workspace edit_ledger last_session list_sessions new_session_id open_session
                 open_store session_log session_past session_workspace tool_specs
             """,
-            "treadle.app.own_parts": """
+            "treadle.app.hosting.own_parts": """
                 Clock FileAccess OwnModel OwnTool Provider as_model as_tools only_these trust_for
             """,
         },

@@ -10,24 +10,24 @@ if TYPE_CHECKING:
     from treadle.app.history.entries import end_of_entry as end_of_entry
     from treadle.app.history.entries import entry_uuid as entry_uuid
     from treadle.app.history.forking import copy_whole as copy_whole
-    from treadle.app.history.session_keeping import archive_sessions as archive_sessions
-    from treadle.app.history.session_keeping import delete_session as delete_session
-    from treadle.app.history.session_keeping import find_session as find_session
-    from treadle.app.history.session_keeping import old_sessions as old_sessions
-    from treadle.app.history.session_keeping import rename_session as rename_session
-    from treadle.app.history.session_keeping import unarchive_session as unarchive_session
-    from treadle.app.reports.session_list import ListedSession as ListedSession
-    from treadle.app.reports.session_list import SessionState as SessionState
-    from treadle.app.reports.session_list import how_it_ended as how_it_ended
-    from treadle.app.reports.session_list import listed_sessions as listed_sessions
-    from treadle.app.reports.session_list import listed_words as listed_words
-    from treadle.app.reports.session_list import state_words as state_words
+    from treadle.app.history.keeping_sessions import archive_sessions as archive_sessions
+    from treadle.app.history.keeping_sessions import delete_session as delete_session
+    from treadle.app.history.keeping_sessions import find_session as find_session
+    from treadle.app.history.keeping_sessions import old_sessions as old_sessions
+    from treadle.app.history.keeping_sessions import rename_session as rename_session
+    from treadle.app.history.keeping_sessions import unarchive_session as unarchive_session
+    from treadle.app.processes.stopping import StoppedSession as StoppedSession
+    from treadle.app.processes.stopping import StopResult as StopResult
+    from treadle.app.processes.stopping import stop_background as stop_background
+    from treadle.app.processes.stopping import stop_sessions as stop_sessions
+    from treadle.app.reports.known_sessions import ListedSession as ListedSession
+    from treadle.app.reports.known_sessions import SessionState as SessionState
+    from treadle.app.reports.known_sessions import how_it_ended as how_it_ended
+    from treadle.app.reports.known_sessions import listed_sessions as listed_sessions
+    from treadle.app.reports.known_sessions import listed_words as listed_words
+    from treadle.app.reports.known_sessions import state_words as state_words
     from treadle.app.reports.session_search import FoundPlace as FoundPlace
     from treadle.app.reports.session_search import found_places as found_places
-    from treadle.app.stopping import StoppedSession as StoppedSession
-    from treadle.app.stopping import StopResult as StopResult
-    from treadle.app.stopping import stop_background as stop_background
-    from treadle.app.stopping import stop_sessions as stop_sessions
 else:
     __getattr__ = names_of(
         __name__,
@@ -35,13 +35,13 @@ else:
             "treadle.app.checkpoints.points": "PastTurn Points",
             "treadle.app.history.entries": "end_of_entry entry_uuid",
             "treadle.app.history.forking": "copy_whole",
-            "treadle.app.history.session_keeping": """
+            "treadle.app.history.keeping_sessions": """
                 archive_sessions delete_session find_session old_sessions rename_session unarchive_session
             """,
-            "treadle.app.reports.session_list": """
+            "treadle.app.reports.known_sessions": """
                 ListedSession SessionState how_it_ended listed_sessions listed_words state_words
             """,
             "treadle.app.reports.session_search": "FoundPlace found_places",
-            "treadle.app.stopping": "StopResult StoppedSession stop_background stop_sessions",
+            "treadle.app.processes.stopping": "StopResult StoppedSession stop_background stop_sessions",
         },
     )

@@ -23,9 +23,9 @@ if TYPE_CHECKING:
     from treadle.app.security.approvals import revoke_rule as revoke_rule
     from treadle.app.security.policy_show import policy_lines as policy_lines
     from treadle.app.security.policy_show import read_policy as read_policy
-    from treadle.app.session.trying import describe_tried as describe_tried
-    from treadle.app.session.trying import record_of as record_of
-    from treadle.app.session.trying import try_command as try_command
+    from treadle.app.session.commands.trying import describe_tried as describe_tried
+    from treadle.app.session.commands.trying import record_of as record_of
+    from treadle.app.session.commands.trying import try_command as try_command
 else:
     __getattr__ = names_of(
         __name__,
@@ -39,6 +39,6 @@ else:
             """,
             "treadle.app.security.approvals": "revoke_rule",
             "treadle.app.security.policy_show": "policy_lines read_policy",
-            "treadle.app.session.trying": "describe_tried record_of try_command",
+            "treadle.app.session.commands.trying": "describe_tried record_of try_command",
         },
     )

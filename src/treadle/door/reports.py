@@ -5,15 +5,12 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
-    from treadle.app.reports.audit import AuditRecord as AuditRecord
-    from treadle.app.reports.audit import Verified as Verified
-    from treadle.app.reports.audit import audit_session as audit_session
-    from treadle.app.reports.audit import verify_sessions as verify_sessions
+    from treadle.app.reports.audit_report import AuditRecord as AuditRecord
+    from treadle.app.reports.audit_report import Verified as Verified
+    from treadle.app.reports.audit_report import audit_session as audit_session
+    from treadle.app.reports.audit_report import verify_sessions as verify_sessions
     from treadle.app.reports.budget_report import BudgetLine as BudgetLine
     from treadle.app.reports.budget_report import budget_report as budget_report
-    from treadle.app.reports.checks import Check as Check
-    from treadle.app.reports.checks import CheckStatus as CheckStatus
-    from treadle.app.reports.checks import failed_check as failed_check
     from treadle.app.reports.context_report import ContextReport as ContextReport
     from treadle.app.reports.context_report import PricedBlock as PricedBlock
     from treadle.app.reports.context_report import block_text as block_text
@@ -26,17 +23,20 @@ if TYPE_CHECKING:
     from treadle.app.reports.context_report import pinned_texts as pinned_texts
     from treadle.app.reports.context_report import request_steps as request_steps
     from treadle.app.reports.context_report import sent_request as sent_request
-    from treadle.app.reports.doctor import examine as examine
+    from treadle.app.reports.doctor_checks import Check as Check
+    from treadle.app.reports.doctor_checks import CheckStatus as CheckStatus
+    from treadle.app.reports.doctor_checks import failed_check as failed_check
+    from treadle.app.reports.doctor_report import examine as examine
     from treadle.app.reports.event_words import EventTopic as EventTopic
     from treadle.app.reports.extras import extra_of as extra_of
     from treadle.app.reports.extras import install_command as install_command
-    from treadle.app.reports.jobs import JobLine as JobLine
-    from treadle.app.reports.jobs import armed_lines as armed_lines
-    from treadle.app.reports.jobs import end_timer as end_timer
-    from treadle.app.reports.jobs import find_job as find_job
-    from treadle.app.reports.jobs import kill_job as kill_job
-    from treadle.app.reports.jobs import list_jobs as list_jobs
-    from treadle.app.reports.jobs import session_jobs as session_jobs
+    from treadle.app.reports.job_list import JobLine as JobLine
+    from treadle.app.reports.job_list import armed_lines as armed_lines
+    from treadle.app.reports.job_list import end_timer as end_timer
+    from treadle.app.reports.job_list import find_job as find_job
+    from treadle.app.reports.job_list import kill_job as kill_job
+    from treadle.app.reports.job_list import list_jobs as list_jobs
+    from treadle.app.reports.job_list import session_jobs as session_jobs
     from treadle.app.reports.left_report import left_lines as left_lines
     from treadle.app.reports.left_report import left_notes as left_notes
     from treadle.app.reports.left_report import left_report as left_report
@@ -45,11 +45,11 @@ if TYPE_CHECKING:
     from treadle.app.reports.run_health import circuit_lines as circuit_lines
     from treadle.app.reports.run_health import disk_report as disk_report
     from treadle.app.reports.run_health import found_keys as found_keys
-    from treadle.app.reports.timeline import PAGE_EVENTS as PAGE_EVENTS
-    from treadle.app.reports.timeline import Going as Going
-    from treadle.app.reports.timeline import TimelinePage as TimelinePage
-    from treadle.app.reports.timeline import event_detail as event_detail
-    from treadle.app.reports.timeline import timeline_page as timeline_page
+    from treadle.app.reports.timeline_report import PAGE_EVENTS as PAGE_EVENTS
+    from treadle.app.reports.timeline_report import Going as Going
+    from treadle.app.reports.timeline_report import TimelinePage as TimelinePage
+    from treadle.app.reports.timeline_report import event_detail as event_detail
+    from treadle.app.reports.timeline_report import timeline_page as timeline_page
     from treadle.app.reports.tool_list import ToolLine as ToolLine
     from treadle.app.reports.tool_list import ToolList as ToolList
     from treadle.app.reports.tool_list import find_tool as find_tool
@@ -62,32 +62,32 @@ if TYPE_CHECKING:
     from treadle.app.reports.usage_report import usage_report as usage_report
     from treadle.app.reports.usage_report import usage_reports as usage_reports
     from treadle.app.reports.usage_report import usage_weight as usage_weight
+    from treadle.app.session.commands.shown_output import ShownOutput as ShownOutput
     from treadle.app.session.known_values import session_redactor as session_redactor
-    from treadle.app.session.shown_output import ShownOutput as ShownOutput
 else:
     __getattr__ = names_of(
         __name__,
         {
-            "treadle.app.reports.audit": "AuditRecord Verified audit_session verify_sessions",
+            "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",
             "treadle.app.reports.budget_report": "BudgetLine budget_report",
-            "treadle.app.reports.checks": "Check CheckStatus failed_check",
+            "treadle.app.reports.doctor_checks": "Check CheckStatus failed_check",
             "treadle.app.reports.context_report": """
                 ContextReport PricedBlock block_text context_lines context_report context_shares known_model
                 model_prices next_request pinned_texts request_steps sent_request
             """,
-            "treadle.app.reports.doctor": "examine",
+            "treadle.app.reports.doctor_report": "examine",
             "treadle.app.reports.event_words": "EventTopic",
             "treadle.app.reports.extras": "extra_of install_command",
-            "treadle.app.reports.jobs": "JobLine armed_lines end_timer find_job kill_job list_jobs session_jobs",
+            "treadle.app.reports.job_list": "JobLine armed_lines end_timer find_job kill_job list_jobs session_jobs",
             "treadle.app.reports.left_report": "left_lines left_notes left_report",
             "treadle.app.reports.prompt_parts": "ShownPart shown_prompt",
             "treadle.app.reports.run_health": "circuit_lines disk_report found_keys",
-            "treadle.app.reports.timeline": "Going PAGE_EVENTS TimelinePage event_detail timeline_page",
+            "treadle.app.reports.timeline_report": "Going PAGE_EVENTS TimelinePage event_detail timeline_page",
             "treadle.app.reports.tool_list": "ToolLine ToolList find_tool list_tools",
             "treadle.app.reports.usage_report": """
                 UsageKey UsageReport UsageRow since_day usage_lines usage_report usage_reports usage_weight
             """,
             "treadle.app.session.known_values": "session_redactor",
-            "treadle.app.session.shown_output": "ShownOutput",
+            "treadle.app.session.commands.shown_output": "ShownOutput",
         },
     )

@@ -6,12 +6,12 @@ from treadle.door import names_of
 
 if TYPE_CHECKING:
     from treadle.app.checkpoints.conflicts import FileConflict as FileConflict
-    from treadle.app.checkpoints.opening import opened_checkpoints as opened_checkpoints
-    from treadle.app.checkpoints.review import FileChoice as FileChoice
-    from treadle.app.checkpoints.review import FileToReview as FileToReview
-    from treadle.app.checkpoints.review import HunkChoice as HunkChoice
-    from treadle.app.checkpoints.review import ReviewedHunk as ReviewedHunk
-    from treadle.app.checkpoints.review import SessionReview as SessionReview
+    from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints as opened_checkpoints
+    from treadle.app.checkpoints.reviewing import FileChoice as FileChoice
+    from treadle.app.checkpoints.reviewing import FileToReview as FileToReview
+    from treadle.app.checkpoints.reviewing import HunkChoice as HunkChoice
+    from treadle.app.checkpoints.reviewing import ReviewedHunk as ReviewedHunk
+    from treadle.app.checkpoints.reviewing import SessionReview as SessionReview
     from treadle.app.reports.checkpoint_list import ListedCheckpoint as ListedCheckpoint
     from treadle.app.reports.checkpoint_list import changed_since as changed_since
     from treadle.app.reports.checkpoint_list import listed_checkpoints as listed_checkpoints
@@ -28,8 +28,8 @@ else:
         __name__,
         {
             "treadle.app.checkpoints.conflicts": "FileConflict",
-            "treadle.app.checkpoints.opening": "opened_checkpoints",
-            "treadle.app.checkpoints.review": "FileChoice FileToReview HunkChoice ReviewedHunk SessionReview",
+            "treadle.app.checkpoints.opening_checkpoints": "opened_checkpoints",
+            "treadle.app.checkpoints.reviewing": "FileChoice FileToReview HunkChoice ReviewedHunk SessionReview",
             "treadle.app.reports.checkpoint_list": """
                 ListedCheckpoint changed_since listed_checkpoints preview_lines restore_preview
             """,

@@ -11,18 +11,18 @@ if TYPE_CHECKING:
     from treadle.app.config.edit import set_value as set_value
     from treadle.app.config.edit import unset_value as unset_value
     from treadle.app.config.hook_settings import HookEvent as HookEvent
-    from treadle.app.config.lines import dotted as dotted
+    from treadle.app.config.layers import WORKSPACE_FILE as WORKSPACE_FILE
+    from treadle.app.config.layers import load_settings as load_settings
+    from treadle.app.config.layers import read_layers as read_layers
     from treadle.app.config.mistakes import require_key as require_key
+    from treadle.app.config.places import config_file as config_file
+    from treadle.app.config.places import data_directory as data_directory
+    from treadle.app.config.places import outputs as outputs
+    from treadle.app.config.places import program_log as program_log
     from treadle.app.config.sections import Colours as Colours
     from treadle.app.config.sections import Editing as Editing
     from treadle.app.config.sections import Settings as Settings
-    from treadle.app.config.settings import WORKSPACE_FILE as WORKSPACE_FILE
-    from treadle.app.config.settings import load_settings as load_settings
-    from treadle.app.config.settings import read_layers as read_layers
-    from treadle.app.places import config_file as config_file
-    from treadle.app.places import data_directory as data_directory
-    from treadle.app.places import outputs as outputs
-    from treadle.app.places import program_log as program_log
+    from treadle.app.config.setting_lines import dotted as dotted
     from treadle.app.reports.hook_list import HookLine as HookLine
     from treadle.app.reports.hook_list import list_hooks as list_hooks
     from treadle.app.reports.origins import SettingLine as SettingLine
@@ -31,22 +31,22 @@ if TYPE_CHECKING:
     from treadle.app.reports.rule_list import turn_rule as turn_rule
     from treadle.app.reports.setting_table import SettingRow as SettingRow
     from treadle.app.reports.setting_table import setting_rows as setting_rows
-    from treadle.app.session.borrowed_terminal import borrowed_terminal as borrowed_terminal
+    from treadle.app.session.shared.borrowed_terminal import borrowed_terminal as borrowed_terminal
 else:
     __getattr__ = names_of(
         __name__,
         {
             "treadle.app.config.edit": "Saved key_path redirects set_value unset_value",
             "treadle.app.config.hook_settings": "HookEvent",
-            "treadle.app.config.lines": "dotted",
+            "treadle.app.config.setting_lines": "dotted",
             "treadle.app.config.mistakes": "require_key",
             "treadle.app.config.sections": "Colours Editing Settings",
-            "treadle.app.config.settings": "WORKSPACE_FILE load_settings read_layers",
-            "treadle.app.places": "config_file data_directory outputs program_log",
+            "treadle.app.config.layers": "WORKSPACE_FILE load_settings read_layers",
+            "treadle.app.config.places": "config_file data_directory outputs program_log",
             "treadle.app.reports.hook_list": "HookLine list_hooks",
             "treadle.app.reports.origins": "SettingLine setting_lines",
             "treadle.app.reports.rule_list": "prompt_rules turn_rule",
             "treadle.app.reports.setting_table": "SettingRow setting_rows",
-            "treadle.app.session.borrowed_terminal": "borrowed_terminal",
+            "treadle.app.session.shared.borrowed_terminal": "borrowed_terminal",
         },
     )

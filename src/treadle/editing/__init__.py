@@ -9,10 +9,7 @@ and `parse_unified` give the operations of patches over several files; `apply_se
 """
 
 from treadle.editing.apply import apply_edit, apply_sections
-from treadle.editing.explain import explain_refusal
-from treadle.editing.markers import parse_blocks
-from treadle.editing.patches import parse_patch, parse_unified
-from treadle.editing.results import (
+from treadle.editing.edit_results import (
     AddFile,
     AppliedBlock,
     Change,
@@ -29,8 +26,11 @@ from treadle.editing.results import (
     Tier,
     UpdateFile,
 )
-from treadle.editing.show import display_diff, final_text
-from treadle.editing.stream import BlockPreview, BlockState, EditStream
+from treadle.editing.edit_stream import BlockPreview, BlockState, EditStream
+from treadle.editing.markers import parse_blocks
+from treadle.editing.patches import parse_patch, parse_unified
+from treadle.editing.refusal_words import explain_refusal
+from treadle.editing.shown_edits import display_diff, final_text
 from treadle.editing.whole import apply_whole, is_only_blocks, is_only_patch, is_text_around_blocks, unfenced
 
 __all__ = [

@@ -5,14 +5,8 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from treadle.editing.foreign import has_escapes
-from treadle.editing.keys import is_blank
-from treadle.editing.locate import find_exact
-from treadle.editing.markers import read_blocks
-from treadle.editing.patches import parse_patch, parse_unified
-from treadle.editing.place import PlacedBlock, longest_exact, place_block
-from treadle.editing.refusals import refuse_escaped, shown_within
-from treadle.editing.results import (
+from treadle.editing.edit_refusals import refuse_escaped, shown_within
+from treadle.editing.edit_results import (
     AppliedBlock,
     Edit,
     EditBlock,
@@ -26,6 +20,12 @@ from treadle.editing.results import (
     Tier,
     UpdateFile,
 )
+from treadle.editing.foreign import has_escapes
+from treadle.editing.line_keys import is_blank
+from treadle.editing.locate import find_exact
+from treadle.editing.markers import read_blocks
+from treadle.editing.patches import parse_patch, parse_unified
+from treadle.editing.place import PlacedBlock, longest_exact, place_block
 from treadle.editing.source import Hunk, WorkingText, read_source
 from treadle.editing.whole import apply_whole
 

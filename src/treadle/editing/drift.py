@@ -7,8 +7,8 @@ from itertools import pairwise
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.editing.keys import is_blank
-from treadle.editing.results import EditBlock, Tier
+from treadle.editing.edit_results import EditBlock, Tier
+from treadle.editing.line_keys import is_blank
 
 _NUMBERED = tuple(
     re.compile(pattern)

@@ -6,8 +6,8 @@ from difflib import SequenceMatcher
 
 from msgspec.structs import replace
 
-from treadle.editing.keys import TextViews, is_blank
-from treadle.editing.results import EditBlock
+from treadle.editing.edit_results import EditBlock
+from treadle.editing.line_keys import TextViews, is_blank
 
 _LEADER = re.compile(r"^(?://+|#+|--+|;+|%+|/\*+|<!--+|\{/\*+|\*|'|rem\b|\(\*|\"\"\"|\[|\(|\{-)\s*", re.IGNORECASE)
 _CLOSER = re.compile(r"\s*(?:\*+/\}?|--+>|\*\)|\"\"\"|\]|\)|-\})$")

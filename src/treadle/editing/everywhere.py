@@ -5,12 +5,12 @@ from itertools import pairwise
 
 from msgspec.structs import replace
 
+from treadle.editing.edit_refusals import at_lines, refuse, refuse_escaped
+from treadle.editing.edit_results import EditBlock, EditError, ErrorCode, LineRange
 from treadle.editing.elision import expand_replace
 from treadle.editing.exact import TextRange, find_places, is_whole_lines, reads_already
 from treadle.editing.foreign import escaped_sign
-from treadle.editing.keys import TextViews, is_blank
-from treadle.editing.refusals import at_lines, refuse, refuse_escaped
-from treadle.editing.results import EditBlock, EditError, ErrorCode, LineRange
+from treadle.editing.line_keys import TextViews, is_blank
 from treadle.editing.source import Hunk, WorkingText
 
 _MOST_NAMED = 20

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
 
-from treadle.editing.keys import TextViews
+from treadle.editing.line_keys import TextViews
 from treadle.editing.merge import line_changes
 from treadle.editing.source import Hunk
 

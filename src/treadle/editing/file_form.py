@@ -10,9 +10,9 @@ from itertools import accumulate, pairwise
 from msgspec.structs import replace
 from rapidfuzz import distance
 
-from treadle.editing.keys import TYPOGRAPHIC
+from treadle.editing.edit_results import EditBlock
+from treadle.editing.line_keys import TYPOGRAPHIC
 from treadle.editing.regions import Alignment
-from treadle.editing.results import EditBlock
 
 _MOST_CELLS = 25_000_000
 """Pairs of words up to which two texts are compared; only their whole lines, beginnings and ends beyond."""

@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 
 from treadle.editing.drift import ENTITY, PAIRED_QUOTES, entity_char
-from treadle.editing.keys import TextViews, indent_of
+from treadle.editing.line_keys import TextViews, indent_of
 
 _CURLY = "“”‘’"
 _CURLY_AS_CODE = re.compile(rf"[=(\[{{,:]\s*[{_CURLY}]|[{_CURLY}]\s*[)\]}};:]|[{_CURLY}][\"']|[\"'][{_CURLY}]")

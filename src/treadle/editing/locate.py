@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Sequence
 
-from treadle.editing.keys import KeyedLines, TextViews, fold_line, indent_of, is_blank
+from treadle.editing.edit_results import EditBlock, Tier
+from treadle.editing.line_keys import KeyedLines, TextViews, fold_line, indent_of, is_blank
 from treadle.editing.regions import Alignment
-from treadle.editing.results import EditBlock, Tier
 
 Finder = Callable[[EditBlock, TextViews], list[Alignment]]
 

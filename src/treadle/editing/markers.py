@@ -3,7 +3,7 @@
 import re
 from dataclasses import dataclass, field
 
-from treadle.editing.results import EditBlock, EditError, ErrorCode, Section
+from treadle.editing.edit_results import EditBlock, EditError, ErrorCode, Section
 from treadle.editing.source import plain_lines
 
 _START = re.compile(

@@ -5,11 +5,11 @@ from difflib import SequenceMatcher
 
 from rapidfuzz import distance  # not from the inside of it: two threads would lock each other out
 
+from treadle.editing.edit_results import EditBlock, ErrorCode, Tier
 from treadle.editing.file_form import in_form_of_file
 from treadle.editing.indentation import IndentRule, learn_indentation
-from treadle.editing.keys import TYPOGRAPHIC, indent_of, is_blank
+from treadle.editing.line_keys import TYPOGRAPHIC, indent_of, is_blank
 from treadle.editing.regions import Alignment, Conflict, Opcode, Region, find_region
-from treadle.editing.results import EditBlock, ErrorCode, Tier
 from treadle.editing.source import Hunk
 
 _MOST_CELLS = 1_000_000

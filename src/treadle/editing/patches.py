@@ -4,7 +4,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from treadle.editing.results import (
+from treadle.editing.edit_results import (
     AddFile,
     DeleteFile,
     EditBlock,

@@ -7,16 +7,23 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.editing.drift import Interpretation, readings_without_drift
+from treadle.editing.edit_refusals import (
+    at_lines,
+    refuse,
+    refuse_ambiguous,
+    refuse_conflict,
+    refuse_escaped,
+    refuse_places,
+)
+from treadle.editing.edit_results import Edit, EditBlock, EditError, ErrorCode, LineRange, Tier
 from treadle.editing.elision import expand_replace, is_elision, split_at_elisions
 from treadle.editing.everywhere import replace_everywhere
 from treadle.editing.exact import TextRange, find_places, in_file, is_whole_lines, reads_already, replaced
 from treadle.editing.foreign import escaped_sign, indented_as_file
-from treadle.editing.keys import MAX_PLACES, TextViews, indent_of, is_blank
+from treadle.editing.line_keys import MAX_PLACES, TextViews, indent_of, is_blank
 from treadle.editing.locate import STRICT_FINDERS, Finder, anchor_line, find_exact, narrowed
 from treadle.editing.merge import merge_block
-from treadle.editing.refusals import at_lines, refuse, refuse_ambiguous, refuse_conflict, refuse_escaped, refuse_places
 from treadle.editing.regions import Alignment, Conflict
-from treadle.editing.results import Edit, EditBlock, EditError, ErrorCode, LineRange, Tier
 from treadle.editing.similar import find_similar
 from treadle.editing.source import Hunk, WorkingText
 

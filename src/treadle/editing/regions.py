@@ -5,8 +5,8 @@ from collections.abc import Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.editing.keys import is_blank, likeness
-from treadle.editing.results import EditBlock, ErrorCode, Tier
+from treadle.editing.edit_results import EditBlock, ErrorCode, Tier
+from treadle.editing.line_keys import is_blank, likeness
 
 _ALIKE = 60.0
 

@@ -7,10 +7,10 @@ from difflib import SequenceMatcher
 from msgspec import Struct
 from rapidfuzz import fuzz, process
 
-from treadle.editing.keys import MAX_PLACES, TextViews, likeness
+from treadle.editing.edit_results import EditBlock, Tier
+from treadle.editing.line_keys import MAX_PLACES, TextViews, likeness
 from treadle.editing.locate import complete_blanks
 from treadle.editing.regions import Alignment
-from treadle.editing.results import EditBlock, Tier
 
 # Bounds on the work: a line seen more often tells nothing, and only the best windows are aligned.
 _MOST_WINDOWS = 4

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.editing.keys import TextViews
-from treadle.editing.results import Change, LineRange
+from treadle.editing.edit_results import Change, LineRange
+from treadle.editing.line_keys import TextViews
 
 BOM = "\ufeff"
 

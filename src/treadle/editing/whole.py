@@ -4,11 +4,11 @@ import re
 from collections.abc import Sequence
 from pathlib import PurePath
 
+from treadle.editing.edit_results import AppliedBlock, EditError, EditResult, ErrorCode, LineRange, Tier
 from treadle.editing.elision import placeholders
-from treadle.editing.keys import TextViews, is_blank
+from treadle.editing.line_keys import TextViews, is_blank
 from treadle.editing.markers import MarkerParser, is_path
 from treadle.editing.merge import line_changes
-from treadle.editing.results import AppliedBlock, EditError, EditResult, ErrorCode, LineRange, Tier
 from treadle.editing.source import Hunk, WorkingText, plain_lines, read_source
 
 _FENCE = re.compile(r"(```+|~~~+)[^`]*")

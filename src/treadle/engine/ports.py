@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 from msgspec import Struct, field
 
-from treadle.context.compaction import CompactionSettings
+from treadle.context.compaction_words import CompactionSettings
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Event, Op

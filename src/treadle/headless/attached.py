@@ -7,9 +7,9 @@ from collections.abc import Awaitable
 from contextlib import suppress
 from typing import Self
 
+from treadle.door.open_session import PromptRun, RemoteSession, SessionClient
 from treadle.door.program import Exit, harmless, write_wrapped
-from treadle.door.session import PromptRun, RemoteSession, SessionClient
-from treadle.headless.main import HEADLESS, HeadlessConsole, OutputFormat, TextWriter
+from treadle.headless.headless_main import HEADLESS, HeadlessConsole, OutputFormat, TextWriter
 from treadle.protocol.errors import SessionClosedError, SessionError, TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, PromptDelivered, QuestionAsked, TurnOutcome

@@ -4,7 +4,7 @@ import asyncio
 from contextlib import suppress
 from typing import TYPE_CHECKING
 
-from treadle.door.session import LiveSession
+from treadle.door.open_session import LiveSession
 from treadle.headless.channel import HostError
 from treadle.headless.host_questions import (
     elicitation_answer,

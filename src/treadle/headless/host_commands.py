@@ -17,7 +17,7 @@ from treadle.headless.channel import Frame
 from treadle.protocol.errors import TreadleError
 
 if TYPE_CHECKING:
-    from treadle.door.session import LiveSession
+    from treadle.door.open_session import LiveSession
     from treadle.headless.hosting import HostedSession
 
 

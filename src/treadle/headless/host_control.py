@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from treadle.door.hosts import claude_names
-from treadle.door.session import LiveSession
+from treadle.door.open_session import LiveSession
 from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
 from treadle.headless.host_questions import HOST_MODES, NOBODY

@@ -5,7 +5,7 @@ import uuid
 from typing import TYPE_CHECKING
 
 from treadle.door.hosts import AGAIN
-from treadle.door.session import LiveSession
+from treadle.door.open_session import LiveSession
 from treadle.headless.channel import Frame
 from treadle.headless.host_prompts import content_of
 from treadle.protocol.errors import RefusedError

@@ -9,7 +9,7 @@ from treadle.door.hosts import amended_arguments, claude_call
 from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
 from treadle.present.escape import exact
-from treadle.present.questions import asked_in_words
+from treadle.present.question_words import asked_in_words
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import ReadPath, Right, ToolCall, WritePath

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.door.hosts import claude_part
-from treadle.door.servers import ServerOrigin, read_servers
+from treadle.door.mcp import ServerOrigin, read_servers
 from treadle.headless.channel import Channel, Frame, HostError
 from treadle.headless.host_start import HostStart
 from treadle.protocol.errors import ConfigError
@@ -19,7 +19,7 @@ from treadle.protocol.tools import ToolCall
 if TYPE_CHECKING:
     from collections.abc import Awaitable, Callable
 
-    from treadle.door.session import LiveSession
+    from treadle.door.open_session import LiveSession
 
 _INSIDE = "sdk"
 _LONGEST_CALL = 86_400.0

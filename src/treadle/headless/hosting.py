@@ -9,8 +9,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.door.hosts import MOST_TRIES
+from treadle.door.open_session import LiveSession
 from treadle.door.program import Exit, describe_crash, exit_code
-from treadle.door.session import LiveSession
 from treadle.door.trust import SessionTrust
 from treadle.headless.channel import Channel, Frame, HostError
 from treadle.headless.frames import FrameMaker
@@ -19,7 +19,7 @@ from treadle.headless.host_messages import HostMessages
 from treadle.headless.host_prompts import trust_request
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.host_start import HostStart
-from treadle.headless.results import TurnCount, command_fields, denied_words, failed_fields, result_fields
+from treadle.headless.result_frames import TurnCount, command_fields, denied_words, failed_fields, result_fields
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
 from treadle.protocol.events import EditQueued, Interrupt, SetMode, SetPresence, Source

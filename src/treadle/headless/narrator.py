@@ -3,9 +3,9 @@
 import uuid
 from collections.abc import Iterator
 
+from treadle.door.open_session import LiveSession
 from treadle.door.program import describe_model_error, exit_code, harmless, write_wrapped
-from treadle.door.session import LiveSession
-from treadle.headless.main import TextWriter
+from treadle.headless.headless_main import TextWriter
 from treadle.headless.progress import Progress, summary_lines
 from treadle.present.words import output_of
 from treadle.protocol.events import Answer, Prompt, Source

@@ -2,7 +2,7 @@
 
 from typing import TYPE_CHECKING, Any
 
-from treadle.door.session import LiveSession
+from treadle.door.open_session import LiveSession
 from treadle.protocol.base import Tagged
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import TurnOutcome, TurnStop
@@ -10,7 +10,7 @@ from treadle.protocol.tools import FileChange
 from treadle.protocol.usage import Usage
 
 if TYPE_CHECKING:
-    from treadle.door.session import RemoteSession
+    from treadle.door.open_session import RemoteSession
 
 
 class SessionRecord(Tagged, frozen=True, kw_only=True, tag="session"):

@@ -6,9 +6,16 @@ from collections.abc import AsyncIterator
 from functools import partial
 
 from treadle.door.commands import SlashCommand, answered_aside, run_entered
+from treadle.door.open_session import LiveSession
 from treadle.door.program import Exit
-from treadle.door.session import LiveSession
-from treadle.headless.main import HEADLESS, HeadlessConsole, HeadlessSignals, OutputFormat, TextWriter, finish_task
+from treadle.headless.headless_main import (
+    HEADLESS,
+    HeadlessConsole,
+    HeadlessSignals,
+    OutputFormat,
+    TextWriter,
+    finish_task,
+)
 from treadle.headless.records import CommandRecord
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification

@@ -4,7 +4,7 @@ import uuid
 from collections.abc import Awaitable, Callable
 
 from treadle.door.hosts import AGAIN, MOST_TRIES, StructuredAnswer
-from treadle.door.session import LiveSession
+from treadle.door.open_session import LiveSession
 from treadle.protocol.events import Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnOutcome

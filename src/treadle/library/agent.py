@@ -8,6 +8,7 @@ from types import TracebackType
 from typing import Any, Self, TypedDict, Unpack
 
 from treadle.door.history import ReplayReport, replay_rows, session_tape
+from treadle.door.open_session import LiveSession, PromptRun, RemoteSession, SessionClient
 from treadle.door.opening import (
     Clock,
     FileAccess,
@@ -23,10 +24,9 @@ from treadle.door.opening import (
     session_workspace,
     trust_for,
 )
-from treadle.door.session import LiveSession, PromptRun, RemoteSession, SessionClient
 from treadle.door.settings import load_settings
 from treadle.library.approving import Approvals, Approve
-from treadle.library.results import TaskResult
+from treadle.library.task_result import TaskResult
 from treadle.protocol.attach import SessionStatus, Stamped
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Delivery, Interrupt, Op, SetMode, Source

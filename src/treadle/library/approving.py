@@ -9,7 +9,7 @@ from typing import Any, TypeAlias
 
 from msgspec.structs import replace
 
-from treadle.door.session import SessionClient
+from treadle.door.open_session import SessionClient
 from treadle.present.forms import filled_in
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, Interrupt

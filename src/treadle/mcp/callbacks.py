@@ -13,7 +13,7 @@ from pydantic import FileUrl, ValidationError
 
 from treadle.engine.ports import Asked, PersonReply
 from treadle.mcp.states import Exchange, ServerPlan
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _LONGEST = 4_000
 _LARGEST_FORM = 64 * 1024

@@ -9,7 +9,7 @@ import msgspec
 
 from treadle.mcp.pins import declaration_digest
 from treadle.mcp.states import DeclaredTool
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _LONGEST_NAME = 64
 _LONGEST_DESCRIPTION = 4_000

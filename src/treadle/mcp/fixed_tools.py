@@ -18,11 +18,11 @@ from treadle.mcp.server_tool import ServerSaidError, ServerTool, parsed_argument
 from treadle.mcp.states import PinState, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import CallResult, Preview, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 if TYPE_CHECKING:
-    from treadle.mcp.connection import ServerConnection
-    from treadle.mcp.results import ReadImage
+    from treadle.mcp.server_connection import ServerConnection
+    from treadle.mcp.tool_results import ReadImage
 
 SEARCH, USE, RESOURCE = "search_mcp_tools", "use_mcp_tool", "access_mcp_resource"
 _MOST_FOUND = 8
@@ -99,7 +99,7 @@ class SearchTools(Struct, frozen=True):
         )
 
     async def _run(self, query: str, output: Output) -> CallResult:  # noqa: ARG002 - nothing to show live
-        from treadle.mcp.results import server_text
+        from treadle.mcp.tool_results import server_text
 
         denied = self.denied()
         usable = [one for name, one in self.hub.tools().items() if is_usable(one) and name not in denied]
@@ -204,7 +204,7 @@ class AccessResource(Struct, frozen=True):
 
     async def _read(self, server: str, uri: str, output: Output) -> CallResult:  # noqa: ARG002
         async def read(connection: "ServerConnection") -> CallResult:
-            from treadle.mcp.results import resource_result
+            from treadle.mcp.tool_results import resource_result
 
             found = await connection.ask(lambda client: client.read_resource(uri))
             connection.watch(uri)
@@ -214,8 +214,8 @@ class AccessResource(Struct, frozen=True):
 
     async def _list(self, server: str, output: Output) -> CallResult:  # noqa: ARG002
         async def listed(connection: "ServerConnection") -> CallResult:
-            from treadle.mcp.listing import all_pages
-            from treadle.mcp.results import server_text
+            from treadle.mcp.server_lists import all_pages
+            from treadle.mcp.tool_results import server_text
 
             async def resources(client: Any) -> list[Any]:
                 return await all_pages(lambda at: client.list_resources(cursor=at, cache_mode="refresh"), "resources")

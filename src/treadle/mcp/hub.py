@@ -13,21 +13,21 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.engine.ports import Asked, AskPerson, Output, PersonReply, ask_person
-from treadle.mcp.health import first_state, server_health, write_server_log
 from treadle.mcp.hub_ports import HubPorts
-from treadle.mcp.program import ProgramStart, ServerProgram, start_program
+from treadle.mcp.server_health import first_state, server_health, write_server_log
+from treadle.mcp.server_program import ProgramStart, ServerProgram, start_program
 from treadle.mcp.server_tool import ServerSaidError, ServerTool
 from treadle.mcp.states import Declared, DeclaredPrompt, Exchange, PinState, ServerHealth, ServerPlan, ServerState
 from treadle.mcp.tool_table import ToolTable
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import CallResult
-from treadle.workspace.text import HeadTail, visible
+from treadle.workspace.files.text import HeadTail, visible
 
 if TYPE_CHECKING:
     import httpx2
 
     from treadle.mcp.callbacks import SampleAsked
-    from treadle.mcp.connection import ServerConnection
+    from treadle.mcp.server_connection import ServerConnection
 
 _T = TypeVar("_T")
 
@@ -259,7 +259,7 @@ class McpHub:
             await asyncio.gather(*(one.close() for one in early.values() if isinstance(one, ServerProgram)))
 
     def _connect(self, plans: Sequence[ServerPlan], early: Mapping[str, ServerProgram | BaseException]) -> None:
-        from treadle.mcp.connection import ServerConnection
+        from treadle.mcp.server_connection import ServerConnection
 
         made = {plan.slug: ServerConnection(plan, self, early.get(plan.slug)) for plan in plans}
         self._connections = MappingProxyType({**self._connections, **made})
@@ -276,7 +276,7 @@ class McpHub:
             await asyncio.wait(self._owners, timeout=_LONGEST_CLOSE - 0.5)
 
     async def _call(self, tool: ServerTool, arguments: dict[str, Any], running: _Running) -> CallResult:
-        from treadle.mcp.results import tool_result
+        from treadle.mcp.tool_results import tool_result
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             of = "" if total is None else f"/{total:g}"

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     import httpx2
 
     from treadle.mcp.callbacks import SampleAsked
-    from treadle.mcp.results import ReadImage
+    from treadle.mcp.tool_results import ReadImage
 
 AskServerModel = Callable[["SampleAsked"], Awaitable[tuple[str, str] | None]]
 """Asks the model for a server; gives the model's name and its answer, None where there is none."""

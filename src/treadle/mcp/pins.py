@@ -15,7 +15,7 @@ from treadle.mcp.states import Declared
 from treadle.protocol.base import Record
 from treadle.protocol.errors import StoreError
 from treadle.protocol.servers import McpServer, ServerTransport
-from treadle.workspace.private_file import write_private
+from treadle.workspace.files.private_file import write_private
 
 
 def server_identity(server: McpServer, folder: str = "") -> str:

@@ -25,7 +25,7 @@ from treadle.protocol.tools import (
     ToolTraits,
     result_text,
 )
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 RunServerTool = Callable[["ServerTool", dict[str, Any], Output], Awaitable[CallResult]]
 

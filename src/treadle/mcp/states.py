@@ -7,7 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.mcp.program import ProgramStart
+from treadle.mcp.server_program import ProgramStart
 from treadle.protocol.base import Record
 from treadle.protocol.servers import McpServer
 

@@ -12,7 +12,7 @@ from treadle.mcp.pins import Approved, approved_by
 from treadle.mcp.server_tool import RunServerTool, ServerTool, server_tool
 from treadle.mcp.states import Declared, DeclaredTool, PinState, ServerPlan
 from treadle.protocol.errors import StoreError
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _MOST_TOLD = 3
 """Changes of one tool that the person is told of."""

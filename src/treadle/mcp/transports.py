@@ -13,8 +13,8 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from treadle.mcp.framing import MOST_OF_ONE, Frames, TooLong
-from treadle.mcp.program import ServerProgram
+from treadle.mcp.message_framing import MOST_OF_ONE, Frames, TooLong
+from treadle.mcp.server_program import ServerProgram
 
 Streams = tuple[Any, Any]
 """What is read, and what is written, as the SDK has them."""

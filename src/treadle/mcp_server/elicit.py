@@ -16,7 +16,7 @@ from mcp_types.version import is_version_at_least
 from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
-from treadle.mcp_server.task import ServedTask
+from treadle.mcp_server.running_task import ServedTask
 from treadle.mcp_server.wording import decisions, form_answer, question_form, question_words
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question

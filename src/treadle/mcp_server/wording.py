@@ -7,10 +7,10 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, Field, create_model
 
 from treadle.door.trust import SessionTrust, shown_path, trust_lines
-from treadle.mcp_server.task import ServedTask
+from treadle.mcp_server.running_task import ServedTask
 from treadle.present.escape import exact
 from treadle.present.forms import filled_in, form_fields
-from treadle.present.questions import asked_in_words
+from treadle.present.question_words import asked_in_words
 from treadle.present.words import shorten_middle
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError

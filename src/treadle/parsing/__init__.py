@@ -1,8 +1,14 @@
 """Incremental parsers: streamed replies to text, reasoning and tool calls."""
 
 from treadle.parsing.aliases import meant_calls, near_tool, own_parameters
-from treadle.parsing.arguments import validate_arguments
-from treadle.parsing.blocks import (
+from treadle.parsing.call_arguments import validate_arguments
+from treadle.parsing.chunks import CallFragment, ParsedReply, parse_chunks
+from treadle.parsing.coercion import coerced
+from treadle.parsing.invented import InventedResults
+from treadle.parsing.native import NativeReader
+from treadle.parsing.notation import foreign_call
+from treadle.parsing.reasoning import ReasoningSplitter
+from treadle.parsing.reply_blocks import (
     CallComplete,
     CallOpened,
     ContentDelta,
@@ -13,12 +19,6 @@ from treadle.parsing.blocks import (
     ToolGrammar,
     grammar_of,
 )
-from treadle.parsing.chunks import CallFragment, ParsedReply, parse_chunks
-from treadle.parsing.coercion import coerced
-from treadle.parsing.invented import InventedResults
-from treadle.parsing.native import NativeReader
-from treadle.parsing.notation import foreign_call
-from treadle.parsing.reasoning import ReasoningSplitter
 from treadle.parsing.xml import XmlReader
 
 __all__ = [

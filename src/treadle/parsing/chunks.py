@@ -6,7 +6,9 @@ from typing import Any, Literal, NotRequired, TypeAlias, TypedDict, assert_never
 
 import msgspec
 
-from treadle.parsing.blocks import (
+from treadle.parsing.framing import unframe
+from treadle.parsing.native import NativeReader
+from treadle.parsing.reply_blocks import (
     CallComplete,
     CallOpened,
     ContentDelta,
@@ -16,8 +18,6 @@ from treadle.parsing.blocks import (
     ReasoningDelta,
     ToolGrammar,
 )
-from treadle.parsing.framing import unframe
-from treadle.parsing.native import NativeReader
 from treadle.parsing.xml import XmlReader
 
 Protocol: TypeAlias = Literal["xml", "native"]

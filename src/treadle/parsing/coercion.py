@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from treadle.parsing.arguments import LARGEST_INTEGER, fits_schema, types_of
+from treadle.parsing.call_arguments import LARGEST_INTEGER, fits_schema, types_of
 from treadle.protocol.patterns import regex
 
 VERBATIM = frozenset({"content", "diff", "patch", "old_string", "new_string"})

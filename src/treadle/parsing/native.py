@@ -5,8 +5,8 @@ from typing import Any
 
 import msgspec
 
-from treadle.parsing.blocks import CallComplete, CallOpened, Malformation, ParameterDelta, ParserEvent
 from treadle.parsing.json_scan import ObjectScan
+from treadle.parsing.reply_blocks import CallComplete, CallOpened, Malformation, ParameterDelta, ParserEvent
 
 
 class _OpenCall:

@@ -5,7 +5,7 @@ import re
 from collections.abc import Iterator, Sequence
 
 from treadle.parsing.aliases import folded, near_tool, own_tool
-from treadle.parsing.blocks import ToolGrammar
+from treadle.parsing.reply_blocks import ToolGrammar
 from treadle.protocol.patterns import regex
 
 _NAME = r"[A-Za-z_][\w.:-]{0,63}"

@@ -1,6 +1,6 @@
 """Reasoning in tags, told apart from text, for replies without XML calls."""
 
-from treadle.parsing.blocks import ContentDelta, ReasoningDelta
+from treadle.parsing.reply_blocks import ContentDelta, ReasoningDelta
 from treadle.parsing.xml import XmlReader
 
 

@@ -2,9 +2,9 @@
 
 from collections.abc import Sequence
 
-from treadle.parsing.blocks import ContentDelta, ParserEvent, ReasoningDelta, ToolGrammar
 from treadle.parsing.framing import FramedText
 from treadle.parsing.layout import Layout
+from treadle.parsing.reply_blocks import ContentDelta, ParserEvent, ReasoningDelta, ToolGrammar
 from treadle.parsing.xml_call import CallScan
 from treadle.parsing.xml_tags import BegunTags, TagSet
 

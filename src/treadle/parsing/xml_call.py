@@ -4,8 +4,8 @@ import io
 from typing import Literal, TypeAlias
 
 from treadle.parsing import xml_faults
-from treadle.parsing.blocks import CallComplete, CallOpened, Malformation, ParameterDelta, ParserEvent
 from treadle.parsing.framing import FramedText, unframe
+from treadle.parsing.reply_blocks import CallComplete, CallOpened, Malformation, ParameterDelta, ParserEvent
 from treadle.parsing.xml_faults import Fault
 from treadle.parsing.xml_tags import ANY_TAG, NOT_BLANK, BegunTags, ToolTags, any_tag_begun
 

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from msgspec import Struct
 
 from treadle.parsing.aliases import NEW, OLD
-from treadle.parsing.blocks import ToolGrammar
+from treadle.parsing.reply_blocks import ToolGrammar
 from treadle.protocol.patterns import regex
 
 NOT_BLANK = regex(r"[^ \t\r\n]")

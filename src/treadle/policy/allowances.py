@@ -11,15 +11,15 @@ from typing import Any, assert_never
 import msgspec
 
 from treadle.policy.classify import classify_command
-from treadle.policy.context import PolicyContext
 from treadle.policy.decide import SERVER_TOOLS, decide, tool_digest
+from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import PathOp, is_plain
 from treadle.policy.marks import is_static, word_set
 from treadle.policy.rules import Rule, Ruleset, Scope, listed_prefix
 from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.dangers import SQL_CLIENTS
 from treadle.policy.shell.interpreters import SHELLS, is_interpreter
-from treadle.policy.shell.network import NETWORK
+from treadle.policy.shell.network_programs import NETWORK
 from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.shell.wrappers import WRAPPERS
 from treadle.policy.urls import HostKind, check_url

@@ -8,16 +8,16 @@ from dataclasses import replace
 
 from msgspec import Struct, structs
 
-from treadle.policy.context import PolicyContext, RememberedFiles
+from treadle.policy.decision_context import PolicyContext, RememberedFiles
 from treadle.policy.findings import WRITES_GIT, CommandClass, Finding, PathOp, class_of, dangerous, is_plain, unfollowed
 from treadle.policy.marks import UNKNOWN, from_both_ends
-from treadle.policy.paths import Where, check_path, usable_roots
+from treadle.policy.path_check import Where, check_path, usable_roots
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables
 from treadle.policy.shell.interpreters import judge_inner_text, scan_code
-from treadle.policy.shell.parse import parse
-from treadle.policy.shell.programs import MAX_NESTING, judge_command
+from treadle.policy.shell.judged_programs import MAX_NESTING, judge_command
 from treadle.policy.shell.shell_env import EffortError, ShellEnv
+from treadle.policy.shell.shell_parser import parse
 from treadle.policy.shell.syntax import BudgetError, ShellSyntaxError
 from treadle.policy.shell.walk import JudgedCommand, Walk
 from treadle.protocol.tools import Risk

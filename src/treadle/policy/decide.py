@@ -9,12 +9,12 @@ import msgspec
 from msgspec import structs
 
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
-from treadle.policy.context import PolicyContext
+from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, when_confined, worst
 from treadle.policy.modes import UNTRUSTED, asked_rights, granting, rights_beyond, rights_when_used, verdict_for
-from treadle.policy.paths import Where, check_path, refusal
+from treadle.policy.path_check import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
-from treadle.policy.shell.network import PUBLISHES
+from treadle.policy.shell.network_programs import PUBLISHES
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict

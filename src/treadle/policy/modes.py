@@ -3,9 +3,9 @@
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 
-from treadle.policy.context import FileKind, PolicyContext, is_below
+from treadle.policy.decision_context import FileKind, PolicyContext, is_below
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous
-from treadle.policy.paths import Where, check_path
+from treadle.policy.path_check import Where, check_path
 from treadle.policy.urls import matches_host
 from treadle.protocol.permissions import Mode, Reason, Verdict
 from treadle.protocol.protected_names import secret_name

@@ -7,7 +7,7 @@ what git would obey there. Git looks into repositories that stand in another one
 import posixpath
 import re
 
-from treadle.policy.context import MAX_NAMES, FileKind, FileView
+from treadle.policy.decision_context import MAX_NAMES, FileKind, FileView
 
 _OTHERS = re.compile(rb"\0\0\xe0\0|sdir\0\0\0\0")
 """What an index holds that lists a commit of another repository, or folders instead of what is in them."""

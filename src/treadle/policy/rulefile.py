@@ -17,7 +17,7 @@ from treadle.policy.findings import PathOp
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.rules import Places, Rule, Ruleset, Scope, Subject, Trace, matches
 from treadle.policy.shell.expand import Variables, expand_words
-from treadle.policy.shell.parse import parse
+from treadle.policy.shell.shell_parser import parse
 from treadle.policy.shell.syntax import BudgetError, Pipeline, ShellSyntaxError, Simple
 from treadle.policy.urls import check_url
 from treadle.protocol.permissions import Verdict

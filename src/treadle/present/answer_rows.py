@@ -8,7 +8,7 @@ from msgspec import Struct
 
 from treadle.present.forms import filled_in, form_fields
 from treadle.present.grants import Grants, grants_of
-from treadle.present.questions import QuestionStyle, is_edit, once, question_style
+from treadle.present.question_words import QuestionStyle, is_edit, once, question_style
 from treadle.present.words import counted
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.protocol.tools import CopyChanges, Risk

@@ -2,9 +2,9 @@
 
 from collections.abc import Callable, Collection
 
-from treadle.present.copies import fate_of
 from treadle.present.escape import printable
 from treadle.present.items import CallItem
+from treadle.present.trial_words import fate_of
 from treadle.present.words import ANSWERS, elsewhere, note_of, output_of, plain, said_no
 from treadle.protocol.notifications import QuestionClosed
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind

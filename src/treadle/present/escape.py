@@ -3,7 +3,7 @@
 import unicodedata
 
 from treadle.protocol.patterns import regex
-from treadle.workspace.text import escaped, visible
+from treadle.workspace.files.text import escaped, visible
 
 _COLOURS = regex(r"\x1b\[[0-9;:]*m")
 _HIDDEN = frozenset({"Cc", "Cs", "Cf", "Co", "Cn", "Zl", "Zp", "Zs"})

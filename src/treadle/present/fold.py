@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from treadle.present.call_fold import ask_question, close_question, print_output, take_call
 from treadle.present.canvas import Canvas
-from treadle.present.failures import advice, describe_failure, facts_of
+from treadle.present.failure_words import advice, describe_failure, facts_of
 from treadle.present.items import (
     ChecklistItem,
     CompactedItem,

@@ -5,8 +5,8 @@ from collections.abc import Iterator
 from msgspec import Struct
 
 from treadle.present.call_words import end_of
-from treadle.present.checklist import summary_of
-from treadle.present.failures import facts_of
+from treadle.present.checklist_items import summary_of
+from treadle.present.failure_words import facts_of
 from treadle.present.fold import fold_notification
 from treadle.present.items import (
     AnswerItem,

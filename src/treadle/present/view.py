@@ -6,7 +6,7 @@ from msgspec import Struct, field
 
 from treadle.present.items import CallItem, Item, Placed
 from treadle.present.prose import Growing
-from treadle.present.spending import Spending
+from treadle.present.spending_words import Spending
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import Phase, QueuedPrompt, TurnStop
 from treadle.protocol.permissions import Allowance, Mode, Question

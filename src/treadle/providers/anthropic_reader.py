@@ -22,7 +22,7 @@ from treadle.protocol.models import (
 from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import from_problem, started_over
-from treadle.providers.problems import problem_of
+from treadle.providers.provider_problems import problem_of
 from treadle.providers.provider_rows import Wire
 from treadle.providers.raw_blocks import RawBlocks
 from treadle.providers.sse import SseEvent

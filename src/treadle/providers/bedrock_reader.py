@@ -22,7 +22,7 @@ from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.event_stream import EXCEPTION, EventStreamDecoder
 from treadle.providers.failures import failure, from_problem, started_over
-from treadle.providers.problems import ProviderProblem, problem_in
+from treadle.providers.provider_problems import ProviderProblem, problem_in
 from treadle.providers.sse import SseEvent
 from treadle.providers.wire import CallFailedError, Framing, JsonEvents, origin, token_count, update_usage
 

@@ -3,8 +3,8 @@
 from typing import assert_never
 
 from treadle.engine.ports import Provider
-from treadle.providers.connections import Sent, nothing
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.http_connections import Sent, nothing
 from treadle.providers.provider_rows import ProviderRow, Wire
 from treadle.providers.wire import Authorizer, WireApi
 

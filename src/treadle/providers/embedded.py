@@ -15,7 +15,7 @@ from treadle.providers.endpoint import Endpoint, StreamLimits
 from treadle.providers.failures import failure
 from treadle.providers.http_provider import HttpProvider
 from treadle.providers.wire import CallFailedError
-from treadle.workspace.programs import kill_program
+from treadle.workspace.commands.installed_programs import kill_program
 
 NAME = "local"
 LOAD_SECONDS = 300.0

@@ -8,7 +8,7 @@ import msgspec
 from treadle.protocol.base import SHORTEST_SECRET
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import Endpoint, split_url
-from treadle.providers.problems import ProviderProblem, error_kind, kind_of_status, problem_in
+from treadle.providers.provider_problems import ProviderProblem, error_kind, kind_of_status, problem_in
 from treadle.providers.waits import retry_after, seconds
 from treadle.providers.wire import CallFailedError
 

@@ -22,7 +22,7 @@ from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.gemini_arguments import PartialArgument, add_argument
-from treadle.providers.problems import problem_of
+from treadle.providers.provider_problems import problem_of
 from treadle.providers.sse import SseEvent
 from treadle.providers.web_search import ReportedSearches, gemini_queries, read_gemini
 from treadle.providers.wire import CallFailedError, JsonEvents, ReplyId, dump, origin, token_count, update_usage

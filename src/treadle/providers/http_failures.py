@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from typing import assert_never
 
 from treadle.protocol.models import ErrorKind, ModelError
-from treadle.providers.connections import ConnectionFailedError, Trouble
 from treadle.providers.endpoint import LOOPBACK, Endpoint, split_url
 from treadle.providers.failures import failure, without_query
+from treadle.providers.http_connections import ConnectionFailedError, Trouble
 
 FEW_RETRIES = 2
 """How often an address is tried again from which nothing has ever come: it is probably wrong (3 s in all)."""

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from treadle.engine.ports import UnsentError
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent
 from treadle.providers.certificates import http_library, named_certificates, system_certificates
-from treadle.providers.connections import (
+from treadle.providers.endpoint import LOOPBACK, Endpoint
+from treadle.providers.http_connections import (
     HTTP_ERRORS,
     Connections,
     Response,
@@ -20,7 +21,6 @@ from treadle.providers.connections import (
     is_plain_url,
     nothing,
 )
-from treadle.providers.endpoint import LOOPBACK, Endpoint
 from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireApi
 
 if TYPE_CHECKING:

@@ -20,15 +20,15 @@ from treadle.protocol.models import (
     StreamUsage,
 )
 from treadle.protocol.usage import Usage
-from treadle.providers.connections import HTTP_ERRORS, Response, UnansweredError
 from treadle.providers.deadline import Deadline
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import clean, failure, from_problem, from_response, is_html
+from treadle.providers.http_connections import HTTP_ERRORS, Response, UnansweredError
 from treadle.providers.http_failures import from_exception
 from treadle.providers.pace import ReplyProgress
 from treadle.providers.pieces import StreamPieces, UsedIds
-from treadle.providers.problems import problem_in
+from treadle.providers.provider_problems import problem_in
 from treadle.providers.remedies import Amendments, refused_part
 from treadle.providers.sse import EventTooLargeError, SseEvent
 from treadle.providers.whole_replies import events_of_whole

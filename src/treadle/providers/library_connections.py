@@ -6,8 +6,8 @@ from contextlib import aclosing
 
 import httpx2
 
-from treadle.providers.connections import KEPT_SECONDS, Sent, Trouble, Troubles, named, trace_of
 from treadle.providers.endpoint import Endpoint
+from treadle.providers.http_connections import KEPT_SECONDS, Sent, Trouble, Troubles, named, trace_of
 
 _TROUBLES: Troubles = (
     (httpx2.ConnectTimeout, Trouble.CONNECT_TIMEOUT),

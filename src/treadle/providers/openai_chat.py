@@ -27,7 +27,7 @@ from treadle.providers.chat_pieces import DETAILS, FIELD, CallReader, ChatDelta,
 from treadle.providers.endpoint import CallIds, Endpoint, ThinkingField
 from treadle.providers.failures import failure, from_problem, started_over
 from treadle.providers.plain_schemas import schema_as
-from treadle.providers.problems import ProviderProblem, problem_in, problem_of
+from treadle.providers.provider_problems import ProviderProblem, problem_in, problem_of
 from treadle.providers.sse import STREAM_END, SseEvent
 from treadle.providers.web_search import ReportedSearches
 from treadle.providers.wire import (

@@ -37,7 +37,7 @@ from treadle.protocol.usage import Usage
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import from_problem, started_over
 from treadle.providers.plain_schemas import schema_as
-from treadle.providers.problems import problem_of
+from treadle.providers.provider_problems import problem_of
 from treadle.providers.sse import STREAM_END, SseEvent
 from treadle.providers.web_search import MOST_SEARCHES, RESPONSES_TOOL, is_billed, read_call
 from treadle.providers.wire import (

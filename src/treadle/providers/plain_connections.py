@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 import httpcore2
 
-from treadle.providers.connections import KEPT_SECONDS, Sent, Trouble, Troubles, named
+from treadle.providers.http_connections import KEPT_SECONDS, Sent, Trouble, Troubles, named
 from treadle.providers.sockets import LoopBackend
 
 _TROUBLES: Troubles = (

@@ -9,7 +9,7 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure
 from treadle.providers.tokens import UNKNOWN_LIFETIME, BearerToken
 from treadle.providers.wire import CallFailedError
-from treadle.workspace.programs import kill_program
+from treadle.workspace.commands.installed_programs import kill_program
 
 _SECONDS = 30.0
 

@@ -18,7 +18,7 @@ from treadle.store.activation import (
     active_kind,
     digest_of,
 )
-from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, first_closed, list_folder
+from treadle.workspace.files.paths import FolderEntry, Listed, NoFolder, Unlisted, first_closed, list_folder
 
 _MOST_FILES = 2000
 _DEEPEST_IMPORT = 5
@@ -84,7 +84,7 @@ def import_target(workspace: Path, item: ActiveFile, path: str) -> Path | None:
     except (OSError, RuntimeError):
         return None
     from treadle.protocol.protected_names import secret_name
-    from treadle.workspace.access_lists import AccessLists
+    from treadle.workspace.ignore.access_lists import AccessLists
 
     protected = secret_name(str(asked)) or secret_name(str(file)) or AccessLists((str(top),)).reason(str(file))
     return None if protected else file

@@ -14,7 +14,7 @@ from treadle.protocol.events import SCHEMA_VERSION, Event, EventData
 from treadle.store.anchors import Anchor
 from treadle.store.chain import LogRow, beginning, link
 from treadle.store.damage import unwritten
-from treadle.store.opening import WAITS
+from treadle.store.opening_store import WAITS
 
 if TYPE_CHECKING:
     from treadle.store.sqlite import Store

@@ -8,10 +8,10 @@ from treadle.protocol.codec import encodable
 from treadle.store import leases
 from treadle.store.anchors import Anchor, Anchors
 from treadle.store.appending import Head, insert_versioned
-from treadle.store.archive import pack, unpack
+from treadle.store.archived_sessions import pack, unpack
 from treadle.store.chain import LogRow
-from treadle.store.search import index_of
-from treadle.store.spending import keep_spent
+from treadle.store.log_search import index_of
+from treadle.store.spent import keep_spent
 from treadle.store.sqlite import SessionRow, Store
 
 LONGEST_NAME = 200

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SessionStarted
-from treadle.store.archive import PACKED_COLUMNS, pack, rows_in
+from treadle.store.archived_sessions import PACKED_COLUMNS, pack, rows_in
 from treadle.store.chain import LogRow, beginning, link
 from treadle.store.damage import event_data
 from treadle.store.schema import type_of

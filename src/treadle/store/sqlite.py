@@ -14,12 +14,12 @@ from treadle.protocol.codec import encodable, encode
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Event
 from treadle.protocol.models import Spent
-from treadle.store import damage, edits, leases, opening, spending
+from treadle.store import damage, edit_counts, leases, opening_store, spent
 from treadle.store.anchors import Anchor, Anchors
 from treadle.store.appending import Head, Writer, holds, insert, tag_of
 from treadle.store.chain import LogRow, first_break
 from treadle.store.damage import unread
-from treadle.store.edits import EditCount
+from treadle.store.edit_counts import EditCount
 from treadle.store.titles import give_title
 
 if TYPE_CHECKING:
@@ -55,11 +55,11 @@ class Store:
     `repaired` tells of a broken file that was found and set aside.
     """
 
-    repaired: opening.Repaired | None
+    repaired: opening_store.Repaired | None
 
-    def __init__(self, path: Path, notice: opening.NoticeSink = opening.no_notice) -> None:
+    def __init__(self, path: Path, notice: opening_store.NoticeSink = opening_store.no_notice) -> None:
         self.path = path
-        self._connection, self.repaired = opening.open_database(path, notice)
+        self._connection, self.repaired = opening_store.open_database(path, notice)
         self._writer = Writer(path, self._connection)
         self._owner = leases.new_owner()
         self._reader: sqlite3.Connection | None = None
@@ -83,7 +83,7 @@ class Store:
         ]
 
         def keep(connection: sqlite3.Connection) -> Head:
-            spending.count_spending(connection, session_id, events)
+            spent.count_spending(connection, session_id, events)
             give_title(connection, session_id, events)
             head = self._heads.get(session_id)
             if head is None:
@@ -178,7 +178,7 @@ class Store:
         """Read the rows of an archived session; none of any other."""
         if not (found := self.query("SELECT data FROM archived WHERE session_id = ?", (session_id,))):
             return []
-        from treadle.store.archive import PACKED_COLUMNS, rows_in
+        from treadle.store.archived_sessions import PACKED_COLUMNS, rows_in
 
         places = [PACKED_COLUMNS.index(name) for name in columns.split(", ")]
         return [tuple(row[place] for place in places) for row in rows_in(found[0][0])]
@@ -296,21 +296,19 @@ class Store:
 
     async def count_edits(self, counts: Sequence[EditCount]) -> None:
         """Add to the ledger of edits."""
-        await self.write(lambda connection: edits.add_edits(connection, counts))
+        await self.write(lambda connection: edit_counts.add_edits(connection, counts))
 
     def edit_counts(self, model: str | None = None) -> list[EditCount]:
         """Read the ledger of edits, by day; of one model if given."""
         condition, values = ("", ()) if model is None else (" WHERE model = ?", (model,))
-        return edits.counts_in(
-            self.query(f"SELECT {edits.COLUMNS} FROM edits{condition} ORDER BY 1, 2, 3, 4, 5", values)  # noqa: S608
+        return edit_counts.counts_in(
+            self.query(f"SELECT {edit_counts.COLUMNS} FROM edits{condition} ORDER BY 1, 2, 3, 4, 5", values)  # noqa: S608
         )
 
-    async def reserve(self, session_id: str, purpose: spending.Purpose, at: int, worst: Spent) -> Spent:
+    async def reserve(self, session_id: str, purpose: spent.Purpose, at: int, worst: Spent) -> Spent:
         """Reserve what a session's next call can cost; gives what the day (of `at`, ms) has cost otherwise."""
-        day = spending.day_of(at)
-        return await self.write(
-            lambda connection: spending.reserve(connection, session_id, purpose, day=day, worst=worst)
-        )
+        day = spent.day_of(at)
+        return await self.write(lambda connection: spent.reserve(connection, session_id, purpose, day=day, worst=worst))
 
     async def acquire(self, session_id: str) -> None:
         """Take the lease of a session, so that no other process writes it; raises `SessionError`."""
@@ -325,7 +323,7 @@ class Store:
         """Take the lease; a session that was archived is one to work in again."""
         leases.acquire(connection, session_id, self._owner)
         if connection.execute("SELECT 1 FROM archived WHERE session_id = ?", (session_id,)).fetchone():
-            from treadle.store.archive import unpack
+            from treadle.store.archived_sessions import unpack
 
             unpack(connection, session_id)
 
@@ -340,7 +338,7 @@ class Store:
 
     async def release(self, session_id: str) -> None:
         """Give the lease back, and what was reserved under it."""
-        await self.write(lambda connection: spending.give_back(connection, session_id, self._owner))
+        await self.write(lambda connection: spent.give_back(connection, session_id, self._owner))
 
     async def leave(self, session_id: str, *, untouched: bool) -> None:
         """Let another process have a session, as far as that can be said; of an untouched one nothing stays."""
@@ -376,5 +374,5 @@ class Store:
 
     def _to_read(self) -> sqlite3.Connection:
         if self._reader is None:
-            self._reader = opening.connected_database(self.path)
+            self._reader = opening_store.connected_database(self.path)
         return self._reader

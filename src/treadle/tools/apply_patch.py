@@ -7,8 +7,8 @@ from msgspec import Struct
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.tools import ToolSpec
-from treadle.tools.changes import prepare_changes
 from treadle.tools.declarations import APPLY_PATCH
+from treadle.tools.file_changes import prepare_changes
 from treadle.workspace.workspace import Workspace
 
 

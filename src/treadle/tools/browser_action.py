@@ -18,12 +18,12 @@ from treadle.protocol.tools import (
     result_text,
 )
 from treadle.tools.declarations import BROWSER_ACTION
-from treadle.tools.words import is_own
-from treadle.workspace.text import visible
+from treadle.tools.quoted_words import is_own
+from treadle.workspace.files.text import visible
 
 if TYPE_CHECKING:
     from treadle.tools.browser_steps import BrowserStep, PageView
-    from treadle.workspace.namespaces.servers import CommandServers
+    from treadle.workspace.namespaces.listeners import CommandServers
 
 
 class BrowserPage(Protocol):

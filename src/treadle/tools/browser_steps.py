@@ -8,7 +8,7 @@ from treadle.policy.urls import check_url
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, Text
 from treadle.protocol.tools import Access, CallResult, FetchUrl, Outcome
-from treadle.tools.words import origin_of_page
+from treadle.tools.quoted_words import origin_of_page
 from treadle.workspace.untrusted import mark_untrusted
 
 WIDTH, HEIGHT = 1280, 800

@@ -23,12 +23,12 @@ from treadle.tools.browser_steps import (
     Scroll,
     Type,
 )
-from treadle.workspace.gateway import REFUSED_HEADER, Gateway
-from treadle.workspace.namespaces.servers import CommandServers
-from treadle.workspace.network import HostPort, Resolver, resolve_host
-from treadle.workspace.programs import CHROMIUM, chromium_program
-from treadle.workspace.text import visible
-from treadle.workspace.variables import child_variables
+from treadle.workspace.commands.installed_programs import CHROMIUM, chromium_program
+from treadle.workspace.commands.variables import child_variables
+from treadle.workspace.files.text import visible
+from treadle.workspace.namespaces.listeners import CommandServers
+from treadle.workspace.network.checked_addresses import HostPort, Resolver, resolve_host
+from treadle.workspace.network.gateway import REFUSED_HEADER, Gateway
 
 try:
     from playwright import async_api

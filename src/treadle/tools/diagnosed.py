@@ -10,7 +10,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult, Outcome, ToolSpec, WritePath
 from treadle.workspace.diagnostics.checks import Findings
 from treadle.workspace.diagnostics.problems import report
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 
 class Checker(Protocol):

@@ -15,7 +15,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import ToolSpec
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.tools.running import Patience, access, prepared_run, preview, run_line
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 from treadle.workspace.workspace import Workspace
 
 _LONGEST_REASON, _MOST_NEEDS = 300, 8

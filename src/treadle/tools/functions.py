@@ -23,8 +23,8 @@ from treadle.protocol.tools import (
     ToolSpec,
     ToolTraits,
 )
-from treadle.tools.words import result_of
-from treadle.workspace.text import HeadTail, visible
+from treadle.tools.quoted_words import result_of
+from treadle.workspace.files.text import HeadTail, visible
 
 _CHARACTERS = 32 * 1024
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,63}")

@@ -15,7 +15,7 @@ _LONGEST_SIDE = 8000  # pixels; a larger one makes a provider refuse the request
 
 _SCALED_SIDE = 2000  # pixels; with more than 20 images in a request none may be larger, and models see no more of it
 _SCALE_SECONDS = 15.0
-_SCALE = Path(__file__).parents[1] / "workspace" / "scale.py"
+_SCALE = Path(__file__).parents[1] / "workspace" / "files" / "scale.py"
 
 _ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _OTHERS = frozenset({".bmp", ".tif", ".tiff", ".ico", ".heic", ".heif", ".avif", ".psd", ".jxl", ".jp2"})

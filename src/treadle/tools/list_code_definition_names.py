@@ -20,10 +20,10 @@ from treadle.protocol.tools import (
 )
 from treadle.tools.declarations import LIST_CODE_DEFINITION_NAMES
 from treadle.tools.outlines import INSTALL, Grammar, grammar_for, is_ready, outline
-from treadle.tools.words import result_of
-from treadle.workspace.files import missing
-from treadle.workspace.judged import JudgedPath, judge_path
-from treadle.workspace.text import HeadTail, size_of, visible
+from treadle.tools.quoted_words import result_of
+from treadle.workspace.files.judged import JudgedPath, judge_path
+from treadle.workspace.files.text import HeadTail, size_of, visible
+from treadle.workspace.files.text_files import missing
 from treadle.workspace.workspace import Workspace
 
 _FILES_AT_MOST = 100

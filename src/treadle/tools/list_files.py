@@ -20,12 +20,12 @@ from treadle.protocol.tools import (
     ToolSpec,
 )
 from treadle.tools.declarations import LIST_FILES
-from treadle.tools.words import result_of
-from treadle.workspace.files import missing
-from treadle.workspace.judged import JudgedPath, judge_path
-from treadle.workspace.names import shown_name
-from treadle.workspace.search import Listing
-from treadle.workspace.text import size_of
+from treadle.tools.quoted_words import result_of
+from treadle.workspace.files.judged import JudgedPath, judge_path
+from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.text import size_of
+from treadle.workspace.files.text_files import missing
+from treadle.workspace.searching.search import Listing
 from treadle.workspace.workspace import Workspace
 
 _LIMIT = 500

@@ -9,10 +9,10 @@ from msgspec import Struct
 from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport, ToolSpec
-from treadle.tools.changes import Wanted, prepare_changes
 from treadle.tools.declarations import NEW_RULE, RULE_FOLDER
 from treadle.tools.edit_apply import replace_whole
-from treadle.workspace.files import TextFile
+from treadle.tools.file_changes import Wanted, prepare_changes
+from treadle.workspace.files.text_files import TextFile
 from treadle.workspace.workspace import Workspace
 
 _LONGEST = 32_768

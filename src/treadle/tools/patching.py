@@ -16,9 +16,9 @@ from treadle.editing import (
 )
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport
-from treadle.tools.changes import Rewrite, Wanted
 from treadle.tools.edit_apply import apply_patch_sections
-from treadle.workspace.files import TextFile, missing
+from treadle.tools.file_changes import Rewrite, Wanted
+from treadle.workspace.files.text_files import TextFile, missing
 from treadle.workspace.workspace import Workspace
 
 

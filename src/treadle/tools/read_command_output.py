@@ -11,7 +11,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult, Preview, ToolSpec
 from treadle.tools.declarations import READ_COMMAND_OUTPUT
 from treadle.tools.running import poll_command, watch_command
-from treadle.workspace.watchers import line_pattern
+from treadle.workspace.commands.watchers import line_pattern
 from treadle.workspace.workspace import Workspace
 
 

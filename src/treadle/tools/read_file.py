@@ -20,12 +20,12 @@ from treadle.protocol.tools import (
 )
 from treadle.tools.declarations import READ_FILE
 from treadle.tools.images import described, image_of, is_image
-from treadle.workspace.diffs import number_lines
-from treadle.workspace.documents import document_text, is_document, is_text_itself
-from treadle.workspace.files import sha256
-from treadle.workspace.judged import JudgedPath, judge_path
-from treadle.workspace.pages import Page, PageLimits, page_of
-from treadle.workspace.text import size_of
+from treadle.workspace.files.diffs import number_lines
+from treadle.workspace.files.documents import document_text, is_document, is_text_itself
+from treadle.workspace.files.judged import JudgedPath, judge_path
+from treadle.workspace.files.pages import Page, PageLimits, page_of
+from treadle.workspace.files.text import size_of
+from treadle.workspace.files.text_files import sha256
 from treadle.workspace.workspace import Workspace
 
 _LIMITS = PageLimits()

@@ -8,9 +8,9 @@ from msgspec import Struct
 from treadle.engine.ports import Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport, ToolSpec
-from treadle.tools.changes import Wanted, prepare_changes
 from treadle.tools.declarations import REPLACE_IN_FILE
-from treadle.workspace.files import TextFile, missing
+from treadle.tools.file_changes import Wanted, prepare_changes
+from treadle.workspace.files.text_files import TextFile, missing
 from treadle.workspace.workspace import Workspace
 
 

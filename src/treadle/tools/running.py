@@ -19,9 +19,9 @@ from treadle.protocol.tools import (
     RunCommand,
     SandboxDenial,
 )
-from treadle.tools.words import result_of
-from treadle.workspace.confinement import Remark, describe_denial
-from treadle.workspace.process import CommandProcess
+from treadle.tools.quoted_words import result_of
+from treadle.workspace.commands.confinement import Remark, describe_denial
+from treadle.workspace.commands.process import CommandProcess
 from treadle.workspace.workspace import Workspace
 
 _RUNNING_AT_MOST = 16

@@ -20,11 +20,11 @@ from treadle.protocol.tools import (
     ToolSpec,
 )
 from treadle.tools.declarations import SEARCH_FILES
-from treadle.tools.words import result_of
-from treadle.workspace.files import missing
-from treadle.workspace.judged import JudgedPath, judge_path
-from treadle.workspace.matches import FoundIn, Matches, MatchLine, Query
-from treadle.workspace.text import size_of, visible
+from treadle.tools.quoted_words import result_of
+from treadle.workspace.files.judged import JudgedPath, judge_path
+from treadle.workspace.files.text import size_of, visible
+from treadle.workspace.files.text_files import missing
+from treadle.workspace.searching.matches import FoundIn, Matches, MatchLine, Query
 from treadle.workspace.workspace import Workspace
 
 _MATCHES = 300

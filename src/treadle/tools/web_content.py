@@ -4,7 +4,7 @@ import re
 from enum import Enum, auto
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.encodings import detect
+from treadle.workspace.files.encodings import detect
 
 _SAMPLE = 1024
 _CHARSET = re.compile(r"""charset\s*=\s*["']?([A-Za-z0-9_.:-]{1,40})""", re.IGNORECASE)

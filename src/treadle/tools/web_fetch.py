@@ -20,13 +20,13 @@ from treadle.protocol.tools import (
     ToolSpec,
 )
 from treadle.tools.declarations import WEB_FETCH
-from treadle.tools.words import is_own, origin_of_page, result_of
-from treadle.workspace.network import Resolver, resolve_host
-from treadle.workspace.text import visible
+from treadle.tools.quoted_words import is_own, origin_of_page, result_of
+from treadle.workspace.files.text import visible
+from treadle.workspace.network.checked_addresses import Resolver, resolve_host
 from treadle.workspace.untrusted import mark_untrusted
 
 if TYPE_CHECKING:
-    from treadle.workspace.namespaces.servers import CommandServers
+    from treadle.workspace.namespaces.listeners import CommandServers
 
 _PAGE = 30_000
 

@@ -12,11 +12,11 @@ import httpx2
 
 from treadle.policy.urls import HostKind, host_kind
 from treadle.protocol.errors import ToolError
-from treadle.workspace.network import HostPort, Resolver, checked_addresses, is_this_machine
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
+from treadle.workspace.network.checked_addresses import HostPort, Resolver, checked_addresses, is_this_machine
 
 if TYPE_CHECKING:
-    from treadle.workspace.namespaces.servers import CommandServers
+    from treadle.workspace.namespaces.listeners import CommandServers
 
 _OWN_ADDRESS = "127.0.0.1"
 _MOST_BYTES = 5 * 1024 * 1024

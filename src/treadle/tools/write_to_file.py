@@ -7,9 +7,9 @@ from msgspec import Struct
 
 from treadle.engine.ports import Prepared
 from treadle.protocol.tools import EditReport, ToolSpec
-from treadle.tools.changes import Wanted, prepare_changes
 from treadle.tools.declarations import WRITE_TO_FILE
-from treadle.workspace.files import TextFile
+from treadle.tools.file_changes import Wanted, prepare_changes
+from treadle.workspace.files.text_files import TextFile
 from treadle.workspace.workspace import Workspace
 
 

@@ -8,10 +8,10 @@ from prompt_toolkit.filters import Condition, Filter, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
-from treadle.tui.dialog import Key
-from treadle.tui.draft_line import DraftLine
+from treadle.tui.draft.draft_line import DraftLine
 from treadle.tui.intents import Intent, Pasted, Tabbed, Wish
-from treadle.tui.pager import PagerKey
+from treadle.tui.paint.pager import PagerKey
+from treadle.tui.question.dialog import Key
 
 KeyHandler: TypeAlias = Callable[[KeyPressEvent], None]
 

@@ -7,9 +7,9 @@ from typing import Literal, TypeAlias
 from msgspec import Struct
 from prompt_toolkit.formatted_text import StyleAndTextTuples
 
-from treadle.tui.dialog import Press
-from treadle.tui.filter_list import Pick
-from treadle.tui.lines import Line
+from treadle.tui.lists.filter_list import Pick
+from treadle.tui.paint.lines import Line
+from treadle.tui.question.dialog import Press
 
 
 class Focus(Enum):

@@ -19,15 +19,15 @@ from prompt_toolkit.utils import get_cwidth
 from treadle.door.settings import Editing
 from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
-from treadle.tui.dialog import Key, Press
-from treadle.tui.draft_line import DraftLine, DrawnPieces
-from treadle.tui.drawn import Anchored, erase, set_up, write_above
-from treadle.tui.filter_list_keys import add_picker_keys
+from treadle.tui.draft.draft_line import DraftLine, DrawnPieces
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
-from treadle.tui.lent_terminal import Lent
-from treadle.tui.pager import Pager
-from treadle.tui.rows import Rows
-from treadle.tui.theme import Palette, Theme
+from treadle.tui.lists.filter_list_keys import add_picker_keys
+from treadle.tui.paint.drawn import Anchored, erase, set_up, write_above
+from treadle.tui.paint.pager import Pager
+from treadle.tui.paint.shown_rows import Rows
+from treadle.tui.paint.theme import Palette, Theme
+from treadle.tui.question.dialog import Key, Press
+from treadle.tui.session.lent_terminal import Lent
 from treadle.tui.windows import MOST_INPUT_LINES, field, text_window, when
 
 _FIXED_LINES = 4

@@ -6,13 +6,13 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.door.session import block_spans, keep_blocks
+from treadle.door.open_session import block_spans, keep_blocks
 from treadle.present.answer_rows import BLOCKS_ARGUMENT, can_be_changed, edits_mode_allows
 from treadle.present.forms import typed_values
 from treadle.protocol.errors import ConfigError, RefusedError
 from treadle.protocol.events import Answer, SetMode
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.web.keys import Visitor
+from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
 
 _HEARD_WITHIN = 1.0

@@ -13,33 +13,33 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
-from treadle.door.session import Reach
+from treadle.door.open_session import Reach
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
-from treadle.web.guard import PageGuard, is_near
-from treadle.web.keys import Keys
-from treadle.web.requests import answer, body_of, file_error_answer, not_served, refusal_answer
+from treadle.web.event_stream_out import EventStreams
+from treadle.web.page_keys import Keys
+from treadle.web.page_requests import answer, body_of, file_error_answer, not_served, refusal_answer
+from treadle.web.request_guard import PageGuard, is_near
 from treadle.web.rights import PageRoute
 from treadle.web.screens import (
     beside,
-    context,
+    context_screen,
     devices,
-    health,
+    health_screen,
     inbox,
-    live,
-    policy,
-    review,
+    keeping_screen,
+    live_screen,
+    policy_screen,
+    review_screen,
     saying,
-    session_keeping,
-    session_list,
-    settings,
+    session_list_screen,
     settings_folder,
+    settings_screen,
     share,
-    timeline,
-    usage,
+    timeline_screen,
+    usage_screen,
 )
 from treadle.web.screens.devices import browser_in_words
-from treadle.web.stream import EventStreams
 from treadle.web.templating import render
 
 _STATIC = Path(__file__).parent / "static"
@@ -51,20 +51,20 @@ class _Entering(Struct):
 
 
 _ROUTES = (
-    *session_list.ROUTES,
+    *session_list_screen.ROUTES,
     *inbox.ROUTES,
-    *session_keeping.ROUTES,
-    *live.ROUTES,
-    *review.ROUTES,
-    *timeline.ROUTES,
+    *keeping_screen.ROUTES,
+    *live_screen.ROUTES,
+    *review_screen.ROUTES,
+    *timeline_screen.ROUTES,
     *devices.ROUTES,
-    *context.ROUTES,
+    *context_screen.ROUTES,
     *share.ROUTES,
-    *usage.ROUTES,
-    *policy.ROUTES,
-    *settings.ROUTES,
+    *usage_screen.ROUTES,
+    *policy_screen.ROUTES,
+    *settings_screen.ROUTES,
     *settings_folder.ROUTES,
-    *health.ROUTES,
+    *health_screen.ROUTES,
     *saying.ROUTES,
     *beside.ROUTES,
 )

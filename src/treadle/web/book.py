@@ -10,8 +10,8 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
+from treadle.door.open_session import shared_sessions
 from treadle.door.opening import Opening, attach_session, open_session, open_store, session_log, session_past
-from treadle.door.session import shared_sessions
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
 from treadle.protocol.errors import SessionError, TreadleError

@@ -5,8 +5,8 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
+from treadle.door.open_session import Attendance, LiveSession
 from treadle.door.reports import session_jobs
-from treadle.door.session import Attendance, LiveSession
 
 UNUSED_SECONDS = 30 * 60.0
 """Seconds after which a session is closed that has nothing to do and that nobody looks at."""

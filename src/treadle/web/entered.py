@@ -8,9 +8,9 @@ from types import MappingProxyType
 from msgspec import Struct
 
 from treadle.door.commands import SLASH_TABLE, SlashCommand, Surfaces, entered_command, named_texts, run_entered
-from treadle.door.session import Reach
+from treadle.door.open_session import Reach
 from treadle.door.trust import SessionTrust
-from treadle.web.keys import Visitor
+from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
 from treadle.web.rights import require
 

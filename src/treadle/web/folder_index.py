@@ -4,7 +4,7 @@ import asyncio
 import time
 from collections.abc import Sequence
 
-from treadle.door.messages import Index, PathSearch, mentionable_paths
+from treadle.door.message_parts import Index, PathSearch, mentionable_paths
 
 _GOOD_FOR = 10.0
 """Seconds after which the files of a folder are listed again."""

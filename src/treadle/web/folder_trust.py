@@ -4,10 +4,10 @@ import asyncio
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from treadle.door.session import Reach
+from treadle.door.open_session import Reach
 from treadle.door.trust import SessionTrust, asked_trust, keep_trust_answer
 from treadle.web.book import SessionBook
-from treadle.web.keys import Visitor
+from treadle.web.page_keys import Visitor
 from treadle.web.rights import may, require
 
 _LATER = "later"

@@ -5,7 +5,7 @@ from starlette.requests import Request
 from treadle.door.opening import check_workspace, list_sessions
 from treadle.door.trust import SessionTrust
 from treadle.web.book import SessionBook
-from treadle.web.requests import book_of, folder_of
+from treadle.web.page_requests import book_of, folder_of
 
 
 def folders_known(book: SessionBook) -> list[str]:

@@ -4,7 +4,7 @@ from typing import Any, assert_never
 
 from treadle.present.call_words import said_of
 from treadle.present.escape import output_of_command, printable
-from treadle.present.failures import describe_failure
+from treadle.present.failure_words import describe_failure
 from treadle.present.items import (
     AnswerItem,
     CallItem,

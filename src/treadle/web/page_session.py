@@ -7,7 +7,15 @@ from contextlib import contextmanager, suppress
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from treadle.door.session import LiveSession, Reach, RemoteSession, SessionClient, answer_effect, mode_effect, op_effect
+from treadle.door.open_session import (
+    LiveSession,
+    Reach,
+    RemoteSession,
+    SessionClient,
+    answer_effect,
+    mode_effect,
+    op_effect,
+)
 from treadle.door.trust import SessionTrust
 from treadle.present.items import Item, Placed
 from treadle.protocol.attach import Stamped
@@ -17,9 +25,9 @@ from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallDelta, CallOutput, TextDelta, ThinkingDelta
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.closing import SessionUse
-from treadle.web.keys import Visitor
-from treadle.web.own_commands import PageCommands
+from treadle.web.page_keys import Visitor
 from treadle.web.page_view import PageContent, page_content
+from treadle.web.person_commands import PageCommands
 from treadle.web.question_cards import question_html
 from treadle.web.rights import may, require
 from treadle.web.signals import Signal

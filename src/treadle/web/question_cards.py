@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.door.session import Reach, block_spans
+from treadle.door.open_session import Reach, block_spans
 from treadle.present.answer_rows import (
     BLOCKS_ARGUMENT,
     Act,
@@ -17,11 +17,11 @@ from treadle.present.answer_rows import (
     can_be_changed,
     text_to_change,
 )
-from treadle.present.copies import PRINTED
 from treadle.present.escape import exact
 from treadle.present.forms import form_fields, offered_values
 from treadle.present.grants import grants_of
-from treadle.present.questions import QuestionStyle, QuestionWords, asked_in_words
+from treadle.present.question_words import QuestionStyle, QuestionWords, asked_in_words
+from treadle.present.trial_words import PRINTED
 from treadle.protocol.events import Answer, Op, SetMode
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
 from treadle.web.templating import render

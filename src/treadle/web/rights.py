@@ -8,8 +8,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 
-from treadle.door.session import FROM_AFAR, Reach
-from treadle.web.keys import Visitor
+from treadle.door.open_session import FROM_AFAR, Reach
+from treadle.web.page_keys import Visitor
 
 
 def may(visitor: Visitor | None, effect: Reach) -> bool:

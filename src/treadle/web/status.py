@@ -3,15 +3,15 @@
 from typing import Any
 
 from treadle.door.past import SessionState, how_it_ended, state_words
-from treadle.present.checklist import todo_of
-from treadle.present.failures import describe_failure
-from treadle.present.spending import Spending
+from treadle.present.checklist_items import todo_of
+from treadle.present.failure_words import describe_failure
+from treadle.present.spending_words import Spending
 from treadle.present.view import SessionView
 from treadle.present.words import tokens
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.web.item_html import in_milliseconds
-from treadle.web.keys import Visitor
+from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
 
 

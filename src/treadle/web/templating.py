@@ -12,13 +12,13 @@ from markupsafe import Markup
 from starlette.requests import Request
 from starlette.responses import HTMLResponse
 
-from treadle.door.session import Reach
+from treadle.door.open_session import Reach
 from treadle.present.escape import printable
 from treadle.present.words import ago, counted, span, spent, tokens
 from treadle.protocol.models import money
-from treadle.web.keys import Visitor
 from treadle.web.markup import code, diff_rows, markdown, page_text
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
+from treadle.web.page_keys import Visitor
 from treadle.web.rights import may
 
 PAGE_BASE: ContextVar[str] = ContextVar("page_base", default="")

@@ -10,10 +10,10 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Situation
-from treadle.workspace.ignoring import access_files
-from treadle.workspace.names import shown_name
+from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.text import visible
+from treadle.workspace.ignore.ignoring import access_files
 from treadle.workspace.situation import situation_lines
-from treadle.workspace.text import visible
 from treadle.workspace.workspace import Workspace
 
 _WIDTH = 80

@@ -4,7 +4,7 @@ from collections.abc import Collection, Mapping, Sequence
 from types import MappingProxyType
 
 from treadle.protocol.permissions import Mode, Situation
-from treadle.workspace.names import shown_name
+from treadle.workspace.files.names import shown_name
 
 _NAMED = 10
 _NOBODY = "Nobody is here: questions get no answer, and what needs approval is denied."

@@ -3,7 +3,7 @@
 import re
 
 from treadle.protocol.patterns import regex
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _TAG = regex(r"<(/?\s*untrusted_content)", re.IGNORECASE)
 

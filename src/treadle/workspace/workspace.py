@@ -11,22 +11,22 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct, field
 
+from treadle.workspace.commands.variables import child_variables, path_outside
 from treadle.workspace.conversation import Conversation
-from treadle.workspace.file_access import DiskFiles, FileAccess
-from treadle.workspace.paths import Paths
-from treadle.workspace.search import Search, find_ripgrep, no_secrets
-from treadle.workspace.seen import SeenFiles
-from treadle.workspace.variables import child_variables, path_outside
+from treadle.workspace.files.file_access import DiskFiles, FileAccess
+from treadle.workspace.files.paths import Paths
+from treadle.workspace.files.seen import SeenFiles
+from treadle.workspace.searching.search import Search, find_ripgrep, no_secrets
 
 if TYPE_CHECKING:
     from treadle.protocol.tools import Rights
-    from treadle.workspace.confinement import Confine, Setup
-    from treadle.workspace.hiding import Hide
-    from treadle.workspace.jobs import JobBook
-    from treadle.workspace.launcher import Launcher
-    from treadle.workspace.namespaces.servers import CommandServers
-    from treadle.workspace.process import CommandProcess
-    from treadle.workspace.watchers import Watchers
+    from treadle.workspace.commands.background_jobs import JobBook
+    from treadle.workspace.commands.confinement import Confine, Setup
+    from treadle.workspace.commands.hiding import Hide
+    from treadle.workspace.commands.launcher import Launcher
+    from treadle.workspace.commands.process import CommandProcess
+    from treadle.workspace.commands.watchers import Watchers
+    from treadle.workspace.namespaces.listeners import CommandServers
 
 
 class OpenCommands:
@@ -81,7 +81,7 @@ def _unconfined(
     background: bool = False,  # noqa: ARG001
     cwd: str = "",  # noqa: ARG001
 ) -> "Setup":
-    from treadle.workspace.confinement import Setup
+    from treadle.workspace.commands.confinement import Setup
 
     return Setup()
 
@@ -191,8 +191,8 @@ def open_workspace(  # noqa: PLR0913 - what a workspace is opened with
     shell = shutil.which("bash", path=search_path) or "/bin/sh"
 
     def open_launcher() -> "Launcher":
-        from treadle.workspace.hiding import as_it_is
-        from treadle.workspace.launcher import Launcher
+        from treadle.workspace.commands.hiding import as_it_is
+        from treadle.workspace.commands.launcher import Launcher
 
         return Launcher(
             shell=shell,

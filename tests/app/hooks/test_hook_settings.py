@@ -8,8 +8,8 @@ import msgspec
 import pytest
 
 from treadle.app.config.hook_settings import POLICY_EVENTS, HookEvent, HookOrigin, HookSpec, hook_specs, seconds_of
+from treadle.app.config.layers import Layer, load_settings, merge_layers
 from treadle.app.config.sections import Settings
-from treadle.app.config.settings import Layer, load_settings, merge_layers
 from treadle.app.hooks.hook_commands import HookPlace
 from treadle.app.hooks.hook_places import LogPlaces
 from treadle.app.hooks.opening_hooks import found_hooks, hook_rows

@@ -33,7 +33,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
 from treadle.providers.scripted.script import MakeCall, Refuse, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ME = Source(kind="test")
 LOOKING_ON = (

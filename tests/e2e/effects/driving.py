@@ -17,7 +17,7 @@ from treadle.library import Mode, OptionKind, Question
 from treadle.protocol.messages import Message, ToolResult, text_of
 from treadle.protocol.models import ModelRequest
 from treadle.protocol.permissions import QuestionKind
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.testing import call, scripted_model
 
 _LABELS: Mapping[OptionKind, tuple[str, ...]] = {

@@ -21,7 +21,7 @@ from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import Notification, QuestionAsked, TurnEnded, TurnOutcome
 from treadle.protocol.permissions import OptionKind, Question
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 TEST = Source(kind="test")
 

@@ -11,10 +11,10 @@ from tests.e2e.process import Program
 from tests.e2e.running import model, running
 from tests.needed import needs
 from tests.orphans import command_line
-from treadle.app.exits import Exit
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.meter import descendants
-from treadle.workspace.process import Bounds
+from treadle.app.errors.exits import Exit
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.workspace.commands.meter import descendants
+from treadle.workspace.commands.process import Bounds
 from treadle.workspace.workspace import open_workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")

@@ -18,13 +18,13 @@ from tests.orphans import command_line
 from tests.person import CTRL_D, CTRL_O, CTRL_Z, ENTER, ESCAPE, TAB
 from tests.ready import TREADLE
 from tests.workspace.copies.copied import skip_without_copies
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.protocol.events import CallFinished, CallStarted, Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import Outcome
 from treadle.providers.scripted.script import Pace, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
-from treadle.workspace.meter import descendants
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.workspace.commands.meter import descendants
 
 KEYS = "ctrl-o"
 _LAST = {"text": "\x9f", "json": "\x7f", "stream-json": "\x7f"}

@@ -11,15 +11,15 @@ import pytest
 
 from tests.e2e.faults.driving import attended, block, make, results, run, work
 from tests.e2e.running import log_of
-from treadle.app.exits import Exit
+from treadle.app.errors.exits import Exit
 from treadle.engine.core.texts import SKIPPED
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished
 from treadle.protocol.permissions import OptionKind, QuestionKind
 from treadle.protocol.tools import Outcome
-from treadle.workspace.files import sha256
-from treadle.workspace.saving import save
+from treadle.workspace.files.saving import save
+from treadle.workspace.files.text_files import sha256
 
 DRIVER = (sys.executable, str(Path(__file__).with_name("fault_driver.py")))
 MEBIBYTE = 1024 * 1024

@@ -16,7 +16,7 @@ from tests.e2e.hostile.listening import Listener, listening
 from tests.e2e.process import Program
 from tests.e2e.running import left_of, model
 from treadle.providers.scripted.script import MakeCall, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ROWS = Path(__file__).with_name("rows")
 _AT_ONCE = 8

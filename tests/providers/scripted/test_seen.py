@@ -7,8 +7,8 @@ from treadle.protocol.messages import Message, Role, ToolUse
 from treadle.protocol.models import StreamText
 from treadle.providers.scripted.player import Performance, perform
 from treadle.providers.scripted.script import Pace, SayText, Turn
-from treadle.providers.scripted.seen import SeenRequest
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.providers.scripted.seen_requests import SeenRequest
 
 
 class Asked:

@@ -11,7 +11,7 @@ from treadle.providers.scripted.chat_format import ChatFormat
 from treadle.providers.scripted.gemini_format import GeminiFormat
 from treadle.providers.scripted.responses_format import ResponsesFormat
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn
-from treadle.providers.scripted.server import ScriptedServer, serve
+from treadle.providers.scripted.scripted_server import ScriptedServer, serve
 
 SCRIPT = Script(turns=(Turn(items=(SayText(text="Hi"),)),), model="demo")
 SCHEMA = {"type": "object", "properties": {}}

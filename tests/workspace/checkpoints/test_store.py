@@ -275,7 +275,7 @@ def test_a_killed_restore_is_finished_by_another(place: tuple[Path, CheckpointSt
         "from pathlib import Path\n"
         "from treadle.workspace.checkpoints.planning import Interval\n"
         "from treadle.workspace.checkpoints.store import open_checkpoints\n"
-        "from treadle.workspace.temporary_files import TemporaryFiles\n"
+        "from treadle.workspace.files.temporary_files import TemporaryFiles\n"
         "folder, root, before, now = sys.argv[1:]\n"
         "store = open_checkpoints(Path(folder), root)\n"
         "plan = store.plan_restore(before, now, [Interval(before=before, after=now, by_session=True)])\n"

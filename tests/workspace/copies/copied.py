@@ -11,12 +11,12 @@ from tests.needed import IN_CI
 from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.protocol.tools import CopyChanges
-from treadle.workspace.confinement import Setup
+from treadle.workspace.commands.confinement import Setup
+from treadle.workspace.commands.launcher import Launcher
+from treadle.workspace.commands.process import CommandProcess
+from treadle.workspace.commands.variables import child_variables
 from treadle.workspace.copies import Copy, Hold, make_copy, nothing_is_held, read_changes, why_no_copy
-from treadle.workspace.launcher import Launcher
-from treadle.workspace.process import CommandProcess
 from treadle.workspace.sandbox import Profile
-from treadle.workspace.variables import child_variables
 
 
 def skip_without_copies(folder: Path) -> None:

@@ -5,8 +5,8 @@ import signal
 import sys
 from pathlib import Path
 
+from treadle.workspace.commands.wrapping import UNWRAPPED
 from treadle.workspace.copies import Copy, apply_changes, nothing_is_held, read_changes
-from treadle.workspace.wrapping import UNWRAPPED
 
 _CHANGES = frozenset(
     {"os.rename", "os.remove", "os.mkdir", "os.rmdir", "os.chmod", "os.link", "os.symlink", "os.truncate"}

@@ -16,8 +16,8 @@ from tests.workspace.sandbox.running import bubblewrap
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Confinement, FileChange, Right, Rights, SandboxDenial
 from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held, recover_copies
-from treadle.workspace.names import hash_of_file
-from treadle.workspace.private_file import write_private
+from treadle.workspace.files.names import hash_of_file
+from treadle.workspace.files.private_file import write_private
 
 LINE = (
     "echo theirs >> kept; rm gone; rm -r folder; mkdir -p new/deep; echo n > new/deep/n; "

@@ -9,7 +9,7 @@ import pytest
 from tests.workspace.copies.copied import Bench, Ran, snapshot
 from tests.workspace.sandbox.running import bubblewrap
 
-from treadle.present.copies import changes_of
+from treadle.present.trial_words import changes_of
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Confinement, CopyChanges, Rights
 from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held

@@ -2,7 +2,7 @@
 
 from collections.abc import Awaitable, Callable
 
-from treadle.workspace.process import Bounds, CommandProcess
+from treadle.workspace.commands.process import Bounds, CommandProcess
 from treadle.workspace.workspace import Workspace
 
 

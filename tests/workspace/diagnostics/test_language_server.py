@@ -13,11 +13,11 @@ from tests.needed import needs, ruff
 from tests.workspace.diagnostics import servers
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.commands.variables import child_variables
+from treadle.workspace.commands.wrapping import Wrapping
 from treadle.workspace.diagnostics.checks import Diagnostics, Findings
 from treadle.workspace.diagnostics.language_server import UNCONFINED, LanguageServer, ServerCommand, ServerConfinement
 from treadle.workspace.diagnostics.problems import Diagnostic, Severity
-from treadle.workspace.variables import child_variables
-from treadle.workspace.wrapping import Wrapping
 
 RUFF = ruff()
 

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.workspace.namespaces.names import (
+from treadle.workspace.namespaces.dns_names import (
     ADDRESSES,
     LookUpEnd,
     NameTable,

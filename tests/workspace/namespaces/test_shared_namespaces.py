@@ -16,12 +16,12 @@ from tests.orphans import command_line
 from tests.workspace.processes import lasting, living, until
 from tests.workspace.sandbox.running import Box, bubblewrap, close_namespaces, namespaces_of
 
-from treadle.app.security.confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import CommandFolders, confine_as
 from treadle.protocol.tools import Confinement
-from treadle.workspace.meter import descendants
-from treadle.workspace.namespaces.session import SessionNamespaces
-from treadle.workspace.owners import lives, owner_of
-from treadle.workspace.process import CommandProcess
+from treadle.workspace.commands.meter import descendants
+from treadle.workspace.commands.process import CommandProcess
+from treadle.workspace.files.owners import lives, owner_of
+from treadle.workspace.namespaces.session_space import SessionNamespaces
 
 _SERVER = "python3 -m http.server 8123 >/dev/null 2>&1"
 _UNTIL_IT_ANSWERS = "for i in $(seq 100); do curl -sf localhost:8123 >/dev/null && break; sleep 0.1; done"
@@ -229,7 +229,7 @@ async def test_a_throw_away_copy_takes_its_processes_along_and_says_so(tmp_path:
 
 _OPENS = """
 import sys, time
-from treadle.workspace.namespaces.session import SessionNamespaces
+from treadle.workspace.namespaces.session_space import SessionNamespaces
 shared = SessionNamespaces()
 print(shared.holder().pid, flush=True)
 time.sleep(60)
@@ -250,9 +250,9 @@ def test_the_death_of_treadle_ends_everything(no_orphans: None) -> None:
 _RUNS = """
 import asyncio, sys
 from pathlib import Path
-from treadle.app.security.confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import CommandFolders, confine_as
 from treadle.protocol.tools import Confinement
-from treadle.workspace.namespaces.session import SessionNamespaces
+from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.workspace import open_workspace
 
 async def main(folder):

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from tests.needed import require
 
-from treadle.workspace.confinement import Setup
-from treadle.workspace.launcher import Launcher
-from treadle.workspace.namespaces.session import SessionNamespaces
-from treadle.workspace.process import CommandProcess
+from treadle.workspace.commands.confinement import Setup
+from treadle.workspace.commands.launcher import Launcher
+from treadle.workspace.commands.process import CommandProcess
+from treadle.workspace.commands.variables import child_variables
+from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
 from treadle.workspace.sandbox.backend import Backend
-from treadle.workspace.variables import child_variables
 
 LANDLOCK = SandboxState(backend=Backend.LANDLOCK)
 

@@ -10,8 +10,8 @@ import pytest
 from tests.workspace.processes import lasting, living
 from tests.workspace.sandbox.running import Box, bubblewrap, landlock
 
+from treadle.workspace.commands.wrapping import describe_bound
 from treadle.workspace.sandbox import CommandLimits, SandboxState
-from treadle.workspace.wrapping import describe_bound
 
 MIB = 1024**2
 EATS = """python3 -c '

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 from tests.workspace.sandbox.running import bubblewrap
 
-from treadle.app.security.confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import CommandFolders, confine_as
 from treadle.protocol.tools import Confinement
 from treadle.workspace.sandbox import Committed, GitReader
 

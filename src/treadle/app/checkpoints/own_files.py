@@ -13,8 +13,8 @@ from treadle.protocol.tools import FileChange
 from treadle.workspace.checkpoints.own_work import OwnChange, OwnWork
 from treadle.workspace.checkpoints.planning import Interval
 from treadle.workspace.checkpoints.store import CheckpointStore
-from treadle.workspace.names import logged_path, shown_name
-from treadle.workspace.paths import may_be_there
+from treadle.workspace.files.names import logged_path, shown_name
+from treadle.workspace.files.paths import may_be_there
 
 
 class KeptRoot(Struct, frozen=True):

@@ -10,15 +10,15 @@ from typing import Any
 
 import msgspec
 
-from treadle.app.config.hosts import confirm_host, is_known_host, key_name
-from treadle.app.config.lines import dotted, leaves, line_of, nested
+from treadle.app.config.key_hosts import confirm_host, is_known_host, key_name
+from treadle.app.config.layers import parse_file
 from treadle.app.config.mistakes import breaks_rule, command, file_mistake, wrong_value
+from treadle.app.config.places import config_file
 from treadle.app.config.sections import ProviderSettings, Settings
-from treadle.app.config.settings import parse_file
-from treadle.app.places import config_file
+from treadle.app.config.setting_lines import dotted, leaves, line_of, nested
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.workspace.private_file import write_private
+from treadle.workspace.files.private_file import write_private
 
 _Check = Callable[[Settings, tuple[str, ...]], None]
 """Raises `ConfigError` for settings with which no session could start because of the value at a path."""

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
-from treadle.app.config.lines import dotted, first_wrong, leaves, nested
 from treadle.app.config.sections import Settings
+from treadle.app.config.setting_lines import dotted, first_wrong, leaves, nested
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 

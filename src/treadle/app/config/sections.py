@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 
 import msgspec
 
-from treadle.context.compaction import CompactionSettings, CompactionStrategy
+from treadle.context.compaction_words import CompactionSettings, CompactionStrategy
 from treadle.protocol.base import Record
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode

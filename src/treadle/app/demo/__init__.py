@@ -12,7 +12,7 @@ from treadle.app.session.live import LiveSession
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import load_script
-from treadle.providers.scripted.server import ScriptedServer
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 TASK = "A test of this project fails. Find out why and fix it."
 MODEL = "anthropic-compatible/demo"

@@ -9,8 +9,8 @@ import msgspec
 from msgspec import Struct
 
 from treadle.app.compose import session_log, tool_specs
+from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import Settings
-from treadle.app.config.settings import load_settings
 from treadle.app.history.replaying import conditions_now, session_tape
 from treadle.app.history.session_export import known_to, with_each_text, write_export
 from treadle.app.session.own_tools import own_tools

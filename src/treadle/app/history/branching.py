@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import Points
 from treadle.app.compose import session_log
 from treadle.app.history.forking import copy_session

@@ -8,12 +8,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import Points
 from treadle.app.compose import new_session_id, session_log
 from treadle.app.session.parts import clock
 from treadle.engine.core import texts
-from treadle.engine.core.history import last_state
+from treadle.engine.core.past_history import last_state
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import Guard, Idle, State, with_note
 from treadle.protocol.codec import encode

@@ -9,11 +9,11 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from treadle.app.asking import SessionClient
 from treadle.app.compose import Opening, open_session, session_log
 from treadle.app.history.branching import copied_files
 from treadle.app.history.session_export import with_each_text
-from treadle.app.models.choosing import OwnModel
+from treadle.app.models.model_choice import OwnModel
+from treadle.app.session.shared.turn_asking import SessionClient
 from treadle.present.words import clip_text, counted
 from treadle.protocol.base import Record
 from treadle.protocol.events import CallFinished, CallProposed, Event, ReplyFinished, Source

@@ -3,13 +3,13 @@
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 
-from treadle.app.checkpoints.files import FileCheckpoints
+from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
 from treadle.app.session.parts import clock
-from treadle.engine.core.effects import RestoreCheckpoint, TakeCheckpoint
-from treadle.engine.core.history import conversation, last_state, next_to_end, take_whole
+from treadle.engine.core.machine_effects import RestoreCheckpoint, TakeCheckpoint
+from treadle.engine.core.past_history import conversation, last_state, next_to_end, take_whole
 from treadle.engine.core.state import Idle, State
-from treadle.engine.runtime.checkpointing import Checkpointer
 from treadle.engine.runtime.lost import lost_call
+from treadle.engine.runtime.step_checkpoints import Checkpointer
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError

@@ -5,9 +5,9 @@ from collections.abc import Iterator, Sequence
 from msgspec.structs import replace
 
 from treadle.app.compose import session_log, tool_specs
+from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import Settings
-from treadle.app.config.settings import load_settings
-from treadle.app.models.choosing import Models
+from treadle.app.models.model_choice import Models
 from treadle.app.session.own_tools import own_tools
 from treadle.context.focus import with_progress
 from treadle.engine.replay.difference import LogDifference, Recorded
@@ -17,7 +17,7 @@ from treadle.protocol.base import Record, StoredEvent
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.tools import ToolSpec
-from treadle.store.tape import chained, tape_of
+from treadle.store.kept_tape import chained, tape_of
 
 
 class ReplayReport(Record, frozen=True, kw_only=True, omit_defaults=False):

@@ -11,7 +11,8 @@ from typing import Any
 import msgspec
 
 from treadle.app.compose import open_store
-from treadle.app.config.settings import load_settings
+from treadle.app.config.layers import load_settings
+from treadle.app.config.sections import Settings
 from treadle.app.reports.session_text import session_lines
 from treadle.app.session.known_values import session_redactor
 from treadle.engine.ports import TextRedactor
@@ -19,7 +20,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.store.sqlite import SessionRow, Store
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 EXPORT_VERSION = 1
 """Of the JSON lines."""
@@ -100,8 +101,6 @@ def known_to(row: SessionRow, store: Store) -> TextRedactor:
     except (
         TreadleError
     ):  # broken settings keep nobody from their sessions; keys of their own providers are then unknown
-        from treadle.app.config.sections import Settings
-
         settings = Settings()
     started = next(iter(store.read(row.id, before=2)), None)
     roots = getattr(started.data, "roots", ()) if started is not None else ()

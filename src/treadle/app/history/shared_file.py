@@ -15,7 +15,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.notifications import PromptDelivered, TurnStarted
 from treadle.protocol.patterns import regex
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 FORMS: Mapping[str, str] = {"html": "text/html", "md": "text/markdown", "json": "application/x-ndjson"}
 """The forms of a file, and the type of each."""

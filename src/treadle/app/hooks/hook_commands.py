@@ -18,10 +18,10 @@ from treadle.app.hooks.hook_places import HookAccess, LogPlaces
 from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import SandboxDenial
-from treadle.workspace.confinement import Setup, describe_denial
-from treadle.workspace.launcher import Launcher
-from treadle.workspace.process import CommandProcess
-from treadle.workspace.wrapping import Caps
+from treadle.workspace.commands.confinement import Setup, describe_denial
+from treadle.workspace.commands.launcher import Launcher
+from treadle.workspace.commands.process import CommandProcess
+from treadle.workspace.commands.wrapping import Caps
 
 _LARGEST_FILE = 256 * 1024 * 1024
 _LONGEST_REASON = 10_000

@@ -16,7 +16,7 @@ from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.errors import ToolError
 from treadle.protocol.patterns import regex
 from treadle.tools.web_request import place_of, read_body, send_pinned
-from treadle.workspace.network import checked_addresses, resolve_host
+from treadle.workspace.network.checked_addresses import checked_addresses, resolve_host
 
 _VARIABLE = regex(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
 _NEAR = frozenset({HostKind.LOOPBACK, HostKind.PRIVATE})

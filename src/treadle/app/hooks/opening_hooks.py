@@ -10,13 +10,13 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.config.hook_settings import HookEvent, HookOrigin, HookSpec, all_hooks, hook_specs
+from treadle.app.config.places import outputs, read_regular
 from treadle.app.config.sections import Settings
+from treadle.app.errors.error_report import print_notice
 from treadle.app.hooks.hook_commands import CommandHook, ConfineHook, HookPlace
 from treadle.app.hooks.hook_places import LogPlaces
 from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
-from treadle.app.places import outputs, read_regular
-from treadle.app.report import print_notice
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
 from treadle.store.activation import CLAUDE_SETTINGS

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.config.foreign_tools import ClaudeCall, amended_arguments, claude_call, claude_calls
 from treadle.app.config.hook_settings import POLICY_EVENTS, HookEvent
-from treadle.app.foreign_tools import ClaudeCall, amended_arguments, claude_call, claude_calls
 from treadle.app.hooks.hook_rows import HookFailedError, HookRow
 from treadle.app.hooks.hook_words import (
     NO_WORD,

@@ -8,7 +8,7 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from treadle.engine.core.history import next_to_end, take_whole
+from treadle.engine.core.past_history import next_to_end, take_whole
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import Assembling, Calling, Money, Space, State
 from treadle.present.words import clip_text

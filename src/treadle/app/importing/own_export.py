@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from treadle.app.history.session_export import EXPORT_VERSION, ExportHeader
 from treadle.app.importing.foreign_blocks import numbered_lines
 from treadle.app.importing.imported_log import LATEST, LogBuilder
-from treadle.engine.core.history import last_state
+from treadle.engine.core.past_history import last_state
 from treadle.protocol.base import StoredEvent
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import StoreError

@@ -8,7 +8,8 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.app.importing.reading import (
+from treadle.app.config.places import config_file, servers_file
+from treadle.app.importing.transcripts import (
     MOST_RULES,
     UnreadableError,
     bounded_text,
@@ -16,14 +17,13 @@ from treadle.app.importing.reading import (
     settings_table,
     table_in,
 )
-from treadle.app.places import config_file, servers_file
 from treadle.app.security.approvals import write_rules
 from treadle.context.imports import import_paths
 from treadle.policy.rulefile import render_rule
 from treadle.policy.rules import Rule
 from treadle.protocol.errors import StoreError
-from treadle.workspace.private_file import write_private
-from treadle.workspace.text import visible_name
+from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.text import visible_name
 
 
 class ImportState(StrEnum):

@@ -5,7 +5,7 @@ from contextlib import aclosing
 from enum import StrEnum
 from typing import assert_never
 
-from treadle.app.models.choosing import Models
+from treadle.app.models.model_choice import Models
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.messages import Message, Role, Text

@@ -3,11 +3,11 @@
 from collections.abc import Iterator
 
 from treadle.app.config.sections import Settings
-from treadle.app.models.choosing import Models
+from treadle.app.models.model_choice import Models
 from treadle.app.models.offered import NextRequest
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import Prices, money
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _PER_PRICE = 1_000_000
 

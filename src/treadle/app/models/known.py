@@ -10,7 +10,7 @@ from stat import S_ISREG
 
 import msgspec
 
-from treadle.app.places import data_directory
+from treadle.app.config.places import data_directory
 from treadle.engine.ports import Provider, unsent
 from treadle.protocol.limits import USUAL_REPLY
 from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, StreamEvent, StreamFailure
@@ -260,7 +260,7 @@ def learned_windows() -> dict[str, int]:
 
 def learn_window(ref: str, window: int) -> None:
     """Keep a window; where it cannot be kept, the next refusal names it again."""
-    from treadle.workspace.private_file import write_private
+    from treadle.workspace.files.private_file import write_private
 
     known = learned_windows()
     if known.get(ref) != window:

@@ -14,7 +14,7 @@ def unhosted_spec(ref: str) -> ModelSpec:
     """Tell what is known of such a model; raises `ConfigError`."""
     provider, _, name = ref.strip().partition("/")
     if provider == EMBEDDED:
-        from treadle.app.models.embedded import embedded_spec
+        from treadle.app.models.embedded_model import embedded_spec
 
         return embedded_spec(name)
     return ModelSpec(provider=SCRIPTED, name=name, prices=Prices(input=0.0, output=0.0))
@@ -24,7 +24,7 @@ def open_unhosted(ref: str) -> Provider:
     """Open such a model; raises `ConfigError`, and `ModuleNotFoundError` where an extra is missing."""
     provider, _, name = ref.strip().partition("/")
     if provider == EMBEDDED:
-        from treadle.app.models.embedded import embedded_provider
+        from treadle.app.models.embedded_model import embedded_provider
 
         return embedded_provider(name)
     from treadle.providers.scripted.provider import ScriptedProvider

@@ -14,8 +14,8 @@ from treadle.providers.model_fetch import LARGEST_LIST, ListNotFetchedError, fet
 from treadle.providers.model_sources import Sections, encode_data, merged_lists, read_list
 from treadle.providers.provider_rows import ROWS
 from treadle.providers.wire import decode_json
-from treadle.workspace.private_file import write_private
-from treadle.workspace.text import visible, visible_name
+from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.text import visible, visible_name
 
 PUBLIC_LIST = "https://raw.githubusercontent.com/BerriAI/litellm/main/model_prices_and_context_window.json"
 """A list that is changed every day and has prices, limits and the days on which models end; under the MIT licence."""

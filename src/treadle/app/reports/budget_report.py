@@ -3,9 +3,9 @@
 from collections.abc import Iterator
 
 from treadle.app.compose import open_store
-from treadle.app.config.settings import load_settings
+from treadle.app.config.layers import load_settings
 from treadle.protocol.base import Record
-from treadle.store.spending import day_of, spent_on
+from treadle.store.spent import day_of, spent_on
 
 
 class BudgetLine(Record, frozen=True, kw_only=True, omit_defaults=False):

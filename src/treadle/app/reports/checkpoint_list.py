@@ -4,8 +4,8 @@ import os
 
 from msgspec import Struct
 
-from treadle.app.checkpoints.files import FileCheckpoints
-from treadle.app.checkpoints.opening import opened_checkpoints
+from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.own_files import KeptRoot
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.base import Record

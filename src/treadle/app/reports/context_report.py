@@ -3,12 +3,12 @@
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 
-from treadle.app.config.settings import load_settings
-from treadle.app.models.choosing import Models
-from treadle.context.blocks import ContextBlock, blocks_of, text_of_block
+from treadle.app.config.layers import load_settings
+from treadle.app.models.model_choice import Models
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.provenance import Entry
-from treadle.context.reader import TranscriptReader
-from treadle.engine.core.history import last_state
+from treadle.context.request_blocks import ContextBlock, blocks_of, text_of_block
+from treadle.engine.core.past_history import last_state
 from treadle.engine.core.state import State
 from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.window import next_message

@@ -4,8 +4,8 @@ import json
 from collections.abc import Iterator
 
 from treadle.app.config.hook_settings import HookOrigin, HookSpec, hook_specs
+from treadle.app.config.layers import WORKSPACE_FILE
 from treadle.app.config.sections import Settings
-from treadle.app.config.settings import WORKSPACE_FILE
 from treadle.app.hooks.opening_hooks import CLAUDE, found_hooks
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.base import Record

@@ -11,18 +11,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from treadle import __version__
-from treadle.app.places import config_file, data_directory, database, outputs
-from treadle.app.reports.checks import Check, fail, ok, warn
+from treadle.app.config.places import config_file, data_directory, database, outputs
+from treadle.app.reports.doctor_checks import Check, fail, ok, warn
 from treadle.app.reports.extras import extras, install_command, missing_packages
 from treadle.app.security.sandbox_state import FIX, describe_sandbox
 from treadle.present.words import counted
+from treadle.workspace.commands.installed_programs import chromium_program
+from treadle.workspace.commands.retention import DAYS, MOST_BYTES, read_outputs
+from treadle.workspace.commands.variables import find_outside, path_outside
 from treadle.workspace.copies import why_no_copy
-from treadle.workspace.namespaces.session import SessionNamespaces
-from treadle.workspace.programs import chromium_program
-from treadle.workspace.retention import DAYS, MOST_BYTES, read_outputs
+from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.sandbox import Backend, Profile, differences, probe
-from treadle.workspace.search import find_ripgrep
-from treadle.workspace.variables import find_outside, path_outside
+from treadle.workspace.searching.search import find_ripgrep
 
 _OLDEST_PYTHON = (3, 11)
 _PROGRAM_SECONDS = 5.0

@@ -5,8 +5,8 @@ from contextlib import suppress
 from difflib import SequenceMatcher
 from enum import StrEnum
 
-from treadle.context.blocks import ContextBlock, blocks_of
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
+from treadle.context.request_blocks import ContextBlock, blocks_of
 from treadle.present.words import clip_text, counted
 from treadle.protocol.base import Record
 from treadle.protocol.errors import SessionError

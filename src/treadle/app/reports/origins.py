@@ -3,10 +3,10 @@
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from treadle.app.config.lines import dotted, entries, leaves
+from treadle.app.config.layers import Layer, overlay
 from treadle.app.config.sections import Settings
-from treadle.app.config.settings import Layer, overlay
-from treadle.app.models.listing import without_secrets
+from treadle.app.config.setting_lines import dotted, entries, leaves
+from treadle.app.models.model_rows import without_secrets
 from treadle.protocol.base import Record
 
 _HIDDEN = "(hidden)"

@@ -6,13 +6,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import assert_never
 
-from treadle.app.config.settings import load_settings
+from treadle.app.config.layers import load_settings
 from treadle.app.security.confining import NOTHING, confining_here
-from treadle.app.session.judging import policy_context
+from treadle.app.session.commands.judging import policy_context
 from treadle.policy.allowances import suggest_rules
 from treadle.policy.classify import classify_command
-from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
+from treadle.policy.decision_context import PolicyContext
 from treadle.policy.rulefile import render_rule, with_examples
 from treadle.policy.rules import Rule
 from treadle.protocol.base import Record
@@ -31,7 +31,7 @@ from treadle.protocol.tools import (
     WritePath,
 )
 from treadle.tools.declarations import EXECUTE_COMMAND, READ_FILE, WEB_FETCH, WRITE_TO_FILE
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _SPECS = {
     name: ToolSpec(name=name, description="", parameters={}, traits=ToolTraits(), risk=risk)

@@ -9,17 +9,17 @@ from typing import TypeVar
 import msgspec
 
 from treadle.app.compose import list_sessions, session_log, tool_specs
-from treadle.app.config.settings import load_settings
+from treadle.app.config.layers import load_settings
 from treadle.app.security.approvals import bound_to, write_rules
 from treadle.app.security.confining import confining_here
 from treadle.app.security.policy_files import usual_places
-from treadle.app.session.judging import policy_context
-from treadle.app.session.roots import Roots
+from treadle.app.session.commands.judging import policy_context
+from treadle.app.session.files.roots import Roots
 from treadle.engine.core.advance import advance
 from treadle.engine.core.state import State
 from treadle.policy.allowances import suggest_rules
-from treadle.policy.context import PolicyContext
 from treadle.policy.decide import decide
+from treadle.policy.decision_context import PolicyContext
 from treadle.policy.rulefile import RuleFile, load_rules, render_rule, with_examples
 from treadle.policy.rules import Rule, Ruleset, Scope
 from treadle.protocol.base import Record

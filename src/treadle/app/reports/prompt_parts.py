@@ -4,20 +4,20 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
+from treadle.app.config.places import config_file, database
 from treadle.app.config.sections import ModelSettings, Settings
-from treadle.app.models.choosing import Models
-from treadle.app.places import config_file, database
+from treadle.app.models.model_choice import Models
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.instructions import RuleBook
 from treadle.app.session.offering import ANSWERED, NO_SKILLS, offering
 from treadle.app.session.own_tools import own_tools
-from treadle.app.session.prompting import Prompting, family_of, load_skills, session_prompt
+from treadle.app.session.rules.instructions import RuleBook
+from treadle.app.session.rules.prompting import Prompting, family_of, load_skills, session_prompt
 from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.store.sqlite import Store
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.workspace import open_workspace
 
 

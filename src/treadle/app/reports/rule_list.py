@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator
 
 from treadle.app.security.trusting import SessionTrust, shown_path, trust_command
-from treadle.app.session.instructions import RuleSwitches
-from treadle.app.session.rule_files import PromptRule, RuleUse, find_rules, nested_rules
-from treadle.app.session.skills import Skill, find_skills
+from treadle.app.session.rules.instructions import RuleSwitches
+from treadle.app.session.rules.rule_files import PromptRule, RuleUse, find_rules, nested_rules
+from treadle.app.session.rules.skills import Skill, find_skills
 from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError

@@ -5,10 +5,10 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from treadle.app.config.settings import load_settings
-from treadle.app.models.choosing import Models, process_circuits
-from treadle.app.models.listing import provider_lines, without_secrets
-from treadle.app.places import data_directory
+from treadle.app.config.layers import load_settings
+from treadle.app.config.places import data_directory
+from treadle.app.models.model_choice import Models, process_circuits
+from treadle.app.models.model_rows import provider_lines, without_secrets
 from treadle.protocol.base import Record
 
 _MOST_FILES = 100_000

@@ -11,8 +11,8 @@ from typing import Any
 import msgspec
 from msgspec.structs import replace
 
-from treadle.app.config.settings import load_settings
-from treadle.app.places import data_directory, servers_file
+from treadle.app.config.layers import load_settings
+from treadle.app.config.places import data_directory, servers_file
 from treadle.app.security.trusting import SessionTrust, session_trust, trust_store
 from treadle.app.servers.configured import (
     FOLDER_FILE,
@@ -26,12 +26,12 @@ from treadle.app.servers.configured import (
     write_server,
 )
 from treadle.app.servers.identity import forget_tokens, identity_of, pin_book
-from treadle.app.servers.opening import ServersPlace, ServersSurface, open_hub
+from treadle.app.servers.opening_servers import ServersPlace, ServersSurface, log_folder, open_hub
 from treadle.mcp.hub import McpHub
 from treadle.mcp.server_tool import ServerTool
 from treadle.mcp.states import Declared, PinState, ServerHealth, ServerState
 from treadle.protocol.errors import ConfigError
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _LONGEST_WAIT = 120.0
 _LONGEST_SIGN_IN = 600.0
@@ -268,8 +268,6 @@ def _tool_lines(tools: Iterable[ServerTool], texts: Mapping[str, str]) -> Iterat
 
 def log_text(name: str) -> str:
     """Give the end of what a server logged and printed on standard error."""
-    from treadle.app.servers.opening import log_folder
-
     pieces: list[str] = []
     folder = log_folder(name)
     errors = sorted(folder.glob("output-*"), key=_changed_at)[-1:]

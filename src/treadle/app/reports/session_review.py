@@ -9,16 +9,16 @@ from types import MappingProxyType
 import msgspec
 from msgspec import Struct
 
-from treadle.app.checkpoints.files import FileCheckpoints
-from treadle.app.checkpoints.opening import opened_checkpoints, review_file
+from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints, review_file
 from treadle.app.checkpoints.points import Points
-from treadle.app.checkpoints.review import ReviewedHunk, SessionReview
+from treadle.app.checkpoints.reviewing import ReviewedHunk, SessionReview
 from treadle.present.words import counted
 from treadle.protocol.checkpoints import CheckpointTaken, Moment
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.patterns import regex
 from treadle.store.sqlite import SessionRow, Store
-from treadle.workspace.private_file import write_private
+from treadle.workspace.files.private_file import write_private
 
 _TREE = regex(r"(?:[0-9a-f]{64})?")
 _MOST_MARKS = 20_000

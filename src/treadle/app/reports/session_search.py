@@ -4,7 +4,7 @@ from pathlib import Path
 
 from treadle.app.compose import open_store
 from treadle.protocol.base import Record
-from treadle.store.search import search, search_archived, snippet_of
+from treadle.store.log_search import search, search_archived, snippet_of
 from treadle.store.sqlite import SessionRow
 
 

@@ -6,11 +6,11 @@ from typing import Any
 import msgspec
 
 from treadle.app.config.edit import key_path
-from treadle.app.config.lines import dotted
+from treadle.app.config.layers import Layer
 from treadle.app.config.mistakes import plain_paths, wanted_at
+from treadle.app.config.places import config_file
 from treadle.app.config.setting_help import help_of
-from treadle.app.config.settings import Layer
-from treadle.app.places import config_file
+from treadle.app.config.setting_lines import dotted
 from treadle.app.reports.origins import setting_lines
 from treadle.protocol.base import Record
 from treadle.protocol.permissions import Mode

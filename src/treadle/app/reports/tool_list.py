@@ -6,16 +6,16 @@ from typing import Any
 
 from msgspec.structs import replace
 
+from treadle.app.config.places import database
 from treadle.app.config.sections import Settings
-from treadle.app.models.choosing import Models
-from treadle.app.places import database
+from treadle.app.models.model_choice import Models
 from treadle.app.session.offering import ANSWERED, left_out, left_out_now
 from treadle.app.session.own_tools import own_tools
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.tools import ToolSpec
 from treadle.store.sqlite import Store
-from treadle.tools.catalogue import builtin_tools
+from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.workspace import open_workspace
 
 

@@ -8,12 +8,12 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.config.settings import load_settings
-from treadle.app.models.choosing import Models
+from treadle.app.config.layers import load_settings
 from treadle.app.models.known import known_models
-from treadle.app.reports.session_list import SessionUsage, sessions_usage
+from treadle.app.models.model_choice import Models
+from treadle.app.reports.known_sessions import SessionUsage, sessions_usage
+from treadle.app.reports.line_wrapping import columns, harmless, shortened, wrapped
 from treadle.app.reports.usage_sums import SLOT, Amounts, UsageSlot, sum_amounts
-from treadle.app.wrapping import columns, harmless, shortened, wrapped
 from treadle.present.words import counted, tokens
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError

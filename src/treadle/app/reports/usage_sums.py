@@ -7,7 +7,7 @@ from msgspec import field
 
 from treadle.context.sizes import bytes_of_text
 from treadle.context.transcript import BYTES_PER_TOKEN
-from treadle.present.spending import Spending
+from treadle.present.spending_words import Spending
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Parent
 from treadle.protocol.events import (

@@ -14,7 +14,7 @@ from treadle.policy.rules import Rule, Scope
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance
-from treadle.workspace.private_file import write_private
+from treadle.workspace.files.private_file import write_private
 
 _HEADER = regex(r"\s*\[\[\s*rule\s*\]\]")
 

@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from treadle.app.security.trusted_rules import allow_lines
 from treadle.app.security.trusting import shown_path, trust_lines, trust_store, whole_trust
-from treadle.store.trust import Trust
+from treadle.store.trusted_folders import Trust
 
 NOTHING_RUNS = (
     "Nothing in it runs automatically today. If you trust it, Treadle may read its git state without asking. "

@@ -4,7 +4,7 @@ import os
 import stat
 from dataclasses import dataclass
 
-from treadle.policy.context import MAX_NAMES, FileFacts, FileKind
+from treadle.policy.decision_context import MAX_NAMES, FileFacts, FileKind
 from treadle.protocol.patterns import regex
 
 _LARGEST_CONFIG = 64 * 1024

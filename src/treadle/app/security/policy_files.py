@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.app.places import config_file, data_directory, read_regular
+from treadle.app.config.places import config_file, data_directory, read_regular
 
 if TYPE_CHECKING:
     from treadle.policy.rulefile import RuleFile
@@ -212,7 +212,7 @@ class PolicyFiles:
 
     def _keep_text(self, path: Path, text: str) -> None:
         if self._keep and self._kept(path) != text:
-            from treadle.workspace.private_file import write_private
+            from treadle.workspace.files.private_file import write_private
 
             with suppress(OSError):  # without it a file that breaks has no last good text, and is told all the same
                 write_private(self._kept_file(path), text.encode())

@@ -8,7 +8,7 @@ from treadle.policy.findings import PathOp
 from treadle.policy.rules import STRICTEST_FIRST, Rule, Scope
 from treadle.protocol.base import Record
 from treadle.protocol.permissions import Verdict
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _WORDS = {Verdict.DENY: "deny", Verdict.REQUIRE_USER_CONFIRMATION: "ask", Verdict.ALLOW: "allow"}
 _NOT_TRUSTED = "the folder is not trusted"

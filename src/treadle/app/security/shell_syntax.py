@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from treadle.policy.shell.parse import parse
+from treadle.policy.shell.shell_parser import parse
 from treadle.policy.shell.syntax import BrokenShellError, BudgetError, ShellSyntaxError
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Decision, Verdict

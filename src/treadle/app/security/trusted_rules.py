@@ -6,8 +6,8 @@ from treadle.app.security.policy_files import PROJECT_FILE
 from treadle.app.security.policy_show import RuleLine, read_policy
 from treadle.app.security.trusted_servers import server_lines
 from treadle.policy.rules import Scope
-from treadle.store.trust import Trust
-from treadle.workspace.text import visible_name
+from treadle.store.trusted_folders import Trust
+from treadle.workspace.files.text import visible_name
 
 
 def allow_rules(trust: Trust) -> Sequence[RuleLine]:

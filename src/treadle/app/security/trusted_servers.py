@@ -8,8 +8,8 @@ import msgspec
 
 from treadle.store.activation import ActiveKind
 from treadle.store.active_items import read_item
-from treadle.store.trust import Trust
-from treadle.workspace.text import visible_name
+from treadle.store.trusted_folders import Trust
+from treadle.workspace.files.text import visible_name
 
 _MOST = 200
 """With more, none of them is used."""

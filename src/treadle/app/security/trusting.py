@@ -8,15 +8,15 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.places import data_directory
+from treadle.app.config.places import data_directory
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import FileChange, Risk
 from treadle.store.activation import ActiveFile, ActiveKind, active_kind, changes
 from treadle.store.active_items import repository_of
-from treadle.store.trust import Trust, TrustState, TrustStore
-from treadle.workspace.names import shown_name
-from treadle.workspace.text import visible
+from treadle.store.trusted_folders import Trust, TrustState, TrustStore
+from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.text import visible
 
 VARIABLE = "TREADLE_TRUST"
 """The environment variable that says yes for a run: 1."""

@@ -6,7 +6,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from treadle.app.foreign_tools import claude_part
+from treadle.app.config.foreign_tools import claude_part
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.servers.configured import configured_servers
 from treadle.app.servers.identity import identity_of, pin_book

@@ -12,13 +12,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.places import servers_file
+from treadle.app.config.places import servers_file
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.store.activation import ActiveKind
 from treadle.store.active_items import read_item
-from treadle.workspace.text import visible_name
+from treadle.workspace.files.text import visible_name
 
 FOLDER_FILE = ".mcp.json"
 _LARGEST = 1024 * 1024
@@ -246,7 +246,7 @@ def write_server(file: Path, name: str, entry: Mapping[str, Any] | None) -> bool
 
     The rest of the file stays. Raises `ConfigError` when it cannot be read or written.
     """
-    from treadle.workspace.private_file import write_private
+    from treadle.workspace.files.private_file import write_private
 
     try:
         text = file.read_bytes() if file.exists() else b""

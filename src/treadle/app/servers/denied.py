@@ -7,7 +7,7 @@ from treadle.engine.ports import Judge
 from treadle.present.words import counted
 from treadle.protocol.permissions import Standing, Verdict
 from treadle.protocol.tools import ToolSpec
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _WAYS = (
     "`alwaysAllow` in mcp.json (or `treadle mcp add --allow TOOL`), --allowed-tools NAME, a rule in policy.toml, or "

@@ -6,8 +6,8 @@ from typing import Any
 
 import msgspec
 
-from treadle.app.models.keys import find_key, forget_key
-from treadle.app.places import data_directory
+from treadle.app.config.places import data_directory
+from treadle.app.models.provider_keys import find_key, forget_key
 from treadle.app.servers.configured import ServerOrigin
 from treadle.mcp.pins import PinBook, server_identity
 from treadle.protocol.base import Record

@@ -4,7 +4,7 @@ import os
 from collections.abc import Awaitable, Callable
 from typing import TypeAlias
 
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.whole_reply import CutAside, whole_reply

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from treadle.app.servers.denied import DeniedTools, left_out_line
-from treadle.app.servers.prompts import filled_arguments, wanted_argument
+from treadle.app.servers.server_prompts import filled_arguments, wanted_argument
 from treadle.engine.ports import Tool
 from treadle.mcp.declaring import slug_of
 from treadle.mcp.fixed_tools import (
@@ -38,7 +38,7 @@ from treadle.protocol.permissions import Allowance
 from treadle.protocol.sealed import Passage, PassageKind, PromptPart
 from treadle.protocol.tools import ToolSpec
 from treadle.tools.images import image_of
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 from treadle.workspace.untrusted import mark_untrusted
 
 FIRST_WAIT = 10.0

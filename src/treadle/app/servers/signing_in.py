@@ -21,7 +21,7 @@ from mcp.shared.auth import (
 )
 from pydantic import AnyUrl, ValidationError
 
-from treadle.app.models.keys import store_key
+from treadle.app.models.provider_keys import store_key
 from treadle.app.servers.identity import forget_tokens, kept_sign_in, token_name
 from treadle.protocol.servers import McpServer
 

@@ -7,10 +7,10 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from treadle.app.places import data_directory, outputs
+from treadle.app.config.places import data_directory, outputs
 from treadle.app.session.parts import Parts
 from treadle.engine.core.room import focus_wanted
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import StoreError
 from treadle.protocol.permissions import Allowance
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from treadle.app.hooks.hook_commands import ConfineHook
     from treadle.app.hooks.session_hooks import SessionHooks
     from treadle.app.session.live import LiveSession
-    from treadle.app.session.mentioning import Enclosed
-    from treadle.app.session.own_shell import OwnShell
+    from treadle.app.session.mentions.mentioning import Enclosed
+    from treadle.app.session.own_commands.own_shell import OwnShell
     from treadle.policy.secrets import Redactor
-    from treadle.workspace.jobs import JobBook
-    from treadle.workspace.temporary_files import TemporaryFiles
-    from treadle.workspace.watchers import Watchers
+    from treadle.workspace.commands.background_jobs import JobBook
+    from treadle.workspace.commands.watchers import Watchers
+    from treadle.workspace.files.temporary_files import TemporaryFiles
     from treadle.workspace.workspace import Workspace
 
 
@@ -62,7 +62,7 @@ class Hiding:
         """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
         import traceback
 
-        from treadle.app.report import write_log
+        from treadle.app.errors.error_report import write_log
 
         write_log(self.redact("".join(traceback.format_exception(error))))
 
@@ -95,14 +95,14 @@ def watched(hooks: "SessionHooks", live: "LiveSession") -> AbstractAsyncContextM
 
 async def enclosed(text: str, /, **session: Any) -> "Enclosed":
     """Read what a message mentions; `session` has the fields of `SessionParts`."""
-    from treadle.app.session.mention_sources import SessionParts, enclosed_in
+    from treadle.app.session.mentions.mention_sources import SessionParts, enclosed_in
 
     return await enclosed_in(text, SessionParts(**session))
 
 
 def job_book(private: Path, hiding: Hiding) -> "JobBook":
     """Make what runs commands in the background."""
-    from treadle.workspace.jobs import JobBook
+    from treadle.workspace.commands.background_jobs import JobBook
 
     return JobBook(private, hiding.redact)
 
@@ -116,7 +116,7 @@ def session_watchers(engine: Session, private: Path) -> "Watchers":
 
 def person_shell(workspace: "Workspace", private: Path, hiding: Hiding) -> "OwnShell":
     """Make what runs the person's own commands."""
-    from treadle.app.session.own_shell import OwnShell
+    from treadle.app.session.own_commands.own_shell import OwnShell
 
     return OwnShell(
         shell=workspace.shell, directory=workspace.root, spool=private, hide=lambda: hiding.redactor().stream()
@@ -125,7 +125,7 @@ def person_shell(workspace: "Workspace", private: Path, hiding: Hiding) -> "OwnS
 
 def temporary_files() -> "TemporaryFiles":
     """Give what notes the files that are being written."""
-    from treadle.workspace.temporary_files import TemporaryFiles
+    from treadle.workspace.files.temporary_files import TemporaryFiles
 
     return TemporaryFiles(str(data_directory() / "saving"), saved=_allow_saved)
 
@@ -148,7 +148,7 @@ def repository_words(parts: Parts) -> str:
     """Say how the workspace's repository stands; in a folder that is not trusted no git runs for it."""
     if not parts.trust.trusted:
         return ""
-    from treadle.app.session.repository_state import describe_repository
+    from treadle.app.session.mentions.repository_state import describe_repository
 
     return describe_repository(str(parts.trust.workspace))
 
@@ -173,7 +173,7 @@ def heard_before(parts: Parts) -> Sequence[Stamped]:
 
 async def tidy_up(store: Store) -> None:
     """Remove old outputs, and what sessions of killed processes left."""
-    from treadle.workspace.retention import remove_old_outputs_now
+    from treadle.workspace.commands.retention import remove_old_outputs_now
 
     with suppress(StoreError):
         leased = store.leased()
@@ -184,6 +184,6 @@ async def tidy_up(store: Store) -> None:
 def _tidy_sockets(leased: Collection[str]) -> None:
     """Take away the sockets of sessions whose processes were killed."""
     if (data_directory() / "live").is_dir():
-        from treadle.app.session.wire import remove_stale_sockets
+        from treadle.app.session.shared.session_wire import remove_stale_sockets
 
         remove_stale_sockets(leased)

@@ -4,9 +4,9 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
+from treadle.app.config.places import read_regular
 from treadle.app.config.sections import Settings
-from treadle.app.models.keys import stored_values
-from treadle.app.places import read_regular
+from treadle.app.models.provider_keys import stored_values
 from treadle.policy.secret_formats import IN_HOME, values_of
 from treadle.policy.secrets import Redactor, known_secrets
 from treadle.protocol.patterns import regex

@@ -20,8 +20,8 @@ from treadle.engine.core.turns import queued
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.feeds import Feed
-from treadle.engine.runtime.requests import offered_tools
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.model_requests import offered_tools
+from treadle.engine.runtime.running_session import Session
 from treadle.protocol.attach import SessionStatus, Stamped
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError
 from treadle.protocol.events import (
@@ -45,10 +45,10 @@ if TYPE_CHECKING:
     from treadle.app.hooks.session_hooks import SessionHooks
     from treadle.app.models.offered import OfferedModel
     from treadle.app.servers.session_servers import SessionServers
-    from treadle.app.session.access import PortsAccess
-    from treadle.app.session.mentioning import Enclosed
-    from treadle.app.session.own_shell import OwnShell
-    from treadle.app.session.sharing import Attendance
+    from treadle.app.session.mentions.mentioning import Enclosed
+    from treadle.app.session.own_commands.own_shell import OwnShell
+    from treadle.app.session.shared.access import PortsAccess
+    from treadle.app.session.shared.sharing import Attendance
 
 
 _LEAST_COSTLY = 20_000
@@ -382,7 +382,7 @@ class LiveSession:
         """Let other terminals attach, once the first work is under way."""
         if self.attendance is None:
             await asyncio.sleep(_SHARED_AFTER)
-        from treadle.app.session.sharing import share_session
+        from treadle.app.session.shared.sharing import share_session
 
         await share_session(self, self._engine)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from treadle.app.config.sections import SandboxUse, Settings
-from treadle.app.models.choosing import Models
+from treadle.app.models.model_choice import Models
 from treadle.protocol.events import SetModel
 from treadle.protocol.models import ModelChoice, ModelSpec
 from treadle.protocol.permissions import Mode
@@ -74,6 +74,6 @@ def _cheaper(models: Models, settings: Settings, sent: "NextRequest") -> str:
 
 def _offered(models: Models) -> "Sequence[OfferedModel]":
     """List the models to choose from; what reads them is loaded when somebody wants to choose."""
-    from treadle.app.models.listing import offered_models
+    from treadle.app.models.model_rows import offered_models
 
     return offered_models(models)

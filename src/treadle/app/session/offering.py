@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.app.places import data_directory, servers_file
-from treadle.app.session.ledger import EDIT_TOOLS, choose_edit_tool, today
+from treadle.app.config.places import data_directory, servers_file
+from treadle.app.session.files.edit_ledger import EDIT_TOOLS, choose_edit_tool, today
 from treadle.engine.core.state import State
 from treadle.engine.ports import BeforeStep, Judge, Tool
-from treadle.engine.runtime.session import Session
+from treadle.engine.runtime.running_session import Session
 from treadle.protocol.models import ModelSpec, ToolProtocol
 from treadle.protocol.permissions import Mode, Situation
 from treadle.protocol.sealed import PromptPart
@@ -125,7 +125,7 @@ def joined_servers(
     others = not parts.brought.only_servers and (of_folder or os.path.lexists(servers_file()))
     if not (parts.brought.servers or others):
         return JoinedServers(offered=tools, known=tools)
-    from treadle.app.servers.joining import ServersWanted, join_servers
+    from treadle.app.servers.joining_servers import ServersWanted, join_servers
 
     wanted = ServersWanted(
         trust=parts.trust,

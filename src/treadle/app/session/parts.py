@@ -7,18 +7,18 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from treadle.app.config.sections import Settings
-from treadle.app.models.choosing import Models
+from treadle.app.models.model_choice import Models
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.roots import Roots
+from treadle.app.session.files.roots import Roots
 from treadle.engine.ports import Tool
 from treadle.store.sqlite import SessionRow, Store
-from treadle.workspace.file_access import FilesOver, on_disk
+from treadle.workspace.files.file_access import FilesOver, on_disk
 
 if TYPE_CHECKING:
     from treadle.app.hooks.hook_rows import HookRow
     from treadle.app.session.recall import Recalled
     from treadle.app.session.shape import SessionShape
-    from treadle.engine.core.history import Past
+    from treadle.engine.core.past_history import Past
     from treadle.mcp.states import Exchange
     from treadle.protocol.servers import McpServer
 

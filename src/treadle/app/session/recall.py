@@ -5,8 +5,8 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from msgspec import Struct
 
-from treadle.app.session.ledger import Ledger
-from treadle.engine.core.history import Past, read_past
+from treadle.app.session.files.edit_ledger import Ledger
+from treadle.engine.core.past_history import Past, read_past
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.events import (
     Answer,
@@ -22,8 +22,8 @@ from treadle.protocol.events import (
 from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.sealed import PassageKind
 from treadle.protocol.tools import Outcome, ReadPath, WritePath
-from treadle.workspace.names import existing_path, logged_path
-from treadle.workspace.seen import SeenFiles
+from treadle.workspace.files.names import existing_path, logged_path
+from treadle.workspace.files.seen import SeenFiles
 
 
 class PastFiles:
@@ -41,7 +41,7 @@ class PastFiles:
             case SessionStarted(workspace=workspace):
                 self._workspace = logged_path(workspace)
             case Prompt(enclosed=enclosed) | EditQueued(enclosed=enclosed) | Answer(enclosed=enclosed) if enclosed:
-                from treadle.app.session.mention_text import without_lines
+                from treadle.app.session.mentions.mention_text import without_lines
 
                 mentioned = (without_lines(one.origin) for one in enclosed if one.kind is EnclosureKind.FILE)
                 self._known.update(

@@ -9,13 +9,14 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.app.foreign_tools import claude_calls
+from treadle.app.config.foreign_tools import claude_calls
 from treadle.engine.ports import Judge, Ports
 from treadle.policy.rules import Rule, Ruleset, fits_glob
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Reason, Situation, Standing, Verdict
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, ToolSpec
+from treadle.tools import declarations
 from treadle.tools.declarations import ATTEMPT_COMPLETION, PLAN_MODE_RESPOND
 
 OWN_WORDS = frozenset({"work", "checklist", "git"})
@@ -43,8 +44,6 @@ class SessionShape(Struct, frozen=True, kw_only=True):
 
     def offers(self, tool: str) -> bool:
         """Whether a tool is offered."""
-        from treadle.tools import declarations
-
         wanted = self.only is None or tool in self.only or tool in _ENDS or not hasattr(declarations, tool.upper())
         return wanted and not self._is_removed(tool)
 
@@ -103,7 +102,7 @@ class SessionShape(Struct, frozen=True, kw_only=True):
             return Reason(rule="disallowed-tools", text=f"{gone} is not allowed in this session")
         if not self.denied:
             return None
-        from treadle.app.session.judging import policy_context
+        from treadle.app.session.commands.judging import policy_context
         from treadle.policy.decide import decide
 
         context = policy_context(str(self.root), standing, trusted=False, rules=Ruleset(rules=self.denied))

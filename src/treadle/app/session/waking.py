@@ -11,8 +11,8 @@ from treadle.protocol.events import HOOK, Delivery, Noted, Op, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification, PromptDelivered, QueueChanged
 from treadle.protocol.sealed import Passage, PassageKind
-from treadle.workspace.armed import ENDED_FILE, WATCHERS_FILE, Armed, read_armed
-from treadle.workspace.watchers import MOST_WOKEN, Watchers, Woken
+from treadle.workspace.commands.watch_records import ENDED_FILE, WATCHERS_FILE, Armed, read_armed
+from treadle.workspace.commands.watchers import MOST_WOKEN, Watchers, Woken
 
 _SPENT = f"""You were woken {MOST_WOKEN} times without a word from the user, so all timers and watched commands were \
 ended. Set them again only if the user wants that."""

@@ -4,14 +4,14 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
-    from treadle.app.session.access import SessionAccess
-    from treadle.app.session.command_files import NamedText
-    from treadle.app.slash_commands import CommandAnswer, Handler
+    from treadle.app.session.own_commands.command_files import NamedText
+    from treadle.app.session.own_commands.slash_commands import CommandAnswer, Handler
+    from treadle.app.session.shared.access import SessionAccess
 
 
 def do_command(name: str, argument: str, session: "SessionAccess") -> "CommandAnswer":
     """Do a command of the table; one that takes time is to be done in a thread. Raises `TreadleError`."""
-    from treadle.app.slash_commands import find_slash, wrong
+    from treadle.app.session.own_commands.slash_commands import find_slash, wrong
 
     row = find_slash(name)
     handler = None if row is None else handler_of(row.name)
@@ -20,7 +20,7 @@ def do_command(name: str, argument: str, session: "SessionAccess") -> "CommandAn
 
 def handler_of(name: str) -> "Handler | None":
     """Find what does a command; what takes its time is loaded with the first one that does."""
-    from treadle.app.slash.answers import QUICK
+    from treadle.app.slash.slash_answers import QUICK
 
     if name in QUICK:
         return QUICK[name]
@@ -31,7 +31,7 @@ def handler_of(name: str) -> "Handler | None":
 
 def named_texts(trust: "SessionTrust") -> "tuple[NamedText, ...]":
     """List what can be entered by a name besides the commands of the table; reads files."""
-    from treadle.app.session.command_files import find_texts
+    from treadle.app.session.own_commands.command_files import find_texts
 
     return find_texts(trust)
 
@@ -40,7 +40,7 @@ def answer_without_session(name: str, argument: str, trust: "SessionTrust") -> s
     """Do a command that needs neither a session nor a model; empty for one that needs them. Raises `TreadleError`."""
     match name:
         case "help" if not argument:
-            from treadle.app.slash.answers import help_text
+            from treadle.app.slash.slash_answers import help_text
 
             return help_text(trust)
         case "rules" | "skills":

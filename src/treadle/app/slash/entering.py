@@ -7,17 +7,17 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from treadle.app.session.own_commands.slash_commands import SlashCommand, find_slash, nearest_slash, slash_word
 from treadle.app.slash import do_command, named_texts
-from treadle.app.slash_commands import SlashCommand, find_slash, nearest_slash, slash_word
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Op, Prompt
 from treadle.protocol.messages import Text
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
-    from treadle.app.session.access import SessionAccess
     from treadle.app.session.live import LiveSession
-    from treadle.app.slash_commands import CommandAnswer
+    from treadle.app.session.own_commands.slash_commands import CommandAnswer
+    from treadle.app.session.shared.access import SessionAccess
 
 
 async def entered_command(text: str, trust: "SessionTrust") -> "tuple[SlashCommand, str] | str | None":
@@ -51,7 +51,7 @@ async def run_entered(
         for op in answer.ops:
             await post(op)
     except RefusedError as refused:
-        from treadle.app.slash_commands import wrong
+        from treadle.app.session.own_commands.slash_commands import wrong
 
         return wrong(f"/{row.name} is not possible now: {refused.why}.")
     shown = answer.text or ("" if answer.send else "Done.")
@@ -60,7 +60,7 @@ async def run_entered(
 
 async def answered_aside(text: str, session: "LiveSession", post: Callable[[Op], Awaitable[None]]) -> "CommandAnswer":
     """Ask beside the work, and wait for the answer; a warning says why there is none. Raises `TreadleError`."""
-    from treadle.app.slash_commands import CommandAnswer
+    from treadle.app.session.own_commands.slash_commands import CommandAnswer
 
     await post(Prompt(id=uuid.uuid4().hex, content=(Text(text=text),)))
     answered = (await session.asides())[-1]

@@ -2,8 +2,8 @@
 
 from treadle.app.checkpoints.points import PastTurn, Points
 from treadle.app.compose import session_log
-from treadle.app.session.access import SessionAccess
-from treadle.app.slash_commands import CommandAnswer, wrong
+from treadle.app.session.own_commands.slash_commands import CommandAnswer, wrong
+from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import exact
 from treadle.present.words import clip_text
 from treadle.protocol.checkpoints import Restore

@@ -9,28 +9,28 @@ from types import MappingProxyType
 import msgspec
 
 from treadle.app.compose import session_log
-from treadle.app.config.settings import read_layers
+from treadle.app.config.layers import read_layers
+from treadle.app.config.places import config_file
+from treadle.app.history.keeping_sessions import find_session, rename_session
 from treadle.app.history.session_export import export_session, write_export
-from treadle.app.history.session_keeping import find_session, rename_session
-from treadle.app.places import config_file
 from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
-from treadle.app.reports.doctor import examine
-from treadle.app.reports.jobs import list_jobs
+from treadle.app.reports.doctor_report import examine
+from treadle.app.reports.job_list import list_jobs
+from treadle.app.reports.known_sessions import listed_sessions
 from treadle.app.reports.left_report import left_lines, left_notes, left_report
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.rule_list import rules_command, skills_text
-from treadle.app.reports.session_list import listed_sessions
 from treadle.app.reports.usage_report import usage_text
 from treadle.app.security.policy_show import policy_lines, read_policy
-from treadle.app.session.access import SessionAccess
-from treadle.app.session.git_mentions import Repository
-from treadle.app.session.remote_servers import NO_SERVERS
-from treadle.app.slash.answers import QUICK
+from treadle.app.session.mentions.git_mentions import Repository
+from treadle.app.session.own_commands.slash_commands import CommandAnswer, Handler, wrong
+from treadle.app.session.shared.access import SessionAccess
+from treadle.app.session.shared.remote_servers import NO_SERVERS
 from treadle.app.slash.going_back import fork, rewind, undo
-from treadle.app.slash_commands import CommandAnswer, Handler, wrong
+from treadle.app.slash.slash_answers import QUICK
 from treadle.present.words import counted
 from treadle.protocol.errors import ToolError
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _MOST_SHOWN = 60_000
 

@@ -15,7 +15,8 @@ from treadle.engine.core import (
     sealing,
     turns,
 )
-from treadle.engine.core.effects import (
+from treadle.engine.core.legal import refuse_illegal
+from treadle.engine.core.machine_effects import (
     Assemble,
     Cancel,
     Effect,
@@ -27,7 +28,6 @@ from treadle.engine.core.effects import (
     timer_work,
     turn_timer,
 )
-from treadle.engine.core.legal import refuse_illegal
 from treadle.engine.core.state import (
     Assembling,
     AwaitingBudget,

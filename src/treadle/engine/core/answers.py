@@ -17,8 +17,8 @@ from treadle.engine.core.calls import (
     start,
     with_remark,
 )
-from treadle.engine.core.effects import Effect, JudgeCall, Notify, PassAnswer, Remember, Transition
 from treadle.engine.core.interruptions import asks, judge_again
+from treadle.engine.core.machine_effects import Effect, JudgeCall, Notify, PassAnswer, Remember, Transition
 from treadle.engine.core.state import CallState, State, guarded, replace, with_enclosed, with_note
 from treadle.protocol.events import Answer, RevokeAllowance, Source
 from treadle.protocol.notifications import AllowancesChanged, CallStatus, QuestionAsked, QuestionClosed

@@ -4,8 +4,8 @@ from typing import Any
 
 from treadle.engine.core import files, texts
 from treadle.engine.core.budgets import bill
-from treadle.engine.core.effects import Effect, JudgeCall, Notify, RunTool, Transition
 from treadle.engine.core.learning import learn_from, ran_something, with_run
+from treadle.engine.core.machine_effects import Effect, JudgeCall, Notify, RunTool, Transition
 from treadle.engine.core.state import CallState, State, guarded, replace
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
 from treadle.protocol.messages import Text

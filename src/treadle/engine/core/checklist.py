@@ -3,7 +3,7 @@
 from typing import Any
 
 from treadle.context import focus
-from treadle.engine.core.effects import Notify, Transition
+from treadle.engine.core.machine_effects import Notify, Transition
 from treadle.engine.core.state import State, replace, with_note
 from treadle.protocol.notifications import ChecklistChanged
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 from treadle.engine.core import replies, room, texts
 from treadle.engine.core.budgets import bill
-from treadle.engine.core.effects import Assemble, Effect, Notify, Transition
+from treadle.engine.core.machine_effects import Assemble, Effect, Notify, Transition
 from treadle.engine.core.state import Assembling, CallState, Compacting, Idle, State, replace
 from treadle.engine.core.turns import end_turn
 from treadle.protocol.events import Answer, Compacted, ContextExceeded, SummaryWritten

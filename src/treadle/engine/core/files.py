@@ -1,7 +1,7 @@
 """Which checkpoints of the files are taken, and how the user goes back to one."""
 
 from treadle.engine.core import learning, texts
-from treadle.engine.core.effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint, Transition
+from treadle.engine.core.machine_effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint, Transition
 from treadle.engine.core.state import CallState, FilesState, Guard, Idle, State, replace, with_note
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
 from treadle.protocol.notifications import CallStatus, FilesRestored, Notice, OwnWorkChanged

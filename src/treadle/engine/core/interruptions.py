@@ -12,7 +12,7 @@ from treadle.engine.core.calls import (
     run_of,
     start,
 )
-from treadle.engine.core.effects import Cancel, Effect, JudgeCall, Notify, Transition, call_work
+from treadle.engine.core.machine_effects import Cancel, Effect, JudgeCall, Notify, Transition, call_work
 from treadle.engine.core.state import CallState, State, replace
 from treadle.protocol.notifications import CallStatus, QuestionAsked
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolEffect, result_text

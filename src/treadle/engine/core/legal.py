@@ -3,7 +3,7 @@
 from typing import assert_never
 
 from treadle.engine.core.calls import find
-from treadle.engine.core.effects import turn_timer
+from treadle.engine.core.machine_effects import turn_timer
 from treadle.engine.core.state import Assembling, AwaitingReply, Compacting, Retrying, State, phase
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.errors import RefusedError

@@ -2,8 +2,8 @@
 
 from treadle.engine.core import checklist, room, texts
 from treadle.engine.core.budgets import Ask, Send, Stop, bill, check_budgets
-from treadle.engine.core.effects import CallModel, Effect, Notify, StartTimer, Transition
 from treadle.engine.core.interruptions import drop_unfinished_reply
+from treadle.engine.core.machine_effects import CallModel, Effect, Notify, StartTimer, Transition
 from treadle.engine.core.state import (
     AwaitingBudget,
     AwaitingReply,

@@ -1,7 +1,7 @@
 """What begins that room is made in the model's window, and what stays in it for good."""
 
 from treadle.engine.core import texts
-from treadle.engine.core.effects import MakeRoom, Notify, Transition
+from treadle.engine.core.machine_effects import MakeRoom, Notify, Transition
 from treadle.engine.core.state import CallState, Compacting, State, replace, with_note
 from treadle.protocol.events import CompactNow, Pin
 from treadle.protocol.notifications import QuestionAsked

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 import msgspec
 
 from treadle.engine.core.calls import find
-from treadle.engine.core.effects import Effect, Notify
+from treadle.engine.core.machine_effects import Effect, Notify
 from treadle.engine.core.state import State, replace
 from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.errors import StoreError

@@ -6,7 +6,7 @@ from msgspec import UNSET
 
 from treadle.engine.core import checklist, files, guards, room, texts
 from treadle.engine.core.calls import schedule
-from treadle.engine.core.effects import (
+from treadle.engine.core.machine_effects import (
     Assemble,
     Cancel,
     Effect,

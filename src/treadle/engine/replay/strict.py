@@ -10,11 +10,11 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.context.compaction import CompactionSettings
-from treadle.context.reader import TranscriptReader, offer_size
+from treadle.context.compaction_words import CompactionSettings
+from treadle.context.log_reader import TranscriptReader, offer_size
 from treadle.engine.core import sealing
-from treadle.engine.core.effects import Effect, MakeRoom, Seal
-from treadle.engine.core.history import conversation, still_in_conversation
+from treadle.engine.core.machine_effects import Effect, MakeRoom, Seal
+from treadle.engine.core.past_history import conversation, still_in_conversation
 from treadle.engine.core.state import Activity, State
 from treadle.engine.replay.difference import (
     ABSENT,
@@ -26,7 +26,7 @@ from treadle.engine.replay.difference import (
     require_same,
     short_json,
 )
-from treadle.engine.replay.replies import ReadAgain, read_again, recorded_replies
+from treadle.engine.replay.recorded_replies import ReadAgain, read_again, recorded_replies
 from treadle.engine.runtime.compacting import RoomPlan, carried_out, plan_room
 from treadle.engine.runtime.track import Track
 from treadle.engine.runtime.window import bytes_of, in_force, next_message

@@ -6,7 +6,7 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.context.compaction import CompactionSettings
+from treadle.context.compaction_words import CompactionSettings
 from treadle.context.focus import with_progress
 from treadle.engine.replay.strict import Conditions, ReplayResult, read_rows, replay_strictly
 from treadle.protocol.base import Record, StoredEvent

@@ -3,7 +3,7 @@
 import asyncio
 from itertools import count
 
-from treadle.engine.core.effects import PassAnswer
+from treadle.engine.core.machine_effects import PassAnswer
 from treadle.engine.ports import Asked, PersonReply, Ports
 from treadle.engine.runtime.assembling import SessionPort
 from treadle.protocol.errors import RefusedError

@@ -3,11 +3,11 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
-from treadle.context.reader import TranscriptReader, offer_size
-from treadle.engine.core.effects import MakeRoom
+from treadle.context.log_reader import TranscriptReader, offer_size
+from treadle.engine.core.machine_effects import MakeRoom
 from treadle.engine.core.state import State, replace
 from treadle.engine.ports import Ports
-from treadle.engine.runtime.requests import (
+from treadle.engine.runtime.model_requests import (
     OfferedTools,
     build_request,
     known_tools,

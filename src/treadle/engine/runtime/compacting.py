@@ -4,12 +4,12 @@ from collections.abc import Mapping
 
 from msgspec import Struct
 
-from treadle.context.compaction import CompactionSettings, CompactionStrategy
+from treadle.context.compaction_words import CompactionSettings, CompactionStrategy
 from treadle.context.left_out import Known, left_out_summary
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.shorten import fair_shares, length, shorten_result
 from treadle.context.transcript import Transcript
-from treadle.engine.core.effects import MakeRoom
+from treadle.engine.core.machine_effects import MakeRoom
 from treadle.engine.core.state import State
 from treadle.engine.runtime.window import compact_at, share_of, unsealed
 from treadle.protocol.events import Compacted, Shortened

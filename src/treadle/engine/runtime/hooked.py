@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.engine.core.effects import Effect, Notify, Respond
+from treadle.engine.core.machine_effects import Effect, Notify, Respond
 from treadle.engine.core.state import replace
 from treadle.engine.ports import HookDecision, Hooks, HookWord, Ports, Prepared
 from treadle.engine.runtime.tool_call import judge_call

@@ -2,11 +2,11 @@
 
 from msgspec.structs import replace
 
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.sizes import size_of_block
 from treadle.engine.core.state import AwaitingReply, Compacting, State
 from treadle.engine.runtime.model_call import LEFT, left_reply
-from treadle.engine.runtime.requests import priced, request_size
+from treadle.engine.runtime.model_requests import priced, request_size
 from treadle.protocol.events import EventData, ReplyFailed
 from treadle.protocol.messages import ToolUse
 from treadle.protocol.models import ModelSpec

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.engine.ports import Provider
-from treadle.engine.runtime.requests import CallMeter, RequestSize, priced
+from treadle.engine.runtime.model_requests import CallMeter, RequestSize, priced
 from treadle.protocol.events import CallProposed, EventData, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Message, Text, ToolUse
 from treadle.protocol.models import (
@@ -26,7 +26,7 @@ from treadle.protocol.notifications import Notification
 from treadle.protocol.usage import Usage
 
 if TYPE_CHECKING:
-    from treadle.engine.runtime.reader import ReplyReader
+    from treadle.engine.runtime.reply_reader import ReplyReader
 
 
 LEFT = ModelError(kind=ErrorKind.CANCELLED, message="Treadle ended before the reply did.")

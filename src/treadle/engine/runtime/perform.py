@@ -6,7 +6,7 @@ from functools import cache, partial
 from typing import TYPE_CHECKING, assert_never
 
 from treadle.engine.core.calls import find
-from treadle.engine.core.effects import (
+from treadle.engine.core.machine_effects import (
     Assemble,
     CallModel,
     Cancel,
@@ -34,7 +34,7 @@ from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import OwnedWork, after_keeping
 from treadle.engine.runtime.model_call import CallBill, ModelCall, broken_reply, call_model, cancelled_reply, is_answer
-from treadle.engine.runtime.requests import build_request, offer_now, request_size, same_offer
+from treadle.engine.runtime.model_requests import build_request, offer_now, request_size, same_offer
 from treadle.engine.runtime.window import bounded_content, most_of_one_result
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
@@ -51,9 +51,9 @@ from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_t
 
 if TYPE_CHECKING:
     from treadle.engine.runtime.asks import CallAsks
-    from treadle.engine.runtime.checkpointing import Checkpointer
     from treadle.engine.runtime.hooked import BeforeCall
-    from treadle.engine.runtime.reader import ReplyReader
+    from treadle.engine.runtime.reply_reader import ReplyReader
+    from treadle.engine.runtime.step_checkpoints import Checkpointer
 
 _LONGEST_END = 3.0
 """Seconds that cancelled work has to end; then its outcome is posted without it."""
@@ -203,7 +203,9 @@ class Performer:
 
         @cache
         def reader() -> "ReplyReader":
-            from treadle.engine.runtime.reader import ReplyReader  # with all of the parsers: no request waits for that
+            from treadle.engine.runtime.reply_reader import (
+                ReplyReader,  # with all of the parsers: no request waits for that
+            )
 
             return ReplyReader(known, state.choice.tool_protocol, step=step, attempt=attempt, refused=refused)
 
@@ -386,7 +388,7 @@ def _call_asks(ports: Ports, session: SessionPort) -> "CallAsks":
 
 
 def _checkpointer(ports: Ports, session: SessionPort) -> "Checkpointer":
-    from treadle.engine.runtime.checkpointing import Checkpointer
+    from treadle.engine.runtime.step_checkpoints import Checkpointer
 
     return Checkpointer(ports.checkpoints, session)
 

@@ -4,10 +4,10 @@ import os
 
 from msgspec.structs import replace
 
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
-from treadle.engine.runtime.requests import build_request
+from treadle.engine.runtime.model_requests import build_request
 from treadle.engine.runtime.whole_reply import CutAside, whole_reply
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import ModelRequest

@@ -2,7 +2,7 @@
 
 from msgspec.structs import replace
 
-from treadle.context.compaction import summary_request
+from treadle.context.compaction_words import summary_request
 from treadle.engine.runtime.whole_reply import WholeReply
 from treadle.protocol.events import SummaryWritten
 from treadle.protocol.messages import ContentBlock, Message, Role, Text

@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Callable, Sequence
 
-from treadle.engine.core.effects import RunTool
+from treadle.engine.core.machine_effects import RunTool
 from treadle.engine.core.state import replace
 from treadle.engine.core.texts import INTERRUPTED
 from treadle.engine.ports import Ports, Prepared, RedactedOutput, TextRedactor
@@ -23,7 +23,7 @@ from treadle.protocol.tools import (
     WritePath,
     result_text,
 )
-from treadle.workspace.names import hash_of_file
+from treadle.workspace.files.names import hash_of_file
 
 _KEPT_OUTPUT = 8_000
 

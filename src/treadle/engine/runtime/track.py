@@ -3,16 +3,16 @@
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.core.advance import advance
-from treadle.engine.core.effects import Effect
+from treadle.engine.core.machine_effects import Effect
 from treadle.engine.core.state import State
 from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.events import Event
 
 if TYPE_CHECKING:
-    from treadle.engine.core.history import Past
+    from treadle.engine.core.past_history import Past
 
 
 class Track:

@@ -7,12 +7,12 @@ from contextlib import aclosing
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.context.reader import TranscriptReader
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.sizes import size
 from treadle.engine.core.budgets import Send, check_budgets
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports, Provider
-from treadle.engine.runtime.requests import CallMeter, own_size, priced, request_size, reserved_terms
+from treadle.engine.runtime.model_requests import CallMeter, own_size, priced, request_size, reserved_terms
 from treadle.protocol.models import ModelRequest, ReplyStop, StreamFailure, StreamStop, StreamText
 from treadle.protocol.sealed import SideAnswered
 from treadle.protocol.usage import Usage

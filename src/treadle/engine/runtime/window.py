@@ -4,8 +4,8 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from treadle.context.compaction import CompactionSettings
-from treadle.context.reader import TranscriptReader
+from treadle.context.compaction_words import CompactionSettings
+from treadle.context.log_reader import TranscriptReader
 from treadle.context.shorten import length, shorten, shorten_result
 from treadle.context.sizes import size_of_block
 from treadle.context.transcript import BYTES_PER_TOKEN, Transcript

@@ -17,7 +17,7 @@ from treadle.policy.shell.dangers import (
     VARIABLES_SECRET,
 )
 from treadle.policy.shell.expand import SPELLED_OUT, expand_text, expand_word
-from treadle.policy.shell.lists import fed_by
+from treadle.policy.shell.handed_lists import fed_by
 from treadle.policy.shell.shell_env import PipedInput, ProgramJudge, ShellEnv
 from treadle.policy.shell.syntax import (
     Arithmetic,

@@ -10,9 +10,9 @@ from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_p
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.repository import UNREADABLE_SETTINGS, surprising_settings
 from treadle.policy.shell.danger_forms import dangerous_form
+from treadle.policy.shell.handed_lists import judge_whole
 from treadle.policy.shell.interpreters import judge_outputs
-from treadle.policy.shell.lists import judge_whole
-from treadle.policy.shell.network import PUBLISHES
+from treadle.policy.shell.network_programs import PUBLISHES
 from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ShellEnv
 from treadle.protocol.tools import Risk

@@ -9,7 +9,7 @@ from types import MappingProxyType
 
 from msgspec.structs import replace
 
-from treadle.policy.context import is_below
+from treadle.policy.decision_context import is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import MARKS, SPLIT, UNKNOWN, from_both_ends, is_static, word_set
 from treadle.policy.shell.danger_forms import DESTRUCTIVE_VERBS

@@ -8,11 +8,11 @@ from itertools import dropwhile, islice
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from treadle.policy.context import MAX_NAMES, PolicyContext, is_below
+from treadle.policy.decision_context import MAX_NAMES, PolicyContext, is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.name_patterns import pattern_hits
-from treadle.policy.paths import LISTED, MAX_PATH_BYTES, Where, check_path
+from treadle.policy.path_check import LISTED, MAX_PATH_BYTES, Where, check_path
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables, expand_text
 from treadle.policy.shell.syntax import ShellScript, Simple

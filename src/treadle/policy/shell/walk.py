@@ -6,7 +6,7 @@ from typing import assert_never
 from msgspec import Struct, field
 from msgspec.structs import replace
 
-from treadle.policy.context import is_below
+from treadle.policy.decision_context import is_below
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static
 from treadle.policy.rules import Trace
@@ -20,8 +20,8 @@ from treadle.policy.shell.builtins import (
 )
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
-from treadle.policy.shell.lists import judge_lists, listed_in_loop, names_secret, piped_words
-from treadle.policy.shell.programs import judge_command
+from treadle.policy.shell.handed_lists import judge_lists, listed_in_loop, names_secret, piped_words
+from treadle.policy.shell.judged_programs import judge_command
 from treadle.policy.shell.shell_env import PipedInput, ShellEnv, behind, either
 from treadle.policy.shell.syntax import (
     Block,

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, rows_by_name, shown, word_set
 from treadle.policy.shell.builtins import judge_assignment
-from treadle.policy.shell.lists import RUNS_FOR_EACH, is_narrow, judge_each, lists_all
+from treadle.policy.shell.handed_lists import RUNS_FOR_EACH, is_narrow, judge_each, lists_all
 from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ProgramJudge, ShellEnv
 from treadle.protocol.tools import Risk

@@ -22,7 +22,7 @@ from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.refused_requests import ANTHROPIC_REQUESTS, request_problems
 from treadle.providers.scripted.refused_schemas import ANTHROPIC_TOOLS
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
+from treadle.providers.scripted.seen_requests import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
     SSE_TYPE,
     Json,

@@ -23,7 +23,7 @@ from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.refused_requests import BEDROCK_REQUESTS, request_problems
 from treadle.providers.scripted.refused_schemas import BEDROCK_TOOLS, NOVA_TOOLS
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
+from treadle.providers.scripted.seen_requests import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import Json, base_problems, duplicates, joined
 from treadle.providers.wire import dump
 

@@ -24,7 +24,7 @@ from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.refused_requests import GEMINI_REQUESTS, request_problems
 from treadle.providers.scripted.refused_schemas import GEMINI_TOOLS
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import SeenMessage, SeenRequest, see
+from treadle.providers.scripted.seen_requests import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
     SSE_TYPE,
     Json,

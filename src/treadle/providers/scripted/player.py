@@ -33,7 +33,7 @@ from treadle.providers.scripted.script import (
     Turn,
     Wait,
 )
-from treadle.providers.scripted.seen import SeenRequest, misses
+from treadle.providers.scripted.seen_requests import SeenRequest, misses
 from treadle.providers.wire import dump
 
 CHARACTERS_PER_TOKEN = 4

@@ -9,7 +9,7 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.failures import failure, from_response
 from treadle.providers.scripted.player import Disconnect, Pause, Player, Plays
 from treadle.providers.scripted.script import Refuse, Script
-from treadle.providers.scripted.seen import see_request
+from treadle.providers.scripted.seen_requests import see_request
 from treadle.providers.wire import dump
 
 ENDPOINT = Endpoint(name="scripted", base_url="")

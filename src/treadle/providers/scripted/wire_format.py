@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from treadle.protocol.models import StreamEvent
 from treadle.providers.scripted.player import Performance
 from treadle.providers.scripted.script import Refuse
-from treadle.providers.scripted.seen import SeenRequest
+from treadle.providers.scripted.seen_requests import SeenRequest
 from treadle.providers.wire import dump
 
 Json = Mapping[str, Any]

@@ -10,13 +10,13 @@ from typing import Generic, TypeVar
 
 from treadle.door.program import Exit
 from treadle.present.escape import printable
-from treadle.tui.choice_list import Choosing, Chosen
-from treadle.tui.dialog import QUIET_SECONDS
 from treadle.tui.ending import Left, ends_on_signals
+from treadle.tui.lists.choice_list import Choosing, Chosen
+from treadle.tui.question.dialog import QUIET_SECONDS
 from treadle.tui.reader.keyboard import Keyboard
-from treadle.tui.reader.listing import ListWord, NumberedList, TakenRow, listing_lines, take_row
 from treadle.tui.reader.numbered import NotUnderstood
-from treadle.tui.reader.session_list import SessionList
+from treadle.tui.reader.plain_list import ListWord, NumberedList, TakenRow, listing_lines, take_row
+from treadle.tui.reader.reader_session_list import SessionList
 
 _T = TypeVar("_T")
 

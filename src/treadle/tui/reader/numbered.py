@@ -8,7 +8,8 @@ from msgspec import Struct
 from treadle.present.answer_rows import Act
 from treadle.present.escape import printable
 from treadle.protocol.permissions import Mode, Question, QuestionKind
-from treadle.tui.asking import (
+from treadle.tui.paint.lines import Line, line_text
+from treadle.tui.question.asked import (
     FIELDS,
     Asking,
     AskingStep,
@@ -21,8 +22,7 @@ from treadle.tui.asking import (
     restart,
     take_words,
 )
-from treadle.tui.lines import Line, line_text
-from treadle.tui.question_lines import question_text
+from treadle.tui.question.question_lines import question_text
 
 _WIDTH = 100_000
 """Nothing is wrapped: a line is read as a line."""

@@ -7,15 +7,15 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.door.models import EFFORT_BUDGETS
+from treadle.door.known_models import EFFORT_BUDGETS
+from treadle.door.open_session import Reach
 from treadle.door.opening import session_workspace
 from treadle.door.reports import end_timer, find_job, kill_job, session_jobs
-from treadle.door.session import Reach
 from treadle.present.words import tokens
 from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import SessionError
-from treadle.web.completing import completions
-from treadle.web.requests import answer, body_of, book_of, done, opened_session, visitor_of
+from treadle.web.completion import completions
+from treadle.web.page_requests import answer, body_of, book_of, done, opened_session, visitor_of
 from treadle.web.rights import PageRoute, may
 from treadle.web.templating import render
 

@@ -8,9 +8,9 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.door.session import Reach
-from treadle.web.keys import LINK_SECONDS, Keys
-from treadle.web.requests import body_of, done, visitor_of
+from treadle.door.open_session import Reach
+from treadle.web.page_keys import LINK_SECONDS, Keys
+from treadle.web.page_requests import body_of, done, visitor_of
 from treadle.web.rights import PageRoute, require
 from treadle.web.templating import page, render
 

@@ -5,10 +5,10 @@ import asyncio
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.door.session import Reach
+from treadle.door.open_session import Reach
 from treadle.web.book import SessionBook
-from treadle.web.keys import Visitor
-from treadle.web.requests import book_of, visitor_of
+from treadle.web.page_keys import Visitor
+from treadle.web.page_requests import book_of, visitor_of
 from treadle.web.rights import PageRoute
 from treadle.web.templating import page, render
 

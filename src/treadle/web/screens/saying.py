@@ -12,10 +12,10 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.door.messages import image_block
-from treadle.door.models import EFFORT_BUDGETS
+from treadle.door.known_models import EFFORT_BUDGETS
+from treadle.door.message_parts import image_block
+from treadle.door.open_session import Reach
 from treadle.door.opening import session_workspace
-from treadle.door.session import Reach
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt, SetMode
 from treadle.protocol.messages import Text, UserContent, text_of, without_own_commands
@@ -23,9 +23,9 @@ from treadle.protocol.permissions import Mode
 from treadle.web.answering import GivenOnPage, answer_question
 from treadle.web.entered import do_entered
 from treadle.web.folder_trust import AnsweredTrust, folder_trust
-from treadle.web.keys import Visitor
+from treadle.web.page_keys import Visitor
+from treadle.web.page_requests import answer, body_of, book_of, done, opened_session, visitor_of
 from treadle.web.page_session import PageSession
-from treadle.web.requests import answer, body_of, book_of, done, opened_session, visitor_of
 from treadle.web.rights import PageRoute
 
 _MOST_IMAGES = 10

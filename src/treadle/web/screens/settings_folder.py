@@ -10,9 +10,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.door.messages import find_skills
-from treadle.door.opening import check_workspace
-from treadle.door.servers import (
+from treadle.door.mcp import (
     add_server,
     check_server,
     configured_servers,
@@ -23,13 +21,15 @@ from treadle.door.servers import (
     shown_tools,
     switch_server,
 )
-from treadle.door.session import Reach
+from treadle.door.message_parts import find_skills
+from treadle.door.open_session import Reach
+from treadle.door.opening import check_workspace
 from treadle.door.settings import list_hooks, load_settings, prompt_rules, turn_rule
 from treadle.door.trust import SessionTrust, trust_store, trusted_folders
 from treadle.protocol.errors import ConfigError
 from treadle.web.folders import folders_known, trust_of
 from treadle.web.navigation import SETTINGS_SCREENS
-from treadle.web.requests import answer, body_of, book_of, folder_of
+from treadle.web.page_requests import answer, body_of, book_of, folder_of
 from treadle.web.rights import PageRoute
 from treadle.web.templating import page
 

@@ -8,10 +8,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from treadle.door.history import FORMS, SharedFile, SharePreview, make_shared_file, preview_share
-from treadle.door.session import Reach
+from treadle.door.open_session import Reach
 from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
-from treadle.web.requests import answer
+from treadle.web.page_requests import answer
 from treadle.web.rights import PageRoute
 from treadle.web.templating import page
 

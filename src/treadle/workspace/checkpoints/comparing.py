@@ -6,8 +6,8 @@ from msgspec import Struct
 
 from treadle.workspace.checkpoints.merging import is_binary, line_edits, split_lines
 from treadle.workspace.checkpoints.trees import BlobReader, TreeEntry, TreeKind, TreeReader, tree_differences
-from treadle.workspace.diffs import Diff, DiffHunk
-from treadle.workspace.names import shown_name
+from treadle.workspace.files.diffs import Diff, DiffHunk
+from treadle.workspace.files.names import shown_name
 
 _NO_NEWLINE = "\n\\ No newline at end of file"
 

@@ -16,7 +16,7 @@ from treadle.workspace.checkpoints.trees import (
     tree_differences,
 )
 from treadle.workspace.copies.caches import can_be_made_again
-from treadle.workspace.ignore_patterns import Patterns
+from treadle.workspace.ignore.ignore_patterns import Patterns
 
 
 class Interval(Struct, frozen=True, kw_only=True):

@@ -14,8 +14,8 @@ from treadle.protocol.errors import StoreError
 from treadle.workspace.checkpoints.planning import PlannedRemoval, PlannedWrite, RestoreConflict, RestorePlan
 from treadle.workspace.checkpoints.scanning import FOLDER_FLAGS, MODE_BITS, READ_FLAGS, read_all
 from treadle.workspace.checkpoints.trees import BlobReader, TreeEntry, TreeKind, folders_above
-from treadle.workspace.saving import copy_facts
-from treadle.workspace.temporary_files import TemporaryFiles, temporary_name
+from treadle.workspace.files.saving import copy_facts
+from treadle.workspace.files.temporary_files import TemporaryFiles, temporary_name
 
 _CHANGED = "It was changed while this was prepared."
 _STALE = (errno.ENOTDIR, errno.ELOOP, errno.EISDIR, errno.ENOTEMPTY, errno.EEXIST)

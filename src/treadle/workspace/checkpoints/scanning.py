@@ -15,8 +15,8 @@ from treadle.protocol.patterns import regex
 from treadle.workspace.checkpoints.objects import Objects
 from treadle.workspace.checkpoints.trees import NO_TREE, TreeEntry, TreeKind
 from treadle.workspace.copies.caches import can_be_made_again
-from treadle.workspace.git_index import checkout_of, tracked_names
-from treadle.workspace.ignoring import Ignoring
+from treadle.workspace.ignore.git_index import checkout_of, tracked_names
+from treadle.workspace.ignore.ignoring import Ignoring
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 READ_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -19,9 +19,9 @@ from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
 from treadle.workspace.checkpoints.revising import RevisedTree, Revisions, revise_tree
 from treadle.workspace.checkpoints.scanning import TOO_MUCH_IGNORED, FolderMemory, NotCovered, Scanner
 from treadle.workspace.checkpoints.trees import TreeKind, TreeListing, flat_tree, tree_differences
-from treadle.workspace.names import shown_name
+from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.temporary_files import TemporaryFiles
 from treadle.workspace.sandbox.profile import is_within
-from treadle.workspace.temporary_files import TemporaryFiles
 
 _DATABASE = "checkpoints.db"
 _PATIENCE = 30.0

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from functools import cached_property
 
 from treadle.workspace.copies.caches import CACHES, git_ignores, in_output
-from treadle.workspace.paths import Listed, list_folder
+from treadle.workspace.files.paths import Listed, list_folder
 
 _MOST = 5_000
 """Entries that are looked at; beyond them it is not known what there is."""

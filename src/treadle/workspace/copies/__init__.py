@@ -1,6 +1,6 @@
 """Throw-away copies of a workspace: a command changes its copy, and a person decides what becomes of that."""
 
-from treadle.workspace.copies.choosing import Hold, nothing_is_held
+from treadle.workspace.copies.choosing_changes import Hold, nothing_is_held
 from treadle.workspace.copies.making import Copy, make_copy
 from treadle.workspace.copies.outcome import (
     TakenBack,
@@ -10,7 +10,7 @@ from treadle.workspace.copies.outcome import (
     throw_away,
 )
 from treadle.workspace.copies.probing import why_no_copy
-from treadle.workspace.copies.running import run_on_copy
+from treadle.workspace.copies.running_copies import run_on_copy
 
 __all__ = [
     "Copy",

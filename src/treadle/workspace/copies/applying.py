@@ -19,7 +19,7 @@ from msgspec import Struct, structs
 from treadle.protocol.errors import ToolError
 from treadle.workspace.copies.staging import Contents, Difference, EntryState
 from treadle.workspace.copies.tree import Tree, WriteTarget
-from treadle.workspace.private_file import write_private
+from treadle.workspace.files.private_file import write_private
 
 _MOST_SYNCED = 100
 _CHUNK = 1024 * 1024

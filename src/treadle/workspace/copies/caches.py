@@ -3,8 +3,8 @@
 import os
 from collections.abc import Callable, Mapping
 
-from treadle.workspace.git_index import checkout_of
-from treadle.workspace.ignoring import Ignoring
+from treadle.workspace.ignore.git_index import checkout_of
+from treadle.workspace.ignore.ignoring import Ignoring
 
 CACHES = (
     "__pycache__",

@@ -9,13 +9,13 @@ from pathlib import Path
 
 from msgspec import structs
 
+from treadle.workspace.commands.wrapping import Wrapping
 from treadle.workspace.copies import overlay
 from treadle.workspace.copies.caches import CACHES
 from treadle.workspace.copies.staging import new_folder, remove_folder
-from treadle.workspace.owners import Owner
+from treadle.workspace.files.owners import Owner
 from treadle.workspace.sandbox import Profile, SandboxState, prepare
 from treadle.workspace.sandbox.profile import is_within
-from treadle.workspace.wrapping import Wrapping
 
 _LEAST, _MOST = 512 * 1024 * 1024, 1024 * 1024 * 1024
 _MOST_FILES = 200_000

@@ -13,7 +13,7 @@ from treadle.protocol.tools import Confinement, CopyChanges, FileChange, OutputF
 from treadle.workspace.checkpoints.trees import folders_above
 from treadle.workspace.copies.applying import carry_out, take_back
 from treadle.workspace.copies.caches import in_output
-from treadle.workspace.copies.choosing import (
+from treadle.workspace.copies.choosing_changes import (
     ChangeSelection,
     Hold,
     Shown,

@@ -31,7 +31,7 @@ TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all
 if TYPE_CHECKING:
     from typing import Any
 
-    from treadle.workspace.namespaces.joining import Joined
+    from treadle.workspace.namespaces.joining_session import Joined
 
 _libc = ctypes.CDLL(None, use_errno=True)
 

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 from treadle.protocol.name_lists import PROJECT_SCRIPTS
 from treadle.protocol.tools import ChangeKind, CopyChange
 from treadle.workspace.checkpoints.trees import folders_above
-from treadle.workspace.copies.choosing import Shown
+from treadle.workspace.copies.choosing_changes import Shown
 from treadle.workspace.copies.making import Copy
 from treadle.workspace.copies.staging import Contents, Difference, EntryState
 from treadle.workspace.copies.tree import Tree
-from treadle.workspace.diffs import Diff, compare
-from treadle.workspace.text import visible_name
+from treadle.workspace.files.diffs import Diff, compare
+from treadle.workspace.files.text import visible_name
 
 LARGEST_TEXT = 1024 * 1024
 _MOST_COMPARED = 4_000_000

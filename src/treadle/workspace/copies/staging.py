@@ -15,7 +15,7 @@ from pathlib import Path
 import msgspec
 from msgspec import Struct
 
-from treadle.workspace.owners import Owner, lives, owner_of
+from treadle.workspace.files.owners import Owner, lives, owner_of
 
 _NAME = re.compile(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{12}")
 _CHUNK = 1024 * 1024

@@ -15,8 +15,8 @@ from typing import Any, TypeVar
 import msgspec
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.commands.wrapping import UNWRAPPED, Wrapping
 from treadle.workspace.diagnostics import die_with_parent
-from treadle.workspace.wrapping import UNWRAPPED, Wrapping
 
 _Pipe = TypeVar("_Pipe")
 _MOST_BYTES = 64 * 1024 * 1024

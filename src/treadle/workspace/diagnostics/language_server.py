@@ -10,11 +10,11 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.commands.wrapping import UNWRAPPED, Wrapping
 from treadle.workspace.diagnostics.checks import CHECK_SECONDS, NotReadyError, covered
 from treadle.workspace.diagnostics.json_rpc import JsonRpc, Program, connect
 from treadle.workspace.diagnostics.problems import Diagnostic, Severity
-from treadle.workspace.files import read_text
-from treadle.workspace.wrapping import UNWRAPPED, Wrapping
+from treadle.workspace.files.text_files import read_text
 
 _QUIET_SECONDS = 0.2
 _SHUTDOWN_SECONDS = 1.0

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.commands.process import Bounds, CommandProcess
 from treadle.workspace.diagnostics.checks import CHECK_SECONDS, covered
 from treadle.workspace.diagnostics.problems import PATTERN, Diagnostic, read_output
-from treadle.workspace.process import Bounds, CommandProcess
 
 FILES_PLACEHOLDER = "{files}"
 _BOUNDS = Bounds(kept=512 * 1024, line=512 * 1024)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from enum import IntEnum
 from pathlib import PurePosixPath
 
-from treadle.workspace.text import visible
+from treadle.workspace.files.text import visible
 
 _MESSAGE = 300
 _WIDEST = 4_000

@@ -19,8 +19,8 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle.workspace.files.private_file import write_private
 from treadle.workspace.namespaces import git_client
-from treadle.workspace.private_file import write_private
 
 _MOST_BYTES = 1024 * 1024
 _MOST_WORDS = 4096

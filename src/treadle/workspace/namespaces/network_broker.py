@@ -15,7 +15,7 @@ import struct
 from collections.abc import Awaitable, Callable, Sequence
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.namespaces.names import (
+from treadle.workspace.namespaces.dns_names import (
     LookUp,
     LookUpEnd,
     NameTable,
@@ -23,9 +23,9 @@ from treadle.workspace.namespaces.names import (
     read_query,
     write_answer,
 )
+from treadle.workspace.namespaces.listeners import carry
 from treadle.workspace.namespaces.openings import MOST_HEAD, NotYetError, http_name, tls_name
-from treadle.workspace.namespaces.servers import carry
-from treadle.workspace.namespaces.session import SessionNamespaces
+from treadle.workspace.namespaces.session_space import SessionNamespaces
 
 _DNS = 53
 _SSH, _HTTP, _HTTPS = 22, 80, 443

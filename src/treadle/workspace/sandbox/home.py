@@ -12,10 +12,10 @@ from pathlib import Path
 
 from treadle.protocol.name_lists import SECRETS_IN_SHOWN, SHOWN_OF_HOME
 from treadle.protocol.protected_names import secret_name
-from treadle.workspace.paths import Listed, NoFolder, Unlisted, list_folder
-from treadle.workspace.private_file import write_private
+from treadle.workspace.commands.variables import find_outside
+from treadle.workspace.files.paths import Listed, NoFolder, Unlisted, list_folder
+from treadle.workspace.files.private_file import write_private
 from treadle.workspace.sandbox.profile import is_within
-from treadle.workspace.variables import find_outside
 
 _SCRATCH = ".cache .npm .yarn/berry .local/share/pnpm/store .node-gyp .gradle/daemon"
 _NEEDED = (".cache", ".npm")

@@ -16,8 +16,8 @@ from pathlib import Path
 
 import msgspec
 
-from treadle.workspace.owners import Owner, lives, owner_of
-from treadle.workspace.paths import Unlisted, list_folder, may_be_there
+from treadle.workspace.files.owners import Owner, lives, owner_of
+from treadle.workspace.files.paths import Unlisted, list_folder, may_be_there
 from treadle.workspace.sandbox.moving import copy_over, make_listable, opened_folder, writable_entry
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.survey import PathFilter, Survey, Surveyor

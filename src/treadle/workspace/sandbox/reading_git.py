@@ -5,11 +5,11 @@ import subprocess
 from collections.abc import Callable
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.commands.variables import HARDENED_GIT, child_variables, find_outside, path_outside
 from treadle.workspace.sandbox.backend import probe
 from treadle.workspace.sandbox.profile import Profile
 from treadle.workspace.sandbox.usual import repositories_of
 from treadle.workspace.sandbox.wrap import prepare
-from treadle.workspace.variables import HARDENED_GIT, child_variables, find_outside, path_outside
 
 _PATIENCE = 10.0  # seconds; git answers within some ten milliseconds
 

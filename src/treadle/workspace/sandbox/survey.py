@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import assert_never
 
 from treadle.protocol.name_lists import ENVIRONMENT_MARK
-from treadle.workspace.paths import FolderEntry, Listed, NoFolder, Unlisted, list_folder
+from treadle.workspace.files.paths import FolderEntry, Listed, NoFolder, Unlisted, list_folder
 
 _MOST_ENTRIES = 1_000_000
 _MOST_SECRETS_IN_A_FOLDER = 200

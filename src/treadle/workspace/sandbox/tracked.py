@@ -6,7 +6,7 @@ from hashlib import sha256
 from pathlib import Path
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.private_file import write_private
+from treadle.workspace.files.private_file import write_private
 from treadle.workspace.sandbox.reading_git import AskGit
 
 _LARGEST = 4 * 1024 * 1024  # bytes of one file

@@ -10,8 +10,8 @@ from itertools import chain
 from pathlib import Path
 
 from treadle.protocol.tools import Confinement
-from treadle.workspace.paths import Listed, NoFolder, Unlisted, first_closed, list_folder
-from treadle.workspace.private_file import write_private
+from treadle.workspace.files.paths import Listed, NoFolder, Unlisted, first_closed, list_folder
+from treadle.workspace.files.private_file import write_private
 from treadle.workspace.sandbox.home import Home, home_for
 from treadle.workspace.sandbox.owned import Installer
 from treadle.workspace.sandbox.profile import CommandLimits, Profile, is_within

@@ -8,8 +8,9 @@ from hashlib import sha256
 from pathlib import Path
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.owners import Owner
-from treadle.workspace.private_file import write_private
+from treadle.workspace.commands.wrapping import Caps, Watch, Wrapping
+from treadle.workspace.files.owners import Owner
+from treadle.workspace.files.private_file import write_private
 from treadle.workspace.sandbox import confine
 from treadle.workspace.sandbox.backend import Backend, SandboxState
 from treadle.workspace.sandbox.bubblewrap import bubblewrap
@@ -18,7 +19,6 @@ from treadle.workspace.sandbox.present import Present, look
 from treadle.workspace.sandbox.profile import Profile
 from treadle.workspace.sandbox.seatbelt import seatbelt
 from treadle.workspace.sandbox.seccomp import SOCKET_FAMILIES, UNIX_FAMILY, filter_program
-from treadle.workspace.wrapping import Caps, Watch, Wrapping
 
 _PYTHON = (sys.executable, "-I", "-S")
 _NOT_UNIX = tuple(family for family in SOCKET_FAMILIES if family != UNIX_FAMILY)

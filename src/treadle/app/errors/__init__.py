@@ -1,0 +1,1 @@
+"""Errors as people read them: their words, their exit codes."""

@@ -1,0 +1,139 @@
+"""Errors as a person reads them: what, why, what to do, where the details are."""
+
+import sys
+import traceback
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from treadle.app.config.places import data_directory, program_log
+from treadle.present.failure_words import facts_of
+from treadle.present.words import counted
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.models import ErrorKind, ModelError
+
+if TYPE_CHECKING:
+    from treadle.store.opening_store import Repaired
+    from treadle.store.reading import Damage
+
+_FIXES: dict[ErrorKind, str] = {
+    ErrorKind.AUTHENTICATION: "Store another key with `treadle login PROVIDER`; `treadle providers` shows where keys "
+    "come from.",
+    ErrorKind.PERMISSION: "The key has no access to this model. Choose another with --model, or ask for access.",
+    ErrorKind.BALANCE: "Top up the provider's account, or choose another provider with --model.",
+    ErrorKind.RATE_LIMIT: "Wait a while and continue with --continue.",
+    ErrorKind.OVERLOADED: "Wait a while and continue with --continue, or choose another model with --model.",
+    ErrorKind.SERVER: "Wait a while and continue with --continue.",
+    ErrorKind.CONTEXT_TOO_LONG: (
+        "Continue with a model with a larger window: --continue --model PROVIDER/NAME (`treadle models` lists "
+        "windows). Or start a new session, with smaller files or parts of them."
+    ),
+    ErrorKind.BAD_REQUEST: (
+        "The provider's words say what it does not take. Leave that out, or choose another model with --model. If no "
+        "request works, check the base URL."
+    ),
+    ErrorKind.NOT_FOUND: "Check the base URL and the model name.",
+    ErrorKind.CONTENT_FILTER: "Rephrase the request.",
+    ErrorKind.NETWORK: "Check the network and the base URL, then continue with --continue.",
+    ErrorKind.TIMEOUT: "Check the network and the base URL, then continue with --continue.",
+    ErrorKind.MALFORMED_STREAM: "Continue with --continue. If it happens again, check the base URL.",
+    ErrorKind.EMPTY_REPLY: "Continue with --continue, or choose another model with --model.",
+    ErrorKind.CANCELLED: "Continue with --continue.",
+}
+
+
+def four_lines(what: str, why: str, fix: str) -> str:
+    """Format an error; `why` and `fix` may be empty. The log is named if there is one."""
+    lines = [f"treadle: {what}"]
+    if why:
+        lines.append(f"  why: {_one_line(why)}")
+    if fix:
+        lines.append(f"  fix: {_one_line(fix)}")
+    with suppress(OSError):  # the folder may be one that the user may not look into
+        lines += [f"  log: {program_log()}"] if program_log().is_file() else []
+    return "\n".join(lines)
+
+
+def describe_error(error: TreadleError) -> str:
+    """Format an error of Treadle, with the code that `treadle explain` takes."""
+    return four_lines(f"{error.what} [{error.code}]", error.why, error.fix)
+
+
+def describe_model_error(error: ModelError, model: str) -> str:
+    """Format the failure of a model call."""
+    what = f"The call of {model} failed ({error.kind})."
+    return four_lines(what, facts_of(error), error.fix or _FIXES[error.kind])
+
+
+def is_own_folder(error: OSError) -> bool:
+    """Whether an error is about something in the folder of Treadle's data."""
+    return Path(str(error.filename)).is_relative_to(data_directory())
+
+
+def describe_no_permission(error: OSError) -> str:
+    """Format the error of a data directory that the user may not use."""
+    fix = "Correct its permissions, or set TREADLE_HOME to a folder of yours."
+    return four_lines("The data directory cannot be used.", str(error), fix)
+
+
+def describe_crash(error: BaseException) -> str:
+    """Format an error that nobody expected, and write its trace to the program's log."""
+    saved = write_log("".join(traceback.format_exception(error)))
+    why = f"{type(error).__name__}: {error}" + ("" if saved else " (the log could not be written)")
+    fix = "This is a bug in Treadle. The session is kept. Continue with `treadle --continue`."
+    return four_lines("Something went wrong inside Treadle.", why, fix)
+
+
+def describe_repaired(repaired: "Repaired") -> str:
+    """Say what became of a damaged log."""
+    lost = f", {len(repaired.shortened)} up to the damage" if repaired.shortened else ""
+    return (
+        f"The session log was damaged. The damaged file is kept as {repaired.aside} ({_one_line(repaired.why)}). "
+        f"{counted(len(repaired.whole), 'session')} came over whole{lost}."
+    )
+
+
+def damaged_events(damage: "Damage", events: int) -> str:
+    """Say what a session goes on without that had so many events."""
+    later = counted(events + 1 - damage.first, "event")
+    return (
+        f"{damage.what} of this session cannot be read ({_one_line(damage.why)}). It continues after event "
+        f"{damage.first - 1}. The model does not know what was done later: {later} set aside."
+    )
+
+
+def missing_events(last: int) -> str:
+    """Say that the end of a session's log is gone, up to an event that was written."""
+    return (
+        f"The end of this session's log is missing: event {last} was written and is not there any more. Commands may "
+        "have run that the model does not know of."
+    )
+
+
+def resume_line(session_id: str) -> str:
+    """Say how to go on with a session."""
+    return f"Go on with: treadle --resume {session_id}"
+
+
+def print_notice(notice: str) -> None:
+    """Say something that a person should know but that stops nothing."""
+    sys.stderr.write(f"treadle: {notice}\n")
+    write_log(notice)
+
+
+def write_log(text: str) -> bool:
+    """Append to the program's log; says whether that worked."""
+    file = program_log()
+    stamp = datetime.now(UTC).isoformat(timespec="seconds")
+    try:
+        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with file.open("a", encoding="utf-8") as stream:
+            stream.write(f"{stamp} {text.rstrip()}\n")
+    except OSError:
+        return False
+    return True
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())

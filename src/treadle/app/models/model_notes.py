@@ -1,0 +1,131 @@
+"""What the settings say, put over rows of providers, their limits, and what is known of a model."""
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from treadle.app.config.sections import ModelSettings, ProviderSettings
+from treadle.protocol.base import Record
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.models import ModelChoice, ModelSpec, Prices, ToolProtocol
+from treadle.providers.endpoint import StreamLimits, is_web_address
+from treadle.providers.provider_rows import ProviderRow, Wire
+
+if TYPE_CHECKING:
+    from treadle.app.models.model_choice import Models
+    from treadle.providers.local import LocalModel
+
+
+class SelectedModel(Record, frozen=True, kw_only=True):
+    """A model to work with: how its calls are written, how many tokens it may think, and what to tell the user."""
+
+    spec: ModelSpec
+    tool_protocol: ToolProtocol
+    thinking_budget: int | None = None
+    notices: tuple[str, ...] = ()
+
+    @property
+    def use(self) -> ModelChoice:
+        """What a session keeps of it."""
+        return ModelChoice(model=self.spec.ref, tool_protocol=self.tool_protocol, thinking_budget=self.thinking_budget)
+
+
+def as_spoken_elsewhere(row: ProviderRow) -> ProviderRow:
+    """Give the row for another address: servers that follow OpenAI's API speak its chat completions, few the rest."""
+    return msgspec.structs.replace(row, wire=Wire.OPENAI_CHAT) if row.wire is Wire.OPENAI_RESPONSES else row
+
+
+def own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> ProviderRow:
+    """Make the row of a provider that the settings describe; raises `ConfigError`."""
+    try:
+        wire = Wire(said.wire_api or Wire.OPENAI_CHAT)
+    except ValueError as error:
+        raise ConfigError(
+            "wire-api",
+            f"{said.wire_api!r} of [providers.{name}] is not a wire API.",
+            fix=f"Choose one of {', '.join(one.value for one in Wire)}.",
+        ) from error
+    if known is not None:
+        return msgspec.structs.replace(known, wire=wire)
+    return ProviderRow(name=name, title=name, base_url=said.base_url, wire=wire, key_optional=True)
+
+
+def checked_url(url: str) -> str:
+    """Give a base URL back if it is one; raises `ConfigError`."""
+    if url.startswith(("http://", "https://")) and is_web_address(url):
+        return url
+    raise ConfigError(
+        "base-url-invalid",
+        f"{url!r} is not a base URL.",
+        why="It must have http:// or https://, a host, and a port from 1 to 65535 if it has one.",
+        fix="Write it like --base-url http://localhost:8000/v1.",
+    )
+
+
+def limits_for(row: ProviderRow, said: ProviderSettings) -> StreamLimits:
+    """The time limits of a provider, where the user says others; more patience in one is more in the wider ones."""
+    limits = row.limits
+    first_byte = said.first_byte_timeout or limits.first_byte
+    idle = said.idle_timeout or limits.idle
+    progress = said.progress_timeout or max(limits.progress, idle, first_byte)
+    return StreamLimits(
+        connect=said.connect_timeout or limits.connect,
+        first_byte=first_byte,
+        idle=idle,
+        progress=progress,
+        reply=said.reply_timeout or max(limits.reply, progress),
+        body=limits.body,
+        event=limits.event,
+    )
+
+
+def as_found(spec: ModelSpec, found: "LocalModel") -> ModelSpec:
+    """Put what a server says of its model over what the catalogue knows of it."""
+    return msgspec.structs.replace(
+        spec,
+        context_window=found.window or spec.context_window,
+        max_output=found.max_output or spec.max_output,
+        native_tools=spec.native_tools if found.native_tools is None else found.native_tools,
+        images=spec.images if found.images is None else found.images,
+        thinking=spec.thinking if found.thinking is None else found.thinking,
+    )
+
+
+def with_settings(spec: ModelSpec, said: ModelSettings) -> ModelSpec:
+    """Put what the user says of a model over what is known of it."""
+    prices = spec.prices
+    if said.input_price is not None and said.output_price is not None:
+        prices = Prices(input=said.input_price, output=said.output_price)
+    return msgspec.structs.replace(
+        spec,
+        context_window=said.context_window or spec.context_window,
+        max_output=said.max_output or spec.max_output,
+        prices=prices,
+    )
+
+
+def clip_thinking(spec: ModelSpec, wanted: int | None, *, known: bool) -> tuple[int | None, str]:
+    """Bring a thinking budget to what the model can, and say so; a quarter of its output is left to the reply.
+
+    `known` says that it is known whether the model thinks.
+    """
+    if not wanted:
+        return None, ""
+    if not spec.thinking and known:
+        return None, f"{spec.ref} cannot think. Its thinking budget of {wanted:,} tokens is not used."
+    limit = wanted if spec.max_output is None else spec.max_output - spec.max_output // 4
+    if wanted <= limit:
+        return wanted, ""
+    return limit, f"{spec.ref} can think {limit:,} tokens at most. Its budget of {wanted:,} is cut to that."
+
+
+def with_searches(models: "Models") -> Callable[[str], ModelSpec]:
+    """Say with each model what searches of its provider may cost, which lets it search; what the user says counts."""
+
+    def find(ref: str) -> ModelSpec:
+        spec = models.spec(ref)
+        searches = models.searches(ref)
+        return spec if searches is None else msgspec.structs.replace(spec, searches=searches)
+
+    return find

@@ -1,0 +1,205 @@
+"""Keys of providers: from the environment, the system's keyring, or a file that only its owner may read."""
+
+import os
+import stat
+from collections.abc import Callable, Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from treadle.app.config.places import config_file
+from treadle.app.config.sections import ProviderSettings
+from treadle.protocol.base import Record
+from treadle.protocol.errors import ConfigError
+from treadle.providers.endpoint import LOOPBACK, split_url
+from treadle.providers.provider_rows import ProviderRow
+
+_SERVICE = "treadle"
+_KEYRING_SECONDS = 5.0
+"""A keyring may wait for somebody to unlock it; longer than this it counts as not there."""
+
+
+class ApiKey(Record, frozen=True, kw_only=True):
+    """A provider's key, and where it came from in words. The value is never in its representation."""
+
+    value: str
+    origin: str
+
+    def __repr__(self) -> str:
+        """Show the origin alone."""
+        return f"Key(origin={self.origin!r})"
+
+    __str__ = __repr__
+
+
+class _Stored(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The file: keys by provider, and the providers whose key is in the keyring instead."""
+
+    version: int = 1
+    keys: dict[str, str] = {}
+    keyring: tuple[str, ...] = ()
+
+    def __repr__(self) -> str:
+        """Show no key."""
+        return f"_Stored(keys of {', '.join(self.keys)})"
+
+
+def key_file() -> Path:
+    """Where keys are kept when there is no keyring."""
+    return config_file().with_name("auth.json")
+
+
+def find_key(provider: str, variables: Iterable[str], environment: Mapping[str, str]) -> ApiKey | None:
+    """Find the key of a provider: environment, then keyring, then file; None where there is none.
+
+    The keyring is asked only for providers that `store_key` put there: it is slow to load and may ask for a password.
+    Raises `ConfigError` where the file is damaged or open to others.
+    """
+    for name in variables:
+        value = environment.get(name, "").strip()
+        if value:
+            return ApiKey(value=value, origin=name)
+    stored = _read()
+    if provider in stored.keyring:
+        value = _ask(lambda backend: backend.get_password(_SERVICE, provider)) or ""
+        if value:
+            return ApiKey(value=value, origin="the system's keyring")
+    value = stored.keys.get(provider, "")
+    return ApiKey(value=value, origin=str(key_file())) if value else None
+
+
+def require_key_host(row: ProviderRow, said: ProviderSettings, proof: object) -> None:
+    """Raise `ConfigError` where a key, or another proof, may not go to the address that the user's settings give."""
+    if said.base_url and proof is not None and split_url(said.base_url).hostname not in LOOPBACK:
+        from treadle.app.config.key_hosts import key_name, require_host
+
+        require_host((row.name, *row.aliases), said.base_url, key_name(said))
+
+
+def store_key(provider: str, value: str) -> str:
+    """Keep a key in the keyring if there is a real one, else in the file; gives the place in words."""
+    stored = _read()
+    keys = {name: key for name, key in stored.keys.items() if name != provider}
+    others = tuple(name for name in stored.keyring if name != provider)
+    if _ask(lambda backend: _put(backend, provider, value)):
+        _write(_Stored(keys=keys, keyring=(*others, provider)))
+        return "the system's keyring"
+    _write(_Stored(keys={**keys, provider: value}, keyring=others))
+    return str(key_file())
+
+
+def forget_key(provider: str) -> bool:
+    """Remove a stored key; says whether there was one."""
+    stored = _read()
+    if provider not in stored.keys and provider not in stored.keyring:
+        return False
+    if provider in stored.keyring and not _ask(lambda backend: _delete(backend, provider)):
+        raise ConfigError(
+            "keyring-silent",
+            f"The keyring did not return the key of {provider}.",
+            why="It is locked, missing, or did not respond in time.",
+            fix=f"Unlock it and try again, or remove the entry {_SERVICE}/{provider} with the keyring's own program.",
+        )
+    _write(
+        _Stored(
+            keys={name: key for name, key in stored.keys.items() if name != provider},
+            keyring=tuple(name for name in stored.keyring if name != provider),
+        )
+    )
+    return True
+
+
+def stored_values() -> list[tuple[str, str]]:
+    """Give the keys of the file with their names, to be hidden; a keyring is not asked, and a bad file gives none."""
+    try:
+        return [(value, f"{provider} key") for provider, value in _read().keys.items()]
+    except ConfigError:
+        return []
+
+
+def check_stored() -> None:
+    """Raise `ConfigError` where the file of keys is damaged or open to others."""
+    _read()
+
+
+def keyring_name() -> str:
+    """Name the keyring in use; empty where there is no real one."""
+    return _ask(lambda backend: type(backend).__module__) or ""
+
+
+def _read() -> _Stored:
+    file = key_file()
+    try:
+        if os.name == "posix" and stat.S_IMODE(file.stat().st_mode) & 0o077:
+            raise ConfigError(
+                "keys-exposed",
+                f"Others on this machine can read the keys in {file}.",
+                why="Treadle does not use keys that others can read. Assume that others know them.",
+                fix=f"Run: chmod 600 {file}",
+            )
+        return msgspec.json.decode(file.read_bytes(), type=_Stored)
+    except (FileNotFoundError, NotADirectoryError):
+        return _Stored()
+    except (OSError, msgspec.MsgspecError):
+        # The text of a decoding error may quote the file.
+        raise ConfigError(
+            "keys-unreadable",
+            f"The key file {file} cannot be read.",
+            why="It is damaged, or its permissions are wrong. Its content is not shown.",
+            fix="Correct its permissions, or remove it and store the keys again with `treadle login PROVIDER`.",
+        ) from None
+
+
+def _write(stored: _Stored) -> None:
+    from treadle.workspace.files.private_file import write_private
+
+    file = key_file()
+    write_private(file, msgspec.json.format(msgspec.json.encode(stored)) + b"\n")
+    file.parent.chmod(0o700)
+
+
+def _put(backend: Any, provider: str, value: str) -> bool:
+    backend.set_password(_SERVICE, provider, value)
+    return bool(backend.get_password(_SERVICE, provider) == value)
+
+
+def _delete(backend: Any, provider: str) -> bool:
+    backend.delete_password(_SERVICE, provider)
+    return True
+
+
+def _ask(question: Callable[[Any], Any]) -> Any:
+    """Ask the keyring in a thread of its own; None where there is none, it refuses, or it takes too long."""
+    import threading
+
+    answers: list[Any] = []
+
+    def work() -> None:
+        try:
+            backend = _backend()
+            if backend is not None:
+                answers.append(question(backend))
+        except Exception:  # noqa: BLE001 - each backend raises its own kinds; none may end the program or show a key
+            answers.clear()
+
+    thread = threading.Thread(target=work, daemon=True, name="treadle-keyring")
+    thread.start()
+    thread.join(_KEYRING_SECONDS)
+    return answers[0] if answers else None
+
+
+def _backend() -> Any:
+    """Find a keyring that really keeps secrets: of priority 1 or more, and none of the plain-text alternatives."""
+    from importlib import import_module
+
+    try:
+        chosen: Any = import_module("keyring").get_keyring()
+    except ModuleNotFoundError:
+        return None
+    backends = getattr(chosen, "backends", None) or [chosen]
+    return next((backend for backend in backends if _is_real(backend)), None)
+
+
+def _is_real(backend: Any) -> bool:
+    return float(backend.priority) >= 1 and not type(backend).__module__.startswith("keyrings.alt")

@@ -1,0 +1,1 @@
+"""Sessions that other processes have open: joining and stopping them."""

@@ -1,0 +1,189 @@
+"""The doctor: is everything there, and does each configured provider answer."""
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Iterator
+from importlib.util import find_spec
+from pathlib import Path
+from typing import assert_never
+
+from treadle.app.config.addresses import require_bound
+from treadle.app.config.layers import load_settings
+from treadle.app.config.places import servers_file
+from treadle.app.config.sections import Settings
+from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
+from treadle.app.models.known import LOCAL, OLD_DAYS, data_notice, day, known_models
+from treadle.app.models.model_choice import Models
+from treadle.app.models.model_rows import data_words, local_lines, local_servers, provider_lines
+from treadle.app.models.provider_keys import check_stored, keyring_name
+from treadle.app.reports.doctor_checks import Check, fail, failed_check, ok, warn
+from treadle.app.reports.installation import installation_checks
+from treadle.app.security.policy_files import FileState, PolicyFiles, usual_places
+from treadle.app.security.trusting import session_trust, trust_command
+from treadle.present.words import counted
+from treadle.protocol.errors import ConfigError
+from treadle.workspace.files.text import visible
+
+
+async def examine(*, offline: bool) -> AsyncIterator[Check]:
+    """Give each check as it is done; `offline` leaves out the calls of providers, not the servers on this machine."""
+    for check in installation_checks():
+        yield check
+    yield _this_folder()
+    try:
+        settings = load_settings({})
+        require_bound(settings)
+        models = Models(settings)
+        keys = list(_keys(models))
+    except ConfigError as error:
+        yield failed_check("settings", error)
+        return
+    yield ok("settings", "no mistakes")
+    yield _model_list()
+    for check in _rules():
+        yield check
+    for check in _servers():
+        yield check
+    try:
+        check_stored()
+    except ConfigError as error:
+        yield failed_check("keys", error)
+        return
+    for check in keys:
+        yield check
+    async for check in _local(models):
+        yield check
+    if not offline:
+        for check in await _calls(settings):
+            yield check
+
+
+def _this_folder() -> Check:
+    """Say whether the folder that the doctor was called in may act."""
+    try:
+        trust = session_trust(Path.cwd())
+    except OSError as error:
+        return warn("this folder", str(error), "Go to a folder that exists.")
+    if trust.notice():
+        return warn("this folder", trust.notice(), f"Check it and trust it: {trust_command(trust.workspace)}")
+    return ok("this folder", "trusted" if trust.trusted else "not trusted; it has no rules, settings, servers or hooks")
+
+
+def _model_list() -> Check:
+    """Say how old the list of models is: new ones are missing in an old one, and retired ones look usable."""
+    if data_notice():
+        return warn("list of models", data_notice(), "Fetch it: treadle models --update")
+    if known_models().data.date < day(-OLD_DAYS):
+        return warn(
+            "list of models", f"{data_words()} It is older than {OLD_DAYS} days.", "Run: treadle models --update"
+        )
+    return ok("list of models", data_words())
+
+
+def _rules() -> Iterator[Check]:
+    """Look at the administrator's and the user's rules; those of a project belong to its sessions."""
+    found = PolicyFiles(usual_places(None), keep=False).in_force()
+    for one in found.files:
+        if one.state is FileState.BROKEN:
+            fix = "Correct it (docs/policy.md shows the form). Until then nothing runs without asking."
+            yield fail(f"rules {one.path}", one.why, fix)
+        else:
+            yield ok(f"rules {one.path}", f"{counted(one.rules, 'rule')}, all examples match")
+    if not found.files:
+        yield ok("rules", "no rule files; the built-in rules apply")
+
+
+def _servers() -> Iterator[Check]:
+    """Say which MCP servers are configured for this folder; none is started."""
+    if not os.access(servers_file(), os.F_OK) and not (Path.cwd() / ".mcp.json").exists():
+        return
+    from treadle.app.servers.configured import configured_servers
+
+    found = configured_servers(session_trust(Path.cwd()))
+    if found.servers and find_spec("mcp") is None:
+        yield warn("MCP servers", "the extra 'mcp' is not installed", "Run: pip install 'treadle[mcp]'")
+    for notice in found.notices:
+        yield warn("MCP servers", notice, "docs/mcp.md shows the form of the file.")
+    for one in found.servers:
+        name = f"MCP server {visible(one.server.name)}"
+        if one.problem:
+            yield warn(name, one.problem, "Correct its entry, or remove it: treadle mcp remove NAME")
+        else:
+            yield ok(name, f"{one.server.transport}, of the {one.origin}; `treadle mcp list` shows whether it works")
+
+
+def _keys(models: Models) -> Iterator[Check]:
+    yield ok("keyring", keyring_name() or "none; keys are stored in a file that only you can read")
+    lines = [line for line in provider_lines(models) if line.key_origin]
+    for line in lines:
+        yield ok(f"key {line.name}", f"from {line.key_origin}")
+    if not lines:
+        fix = "Store one with `treadle login PROVIDER`, use a local server, or try `treadle demo`."
+        yield warn("keys", "no provider has a key", fix)
+
+
+async def _local(models: Models) -> AsyncIterator[Check]:
+    servers = await local_servers(models)
+    if not servers:
+        yield ok("local servers", "none found")
+    for server in servers:
+        yield ok(f"local {server.provider}", counted(len(server.models), "model"))
+    for line in local_lines(servers):
+        if line.problem:
+            yield warn(f"local {line.ref}", line.problem, line.fix)
+
+
+async def _calls(settings: Settings) -> list[Check]:
+    """Call each provider that is configured, all at the same time."""
+    models = Models(settings)
+    chosen, refs = _chosen(models, settings), list(_refs(models, settings))
+    try:
+        calls = await asyncio.gather(*(check_call(models, ref) for ref in refs))
+    finally:
+        await models.close()
+    return [_check(call, needed=_provider(call.ref) in chosen) for call in calls]
+
+
+def _chosen(models: Models, settings: Settings) -> frozenset[str]:
+    """Name the providers that are meant to be used: a variable such as GITHUB_TOKEN may be there for other reasons."""
+    stored = {line.name for line in provider_lines(models) if line.key_origin not in ("", *line.key_variables)}
+    named = {_provider(ref) for ref in _named(settings)}
+    taken = {models.choose().spec.provider} if models.configured() else set()
+    return frozenset(stored | named | taken)
+
+
+def _named(settings: Settings) -> Iterator[str]:
+    yield from dict.fromkeys(filter(None, (settings.model, *(said.model for said in settings.modes.values()))))
+
+
+def _provider(ref: str) -> str:
+    return ref.partition("/")[0]
+
+
+def _refs(models: Models, settings: Settings) -> Iterator[str]:
+    """Name each model that the settings choose, once, and one of each other provider with a key."""
+    yield from _named(settings)
+    seen = {_provider(ref) for ref in _named(settings)}
+    for line in provider_lines(models):
+        if line.key_origin and line.configured and line.name not in seen and line.name not in LOCAL:
+            ref = models.usual_model(models.row(line.name))
+            if ref:
+                yield ref
+
+
+def _check(call: CallCheck, *, needed: bool) -> Check:
+    name, broken = f"call {call.ref}", fail if needed else warn
+    match call.outcome:
+        case CheckOutcome.WORKS:
+            return ok(name, call.text)
+        case CheckOutcome.LIMITED:
+            return warn(name, call.text, call.fix or "The key works. Wait, or top up the account.")
+        case CheckOutcome.UNCLEAR:
+            fix = call.fix or "Check the model's name and the base URL: `treadle config` shows them."
+            return warn(name, call.text, fix)
+        case CheckOutcome.REFUSED | CheckOutcome.FORBIDDEN:
+            return broken(name, call.text, call.fix or f"Store another key: treadle login {_provider(call.ref)}")
+        case CheckOutcome.UNREACHABLE:
+            return broken(name, call.text, call.fix or "Check the network, the proxy and the base URL.")
+        case _:
+            assert_never(call.outcome)

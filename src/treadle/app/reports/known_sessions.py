@@ -1,0 +1,329 @@
+"""The sessions as they are listed: their state, cost, and why they stopped."""
+
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from enum import StrEnum
+from pathlib import Path
+from types import MappingProxyType
+from typing import TypeGuard
+
+import msgspec
+from msgspec.structs import replace
+
+from treadle.app.compose import open_store
+from treadle.app.reports.usage_sums import LoggedUsage, UsageReader
+from treadle.app.session.shared.session_wire import background_sessions
+from treadle.engine.core.past_history import last_state
+from treadle.engine.core.state import TurnState
+from treadle.present.spending_words import Spending
+from treadle.protocol.base import Record
+from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal
+from treadle.protocol.errors import StoreError, TreadleError
+from treadle.protocol.events import Event, Prompt
+from treadle.protocol.messages import text_of
+from treadle.protocol.notifications import TurnOutcome, TurnStop
+from treadle.protocol.sealed import TurnSettled
+from treadle.store.sqlite import SessionRow, Store
+from treadle.store.summaries import keep_summaries, kept_summaries
+
+
+class SessionState(StrEnum):
+    """Working on a prompt, waiting for a person's answer, done with the last prompt, or stopped before it was done."""
+
+    WORKING = "working"
+    WAITING = "waiting"
+    DONE = "done"
+    STOPPED = "stopped"
+
+
+_UNFINISHED = "unfinished"
+"""Why a session stopped whose program ended in mid-turn."""
+
+UNREADABLE = "unreadable"
+"""Why a session counts as stopped whose log cannot be followed."""
+
+DAMAGED = "damaged"
+"""Why a session counts as stopped of whose log a part is missing or cannot be read."""
+
+
+class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """One session. `ended` is why it stopped, None if it did not.
+
+    `cost` is in US dollars, None where a part of it is unknown; `known_cost` is what is known of it. `estimated`: a
+    part of that is our own estimate.
+    `open` says that a program has it open now, `background` that this is one without a terminal. `steps` is None where
+    its log was not read; `added` and `removed` count lines of files, `first` is the beginning of the first prompt.
+    `mode` is empty where its log was not read. Times are milliseconds since 1970, UTC.
+    """
+
+    id: str
+    title: str
+    state: SessionState
+    cost: float | None
+    known_cost: float
+    ended: str | None
+    workspace: str
+    model: str
+    created_at: int
+    updated_at: int
+    events: int
+    open: bool
+    steps: int | None
+    added: int
+    removed: int
+    first: str
+    mode: str = ""
+    archived: bool = False
+    background: bool = False
+    estimated: bool = False
+
+    @property
+    def spending(self) -> Spending:
+        """What it cost, as far as that is known."""
+        return Spending(ended=self.known_cost, unpriced=self.cost is None, estimated=self.estimated)
+
+
+_ENDED: Mapping[str, str] = MappingProxyType(
+    {
+        "max_turn_requests": "step limit",
+        "cancelled": "interrupted",
+        "time": "time limit",
+        "refusal": "refused",
+    }
+)
+"""Plainer words for why a session stopped."""
+
+
+def state_words(state: SessionState, ended: str | None) -> str:
+    """Say how a session is, and why it stopped if it did."""
+    if ended is not None:
+        return f"{state.value}: {_ENDED.get(ended, ended)}"
+    return "waiting for you" if state is SessionState.WAITING else state.value
+
+
+def listed_words(row: ListedSession) -> str:
+    """Say how a session is, and whether a program has it open."""
+    words = state_words(row.state, row.ended)
+    if row.background:
+        return f"{words} (background)"
+    return f"{words} (open)" if row.open and row.state in (SessionState.DONE, SessionState.STOPPED) else words
+
+
+class _Digest(Record, frozen=True, kw_only=True):
+    """What a log says in short: whether a turn goes on, and waits for a person; how the last one ended; what it used.
+
+    The steps are those of all turns; None stands for a log that was not read. A digest without them, or without the
+    mode, is of an older version, and is not used, nor is one without `usage`, which may go further than the rest.
+    """
+
+    steps: int | None
+    mode: str
+    usage: LoggedUsage | None
+    active: bool = False
+    asking: bool = False
+    stop: str | None = None
+    added: int = 0
+    removed: int = 0
+    first: str = ""
+
+
+_FIRST = 400
+"""Characters of the first prompt that are kept."""
+
+
+def listed_sessions(
+    workspace: Path | None, *, read: bool = True, archived: bool = False, unread: Container[str] = ()
+) -> list[ListedSession]:
+    """List the sessions that had a prompt, the last used first; of one workspace if given.
+
+    Either those that are `archived` or the others. Unless logs are `read`, only what was kept of them is said, which
+    takes a moment; so it is with the logs of `unread` sessions.
+    """
+    store = open_store()
+    try:
+        all_rows = store.sessions(None if workspace is None else str(workspace))
+        rows = [row for row in all_rows if row.title and row.archived is archived]
+        return _listed_rows(store, rows, read=read, unread=unread)
+    finally:
+        store.close()
+
+
+def listed_in(store: Store, rows: Sequence[SessionRow]) -> list[ListedSession]:
+    """List these sessions of a log that is open."""
+    return _listed_rows(store, rows, read=True)
+
+
+def _listed_rows(
+    store: Store, rows: Sequence[SessionRow], *, read: bool, unread: Container[str] = ()
+) -> list[ListedSession]:
+    before = store.leased()  # a turn that was read half-way has not stopped because its session was closed since
+    digests = _digests(store, rows, read=read, unread=unread)
+    leased = before | store.leased()
+    background = background_sessions() & leased
+    listed = [_listed(row, digests[row.id], live=row.id in leased) for row in rows]
+    return [replace(one, background=True) if one.id in background else one for one in listed]
+
+
+def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool, unread: Container[str]) -> dict[str, _Digest]:
+    """Give what the logs say; what was read once is kept until the log goes on."""
+    kept = kept_summaries(store)
+    found: dict[str, _Digest] = {}
+    new: dict[str, tuple[int, bytes]] = {}
+    for row in rows:
+        seq, data = kept.get(row.id, (-1, b""))
+        digest = _decoded(data) if seq == row.events else None
+        if digest is None and (not read or row.id in unread):
+            digest = _Digest(steps=None, mode="", usage=None)
+        elif digest is None:
+            digest = _read(store, row.id)
+            if digest.stop not in (UNREADABLE, DAMAGED):  # another version, or a backup, may have more to say
+                new[row.id] = (row.events, msgspec.json.encode(digest))
+        found[row.id] = digest
+    _keep(store, new)
+    return found
+
+
+class SessionUsage(Record, frozen=True, kw_only=True):
+    """What a session used; of one that is not `whole` a part of the log is missing or cannot be read."""
+
+    id: str
+    workspace: str
+    usage: LoggedUsage
+    whole: bool
+
+
+def sessions_usage(workspace: Path | None) -> list[SessionUsage]:
+    """Give what each session used, of one workspace if given; of a log that went on only what is new is read."""
+    store = open_store()
+    try:
+        rows = store.sessions(None if workspace is None else str(workspace))
+        kept = kept_summaries(store)
+        new: dict[str, tuple[int, bytes]] = {}
+        found = []
+        for row in rows:
+            seq, data = kept.get(row.id, (0, b""))
+            before = _decoded(data)
+            digest = before if _covers(before, row.events) else _read_on(store, row.id, before)
+            whole = _covers(digest, row.events)
+            if whole and digest is not before and digest.stop != UNREADABLE:
+                # What is not the usage was read up to `seq` only, unless there was no digest.
+                new[row.id] = (row.events if before is None else seq, msgspec.json.encode(digest))
+            used = digest.usage or LoggedUsage()
+            found.append(SessionUsage(id=row.id, workspace=row.workspace, usage=used, whole=whole))
+        _keep(store, new)
+        return found
+    finally:
+        store.close()
+
+
+def _covers(digest: _Digest | None, events: int) -> TypeGuard[_Digest]:
+    return digest is not None and digest.usage is not None and digest.usage.through >= events
+
+
+def _read_on(store: Store, session_id: str, digest: _Digest | None) -> _Digest:
+    """Read what came since a digest was made, or all without one, as far as it can be read."""
+    if digest is None or digest.usage is None:
+        return _read(store, session_id)
+    reader = UsageReader(digest.usage)
+    with suppress(TreadleError):
+        for event in store.read(session_id, after=digest.usage.through):
+            reader.take(event)
+    return replace(digest, usage=reader.logged())
+
+
+def _keep(store: Store, digests: dict[str, tuple[int, bytes]]) -> None:
+    if digests:
+        with suppress(StoreError):  # a full disk keeps nobody from reading the list
+            keep_summaries(store, digests)
+
+
+def _decoded(data: bytes) -> _Digest | None:
+    try:
+        return msgspec.json.decode(data, type=_Digest)
+    except msgspec.MsgspecError:
+        return None
+
+
+def _read(store: Store, session_id: str) -> _Digest:
+    """Follow a log to its end; one that this version cannot follow does not keep the others from being listed."""
+    reader = UsageReader()
+    try:
+        log = store.read(session_id)
+        digest = _followed(log, reader)
+        return digest if log.damage is None else replace(digest, active=False, stop=DAMAGED)
+    except TreadleError:
+        return _Digest(steps=0, mode="", stop=UNREADABLE, usage=reader.logged())
+
+
+def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
+    first = ""
+    ended: list[TurnOutcome] = []
+    total: OwnTotal | None = None
+
+    def noted() -> Iterator[Event]:
+        nonlocal first, total
+        for event in events:
+            reader.take(event)
+            if isinstance(event.data, CheckpointTaken):
+                total = event.data.total
+            if not first and isinstance(event.data, Prompt):
+                first = " ".join(text_of(event.data.content)[: 4 * _FIRST].split())[:_FIRST]
+            if isinstance(event.data, TurnSettled):
+                ended.append(event.data.outcome)
+            yield event
+
+    state = last_state(noted())
+    turns: list[TurnOutcome | TurnState] = [*ended, *([] if state.turn is None else [state.turn])]
+    if total is None:  # without checkpoints that count, it is what tools reported
+        changes = [change for turn in turns for change in turn.changes]
+        total = OwnTotal(added=sum(one.added for one in changes), removed=sum(one.removed for one in changes))
+    return _Digest(
+        steps=sum(turn.steps for turn in turns),
+        mode=str(state.mode),
+        active=state.turn is not None,
+        asking=bool(state.questions),
+        stop=str(ended[-1].stop) if ended else None,
+        usage=reader.logged(),
+        added=total.added,
+        removed=total.removed,
+        first=first,
+    )
+
+
+def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
+    state, ended = _standing(digest, live=live)
+    spending = Spending(unpriced=True) if digest.usage is None else digest.usage.spending
+    return ListedSession(
+        id=row.id,
+        title=row.title,
+        state=state,
+        cost=None if spending.unpriced else spending.total,
+        known_cost=spending.total,
+        estimated=spending.estimated,
+        ended=ended,
+        workspace=row.workspace,
+        model=row.model,
+        created_at=row.created_at,
+        updated_at=row.updated_at,
+        events=row.events,
+        open=live,
+        steps=digest.steps,
+        added=digest.added,
+        removed=digest.removed,
+        first=digest.first,
+        mode=digest.mode,
+        archived=row.archived,
+    )
+
+
+def _standing(digest: _Digest, *, live: bool) -> tuple[SessionState, str | None]:
+    if digest.active and live:
+        return (SessionState.WAITING if digest.asking else SessionState.WORKING), None
+    return how_it_ended(None if digest.active else digest.stop)
+
+
+def how_it_ended(stop: str | None) -> tuple[SessionState, str | None]:
+    """Give the state of a session in which no turn goes on, by how the last one ended, None where it did not."""
+    if stop is None:
+        return SessionState.STOPPED, _UNFINISHED
+    return (SessionState.DONE, None) if stop == TurnStop.END_TURN else (SessionState.STOPPED, stop)

@@ -1,0 +1,394 @@
+"""How a command is run: in which sandbox, with which right that a person granted, and how hardened its git is."""
+
+import os
+from collections.abc import Iterator, Sequence
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from functools import partial
+from pathlib import Path
+
+from msgspec import structs
+
+from treadle.app.security.file_view import DiskView
+from treadle.app.security.trial_copies import Copies
+from treadle.policy.classify import commands_of, only_reads
+from treadle.policy.decision_context import PolicyContext
+from treadle.policy.findings import PathOp
+from treadle.policy.path_check import Where, check_path, refusal
+from treadle.policy.repository import is_inert
+from treadle.protocol.errors import ToolError
+from treadle.protocol.permissions import Mode
+from treadle.protocol.protected_names import control_name, installed_name, secret_name
+from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
+from treadle.workspace.commands.confinement import Remark, Setup
+from treadle.workspace.commands.variables import HARDENED_GIT, path_outside
+from treadle.workspace.commands.wrapping import UNWRAPPED, Wrapping
+from treadle.workspace.copies import Hold, why_no_copy
+from treadle.workspace.namespaces.session_space import SessionNamespaces
+from treadle.workspace.sandbox import (
+    Backend,
+    Committed,
+    GitReader,
+    Installer,
+    MadeFiles,
+    Profile,
+    SandboxState,
+    Surroundings,
+    Survey,
+    Surveyor,
+    allow,
+    control_files_changed_by,
+    find_denial,
+    prepare,
+    probe,
+    profile_for,
+    recover_made,
+    repositories_of,
+    tools_of,
+)
+from treadle.workspace.sandbox.profile import is_within
+
+_NAMED = 5
+
+
+@dataclass(slots=True)
+class _Known:
+    """What is kept of a session's folders from one command to the next.
+
+    `notes` go with the next result; of the `copies` the last one's changes wait for an answer. `made` are commands of
+    which something is left that could not be moved away.
+    """
+
+    surveyors: dict[str, Surveyor] = field(default_factory=dict)
+    committed: dict[str, Committed] = field(default_factory=dict)
+    said_empty: set[str] = field(default_factory=set)
+    said_unlisted: set[str] = field(default_factory=set)
+    said_alone: bool = False
+    made: list[MadeFiles] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    copies: Copies = field(default_factory=Copies)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFolders:
+    """Where the commands of a session run: `data` is Treadle's own folder, `private` the session's in there.
+
+    `roots` are further folders of the workspace at `root`. One place serves all commands of a session: what is known
+    of the folders is kept current, not looked for again. With `namespaces` the commands share a network and processes,
+    those of plan mode `plan_namespaces`: no server that may change something is reached from there. A command runs in
+    `cwd`, empty for the workspace itself. `placed` pairs paths that it sees besides, such as what
+    takes the place of git, with what is shown there.
+    """
+
+    root: str
+    roots: tuple[str, ...] = ()
+    data: Path
+    private: Path
+    namespaces: SessionNamespaces | None = None
+    plan_namespaces: SessionNamespaces | None = None
+    cwd: str = ""
+    placed: tuple[tuple[str, str], ...] = ()
+    known: _Known = field(default_factory=_Known)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The workspace and its further folders."""
+        return (self.root, *self.roots)
+
+    def shared(self, mode: Mode) -> SessionNamespaces | None:
+        """Give what the commands of a mode share."""
+        return self.plan_namespaces if mode is Mode.PLAN else self.namespaces
+
+    @property
+    def surveyors(self) -> list[Surveyor]:
+        """What looks through each folder."""
+        return [
+            self.known.surveyors.setdefault(folder, Surveyor(folder, is_control=is_control, is_secret=is_secret))
+            for folder in self.folders
+        ]
+
+    def committed(self, root: str) -> Committed:
+        """What reads the committed text of a folder's files."""
+        fresh = Committed(root, str(self.private / "sandbox"), self.reader(root))
+        return self.known.committed.setdefault(root, fresh)
+
+    def reader(self, root: str) -> GitReader:
+        """Give what asks git of a folder."""
+        return GitReader(root, str(self.private / "sandbox"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class FurtherAccess:
+    """What a program of the user's own may read and write beside what every command may; absolute, resolved paths."""
+
+    readable: tuple[str, ...] = ()
+    writable: tuple[str, ...] = ()
+
+
+NO_FURTHER_ACCESS = FurtherAccess()
+
+
+def is_control(path: str) -> bool:
+    """Whether a file of this name makes tools do something."""
+    return control_name(path) is not None
+
+
+def is_secret(path: str) -> bool:
+    """Whether a file of this name holds secrets."""
+    return secret_name(path) is not None
+
+
+def confine(
+    line: str,
+    rights: Rights,
+    place: CommandFolders,
+    context: PolicyContext,
+    *,
+    background: bool = False,
+    access: FurtherAccess = NO_FURTHER_ACCESS,
+    cwd: str = "",
+) -> Setup:
+    """Set up the run of a line under its rights, whatever the mode is by now; looks at the disk. Raises `ToolError`.
+
+    It runs in `cwd`, or else in the workspace itself. A line of git that would change control files without the right
+    to is refused: it would stop half-way.
+    """
+    place = replace(place, namespaces=place.shared(context.mode), cwd=cwd or place.root)
+    if missing := _control_files(line, rights, place, context):
+        return Setup(refused=missing)
+    reads = only_reads(line, place.cwd, context)
+    found = confine_as(
+        rights.confinement,
+        line,
+        place,
+        granted=rights.granted,
+        owned=tools_of(commands_of(line, place.cwd, context)),
+        hold=None if background else partial(why_held, context=context),
+        access=access,
+    )
+    variables = dict(HARDENED_GIT) if reads or not context.trusted else {}
+    if reads:  # a program of the folder is no reader, whatever its name
+        variables["PATH"] = path_outside(os.environ.get("PATH", os.defpath), *place.folders)
+    return structs.replace(found, variables=variables)
+
+
+def _control_files(line: str, rights: Rights, place: CommandFolders, context: PolicyContext) -> SandboxDenial | None:
+    """Find the control files that a line would bring from another commit, such as AGENTS.md of another branch."""
+    if rights.confinement is not Confinement.GIT or not context.trusted:
+        return None
+    granted = {path for right in rights.granted if right.right is Right.WRITE for path in (right.target, *right.also)}
+    found: dict[str, None] = {}
+    for words in commands_of(line, place.cwd, context):
+        brought = control_files_changed_by(words, place.reader(place.root), is_held=is_control)
+        found |= dict.fromkeys(brought)
+    paths = [path for name in found if (path := f"{place.root}/{name}") not in granted]
+    if not paths:
+        return None
+    named = ", ".join(found)
+    text = f"It would change control files: {named}"
+    return SandboxDenial(right=Right.WRITE, target=paths[0], also=tuple(paths[1:]), text=text, unrun=True)
+
+
+def why_held(path: str, /, context: PolicyContext, *, made: bool = False) -> str:
+    """Say why no command changes a path: by the same check as that of the tools that edit files; empty where it may.
+
+    An environment or a folder of packages that is new as a whole replaces nothing that was installed before.
+    """
+    checked = check_path(path, PathOp.WRITE, context.roots[0], context)
+    name = next((os.path.relpath(path, root) for root in context.roots if is_within(path, root)), path)
+    if made and installed_name(name) and not (control_name(name) or secret_name(name) or refusal(path)):
+        return ""
+    return "" if checked.where is Where.INSIDE else "; ".join(reason.text for reason in checked.reasons)
+
+
+def confine_as(
+    kind: Confinement,
+    line: str,
+    place: CommandFolders,
+    *,
+    granted: Sequence[SandboxDenial] = (),
+    owned: AbstractSet[Installer] = frozenset(),
+    hold: Hold | None = None,
+    access: FurtherAccess = NO_FURTHER_ACCESS,
+) -> Setup:
+    """Set up a run in one confinement, with rights that this run has besides; looks at the disk.
+
+    `owned` names the tools of the line that install programs. With `hold` what only looks gets a throw-away copy, where
+    one can be made. Raises `ToolError`.
+    """
+    if kind is Confinement.OPEN:
+        return Setup()
+    state = probe()
+    shared = place.namespaces if state.backend is Backend.BUBBLEWRAP else None
+    holder = None if shared is None else shared.holder()
+    if shared is not None and shared.trouble and not place.known.said_alone:
+        place.known.said_alone = True
+        place.known.notes.append(f"Commands share no network and no processes: {shared.trouble}.")
+    surveys = look_through(place)
+    profile = profile_of(kind, place, surveys, owned)
+    profile = _granted(profile, granted, place.data)
+    profile = replace(
+        profile,
+        cwd=place.cwd,
+        replaced=(*profile.replaced, *(place.placed if holder is not None else ())),
+        readable=(*profile.readable, *access.readable),
+        writable=(*profile.writable, *access.writable),
+    )
+    denial = partial(_denial, profile, state, place.data)
+    settle = _Settling(
+        line=line,
+        place=place,
+        empty=_reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else (),
+        unlisted=tuple(path for found in surveys for path in found.unlisted),
+    )
+    if not profile.change_root:
+        if hold is not None and not why_no_copy(profile, state, place.data):
+            copy = place.known.copies.make(profile, state, place.data, holder)
+            return Setup(
+                copy.wrapping, find_denial=denial, settle=settle, changes=partial(place.known.copies.read, hold)
+            )
+        return Setup(prepare(profile, state, holder), find_denial=denial, settle=settle)
+    repositories = [one for root in place.folders for one in repositories_of(root)] if kind is Confinement.GIT else []
+    made = MadeFiles(
+        place.data,
+        place.surveyors,
+        surveys,
+        is_inert=_is_inert,
+        repositories=repositories,
+        allowed=profile.writable,
+    )
+    return Setup(prepare(profile, state, holder), find_denial=denial, settle=replace(settle, made=made))
+
+
+def _granted(profile: Profile, granted: Sequence[SandboxDenial], data: Path) -> Profile:
+    for right in granted:
+        for path in (right.target, *right.also):
+            one = structs.replace(right, target=path, also=())
+            if not is_within(path, str(data)) and not _opens_more(one, profile):
+                profile = allow(profile, one)
+    return profile
+
+
+def look_through(place: CommandFolders) -> list[Survey]:
+    """Look through the folders. Raises `ToolError` where it is not known what is to be kept from a command."""
+    for path in (path for made in place.known.made for path in made.remaining()):
+        raise ToolError(
+            f"The command was not started: {path} was made or closed by an earlier command, may change what tools do, "
+            "and could not be moved away or looked into. Tell the user to look at it, and to remove or open it."
+        )
+    surveys = [surveyor.look() for surveyor in place.surveyors]
+    for folder, found in zip(place.folders, surveys, strict=True):
+        if folder in found.unlisted:
+            raise ToolError(
+                f"The command was not started: {folder} cannot be listed whole, so it is not known which files in it "
+                "hold secrets. Tell the user to let it be listed (`chmod u+rwx`), or to work in a smaller folder."
+            )
+    return surveys
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Settling:
+    """Looks at what one command did: the control files that it made, and the secrets that read as `empty`.
+
+    `unlisted` are folders that it did not see.
+    """
+
+    line: str
+    place: CommandFolders
+    empty: Sequence[str]
+    unlisted: Sequence[str]
+    made: MadeFiles | None = None
+
+    def __call__(self, output: str, *, ended: bool) -> tuple[Remark, ...]:
+        """Move away what was made, and say once what the command did not see as it is."""
+        known = self.place.known
+        notes, known.notes = known.notes, []
+        made: Sequence[str] = ()
+        if self.made is not None:
+            made = self.made.end() if ended else self.made.check()
+            if ended and self.made.remaining():
+                known.made.append(self.made)
+        seen = (*notes, *self._not_seen(), *self._reading_empty(f"{self.line}\n{output}"))
+        return (*map(Remark, seen), *(Remark(text, undone=True) for text in made))
+
+    def _not_seen(self) -> Iterator[str]:
+        said = self.place.known.said_unlisted
+        new = [path for path in self.unlisted if path not in said]
+        said.update(new)
+        names = [os.path.relpath(path, self.place.root) for path in new]
+        if names:
+            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+            yield f"Commands do not see what is in {', '.join(names[:_NAMED])}{more}: Treadle cannot list it."
+
+    def _reading_empty(self, text: str) -> Iterator[str]:
+        said = self.place.known.said_empty
+        for path in map(Path, self.empty):
+            if path.name in text and str(path) not in said:
+                said.add(str(path))
+                name = os.path.relpath(path, self.place.root)
+                yield f"{name} reads as empty for commands, because it may hold secrets."
+
+
+def _reading_empty(profile: Profile, surveys: Sequence[Survey]) -> list[str]:
+    """Give the files that read as empty: secrets that the last commit does not have."""
+    shown = {path for path, _ in profile.instead}
+    return [path for found in surveys for path in found.secrets if path in profile.masked and path not in shown]
+
+
+def recover_control_files(data: Path) -> tuple[str, ...]:
+    """Move away the control files of commands whose Treadle was killed, and say so."""
+    return recover_made(data, is_control=is_control, is_secret=is_secret, is_inert=_is_inert)
+
+
+def _is_inert(path: str) -> bool:
+    return is_inert(path, DiskView())
+
+
+def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
+    """Whether the sandbox could give a right only with a whole folder that it keeps, which nobody was asked about.
+
+    What is there can be changed by itself; for something new its folder would have to be opened.
+    """
+    match right.right:
+        case Right.READ:
+            kept = profile.masked
+        case Right.WRITE if not os.path.lexists(right.target):
+            kept = profile.protected
+        case _:
+            return False
+    return right.target not in kept and any(is_within(right.target, entry) for entry in kept)
+
+
+def confine_server(mode: Mode, place: CommandFolders) -> Wrapping:
+    """Give what goes around a program that stays while commands come and go; it changes nothing in the workspace.
+
+    Looks at the disk. Raises `ToolError`.
+    """
+    if mode is Mode.FULL or probe().backend is None:
+        return UNWRAPPED
+    surveys = look_through(place)
+    return prepare(profile_of(Confinement.LOOK, place, surveys, frozenset()), probe())
+
+
+def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> SandboxDenial | None:
+    """Find what the sandbox stopped; what is Treadle's own is never opened."""
+    if state.backend is None:
+        return None
+    denial = find_denial(output, profile, state.backend)
+    return None if denial is not None and is_within(denial.target, str(data)) else denial
+
+
+def profile_of(
+    kind: Confinement, place: CommandFolders, surveys: Sequence[Survey], owned: AbstractSet[Installer]
+) -> Profile:
+    """Give what a command may do in a confinement but OPEN; `surveys` are those of the folders, in their order."""
+    place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
+    around = Surroundings(
+        home=os.path.realpath(Path.home()), data=str(place.data), private=str(place.private), variables=os.environ
+    )
+    instead = [
+        pair
+        for root, found in zip(place.folders, surveys, strict=True)
+        for pair in place.committed(root).instead(found.secrets)
+    ]
+    return profile_for(kind, place.folders, around, surveys, instead=instead, owned=owned)

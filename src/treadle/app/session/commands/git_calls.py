@@ -1,0 +1,165 @@
+"""Calls of git that commands make in the middle: each is judged as a line, and run where it may write."""
+
+import asyncio
+import os
+import shlex
+from collections.abc import Awaitable, Callable, Sequence
+
+from msgspec import structs
+
+from treadle.app.session.commands.callers import Caller, Callers
+from treadle.engine.core.calls import rights_of
+from treadle.engine.ports import Judge, ask_nobody, ask_person
+from treadle.protocol.errors import ToolError
+from treadle.protocol.permissions import Decision, Standing, Verdict
+from treadle.protocol.reasons import words_of_decision
+from treadle.protocol.tools import Confinement, Rights, Risk, RunCommand
+from treadle.tools.declarations import EXECUTE_COMMAND
+from treadle.workspace.commands.variables import find_outside
+from treadle.workspace.files.text import visible
+from treadle.workspace.namespaces.git_broker import GitCall
+from treadle.workspace.namespaces.git_settings import GitSettings, setting_write
+from treadle.workspace.workspace import Workspace
+
+_FAILED = 128
+_LONGEST = 120
+_MOST_NOTES = 20  # of one command
+_NOBODY_CALLS = "its caller has ended"
+
+
+class GitCalls:
+    """Runs what a session's policy lets run, or what the user says yes to while the command waits.
+
+    What is dangerous is not asked about in the middle: it is to be read in peace, in a command of its own. `note` takes
+    what the model and the person are to read of it with the result of the command.
+    """
+
+    def __init__(
+        self,
+        workspace: Workspace,
+        judge: Judge,
+        standing: Callable[[], Standing],
+        callers: Callers,
+        *,
+        note: Callable[[str], None],
+    ) -> None:
+        self._workspace = workspace
+        self._judge = judge
+        self._standing = standing
+        self._callers = callers
+        self._note = note
+        self._unknown = Caller("", ask_nobody)
+
+    async def __call__(self, call: GitCall, descriptors: Sequence[int], gone: Awaitable[None]) -> tuple[int, str]:
+        """Judge a call and run it; gives its exit status, and why it did not run."""
+        left = asyncio.ensure_future(gone)
+        caller = await asyncio.to_thread(self._callers.of, call.process)
+        try:
+            return await self._run(call, caller, descriptors, left)
+        except ToolError as error:
+            self._say(caller, f"Git did not run `{_shown(call)}`: {error.text}")
+            return _FAILED, error.text
+        finally:
+            left.cancel()
+
+    async def _may_run(
+        self, decision: Decision, call: GitCall, caller: Caller | None, gone: "asyncio.Future[None]"
+    ) -> bool:
+        """Whether a call may run: by the policy, or by a yes of the user. Raises `ToolError` for a no."""
+        if decision.verdict is Verdict.ALLOW:
+            return True
+        if caller is not None and decision.verdict is not Verdict.DENY and call.words in caller.judged:
+            return True
+        if decision.verdict is Verdict.DENY or decision.risk is Risk.CRITICAL or caller is None:
+            return False
+        why = words_of_decision(decision).headline
+        text = f"Let `{_shown(call)}` run ({why})? It is called by: {caller.shown}"
+        asking = asyncio.ensure_future(self._callers.ask(caller, text))
+        try:
+            await asyncio.wait((asking, gone), return_when=asyncio.FIRST_COMPLETED)
+            if gone.done():
+                raise ToolError(f"{_NOBODY_CALLS}. Call it again if it is still needed.")
+            reply = await asking
+        finally:
+            asking.cancel()  # which withdraws the question
+        if reply.final:
+            raise ToolError(f"{reply.why}. Tell the user if the task needs it.")
+        return not reply.why
+
+    def _say(self, caller: Caller | None, text: str) -> None:
+        """Have something said with the result of a command; a program can bring about any number of notes."""
+        said = caller or self._unknown
+        said.notes += 1
+        if said.notes <= _MOST_NOTES + 1:
+            self._note(text if said.notes <= _MOST_NOTES else "There is more to say of this command than is listed.")
+
+    async def _run(
+        self, call: GitCall, caller: Caller | None, descriptors: Sequence[int], gone: "asyncio.Future[None]"
+    ) -> tuple[int, str]:
+        cwd = await asyncio.to_thread(os.path.realpath, call.cwd)
+        if not any(cwd == root or cwd.startswith(f"{root}/") for root in self._workspace.folders):
+            raise ToolError(f"{call.cwd} is outside the workspace. Call git in a folder of it.")
+        access = RunCommand(command=call.line, cwd=cwd)
+        decision = await asyncio.to_thread(
+            self._judge, EXECUTE_COMMAND, {"command": call.line}, (access,), self._standing()
+        )
+        rights = rights_of(decision)
+        # What calls from inside a confinement never gets out of one, also where the mode has changed meanwhile.
+        if rights is None or rights.confinement is Confinement.OPEN:
+            may_run = False
+        else:
+            may_run = await self._may_run(decision, call, caller, gone)
+        if rights is None or not may_run:
+            why = words_of_decision(decision).headline
+            raise ToolError(f"{why}. Call it in a command of its own, so that the user can approve it.")
+        call = structs.replace(call, cwd=cwd)
+        if (writes := setting_write(call.words)) is None:
+            return await self._run_git(call, rights, caller, descriptors, gone)
+        if writes.before:
+            pushed = structs.replace(call, words=writes.before)
+            status, said = await self._run_git(pushed, rights, caller, descriptors, gone)
+            if status:
+                return status, said
+        folders = self._workspace.folders
+        settings = GitSettings(folders, find_outside("git", *folders))
+        await asyncio.to_thread(settings.write, writes, cwd)
+        self._say(caller, f"Treadle wrote git's configuration: `{_shown(call)}`.")
+        return 0, ""
+
+    async def _run_git(  # noqa: PLR0917 - a call, what it may, whose it is, and how it runs
+        self,
+        call: GitCall,
+        rights: Rights,
+        caller: Caller | None,
+        descriptors: Sequence[int],
+        gone: "asyncio.Future[None]",
+    ) -> tuple[int, str]:
+        if caller is not None:  # what it connects to is asked about by the call that it is of
+            ask_person.set(caller.ask)
+        setup = await asyncio.to_thread(self._workspace.confine, call.line, rights, background=True, cwd=call.cwd)
+        if setup.refused is not None:
+            raise ToolError(f"{setup.refused.text}. Call it in a command of its own, so that the user can approve it.")
+        setup = structs.replace(setup, variables={**setup.variables, **call.variables})
+        given, printed, errors = descriptors
+        line = f"exec {shlex.join(('git', *call.words))} <&{given} >&{printed} 2>&{errors}"
+        command = self._workspace.launcher.start(line, setup=setup, descriptors=descriptors, cwd=call.cwd)
+        try:
+            ending = asyncio.ensure_future(command.finish(float("inf")))
+            await asyncio.wait((ending, gone), return_when=asyncio.FIRST_COMPLETED)
+            if not ending.done():
+                await command.stop(_NOBODY_CALLS)
+            await ending
+            for remark in await command.settle(""):
+                self._note(remark.text)  # which others noted meanwhile, and it took along
+        finally:
+            await command.close()
+        status = _FAILED if command.status is None else command.status
+        if rights.confinement is Confinement.GIT:
+            self._say(caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
+        return (status if status >= 0 else _FAILED - status), ""
+
+
+def _shown(call: GitCall) -> str:
+    """Show a call in one short line that ends neither its quotation nor the note: a program wrote its words."""
+    line = visible(" ".join(call.line.split())).translate({ord("`"): "'", ord("["): "(", ord("]"): ")"})
+    return line if len(line) <= _LONGEST else f"{line[:_LONGEST]}…"

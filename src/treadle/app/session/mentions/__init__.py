@@ -1,0 +1,1 @@
+"""What messages mention, and how it goes along with them."""

@@ -1,0 +1,311 @@
+"""The slash commands, in one table for every surface, and how a prompt is told from one."""
+
+from collections.abc import Callable, Collection, Mapping
+from enum import Flag, auto
+from types import MappingProxyType
+from typing import TypeAlias
+
+from msgspec import Struct
+
+from treadle.app.security.op_effects import Reach
+from treadle.app.session.shared.access import SessionAccess
+from treadle.protocol.events import Op
+from treadle.protocol.patterns import regex
+from treadle.protocol.permissions import Mode
+
+
+class Surfaces(Flag):
+    """Where a command works: in the terminal that has the session, in an attached one, in `treadle -p`."""
+
+    FIRST = auto()
+    ATTACHED = auto()
+    HEADLESS = auto()
+    TERMINALS = FIRST | ATTACHED
+    ALL = FIRST | ATTACHED | HEADLESS
+
+
+class SlashCommand(Struct, frozen=True, kw_only=True):
+    """A command: its name, what follows it (in brackets where that can be left out), what it does, and where.
+
+    `effect` says how far that reaches, `given` how far it reaches when something follows it, where that is farther.
+    `instead` says what to do where it does not work. `takes_time`: it reads files or runs programs.
+    """
+
+    name: str
+    effect: Reach
+    given: Reach | None = None
+    arguments: str = ""
+    about: str
+    where: Surfaces = Surfaces.ALL
+    instead: str = ""
+    takes_time: bool = False
+
+    @property
+    def usage(self) -> str:
+        """The command as it is written."""
+        return f"/{self.name} {self.arguments}".rstrip()
+
+    def effect_of(self, argument: str) -> Reach:
+        """What it does with what follows it."""
+        return self.given if self.given is not None and argument.strip() else self.effect
+
+
+_TERMINALS = Surfaces.TERMINALS
+SLASH_TABLE: tuple[SlashCommand, ...] = (
+    SlashCommand(
+        name="steer",
+        effect=Reach.WORK,
+        arguments="TEXT",
+        about="send TEXT at the next step (Ctrl-S does the same)",
+        where=_TERMINALS,
+    ),
+    SlashCommand(name="queue", effect=Reach.SEE, about="list the queued prompts", where=_TERMINALS),
+    SlashCommand(name="drop", effect=Reach.WORK, arguments="N", about="drop a queued prompt", where=_TERMINALS),
+    SlashCommand(
+        name="edit",
+        effect=Reach.WORK,
+        arguments="N",
+        about="move a queued prompt to the input line to change it",
+        where=_TERMINALS,
+    ),
+    SlashCommand(
+        name="mode",
+        effect=Reach.WORK,
+        arguments="NAME",
+        about=f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)",
+    ),
+    SlashCommand(name="plan", effect=Reach.WORK, about="look and plan, change nothing (mode plan)"),
+    SlashCommand(name="act", effect=Reach.WORK, about="end plan mode: changes need your approval (mode ask)"),
+    SlashCommand(
+        name="model",
+        effect=Reach.WORK,
+        arguments="[NAME]",
+        about="choose the model from a list, or by its name, provider/name (Alt-P)",
+    ),
+    SlashCommand(
+        name="effort", effect=Reach.WORK, arguments="[LEVEL]", about="how much the model thinks: off, low, medium, high"
+    ),
+    SlashCommand(
+        name="btw", effect=Reach.WORK, arguments="QUESTION", about="ask something beside the work; the model forgets it"
+    ),
+    SlashCommand(
+        name="compact",
+        effect=Reach.WORK,
+        arguments="[FOCUS]",
+        about="free space in the model's window; FOCUS says what must be kept",
+    ),
+    SlashCommand(
+        name="pin",
+        effect=Reach.WORK,
+        arguments="[TEXT]",
+        about="keep TEXT in the conversation whatever leaves it; without TEXT list what is pinned, `off N` removes it",
+    ),
+    SlashCommand(name="init", effect=Reach.WORK, about="let the model look at the project and write AGENTS.md"),
+    SlashCommand(
+        name="new",
+        effect=Reach.WORK,
+        about="start a new session",
+        where=Surfaces.FIRST,
+        instead="To start a new session: treadle",
+    ),
+    SlashCommand(
+        name="clear",
+        effect=Reach.WORK,
+        about="the same: start a new session; this one is kept",
+        where=Surfaces.FIRST,
+        instead="To start a new session: treadle",
+    ),
+    SlashCommand(
+        name="resume",
+        effect=Reach.WORK,
+        arguments="[WORDS]",
+        about="choose another session from a list and continue it",
+        where=_TERMINALS,
+        instead="To continue a session: treadle --resume ID (`treadle sessions` lists them).",
+    ),
+    SlashCommand(
+        name="rename", effect=Reach.WORK, arguments="NAME", about="give the session another name", takes_time=True
+    ),
+    SlashCommand(
+        name="fork",
+        effect=Reach.WORK,
+        arguments="[N]",
+        about="copy the session as it was after turn N, or as it is; this one stays as it is",
+        takes_time=True,
+    ),
+    SlashCommand(
+        name="rewind",
+        effect=Reach.WORK,
+        arguments="[N]",
+        about="go back to before message N, with the files; without N list the messages",
+        takes_time=True,
+    ),
+    SlashCommand(
+        name="undo", effect=Reach.WORK, about="take the changes of the last turn back, in the files", takes_time=True
+    ),
+    SlashCommand(
+        name="export",
+        effect=Reach.WORK,
+        given=Reach.OWN_COMMANDS,
+        arguments="[FORMAT] [PATH]",
+        about="write the session to a file: md, html or json",
+        takes_time=True,
+    ),
+    SlashCommand(
+        name="diff",
+        effect=Reach.SEE,
+        about="show what is changed in the working tree and not committed",
+        takes_time=True,
+    ),
+    SlashCommand(name="status", effect=Reach.SEE, about="show session, model, mode, folder and what is going on"),
+    SlashCommand(
+        name="context",
+        effect=Reach.SEE,
+        arguments="[left]",
+        about="show what the model was sent: each part with its tokens and price",
+        takes_time=True,
+    ),
+    SlashCommand(name="cost", effect=Reach.SEE, about="show what this session cost so far", takes_time=True),
+    SlashCommand(
+        name="usage",
+        effect=Reach.SEE,
+        arguments="[KEY]",
+        about="show what all sessions used, by model or KEY: day, project, tool, mode, session",
+        takes_time=True,
+    ),
+    SlashCommand(
+        name="todo", effect=Reach.SEE, about="show the task's checklist, and the file in which you can change it"
+    ),
+    SlashCommand(
+        name="mcp",
+        effect=Reach.SEE,
+        given=Reach.SERVERS,
+        arguments="[approve NAME]",
+        about="list the MCP servers and how they are; `approve NAME` accepts the tools of one as they are now",
+        takes_time=True,
+    ),
+    SlashCommand(name="jobs", effect=Reach.SEE, about="list commands that run in the background", takes_time=True),
+    SlashCommand(
+        name="ports",
+        effect=Reach.SEE,
+        given=Reach.PORTS,
+        arguments="[N]",
+        about="list the ports on which commands listen; `N` opens one on this machine, `close N` closes it",
+        takes_time=True,
+    ),
+    SlashCommand(
+        name="permissions",
+        effect=Reach.SEE,
+        about="show what runs without asking: mode, allowances and rules",
+        takes_time=True,
+    ),
+    SlashCommand(
+        name="rules",
+        effect=Reach.SEE,
+        given=Reach.RULES,
+        arguments="[off N]",
+        about="list the rules for the model, with their tokens; `off N` and `on N` turn one off and on",
+        takes_time=True,
+    ),
+    SlashCommand(
+        name="newrule", effect=Reach.WORK, arguments="[TEXT]", about="let the model write a rule for this project"
+    ),
+    SlashCommand(name="skills", effect=Reach.SEE, about="list the skills; /NAME uses one", takes_time=True),
+    SlashCommand(name="approvals", effect=Reach.SEE, about="list what you have allowed for this session"),
+    SlashCommand(name="revoke", effect=Reach.WORK, arguments="N", about="remove something that you allowed"),
+    SlashCommand(
+        name="trust", effect=Reach.SEE, about="show what this folder's files would run or set, and whether you trust it"
+    ),
+    SlashCommand(name="config", effect=Reach.SEE, about="show the settings and where each comes from", takes_time=True),
+    SlashCommand(name="doctor", effect=Reach.SEE, about="check the installation; calls no provider", takes_time=True),
+    SlashCommand(name="help", effect=Reach.SEE, about="show this"),
+    SlashCommand(
+        name="quit", effect=Reach.WORK, about="quit; the session is kept and can be resumed", where=_TERMINALS
+    ),
+)
+
+_INSTEAD: Mapping[str, str] = MappingProxyType(
+    {
+        "models": "To choose a model: /model",
+        "continue": "To continue the last session of this folder: treadle --continue",
+        "sessions": "To choose another session: /resume",
+        "login": "To store a provider's key: treadle login PROVIDER",
+        "settings": "To see the settings: /config",
+        "reset": "To start a new session: /new",
+        "name": "To name the session: /rename NAME",
+    }
+)
+"""Commands that other programs have, and what does it here."""
+
+NEW_SESSION = "new"
+"""In the place of a session's id: a new one is to be opened."""
+
+SYNONYMS: Mapping[str, str] = MappingProxyType({"?": "help", "exit": "quit"})
+
+_WORD = regex(r"/[A-Za-z?][\w.:-]*")
+_SHELL = regex(r"![A-Za-z./~]")
+
+
+def slash_names() -> tuple[str, ...]:
+    """Give the names, without the slash."""
+    return tuple(row.name for row in SLASH_TABLE)
+
+
+def find_slash(name: str) -> SlashCommand | None:
+    """Find a command by its name."""
+    wanted = SYNONYMS.get(name, name)
+    return next((row for row in SLASH_TABLE if row.name == wanted), None)
+
+
+def slash_word(text: str) -> str:
+    """Give the slash command that a text begins with, without the slash; empty for a path and any other text."""
+    first = text.split(maxsplit=1)[0] if text.strip() else ""
+    return first[1:] if _WORD.fullmatch(first) else ""
+
+
+def last_word(text: str) -> int:
+    """Say where the last word begins that follows a command, or the value of `name=value`."""
+    begin = text.rindex(" ") + 1
+    return begin + len(text[begin:].partition("=")[0]) + 1 if "=" in text[begin:] else begin
+
+
+def is_shell_line(text: str) -> bool:
+    """Whether a text begins as other programs take a command of the user's own: `!ls`."""
+    return _SHELL.match(text.lstrip()) is not None
+
+
+def nearest_slash(name: str, others: Collection[str] = ()) -> str:
+    """Say what is meant by a slash command that there is not, as a sentence; empty when nothing is like it.
+
+    `others` are the names of commands that are in no table.
+    """
+    if name in _INSTEAD:
+        return _INSTEAD[name]
+    from difflib import get_close_matches
+
+    near = get_close_matches(name.lower(), [*slash_names(), *others, *_INSTEAD], n=1)
+    if not near:
+        return ""
+    return _INSTEAD.get(near[0], f"Did you mean /{near[0]}?")
+
+
+class CommandAnswer(Struct, frozen=True, kw_only=True):
+    """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command.
+
+    `draft` is the message that its ops take back, for whoever wants to send it again in other words.
+    """
+
+    text: str = ""
+    ops: tuple[Op, ...] = ()
+    send: str = ""
+    draft: str = ""
+    warning: bool = False
+
+
+Handler: TypeAlias = Callable[[SessionAccess, str], CommandAnswer]
+"""Does a command, given the session and what follows the name. May raise `ConfigError`."""
+
+
+def wrong(text: str) -> CommandAnswer:
+    """Say what is wrong with a command."""
+    return CommandAnswer(text=text, warning=True)

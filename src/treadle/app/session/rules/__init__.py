@@ -1,0 +1,1 @@
+"""What the model is told to follow: the system prompt, rule files and skills."""

@@ -1,0 +1,227 @@
+"""A program's hold on a session, its own or one that it is attached to: ask something, and get the turn's end."""
+
+import asyncio
+import uuid
+from collections.abc import AsyncIterator, Callable
+from contextlib import suppress
+from itertools import count
+from types import TracebackType
+from typing import Self
+
+from treadle.app.session.live import LiveSession
+from treadle.app.session.shared.remote import RemoteSession
+from treadle.protocol.attach import Stamped
+from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
+from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
+from treadle.protocol.messages import UserContent, text_of
+from treadle.protocol.notifications import Notification, PromptDelivered, QueueChanged, TurnEnded, TurnOutcome
+
+_ASIDE = "/btw "
+
+
+class PromptRun:
+    """A prompt on its way: an async iterator over what happens until the turn that it went into ends.
+
+    `outcome` is how that ended, None before; `error` is why it never comes to an answer, and raised by iterating. What
+    happens before somebody iterates is kept only where the run is `followed`.
+    """
+
+    def __init__(self, *, followed: bool = False) -> None:
+        self.id = uuid.uuid4().hex
+        self.outcome: TurnOutcome | None = None
+        self.error: TreadleError | None = None
+        self.delivered = False
+        self._queued = False
+        self._feed: asyncio.Queue[Notification | None] | None = asyncio.Queue() if followed else None
+        self._ended = asyncio.Event()
+        self._begun = asyncio.Event()
+
+    @property
+    def ended(self) -> bool:
+        """Whether nothing more comes of it."""
+        return self._ended.is_set()
+
+    def answered(self, outcome: TurnOutcome) -> None:
+        """Take the end of the turn."""
+        self.outcome = outcome
+
+    def hear(self, notification: Notification) -> None:
+        """Take what happened."""
+        if self._feed is not None:
+            self._feed.put_nowait(notification)
+        match notification:
+            case PromptDelivered(prompt_id=self.id):
+                self.delivered = True
+                self._begun.set()
+            case QueueChanged(prompts=prompts) if not self.delivered:
+                is_queued = any(prompt.id == self.id for prompt in prompts)
+                if self._queued and not is_queued:
+                    self.end(SessionError("prompt-dropped", "The prompt was removed from the queue.", fix="Ask again."))
+                self._queued = is_queued
+            case TurnEnded() if self.delivered and self.outcome is not None:
+                self.end(None)
+            case _:
+                pass
+
+    def end(self, error: TreadleError | None) -> None:
+        """Nothing more comes; `error` says why there is no outcome."""
+        self.error = error
+        if self._feed is not None:
+            self._feed.put_nowait(None)
+        self._begun.set()
+        self._ended.set()
+
+    async def begun(self) -> None:
+        """Wait until it is not in the queue any more."""
+        await self._begun.wait()
+
+    async def wait(self) -> TurnOutcome:
+        """Wait for the end of the turn; raises `TreadleError` where it has none."""
+        await self._ended.wait()
+        return self._result()
+
+    def leave(self) -> None:
+        """Keep nothing more of what happens, at once; whoever iterates comes to the end. The prompt goes on."""
+        feed, self._feed = self._feed, None
+        if feed is not None:
+            feed.put_nowait(None)
+
+    async def __aiter__(self) -> AsyncIterator[Notification]:
+        feed = self._feed = self._feed or asyncio.Queue()
+        if self.ended and feed.empty():
+            feed.put_nowait(None)
+        while (notification := await feed.get()) is not None:
+            yield notification
+        feed.put_nowait(None)
+        if self.ended:
+            self._result()
+
+    def _result(self) -> TurnOutcome:
+        if self.error is not None:
+            raise self.error
+        assert self.outcome is not None  # noqa: S101 - it ends with one or the other
+        return self.outcome
+
+
+class SessionClient:
+    """Enters a session, listens to it, and asks as several sources: `kind:name 1`, `kind:name 2` … at the same time.
+
+    A number is used again once its prompt has come to its end: the session keeps a handler for each. `hears` is called
+    with everything that happens; it must return immediately.
+    """
+
+    def __init__(
+        self,
+        session: LiveSession | RemoteSession,
+        source: Source,
+        hears: Callable[[Stamped], None] = lambda _: None,
+    ) -> None:
+        self.session = session
+        self.source = source
+        self._hears = hears
+        self._runs: dict[int, PromptRun] = {}
+        self._listening: asyncio.Task[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        feed = self.session.follow()
+        try:
+            await self.session.__aenter__()
+        except BaseException:
+            feed.leave()
+            raise
+
+        async def listen() -> None:
+            try:
+                async with feed:
+                    async for stamped in feed.stamped():
+                        self._hear(stamped)
+            finally:
+                await self._finish()
+
+        self._listening = asyncio.create_task(listen(), name="listening")
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        try:
+            await self.session.__aexit__(kind, error, trace)
+        finally:
+            if self._listening is not None:
+                await self._listening
+
+    async def ask(
+        self,
+        content: tuple[UserContent, ...],
+        delivery: Delivery = Delivery.QUEUE,
+        *,
+        name: str = "",
+        followed: bool = False,
+    ) -> PromptRun:
+        """Send a prompt, as somebody else with `name`; returns when it is in the log.
+
+        Raises `TreadleError` when it cannot be sent.
+        """
+        if text_of(content).startswith(_ASIDE):
+            raise ConfigError(
+                "task-aside",
+                "A question beside the work has no turn to wait for.",
+                why="/btw only works in the terminal and with -p.",
+                fix="Ask without /btw.",
+            )
+        run = PromptRun(followed=followed)
+        number = next(number for number in count(1) if number not in self._runs)
+        source = Source(kind=self.source.kind, id=f"{name or self.source.id} {number}")
+        self.session.answer_to(source, run.answered)
+        self._runs[number] = run
+        prompt = Prompt(id=run.id, content=content, delivery=delivery)
+        sending = asyncio.ensure_future(self._send(prompt, source, run))
+        try:
+            await asyncio.shield(sending)
+        except asyncio.CancelledError:
+            # It may be in the log, whoever wanted it.
+            with suppress(TreadleError):
+                await sending
+                await self.withdraw(run)
+            raise
+        return run
+
+    async def _send(self, prompt: Prompt, source: Source, run: PromptRun) -> None:
+        try:
+            await self.session.post(prompt, source)
+        except BaseException:
+            self._runs = {number: other for number, other in self._runs.items() if other is not run}
+            raise
+
+    async def withdraw(self, run: PromptRun) -> None:
+        """Stop the turn that a prompt went into, or take the prompt out of the queue; what ended stays as it is."""
+        if not run.delivered:
+            try:
+                await self.post(EditQueued(prompt_id=run.id))
+            except RefusedError:
+                await run.begun()
+        if run.delivered and not run.ended:
+            with suppress(RefusedError):
+                await self.post(Interrupt())
+
+    async def post(self, op: Op, *, name: str = "") -> None:
+        """Ask for anything else, as somebody else with `name`; raises `RefusedError` or `ConfigError`."""
+        await self.session.post(op, Source(kind=self.source.kind, id=name or self.source.id))
+
+    def _hear(self, stamped: Stamped) -> None:
+        self._hears(stamped)
+        for run in self._runs.values():
+            run.hear(stamped.notification)
+        self._runs = {number: run for number, run in self._runs.items() if not run.ended}
+
+    async def _finish(self) -> None:
+        error: TreadleError = SessionError(
+            "session-closed", "The session was closed before the task was done.", fix="Resume it."
+        )
+        try:
+            await self.session.failure()
+        except TreadleError as failure:
+            error = failure
+        for run in self._runs.values():
+            run.end(error)
+        self._runs = {}

@@ -1,0 +1,186 @@
+"""What a slash command gives: a text to show, ops to post, or a message to send."""
+
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from types import MappingProxyType
+
+from treadle.app.models.offered import EFFORT_BUDGETS
+from treadle.app.security.trusting import SessionTrust, trust_report
+from treadle.app.session.own_commands.command_files import NamedText, find_texts
+from treadle.app.session.own_commands.slash_commands import (
+    SLASH_TABLE,
+    CommandAnswer,
+    Handler,
+    find_slash,
+    nearest_slash,
+    wrong,
+)
+from treadle.app.session.shared.access import SessionAccess
+from treadle.present.escape import exact, printable
+from treadle.present.words import clip_text, counted, describe_allowance, tokens, written_text
+from treadle.protocol.attach import SessionStatus
+from treadle.protocol.events import CompactNow, Pin, RevokeAllowance, SetMode
+from treadle.protocol.notifications import QueuedPrompt
+from treadle.protocol.permissions import Mode
+
+_SHOWN = 200
+
+_LATER: dict[str, str] = {}
+
+
+def _mode(session: SessionAccess, argument: str) -> CommandAnswer:
+    if argument not in list(Mode):
+        return wrong(f"/mode needs one of {', '.join(Mode)}. It is {session.status.mode} now.")
+    return CommandAnswer(ops=(SetMode(mode=Mode(argument)),))
+
+
+def _model(session: SessionAccess, argument: str) -> CommandAnswer:
+    if not argument:
+        return wrong(f"/model needs a name here: /model PROVIDER/NAME. The model is {session.status.model}.")
+    return CommandAnswer(ops=(session.choose(argument),))
+
+
+def _effort(session: SessionAccess, argument: str) -> CommandAnswer:
+    if argument not in EFFORT_BUDGETS:
+        return wrong(f"/effort needs one of {', '.join(EFFORT_BUDGETS)}: how much {session.status.model} thinks.")
+    return CommandAnswer(
+        text=f"{session.status.model} thinks with effort {argument} from the next request on.",
+        ops=(session.choose(session.status.model, EFFORT_BUDGETS[argument]),),
+    )
+
+
+def _pin(session: SessionAccess, argument: str) -> CommandAnswer:
+    pins = session.status.pins
+    if not argument:
+        rows = (f"{number}: {clip_text(exact(one.text), _SHOWN)}" for number, one in enumerate(pins, start=1))
+        return CommandAnswer(text="\n".join(rows) or "Nothing is pinned. /pin TEXT keeps a text in the conversation.")
+    first, _, number = argument.partition(" ")
+    if first == "off" and number.isdecimal():
+        if not 1 <= int(number) <= len(pins):
+            return wrong(f"There is no pin {number}. /pin lists them.")
+        return CommandAnswer(ops=(Pin(id=pins[int(number) - 1].id),))
+    return CommandAnswer(text="Pinned.", ops=(Pin(id=uuid.uuid4().hex[:12], text=argument),))
+
+
+def _queue(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
+    return CommandAnswer(text=queue_text(session.status.queue))
+
+
+def queue_text(queue: Sequence[QueuedPrompt]) -> str:
+    """List the prompts that wait."""
+    if not queue:
+        return "No message waits."
+    rows = (f"{number}: {clip_text(written_text(one.content), _SHOWN)}" for number, one in enumerate(queue, start=1))
+    return "\n".join(rows)
+
+
+def _todo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    text, file = session.status.checklist, session.checklist_file
+    where = f"{text}\n({file} holds it. You can change it there.)"
+    return CommandAnswer(text=where if text else "The task has no checklist yet.")
+
+
+def _approvals(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    allowed = session.status.allowances
+    if not allowed:
+        text = "Nothing is allowed for this session beyond its mode and your rules (`treadle policy show`)."
+        return CommandAnswer(text=text)
+    rows = (f"{number}: {exact(describe_allowance(one))}" for number, one in enumerate(allowed, start=1))
+    return CommandAnswer(text="\n".join(rows))
+
+
+def _revoke(session: SessionAccess, argument: str) -> CommandAnswer:
+    if not argument.isdecimal() or int(argument) < 1:
+        return wrong("/revoke needs the number of something that is allowed: /revoke N (/approvals lists them).")
+    allowed, position = session.status.allowances, int(argument)
+    if position > len(allowed):
+        return CommandAnswer(text=_approvals(session, "").text, warning=True)
+    return CommandAnswer(ops=(RevokeAllowance(allowance_id=allowed[position - 1].id),))
+
+
+def _status(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    now = session.status
+    trusted = "trusted" if session.trust.trusted else "not trusted"
+    rows = [
+        f"session  {session.id}{f' ({clip_text(session.title, _SHOWN)})' if session.title else ''}",
+        f"folder   {session.workspace} ({trusted})",
+        *(f"also     {root}" for root in session.roots),
+        f"model    {now.model}, {now.tool_protocol} tool calls",
+        f"mode     {now.mode}",
+        f"state    {', '.join(_going_on(now))}",
+        f"context  {_context_line(session)}",
+    ]
+    return CommandAnswer(text="\n".join(rows))
+
+
+def _going_on(now: SessionStatus) -> Iterator[str]:
+    yield "working" if now.turn_active else "waiting for a message"
+    counts = ((len(now.queue), "queued message"), (len(now.questions), "open question"))
+    yield from (counted(number, noun) for number, noun in (*counts, (len(now.allowances), "allowance")) if number)
+
+
+def _btw(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    return CommandAnswer(send=f"/btw {argument}") if argument else wrong("/btw needs a question: /btw QUESTION.")
+
+
+def _context_line(session: SessionAccess) -> str:
+    used, window = session.status.tokens, session.status.window
+    if window is None:
+        return f"about {tokens(used)} tokens; the model's window is not known"
+    return f"about {tokens(used)} of {tokens(window)} tokens ({used * 100 // max(1, window)} %)"
+
+
+def _help(session: SessionAccess, argument: str) -> CommandAnswer:
+    if not argument:
+        return CommandAnswer(text=help_text(session.trust))
+    name = argument.removeprefix("/")
+    row = find_slash(name)
+    if row is not None:
+        return CommandAnswer(text=f"{row.usage}  {row.about}")
+    one = next((one for one in find_texts(session.trust) if one.name == name), None)
+    if one is None:
+        return wrong(f"There is no /{name}. {nearest_slash(name) or '/help lists the commands.'}")
+    return CommandAnswer(text="\n".join(filter(None, [*_named_row(one, 0), one.counting])))
+
+
+def help_text(trust: SessionTrust) -> str:
+    """List the commands, and the texts that can be entered by a name."""
+    named = find_texts(trust)
+    width = max(len(row.usage) for row in SLASH_TABLE)
+    rows = [f"{row.usage:<{width}}  {row.about}" for row in SLASH_TABLE]
+    return "\n".join([*rows, *(line for one in named for line in _named_row(one, width))])
+
+
+def _named_row(one: NamedText, width: int) -> Iterator[str]:
+    usage = printable(f"/{one.name} {one.hint}".rstrip())
+    state = f" [not used: {one.unused}]" if one.unused else ""
+    yield f"{usage:<{width}}  {clip_text(printable(one.about), _SHOWN)} ({printable(one.origin)}){state}"
+
+
+def _said(text: str) -> Handler:
+    return lambda session, argument: CommandAnswer(text=text, warning=True)  # noqa: ARG005
+
+
+QUICK: Mapping[str, Handler] = MappingProxyType(
+    {
+        "mode": _mode,
+        "plan": lambda session, _: _mode(session, Mode.PLAN),
+        "act": lambda session, _: _mode(session, Mode.ASK),
+        "model": _model,
+        "effort": _effort,
+        "compact": lambda _, argument: CommandAnswer(ops=(CompactNow(focus=argument),)),
+        "init": lambda _, argument: CommandAnswer(send=f"/init {argument}".rstrip()),
+        "newrule": lambda _, argument: CommandAnswer(send=f"/newrule {argument}".rstrip()),
+        "btw": _btw,
+        "pin": _pin,
+        "queue": _queue,
+        "todo": _todo,
+        "approvals": _approvals,
+        "revoke": _revoke,
+        "trust": lambda session, _: CommandAnswer(text=trust_report(session.trust)),
+        "status": _status,
+        "help": _help,
+        **{name: _said(text) for name, text in _LATER.items()},
+    }
+)
+"""Commands that are done at once."""

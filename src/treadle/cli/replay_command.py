@@ -1,0 +1,83 @@
+"""Play a session again from its log, without a model and tools; --from continues from a step, with any model."""
+
+import argparse
+import sys
+from pathlib import Path
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    from treadle.cli.work import add_settings
+
+    parser.add_argument("id", help="the session (the beginning of its id is enough)")
+    parser.add_argument(
+        "--strict", action="store_true", help="check that the log can be rebuilt byte for byte (the default)"
+    )
+    parser.add_argument("--json", action="store_true", help="one JSON object a line")
+    parser.add_argument(
+        "--from",
+        dest="step",
+        type=int,
+        metavar="N",
+        help="play up to step N, and continue from there with a model, in a copy of the files as they were",
+    )
+    parser.add_argument(
+        "--tools",
+        choices=["live"],
+        help="run the tools again in a copy of the files, and show what differs; exit code 1 if anything does",
+    )
+    parser.add_argument("--into", type=Path, metavar="DIR", help="the folder for the copy, new or empty")
+    add_settings(parser, directory=False)
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Replay; the exit code is 1 when the rebuilt log is not the recorded one, with `--from` that of the new run."""
+    if arguments.step is not None:
+        return _go_on(arguments)
+    if arguments.tools is not None:
+        return _run_tools(arguments)
+    from treadle.door.history import replay_rows, report_lines, session_tape
+    from treadle.door.program import Exit, harmless, write_wrapped
+    from treadle.protocol.codec import encode
+
+    session_id, rows, chains = session_tape(arguments.id)
+    report = replay_rows(session_id, rows, chains)
+    if arguments.json:
+        sys.stdout.write(f"{encode(report).decode()}\n")
+    else:
+        write_wrapped(sys.stdout, harmless("\n".join(report_lines(report))))
+    return Exit.DONE if report.same else Exit.FAILED
+
+
+def _run_tools(arguments: argparse.Namespace) -> int:
+    """Run the calls again, and show the drift."""
+    import asyncio
+
+    from treadle.cli.command_line import opening_for
+    from treadle.door.history import DriftOutcome, drift_lines, folder_beside, run_tools_again
+    from treadle.door.opening import session_workspace
+    from treadle.door.program import Exit, harmless, write_wrapped
+    from treadle.protocol.codec import encode
+
+    folder = (arguments.into or folder_beside(str(session_workspace(arguments.id)))).expanduser().absolute()
+    drifts = asyncio.run(run_tools_again(arguments.id, folder, lambda: opening_for(arguments, folder)))
+    if arguments.json:
+        sys.stdout.writelines(f"{encode(one).decode()}\n" for one in drifts)
+    else:
+        write_wrapped(sys.stdout, harmless("\n".join(drift_lines(drifts, folder))))
+    return Exit.FAILED if any(one.outcome is DriftOutcome.DIFFERS for one in drifts) else Exit.DONE
+
+
+def _go_on(arguments: argparse.Namespace) -> int:
+    """Copy the session up to a step, and work on in the copy."""
+    from treadle.cli.working import resume_headless
+    from treadle.door.history import branch_at_step, folder_beside
+    from treadle.door.opening import session_workspace
+    from treadle.door.program import harmless, write_wrapped
+
+    into = arguments.into or folder_beside(str(session_workspace(arguments.id)))
+    branch = branch_at_step(arguments.id, arguments.step, into.expanduser().absolute())
+    known = "as they were at this step" if branch.exact else "as they are now: no checkpoint knows this step"
+    write_wrapped(sys.stderr, harmless(f"# session {branch.id} continues in {branch.folder}, with the files {known}"))
+    arguments.resume = branch.id
+    return resume_headless(arguments)

@@ -1,0 +1,272 @@
+"""One task without a person: what happens goes to standard error, the answer to standard output."""
+
+import asyncio
+import signal
+import sys
+import uuid
+from collections.abc import AsyncIterator, Iterable
+from contextlib import suppress
+from enum import StrEnum
+from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from treadle.door.open_session import LiveSession
+from treadle.door.program import harmless, write_wrapped
+from treadle.door.settings import outputs
+from treadle.headless.progress import Progress, summary_lines
+from treadle.protocol.codec import encode
+from treadle.protocol.errors import RefusedError, SessionError
+from treadle.protocol.events import Interrupt, Prompt, Source
+from treadle.protocol.messages import UserContent
+from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome, TurnStop
+
+if TYPE_CHECKING:
+    from treadle.door.hosts import StructuredAnswer
+    from treadle.door.open_session import RemoteSession
+    from treadle.door.program import Exit
+    from treadle.headless.records import CommandRecord
+
+HEADLESS = Source(kind="headless", id="main")
+
+
+class OutputFormat(StrEnum):
+    """What goes to standard output: the answer, one JSON object, or one JSON object for each thing that happens."""
+
+    TEXT = "text"
+    JSON = "json"
+    STREAM_JSON = "stream-json"
+
+
+class TextWriter(Protocol):
+    """Takes text, such as a standard stream."""
+
+    def write(self, text: str, /) -> object:
+        """Take text."""
+        ...
+
+    def writelines(self, lines: Iterable[str], /) -> object:
+        """Take several texts."""
+        ...
+
+    def flush(self) -> object:
+        """Pass it on."""
+        ...
+
+    def isatty(self) -> bool:
+        """Whether it is a terminal."""
+        ...
+
+    def fileno(self) -> int:
+        """Give its number."""
+        ...
+
+
+async def run_headless(
+    live: LiveSession,
+    task: tuple[UserContent, ...],
+    output: OutputFormat,
+    *,
+    out: TextWriter = sys.stdout,
+    err: TextWriter = sys.stderr,
+    structured: "StructuredAnswer | None" = None,
+) -> int:
+    """Start the session and work a task off, or what it still has to do when `task` is empty; returns the exit code.
+
+    With `structured` the answer has to have that form.
+    """
+    console = HeadlessConsole(live, output, out, err)
+    async with live.follow() as feed, live:
+        try:
+            console.begin()
+            return await finish_task(live, task, feed, console, structured=structured)
+        finally:
+            console.end()
+
+
+async def finish_task(
+    live: LiveSession,
+    task: tuple[UserContent, ...],
+    feed: AsyncIterator[Notification],
+    console: "HeadlessConsole",
+    *,
+    structured: "StructuredAnswer | None" = None,
+) -> int:
+    """Post a task, and follow the session until it is done; returns the exit code."""
+    with HeadlessSignals(live) as signals:
+        try:
+            if task:
+                await live.post(Prompt(id=uuid.uuid4().hex, content=task), HEADLESS)
+            if not live.status.turn_active:
+                return console.nothing_to_do()
+            outcome = await _until_end(live, feed, console)
+            if structured is not None:
+                from treadle.headless.structured_end import until_answered
+
+                outcome = await until_answered(
+                    live, outcome, structured, next_end=lambda: _until_end(live, feed, console), source=HEADLESS
+                )
+        except asyncio.CancelledError:
+            if signals.code is None:
+                raise
+            return signals.code
+    if structured is None:
+        return console.conclude(outcome)
+    from treadle.door.program import Exit
+
+    code = Exit.FAILED if structured.is_missing(outcome) else None
+    return console.conclude(outcome, code, structured.value)
+
+
+async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], console: "HeadlessConsole") -> TurnOutcome:
+    async for notification in feed:
+        console.show(notification)
+        if isinstance(notification, TurnEnded) and not live.status.turn_active:
+            return notification.outcome
+    await live.failure()
+    raise SessionError("session-closed", "The session was closed before the task was done.")
+
+
+class HeadlessConsole:
+    """Writes what happens in the chosen format: the answer to standard output only, the rest to standard error."""
+
+    def __init__(
+        self, live: "LiveSession | RemoteSession", output: OutputFormat, out: TextWriter, err: TextWriter
+    ) -> None:
+        self._live = live
+        self._output = output
+        self._out = out
+        self._err = err
+        self._progress = Progress()
+        self._says_how_to_go_on = output is OutputFormat.TEXT
+
+    def begin(self) -> None:
+        """Name the session, and tell what is to be known before it starts."""
+        self._say(f"# {notice}" for notice in self._live.notices)
+        if self._output is OutputFormat.STREAM_JSON:
+            from treadle.headless.records import session_record
+
+            self._record(session_record(self._live))
+        else:
+            self._say([f"# session {self._live.id}, {self._live.status.model}, mode {self._live.status.mode}"])
+
+    def show(self, notification: Notification) -> None:
+        """Write one thing that happened."""
+        if self._output is OutputFormat.STREAM_JSON:
+            self._record(notification)
+        else:
+            self._say(self._progress.take(notification))
+
+    def answer(self, record: "CommandRecord", *, warning: bool) -> int:
+        """Write what a command gave; returns the exit code."""
+        self._says_how_to_go_on = False
+        if self._output is not OutputFormat.TEXT:
+            self._record(record)
+        elif record.text:
+            write_wrapped(self._err if warning else self._out, harmless(record.text))
+            self._out.flush()
+        return record.exit_code
+
+    def nothing_to_do(self) -> int:
+        """Say that a resumed session has nothing open."""
+        from treadle.door.program import Exit
+
+        self._say(["This session has nothing left to do. Give it a task with -p."])
+        return Exit.DONE
+
+    def conclude(self, outcome: TurnOutcome, code: "Exit | None" = None, value: Any = None) -> int:
+        """Write the answer, and its `value` where it has one; returns the exit code, by default that of the outcome."""
+        from treadle.door.program import describe_model_error, exit_code
+
+        code = exit_code(outcome) if code is None else code
+        self._say(self._progress.finish(outcome.text))
+        if self._output is OutputFormat.TEXT:
+            if outcome.text and not self._was_seen(outcome):
+                write_wrapped(self._out, harmless(outcome.text.rstrip()))
+                self._out.flush()
+        else:
+            from treadle.headless.records import result_record
+
+            self._record(result_record(self._live, outcome, code, value))
+        self._say(summary_lines(outcome))
+        self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()
+        self._say(self._how_to_go_on())
+        if outcome.error is not None:
+            self._say([describe_model_error(outcome.error, self._live.status.model)])
+        return code
+
+    def end(self) -> None:
+        """Write what was held back when nothing concluded the turn, and how to go on with the session."""
+        with suppress(OSError):
+            self._say([*self._progress.finish(), *self._how_to_go_on(), *self._ended_with_it()])
+
+    def _ended_with_it(self) -> list[str]:
+        """Name what would have woken the agent later: a run ends with its turn."""
+        if self._live.continues or not (outputs() / self._live.id / "watchers.json").is_file():
+            return []
+        from treadle.door.reports import armed_lines
+
+        return [f"# ended with this run: {one}" for one in armed_lines(self._live.id)]
+
+    def _how_to_go_on(self) -> list[str]:
+        """Say it once, and only where there is something to go on with."""
+        from treadle.door.program import resume_line
+
+        wanted, self._says_how_to_go_on = self._says_how_to_go_on and not self._live.empty, False
+        return [resume_line(self._live.id)] if wanted else []
+
+    def _was_seen(self, outcome: TurnOutcome) -> bool:
+        """Whether the text of a turn that was stopped is that of an earlier step, which is on the same screen."""
+        return outcome.text.strip() == self._progress.last and self._out.isatty() and self._err.isatty()
+
+    def _say(self, lines: Iterable[str]) -> None:
+        for line in lines:
+            write_wrapped(self._err, harmless(line))
+        self._err.flush()
+
+    def _record(self, record: object) -> None:
+        self._out.write(f"{encode(record).decode()}\n")
+        self._out.flush()
+
+
+class HeadlessSignals:
+    """SIGINT interrupts the turn, a second one ends the program; SIGTERM and SIGHUP end it; all leave it resumable.
+
+    Under nohup SIGHUP is ignored, and stays so.
+    """
+
+    def __init__(self, live: LiveSession) -> None:
+        self._live = live
+        self._loop = asyncio.get_running_loop()
+        self._main = asyncio.current_task()
+        self._interrupting: asyncio.Task[None] | None = None
+        self.code: Exit | None = None
+        self._heeds_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # nohup ignores it for us
+
+    def __enter__(self) -> Self:
+        self._loop.add_signal_handler(signal.SIGINT, self._interrupt)
+        self._loop.add_signal_handler(signal.SIGTERM, self._end, signal.SIGTERM)
+        if self._heeds_hangup:
+            self._loop.add_signal_handler(signal.SIGHUP, self._end, signal.SIGHUP)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if self._heeds_hangup else ())):
+            self._loop.remove_signal_handler(number)
+
+    def _interrupt(self) -> None:
+        if self._interrupting is not None:
+            self._end(signal.SIGINT)
+            return
+        self._interrupting = asyncio.create_task(self._post_interrupt(), name="interrupt")
+
+    async def _post_interrupt(self) -> None:
+        try:
+            await self._live.post(Interrupt(), HEADLESS)
+        except RefusedError:
+            self._end(signal.SIGINT)
+
+    def _end(self, number: signal.Signals) -> None:
+        from treadle.door.program import Exit
+
+        self.code = Exit(128 + number)
+        if self._main is not None:
+            self._main.cancel()

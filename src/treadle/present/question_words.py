@@ -1,0 +1,389 @@
+"""What a person reads of a question before the answer: what would happen, one line of why, and the details."""
+
+import os
+from collections.abc import Iterator, Sequence
+from enum import Enum
+from pathlib import Path
+
+from msgspec import Struct
+
+from treadle.present.escape import exact, exact_line, printable
+from treadle.present.forms import form_lines
+from treadle.present.trial_words import changes_of, lines_of
+from treadle.present.words import counted
+from treadle.protocol.patterns import regex
+from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
+from treadle.protocol.reasons import PartEffect, effect_of, words_of_decision
+from treadle.protocol.tools import (
+    Access,
+    Confinement,
+    CopyChanges,
+    FetchUrl,
+    ReadPath,
+    Right,
+    Risk,
+    RunCommand,
+    SandboxDenial,
+    WritePath,
+)
+
+_IN_TITLE = frozenset({"inside", ""})
+"""Rules of which the title says what the headline would: that a file of the project is changed, or nothing."""
+
+
+class QuestionStyle(Enum):
+    """How a question is shown; danger begins with no."""
+
+    USUAL = "usual"
+    DANGER = "danger"
+
+
+class AskedPart(Struct, frozen=True, kw_only=True):
+    """One part of a command: what it does, its text, where, and which rules say so."""
+
+    effect: PartEffect
+    text: str
+    where: str = ""
+    rules: str = ""
+
+
+class QuestionWords(Struct, frozen=True, kw_only=True):
+    """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
+
+    `headline` is the reason of the decision that every surface gives, `counted` counts the lines that an edit changes
+    or the files that a command did. `rights` says which rights beyond the sandbox a yes gives. `why` are sentences that
+    are always shown; `details` are lines for who wants to know more. Everything is harmless to show.
+    """
+
+    title: str
+    style: QuestionStyle = QuestionStyle.USUAL
+    headline: str = ""
+    counted: str = ""
+    text: str = ""
+    parts: tuple[AskedPart, ...] = ()
+    rights: str = ""
+    why: tuple[str, ...] = ()
+    details: tuple[str, ...] = ()
+
+
+def question_style(question: Question) -> QuestionStyle:
+    """Say whether a question is about something dangerous."""
+    if question.denial is not None:
+        return QuestionStyle.DANGER if question.denial.right is Right.READ else QuestionStyle.USUAL
+    if question.copy is not None:
+        opens = not question.copy.whole and question.copy.rights is not None and question.copy.rights.granted
+        return QuestionStyle.DANGER if opens else QuestionStyle.USUAL
+    decision = question.decision
+    return QuestionStyle.DANGER if decision is not None and decision.risk is Risk.CRITICAL else QuestionStyle.USUAL
+
+
+def is_edit(question: Question) -> bool:
+    """Whether the call writes files and does nothing else."""
+    return (
+        bool(question.accesses)
+        and all(isinstance(access, WritePath | ReadPath) for access in question.accesses)
+        and (any(isinstance(access, WritePath) for access in question.accesses))
+    )
+
+
+def once(question: Question) -> str:
+    """Say yes to something dangerous."""
+    runs = any(isinstance(access, RunCommand) for access in question.accesses)
+    writes = any(isinstance(access, WritePath) for access in question.accesses)
+    return "Yes, run it once" if runs else "Yes, write it once" if writes else "Yes, once"
+
+
+def asked_in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
+    """Put a question as asked in a workspace into words."""
+    match question.kind:
+        case QuestionKind.PERMISSION if question.denial is not None:
+            return _stopped(question, question.denial)
+        case QuestionKind.PERMISSION if question.copy is not None:
+            return _keeping(question, question.copy, roots)
+        case QuestionKind.PERMISSION:
+            return _permission(question, roots)
+        case QuestionKind.SUMMARY:
+            text = "" if question.preview is None else question.preview.text
+            return QuestionWords(title=printable(question.text), text=printable(text).strip("\n"))
+        case QuestionKind.ELICITATION:
+            wanted = [question.url] if question.url else form_lines(question.form, question.arguments)
+            return QuestionWords(title=printable(question.text), text=printable("\n".join(wanted)))
+        case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.BUDGET:
+            title, _, rest = printable(question.text).strip().partition("\n")
+            return QuestionWords(title=title, text=rest.strip("\n"))
+
+
+def in_short(question: Question) -> str:
+    """Say what a question is about in a few words, to follow a colon and to end with a question mark."""
+    match question.kind:
+        case QuestionKind.PERMISSION if question.copy is not None and not question.copy.whole:
+            return f"{_short(question.accesses[-1], question)} for real"
+        case QuestionKind.PERMISSION if question.copy is not None:
+            return f"keep {counted(len(question.copy.changes), 'change')} of {_short(question.accesses[-1], question)}"
+        case QuestionKind.PERMISSION if question.accesses:
+            return _short(question.accesses[-1], question)
+        case QuestionKind.PERMISSION:
+            return exact_line(question.text)
+        case _:
+            return printable(" ".join(question.text.split())).rstrip("?")
+
+
+def _short(access: Access, question: Question) -> str:
+    match access:
+        case RunCommand(command=command):
+            return f"run {exact_line(command)}"
+        case FetchUrl(url=url):
+            return f"fetch {exact_line(url)}"
+        case ReadPath() | WritePath():
+            return exact_line(question.text[:1].lower() + question.text[1:])
+
+
+def _stopped(question: Question, denial: SandboxDenial) -> QuestionWords:
+    base = _permission(question, ())
+    target = exact_line(denial.target)
+    title, missing = {
+        Right.NETWORK: ("Run it again with network access?", f"tried to reach {target or 'the network'}"),
+        Right.WRITE: ("Run it again with the right to write?", f"tried to write {target or 'outside this project'}"),
+        Right.READ: ("Run it again with the right to read a secret?", f"tried to read {target or 'a secret'}"),
+        Right.UNSANDBOXED: ("Run it again without the sandbox?", "tried something that the sandbox does not allow"),
+    }[denial.right]
+    seen = f" {printable(denial.text)}" if denial.text else ""
+    why = f"The command {missing}, and the sandbox stopped it.{seen}"
+    if denial.unrun:
+        title, why = title.replace("again ", ""), f"The command did not run.{seen}."
+    return QuestionWords(
+        title=title,
+        style=question_style(question),
+        text=base.text,
+        rights=base.rights,
+        why=(why,),
+        details=base.details,
+    )
+
+
+def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> QuestionWords:
+    """Ask whether what a command changed in its throw-away copy is applied, or else whether it runs for real."""
+    base = _permission(question, roots)
+    rights = copy.rights if not copy.whole else None
+    granted = [] if rights is None else list(map(_right, rights.granted))
+    if rights is not None and rights.confinement is Confinement.GIT:
+        granted.insert(0, "with the right to change the repository")
+    unshown = [f"{exact_line(one.path)}: {printable(one.about)}" for one in copy.unshown] if question.more else []
+    return QuestionWords(
+        title=exact_line(question.text),
+        style=question_style(question),
+        counted=lines_of(copy),
+        text=base.text,
+        rights=_runs(granted),
+        why=(*unshown, *changes_of(copy, roots)),
+        details=base.details,
+    )
+
+
+def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
+    decision = question.decision or Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.NONE)
+    style = question_style(question)
+    title, text = _title(question, roots)
+    words = words_of_decision(decision)
+    parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
+    return QuestionWords(
+        title=title,
+        style=style,
+        headline="" if words.rule in _IN_TITLE else printable(words.headline),
+        counted=_counted(question),
+        text=text,
+        parts=parts if len(decision.parts) > 1 else (),
+        rights=_rights(decision),
+        why=(
+            *_touched(question.accesses, roots, text),
+            *(printable(line) for line in words.further if style is QuestionStyle.DANGER),
+            *_reason_of_model(question.accesses),
+        ),
+        details=tuple(_details(question, decision)),
+    )
+
+
+def _title(question: Question, roots: Sequence[str]) -> tuple[str, str]:
+    """Give the question, and the text that it is about."""
+    preview = question.preview
+    own = exact(preview.text).rstrip("\n") if preview is not None and not preview.is_diff else ""
+    outside = _outermost(question.accesses, roots)
+    match question.accesses:
+        case (*_, RunCommand(command=command)):
+            return _command_title(question), own or exact(command)
+        case (FetchUrl() as access,):
+            return "Fetch this address?", _sent(access)
+        case _ if outside is not None:
+            return f"{_OUTSIDE[_verb(outside)][0]} outside this project?", exact_line(outside.path)
+        case (*_, WritePath()):
+            return _edit_title(question, roots), own
+        case _:
+            return f"Allow this: {exact_line(question.text)}?", own
+
+
+_OUTSIDE = {
+    "list": ("List a folder", "Lists"),
+    "read": ("Read a file", "Reads"),
+    "write": ("Write a file", "Writes"),
+    "delete": ("Delete a file", "Deletes"),
+}
+
+
+def _verb(access: ReadPath | WritePath) -> str:
+    if isinstance(access, ReadPath):
+        return "list" if access.listing else "read"
+    return "delete" if access.delete else "write"
+
+
+def _outermost(accesses: Sequence[Access], roots: Sequence[str]) -> ReadPath | WritePath | None:
+    """Find a path outside the project; one that is written before one that is read."""
+    paths = [access for access in accesses if isinstance(access, ReadPath | WritePath)]
+    paths.sort(key=lambda access: isinstance(access, ReadPath))
+    return next((access for access in paths if _outside(access.path, roots)), None)
+
+
+def _sent(access: FetchUrl) -> str:
+    return exact_line(access.url if access.method == "GET" else f"{access.method} {access.url}")
+
+
+def _edit_title(question: Question, roots: Sequence[str]) -> str:
+    """Say what an edit does to its file, or to how many."""
+    written = {access.path: access for access in question.accesses if isinstance(access, WritePath)}
+    if len(written) > 1:
+        return f"Apply this edit to {len(written)} files?"
+    (access,) = written.values()
+    path = exact_line(access.path.removeprefix(f"{next(iter(roots), '')}/"))
+    if access.delete:
+        return f"Delete {path}?"
+    # What no hash is known of may be there or not.
+    return f"Create {path}?" if access.after and not access.before else f"Apply this edit to {path}?"
+
+
+_GIT_WRITE = regex(r"git ([a-z-]+) changes the repository$")
+_GIT_TITLES = {"add": "Stage", "rm": "Remove from git", "mv": "Move in git"}
+
+
+def _git_title(decision: Decision | None) -> str:
+    """Name a line by the verbs of git where it does nothing else that asks: `Stage and commit?`."""
+    asks = [part for part in decision.parts if part.verdict is not Verdict.ALLOW] if decision is not None else []
+    verbs: list[str] = []
+    for part in asks:
+        found = next((verb for reason in part.reasons if (verb := _git_verb(reason))), "")
+        if not found or part.risk is Risk.CRITICAL:
+            return ""
+        verbs.append(_GIT_TITLES.get(found, found.replace("-", " ").capitalize()))
+    named = list(dict.fromkeys(verbs))
+    said = " and ".join(filter(None, (", ".join(named[:-1]), *named[-1:])))
+    return f"{said.capitalize()}?" if said else ""
+
+
+def _git_verb(reason: Reason) -> str:
+    """Give the subcommand of git that the policy has read from the words of a part; no other rule names one."""
+    found = _GIT_WRITE.match(reason.text) if reason.rule == "git-write" else None
+    return "" if found is None else found[1]
+
+
+def _command_title(question: Question) -> str:
+    decision = question.decision
+    if git := _git_title(decision):
+        return git
+    piped = decision is not None and any(reason.rule == "piped-script" for reason in _reasons(decision))
+    network = decision is not None and any(reason.rule == "network" for reason in _reasons(decision))
+    return "Run a script straight from the network?" if piped and network else "Run this command?"
+
+
+def _counted(question: Question) -> str:
+    """Count the lines that a diff adds and removes: `+3 -1`."""
+    preview = question.preview
+    if preview is None or not preview.is_diff:
+        return ""
+    lines = [line for line in preview.text.split("\n") if not line.startswith(("+++ ", "--- "))]
+    return f"+{sum(line.startswith('+') for line in lines)} -{sum(line.startswith('-') for line in lines)}"
+
+
+def _reasons(decision: Decision) -> Iterator[Reason]:
+    yield from decision.reasons
+    for part in decision.parts:
+        yield from part.reasons
+
+
+def _part(part: Part) -> AskedPart:
+    rules = {reason.rule for reason in part.reasons}
+    outside = rules & {"write-outside", "read-outside", "outside"}
+    where = "outside this project" if outside else "inside this project" if "write-inside" in rules else ""
+    named = ", ".join(reason.rule for reason in part.reasons if reason.rule != "mode")
+    return AskedPart(
+        effect=effect_of(part),
+        text=exact(part.text),
+        where=where,
+        rules=f"rule: {named} · risk: {part.risk}",
+    )
+
+
+def _rights(decision: Decision) -> str:
+    """Say which rights beyond the sandbox a yes gives, in one line."""
+    return _runs(list(dict.fromkeys(map(_right, decision.grants))))
+
+
+def _runs(rights: Sequence[str]) -> str:
+    *most, last = rights or [""]
+    return f"Runs {', '.join(most)} and {last}." if most else f"Runs {last}." if last else ""
+
+
+def _right(grant: SandboxDenial) -> str:
+    target = exact_line(grant.target)
+    return {
+        # What is opened is the network, not the hosts that the command names.
+        Right.NETWORK: "with network access",
+        Right.WRITE: f"with the right to change {target or 'files outside this project'}",
+        Right.READ: f"with the right to read {target or 'what the sandbox hides'}",
+        Right.UNSANDBOXED: "without the sandbox",
+    }[grant.right]
+
+
+def _details(question: Question, decision: Decision) -> Iterator[str]:
+    for access in question.accesses:
+        if isinstance(access, RunCommand):
+            yield f"runs in {exact_line(access.cwd)}"
+    yield f"risk: {decision.risk}"
+    for reason in decision.reasons:
+        yield _reason(reason)
+    for part in decision.parts:
+        yield f"{exact(part.text)}  {'allowed' if part.verdict is Verdict.ALLOW else 'asks'} · risk: {part.risk}"
+        for reason in part.reasons:
+            yield f"  {_reason(reason)}"
+
+
+def _reason(reason: Reason) -> str:
+    source = f", {reason.source}" if reason.source else ""
+    return f"rule: {reason.rule}{printable(source)} · {printable(reason.text)}"
+
+
+def _outside(path: str, roots: Sequence[str]) -> bool:
+    return not any(Path(os.path.realpath(path)).is_relative_to(root) for root in roots)
+
+
+def _reason_of_model(accesses: Sequence[Access]) -> Iterator[str]:
+    """Give the reason that the model gives, in quotation marks that its words cannot end."""
+    for access in accesses:
+        if isinstance(access, RunCommand) and access.reason:
+            said = exact_line(access.reason).translate({0x201C: '"', 0x201D: '"'})
+            yield f"The model writes: \u201c{said}\u201d"
+
+
+def _touched(accesses: Sequence[Access], roots: Sequence[str], shown: str) -> Iterator[str]:
+    """Name what is touched outside the project and not shown yet, and where links lead."""
+    for access in accesses:
+        if isinstance(access, FetchUrl) and _sent(access) != shown:
+            yield f"Sends {_sent(access)}."
+        if isinstance(access, RunCommand) and roots and access.cwd not in roots:
+            yield f"Runs in {exact_line(access.cwd.removeprefix(f'{roots[0]}/'))}."
+        if not isinstance(access, ReadPath | WritePath) or not _outside(access.path, roots):
+            continue
+        path, resolved = exact_line(access.path), os.path.realpath(access.path)
+        leads = "" if resolved == access.path else f" leads to {exact_line(resolved)}"
+        if path != shown:
+            leads = f", which{leads}" if leads else ""
+            yield f"{_OUTSIDE[_verb(access)][1]} outside this project: {path}{leads}"
+        elif leads:
+            yield f"{path}{leads}"

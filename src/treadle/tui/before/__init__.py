@@ -1,0 +1,1 @@
+"""What the terminal asks before there is a session."""

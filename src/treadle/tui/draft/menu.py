@@ -1,0 +1,115 @@
+"""The menu under the input: what the word at the cursor may become."""
+
+from collections.abc import Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+from prompt_toolkit.utils import get_cwidth
+
+from treadle.tui.paint.lines import Line, apart, clip, line
+from treadle.tui.paint.theme import Signs
+
+MENU_ROWS = 8
+
+
+class MenuEntry(Struct, frozen=True):
+    """One row: what it is called, what it is, and what the line becomes.
+
+    `bare` says of a command with an argument that it can be entered without one.
+    """
+
+    name: str
+    about: str
+    becomes: str
+    bare: bool = False
+
+
+class Menu(Struct, frozen=True, kw_only=True):
+    """The rows that fit what is `typed`, and the chosen one; it is empty where nothing fits.
+
+    `more` says that others fit, too, `moved` that the person chose the row. `note` is shown where there is no row.
+    `free`: what is typed may be something else than any row.
+    """
+
+    entries: tuple[MenuEntry, ...] = ()
+    chosen: int = 0
+    typed: str = ""
+    more: bool = False
+    moved: bool = False
+    note: str = ""
+    free: bool = False
+
+    def move(self, rows: int) -> "Menu":
+        """Move the choice; it goes round."""
+        return replace(self, chosen=(self.chosen + rows) % max(1, len(self.entries)), moved=True)
+
+    @property
+    def entry(self) -> MenuEntry | None:
+        """The chosen row."""
+        return self.entries[self.chosen] if self.entries else None
+
+
+def fitting(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEntry, ...]:
+    """Choose the entries that hold the typed characters in this order; those that begin with them first."""
+    typed = typed.casefold()
+    found = [entry for entry in entries if in_order(typed, _plain(entry.name))]
+    return tuple(sorted(found, key=lambda entry: not begins(entry, typed)))
+
+
+def fitting_arguments(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEntry, ...]:
+    """Choose the entries that hold what is typed, or its characters in order; they stay in their own order."""
+    typed = typed.casefold()
+    found = [(_plain(entry.name), entry) for entry in entries]
+    ranked = [(0 if typed == name else 1 if typed in name else 2, entry) for name, entry in found]
+    kept = [(rank, entry) for (rank, entry), (name, _) in zip(ranked, found, strict=True) if in_order(typed, name)]
+    return tuple(entry for _, entry in sorted(kept, key=lambda one: one[0]))
+
+
+def begins(entry: MenuEntry, typed: str) -> bool:
+    """Whether the name of an entry begins with what is typed."""
+    return _plain(entry.name).startswith(typed.casefold())
+
+
+def _plain(name: str) -> str:
+    return name.casefold().removeprefix("/")
+
+
+def in_order(typed: str, text: str) -> bool:
+    """Whether a text has the typed characters in this order, with others between them."""
+    rest = iter(text)
+    return all(char in rest for char in typed)
+
+
+def menu_lines(menu: Menu, width: int, signs: Signs) -> list[Line]:
+    """Lay the menu out; of many rows those around the chosen one, and how many there are."""
+    count = len(menu.entries)
+    if not count and menu.note:
+        return [clip(line(("dim", f"  {menu.note}")), width - 1, signs.more)]
+    first = max(0, min(menu.chosen - MENU_ROWS // 2, count - MENU_ROWS))
+    shown = menu.entries[first : first + MENU_ROWS]
+    longest = max((get_cwidth(entry.name) for entry in shown), default=0)
+    column = min(24 if width < _WIDE else width // 2, longest + 2)
+    rows: list[Line] = []
+    for number, entry in enumerate(shown, start=first):
+        chosen = number == menu.chosen
+        mark = f"{signs.chosen} " if chosen else " " * (len(signs.chosen) + 1)
+        place = f"{menu.chosen + 1}/{count}{'+' if menu.more else ''}" if chosen and count > MENU_ROWS else ""
+        name = _shortened(entry.name, column - 2 if entry.about else width - 12, signs)
+        name += " " * (column - get_cwidth(name)) if entry.about else ""
+        row = line(("accent" if chosen else "", f"{mark}{name}"), ("dim", entry.about))
+        right = line(("dim", place))
+        rows.append(apart(clip(row, width - 8, signs.more), right, width - 1) or clip(row, width - 1, signs.more))
+    return rows
+
+
+_WIDE = 60
+
+
+def _shortened(path: str, room: int, signs: Signs) -> str:
+    """Leave out the beginning of a path that is too wide."""
+    if get_cwidth(path) <= room:
+        return path
+    kept = path[-room:]
+    while kept and get_cwidth(kept) > room - len(signs.more):
+        kept = kept[1:]
+    return signs.more + kept

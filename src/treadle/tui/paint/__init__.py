@@ -1,0 +1,1 @@
+"""How things look: colours, lines, diffs, the scrollback and the pager."""

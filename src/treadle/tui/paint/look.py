@@ -1,0 +1,103 @@
+"""The look of the app on this terminal, and the terminal for the time of a session: it is asked for its background."""
+
+import os
+import select
+import sys
+import termios
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+
+from msgspec import Struct
+from prompt_toolkit.application import get_app_session
+from prompt_toolkit.input.typeahead import store_typeahead
+
+from treadle.door.settings import Colours, Editing, Settings, borrowed_terminal, data_directory
+from treadle.tui.draft.pasting import parse_keys
+from treadle.tui.paint.colour_replies import ASK, is_dark
+from treadle.tui.paint.theme import Palette, Signs, Theme, has_backgrounds, present_theme
+
+ANSWER_SECONDS = 0.06
+"""How long a terminal may take to say what its background is; a later answer is taken out of what is typed."""
+
+_SILENT = Signs(ok="", failed="", refused="")
+
+_WANTED = {Colours.DARK: Palette.DARK, Colours.LIGHT: Palette.LIGHT, Colours.ANSI: Palette.ANSI}
+
+
+class Look(Struct, frozen=True, kw_only=True):
+    """Colours and signs, whether anything moves, and which keys edit the input line; `plain` is lines, none redrawn."""
+
+    theme: Theme
+    animated: bool
+    editing: Editing = Editing.EMACS
+    plain: bool = False
+
+
+def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
+    """Choose by the settings and the environment; `dark` is what the terminal says of its background."""
+    answered = None if dark is None else Palette.DARK if dark else Palette.LIGHT
+    theme = present_theme(_WANTED.get(settings.theme, answered))
+    still = theme.palette is Palette.DUMB or bool(os.environ.get("SSH_CONNECTION"))
+    return Look(theme=theme, animated=settings.animation and not still, editing=settings.editing)
+
+
+@contextmanager
+def prepared_terminal(settings: Settings) -> Iterator[Look]:
+    """Take the terminal for a session: what is typed is not shown twice, and all is as before afterwards.
+
+    For a screen reader nothing is changed: the terminal shows and corrects what is typed.
+    """
+    if settings.screen_reader:
+        with borrowed_terminal(data_directory() / "terminals"):
+            yield Look(theme=Theme(palette=Palette.DUMB, signs=_SILENT), animated=False, plain=True)
+        return
+    with borrowed_terminal(data_directory() / "terminals"), _quiet() as quiet:
+        asks = quiet and settings.theme is Colours.AUTO and has_backgrounds(os.environ)
+        yield look_of(settings, dark=_ask_background() if asks else None)
+
+
+@contextmanager
+def _quiet() -> Iterator[bool]:
+    """Let the terminal show nothing that is typed or answered before the app reads it; gives whether that works."""
+    try:
+        before = termios.tcgetattr(0)
+        if not sys.stdout.isatty() or os.tcgetpgrp(0) != os.getpgrp():
+            raise OSError
+        quiet = [*before]
+        quiet[3] = before[3] & ~(termios.ECHO | termios.ICANON)
+        termios.tcsetattr(0, termios.TCSANOW, quiet)
+    except (OSError, termios.error):
+        yield False
+        return
+    try:
+        yield True
+    finally:
+        with suppress(termios.error):
+            termios.tcsetattr(0, termios.TCSANOW, before)
+
+
+def _ask_background() -> bool | None:
+    """Ask whether the background is dark; None where the terminal does not say so in time. Keys are kept."""
+    sys.stdout.write(ASK)
+    sys.stdout.flush()
+    data, dark = b"", None
+    end = time.monotonic() + ANSWER_SECONDS
+    with suppress(OSError):
+        while dark is None and (left := end - time.monotonic()) > 0 and select.select([0], [], [], left)[0]:
+            read = os.read(0, 4096)
+            if not read:
+                break
+            data += read
+            dark = is_dark(data.decode(errors="replace"))
+    _type_again(data)
+    return dark
+
+
+def _type_again(data: bytes) -> None:
+    """Give the app what was read, as if it were typed now; it takes replies out itself, whole or in part."""
+    source = get_app_session().input
+    parser = parse_keys(source)
+    if parser is not None and data:
+        parser.feed(data.decode(errors="surrogateescape"))
+        store_typeahead(source, source.flush_keys())

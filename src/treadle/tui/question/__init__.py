@@ -1,0 +1,1 @@
+"""Questions to the person: which answers there are, what keys do, how it is drawn."""

@@ -1,0 +1,139 @@
+"""The lists of models and of sessions in a running session, as plain lines."""
+
+from collections.abc import Callable, Sequence
+from functools import partial
+
+from treadle.door.known_models import EFFORT_BUDGETS, OfferedModel
+from treadle.door.open_session import SessionAccess
+from treadle.present.items import NoteItem
+from treadle.present.view import SessionView
+from treadle.tui.lists.choice_list import Choosing
+from treadle.tui.lists.filter_list import PickerRow
+from treadle.tui.lists.filter_list_rows import MODELS, model_rows
+from treadle.tui.lists.model_picker import TakenModel
+from treadle.tui.lists.session_lists import use_model
+from treadle.tui.reader.numbered import NotUnderstood
+from treadle.tui.reader.plain_list import ListWord, NumberedList, TakenRow, list_rows, listing_lines, take_row
+from treadle.tui.reader.reader_session_list import SessionList
+from treadle.tui.session.aside import Aside
+from treadle.tui.session.entered_lines import DoCommand
+from treadle.tui.session.outbox import Outbox
+
+_DEFAULT = "default"
+_HINT = (
+    f"After the number you can add {', '.join(EFFORT_BUDGETS)} (how much the model thinks) and {_DEFAULT} (use it in "
+    "new sessions too), as in: 2 high."
+)
+_BUSY = "Treadle is still working in this session. Stop it first: Ctrl-C."
+_WAITS = "Treadle is waiting for your answer to a question. Answer it first."
+
+
+class NumberedLists:
+    """One list at a time; `shown` is called with the lines of one. `switch` takes the session to be opened instead."""
+
+    def __init__(
+        self,
+        live: SessionAccess,
+        *,
+        aside: Aside,
+        outbox: Outbox,
+        show: Callable[..., None],
+        shown: Callable[[Sequence[str]], None],
+        view: Callable[[], SessionView],
+        switch: Callable[[str], None] | None,
+    ) -> None:
+        self._live = live
+        self._aside = aside
+        self._outbox = outbox
+        self._show = show
+        self._shown = shown
+        self._view = view
+        self._switch = switch
+        self._listing: NumberedList | None = None
+        self._wanted: SessionList | None = None
+        self._sessions: SessionList | None = None
+        self._models: Sequence[PickerRow] = ()
+
+    @property
+    def open(self) -> bool:
+        """Whether a line answers a list."""
+        return self._listing is not None
+
+    def close(self) -> None:
+        """Let no line answer any more."""
+        self._listing = self._sessions = self._wanted = None
+
+    def choose_model(self) -> None:
+        """Read the models and list them."""
+        self.close()
+        none: Sequence[OfferedModel] = ()
+        self._aside.start(self._live.offered_models, self._list_models, none)
+
+    def _list_models(self, models: Sequence[OfferedModel]) -> None:
+        self.close()
+        self._models = tuple(model_rows(models, self._view().model))
+        rows = list_rows(self._models, MODELS.shape.wide)
+        choosing = Choosing(title="Which model?", rows=rows, escape=None, leaving="as it is", filters=True)
+        self._open(NumberedList(choosing=choosing, after=frozenset({*EFFORT_BUDGETS, _DEFAULT}), hint=_HINT))
+
+    def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
+        """Let the command itself list the turns; they are named by number."""
+        do(DoCommand(command))
+
+    def choose_session(self, typed: str) -> None:
+        """Read the sessions and list those that a text fits."""
+        self.close()
+        if self._switch is None:
+            self._show(NoteItem("Another session cannot be opened from here.", warns=True))
+            return
+        self._read(SessionList(self._live.workspace, without=self._live.id, typed=typed))
+
+    def _read(self, sessions: SessionList) -> None:
+        self._wanted = sessions
+        self._aside.start(sessions.read, lambda _: self._list_sessions(sessions), None)
+
+    def _list_sessions(self, sessions: SessionList) -> None:
+        if self._wanted is sessions:
+            self._sessions = sessions
+            self._open(sessions.listing)
+
+    def _open(self, listing: NumberedList) -> None:
+        if self._view().questions:
+            self.close()
+            self._show(NoteItem(_WAITS, warns=True))
+            return
+        self._listing = listing
+        self._shown(listing_lines(listing))
+
+    def take(self, line: str) -> None:
+        """Take a line."""
+        assert self._listing is not None  # noqa: S101 - `open` says so
+        taken = take_row(self._listing, line)
+        match taken:
+            case NumberedList():
+                self._open(taken)
+            case NotUnderstood():
+                self._show(NoteItem("This is no number of the list.", warns=True))
+            case _ if self._sessions is not None:
+                self._go_to(self._sessions, taken)
+            case TakenRow(row=row, words=words):
+                self.close()
+                if row is not None:
+                    self._use(self._models[row].id, words)
+            case _:
+                pass
+
+    def _use(self, ref: str, words: Sequence[str]) -> None:
+        thinking = next((EFFORT_BUDGETS[word] for word in words if word in EFFORT_BUDGETS), None)
+        model = TakenModel(ref=ref, thinking=thinking, default=_DEFAULT in words)
+        self._outbox.put_made(partial(use_model, self._live, model, self._aside, self._show))
+
+    def _go_to(self, sessions: SessionList, taken: TakenRow | ListWord) -> None:
+        self.close()
+        chosen = sessions.taken(taken)
+        if chosen is None:
+            self._read(sessions)
+        elif chosen and self._view().active and not self._live.continues:
+            self._show(NoteItem(_BUSY, warns=True))
+        elif chosen and self._switch is not None:
+            self._switch(chosen)

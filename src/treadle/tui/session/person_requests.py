@@ -1,0 +1,123 @@
+"""What the person wants the session to do: messages that are sent, wait, are held or taken back, and stopping."""
+
+import uuid
+from collections.abc import Callable, Sequence
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.door.open_session import Ended
+from treadle.present.items import SaidItem
+from treadle.present.view import SessionView
+from treadle.present.words import written_text
+from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt
+from treadle.protocol.messages import UserContent
+from treadle.protocol.notifications import Phase, QueuedPrompt
+from treadle.tui.draft.draft_pieces import Pieces
+from treadle.tui.paint.printed_items import PrintedItem
+from treadle.tui.session.outbox import Outbox
+from treadle.tui.session.own_commands import OwnCommands
+
+
+class Written(Struct, frozen=True):
+    """A message as it was written: its draft, and the person's own commands that go with it."""
+
+    draft: str
+    commands: tuple[Ended, ...] = ()
+
+
+class Requests:
+    """Messages on their way to the session. `held` are those that a stop took out of the queue, the next one first."""
+
+    def __init__(self, outbox: Outbox, view: Callable[[], SessionView], pieces: Pieces, commands: OwnCommands) -> None:
+        self._outbox = outbox
+        self._view = view
+        self._pieces = pieces
+        self._commands = commands
+        self._steered: set[str] = set()
+        self._written: dict[str, Written] = {}
+        self._held: list[QueuedPrompt] = []
+
+    @property
+    def held(self) -> tuple[str, ...]:
+        """The held messages as text."""
+        return tuple(self.shown(prompt.id, prompt.content) for prompt in self._held)
+
+    @property
+    def steered(self) -> frozenset[str]:
+        """Ids of messages that go at the next step."""
+        return frozenset(self._steered)
+
+    def shown(self, prompt_id: str, content: tuple[UserContent, ...]) -> str:
+        """Write a message as it was written, with its pieces folded."""
+        written = self._written.get(prompt_id)
+        return written_text(content) if written is None else self._pieces.shown(written.draft)
+
+    def as_written(self, items: Sequence[PrintedItem]) -> list[PrintedItem]:
+        """Show messages that went to the model as they were written."""
+        return [self._as_written(item) if isinstance(item, SaidItem) else item for item in items]
+
+    def _as_written(self, item: SaidItem) -> SaidItem:
+        written = self._written.pop(item.prompt_id, None)
+        return item if written is None else replace(item, text=self._pieces.shown(written.draft))
+
+    def say(self, draft: str, delivery: Delivery = Delivery.QUEUE) -> None:
+        """Send a draft, with what the person's own commands printed since the last message."""
+        self._send(Written(draft, self._commands.take()), delivery)
+
+    def _send(self, written: Written, delivery: Delivery = Delivery.QUEUE) -> None:
+        blocks = tuple(command.block for command in written.commands)
+        prompt_id = uuid.uuid4().hex
+        self._written[prompt_id] = written
+        self.send((*blocks, *self._pieces.content(written.draft)), delivery, prompt_id)
+
+    def send(
+        self, content: tuple[UserContent, ...], delivery: Delivery = Delivery.QUEUE, prompt_id: str | None = None
+    ) -> None:
+        """Send a message."""
+        prompt = Prompt(id=prompt_id or uuid.uuid4().hex, content=content, delivery=delivery)
+        if delivery is Delivery.STEER:
+            self._steered.add(prompt.id)
+        self._outbox.put(prompt)
+
+    def take_back(self, waiting: QueuedPrompt) -> str:
+        """Take a message out of the queue; gives its draft."""
+        self._outbox.put(EditQueued(prompt_id=waiting.id))
+        return self.draft_of(waiting.id, waiting.content)
+
+    def draft_of(self, prompt_id: str, content: tuple[UserContent, ...]) -> str:
+        """Give a message that is not sent as a draft again; the commands that went with it wait for the next one."""
+        written = self._written.pop(prompt_id, None)
+        if written is None:
+            return self._pieces.draft_of(content)
+        self._commands.take_back(written.commands)
+        return written.draft
+
+    def can_stop(self) -> bool:
+        """Whether something works, or is about to, that can be stopped."""
+        view = self._view()
+        return (view.active or self._outbox.has_prompts) and view.phase is not Phase.CANCELLING
+
+    def stop(self) -> None:
+        """Stop the turn, and hold what waits: stopping starts nothing."""
+        for waiting in self._view().queue:
+            self._outbox.put(EditQueued(prompt_id=waiting.id))
+            self._held.append(waiting)
+        self._outbox.put(Interrupt())
+
+    def send_held(self) -> None:
+        """Send the next held message."""
+        if not self._held:
+            return
+        held = self._held.pop(0)
+        written = self._written.pop(held.id, None)
+        if written is None:
+            self.send(held.content)
+        else:
+            self._send(written)
+
+    def drop_held(self) -> None:
+        """Forget the next held message."""
+        if self._held:
+            held = self._held.pop(0)
+            self.draft_of(held.id, held.content)

@@ -1,0 +1,183 @@
+"""Lines that the person entered: commands are done, everything else is sent."""
+
+from collections.abc import Callable, Collection
+from functools import partial
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from treadle.door.commands import NEW_SESSION, do_command, find_slash, named_texts
+from treadle.door.open_session import SessionAccess
+from treadle.present.items import NoteItem
+from treadle.present.view import SessionView
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.notifications import ConversationRewound, Notification
+from treadle.tui.draft.menus import keys_text
+from treadle.tui.paint.printed_items import EnteredCommand
+from treadle.tui.session.aside import Aside
+from treadle.tui.session.entered_lines import (
+    ChooseModel,
+    ChooseSession,
+    ChooseTurn,
+    DoCommand,
+    DropPrompt,
+    EditPrompt,
+    Quit,
+    SendPrompt,
+    ShowHelp,
+    StartSession,
+    Wrong,
+    parse_input,
+)
+from treadle.tui.session.outbox import Outbox
+from treadle.tui.session.person_requests import Requests
+
+if TYPE_CHECKING:
+    from treadle.door.commands import CommandAnswer
+
+_BUSY = "Treadle is still working in this session. Stop it first: esc stops."
+_ELSEWHERE = "A new session cannot be started from here. To start one: treadle"
+
+
+class _Editor(Protocol):
+    """Where the person writes."""
+
+    def put(self, draft: str) -> None:
+        """Replace the draft."""
+        ...
+
+    def give_back(self, draft: str) -> None:
+        """Put what was not sent, or taken back, before what is being written."""
+        ...
+
+    def written(self, draft: str) -> str:
+        """Give a draft as it is shown."""
+        ...
+
+    def leave(self, code: int) -> None:
+        """End the session with this exit code."""
+        ...
+
+
+class _Lists(Protocol):
+    """The lists to choose a model, a session or a turn from."""
+
+    def choose_model(self) -> None:
+        """Open the list of models."""
+        ...
+
+    def choose_session(self, typed: str) -> None:
+        """Open the list of sessions, of those that a text fits."""
+        ...
+
+    def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
+        """Open the list of turns; the command is done with the one that is taken."""
+        ...
+
+
+class SlashCommands:
+    """Runs the commands of one session; what they answer is given to `show`.
+
+    `switch` takes the session that is to be opened in the place of this one; None where none can be.
+    """
+
+    def __init__(  # noqa: PLR0913, PLR0917 - the parts of one surface
+        self,
+        live: SessionAccess,
+        screen: _Editor,
+        outbox: Outbox,
+        requests: Requests,
+        pickers: _Lists,
+        aside: Aside,
+        show: Callable[..., None],
+        view: Callable[[], SessionView],
+        failed: Callable[[ConfigError], None],
+        switch: Callable[[str], None] | None,
+    ) -> None:
+        self._live = live
+        self._screen = screen
+        self._outbox = outbox
+        self._requests = requests
+        self._pickers = pickers
+        self._aside = aside
+        self._show = show
+        self._view = view
+        self._failed = failed
+        self._switch = switch
+        self._back_to = ""
+
+    def hear(self, notification: Notification) -> None:
+        """Give the message back before which the conversation is now, to be sent again in other words."""
+        if isinstance(notification, ConversationRewound):
+            back, self._back_to = self._back_to, ""
+            if back:
+                self._screen.give_back(back)
+
+    def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
+        """Do what a line asks for, or send it."""
+        command = parse_input(text, steer=steer, named=self._named)
+        if not isinstance(command, SendPrompt | ChooseModel | ChooseSession | ChooseTurn):
+            self._show(EnteredCommand(self._screen.written(text).strip()))
+        match command:
+            case SendPrompt(text=said, delivery=delivery):
+                self._requests.say(said, delivery)
+            case DoCommand():
+                self._do(command)
+            case DropPrompt(position=position) | EditPrompt(position=position):
+                self._take_back(position, edit=isinstance(command, EditPrompt))
+            case ChooseModel():
+                self._pickers.choose_model()
+            case ChooseSession(text=words):
+                self._pickers.choose_session(words)
+            case ChooseTurn(command=name):
+                self._pickers.choose_turn(name, self._do)
+            case StartSession():
+                self._start_session()
+            case ShowHelp():
+                self._show(NoteItem(f"{do_command('help', '', self._live).text}\n\n{keys_text()}"))
+            case Quit():
+                self._screen.leave(0)
+            case Wrong(text=why):
+                self._show(NoteItem(why, warns=True))
+            case _:
+                assert_never(command)
+
+    def _named(self) -> Collection[str]:
+        return [one.name for one in named_texts(self._live.trust)]
+
+    def _do(self, command: DoCommand) -> None:
+        work = partial(do_command, command.name, command.argument, self._live)
+        row = find_slash(command.name)
+        if row is not None and row.takes_time:
+            self._aside.start(work, self._answered, None)
+            return
+        try:
+            self._answered(work())
+        except ConfigError as error:
+            self._failed(error)
+
+    def _answered(self, answer: "CommandAnswer | None") -> None:
+        if answer is None:
+            return
+        if answer.text:
+            self._show(NoteItem(answer.text, warns=answer.warning))
+        self._back_to = answer.draft or self._back_to
+        for op in answer.ops:
+            self._outbox.put(op)
+        if answer.send:
+            self._requests.say(answer.send)
+
+    def _start_session(self) -> None:
+        if self._switch is None or self._live.continues:
+            self._show(NoteItem(_ELSEWHERE, warns=True))
+        elif self._view().active:
+            self._show(NoteItem(_BUSY, warns=True))
+        else:
+            self._switch(NEW_SESSION)
+            self._screen.leave(0)
+
+    def _take_back(self, position: int, *, edit: bool) -> None:
+        if position > len(self._view().queue):
+            self._show(NoteItem(do_command("queue", "", self._live).text, warns=True))
+            return
+        text = self._requests.take_back(self._view().queue[position - 1])
+        if edit:
+            self._screen.put(text)

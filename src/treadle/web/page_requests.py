@@ -1,0 +1,126 @@
+"""What the page sends, and how its requests are answered."""
+
+import traceback
+from pathlib import Path
+from typing import TypeVar
+
+import msgspec
+from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect, Request
+from starlette.responses import JSONResponse, Response
+from starlette.status import HTTP_404_NOT_FOUND
+
+from treadle.door.program import write_log
+from treadle.present.escape import printable
+from treadle.present.words import clip_text
+from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
+from treadle.web.book import SessionBook
+from treadle.web.page_keys import Visitor
+from treadle.web.page_session import PageSession
+from treadle.web.templating import page
+
+_T = TypeVar("_T")
+
+
+async def body_of(request: Request, kind: type[_T]) -> _T:
+    """Read the body of a request; raises `HTTPException`."""
+    try:
+        return msgspec.json.decode(await request.body(), type=kind)
+    except ClientDisconnect as error:
+        raise HTTPException(400, "The request ended in its middle.") from error
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
+        raise HTTPException(400, f"The request cannot be read: {error}") from error
+
+
+def answer(value: object, *, status: int = 200) -> Response:
+    """Answer with JSON."""
+    return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
+
+
+def done() -> Response:
+    """Answer that something was done."""
+    return answer({})
+
+
+def book_of(request: Request) -> SessionBook:
+    """Give the sessions."""
+    book = request.app.state.book
+    assert isinstance(book, SessionBook)  # noqa: S101 - the application has put it there
+    return book
+
+
+def visitor_of(request: Request) -> Visitor:
+    """Give who sends a request."""
+    visitor = request.scope["state"]["visitor"]
+    assert isinstance(visitor, Visitor)  # noqa: S101 - the guard has put it there
+    return visitor
+
+
+def opened_session(request: Request) -> PageSession:
+    """Find the session that a request is about among those that are open; raises `SessionError`."""
+    session_id = request.path_params["session_id"]
+    opened = book_of(request).opened.get(session_id)
+    if opened is None:
+        raise SessionError(
+            "session-not-open", f"Session {printable(session_id)} is not open.", fix="Send a message to continue it."
+        )
+    opened.touch()
+    return opened
+
+
+def folder_of(text: str) -> Path:
+    """Read the path of a folder as a person wrote it; raises `ConfigError`."""
+    try:
+        folder = Path(text).expanduser()
+        folder.exists()
+    except (ValueError, RuntimeError, OSError) as error:
+        what = f"There is no folder {printable(clip_text(text, 200))} to work in."
+        raise ConfigError("workspace-missing", what, why=str(error), fix="Name an existing folder.") from error
+    return folder
+
+
+def whole_number(text: str) -> int | None:
+    """Read a number of a position or version; None for anything else."""
+    return int(text) if text.isascii() and text.isdecimal() and len(text) < 20 else None
+
+
+async def refusal_answer(request: Request, error: Exception) -> Response:
+    """Say what went wrong: what, why, and what to do. As a page to whoever wanted one."""
+    assert isinstance(error, TreadleError)  # noqa: S101 - it is registered for these
+    match error:
+        case RefusedError():
+            status = 409
+        case ConfigError():
+            status = 400
+        case SessionError():
+            status = 404
+        case _:
+            status = 500
+    said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
+    return _problem(request, said, status)
+
+
+def wants_page(request: Request) -> bool:
+    """Whether a person opened this address, so that the answer is a page also where something is wrong."""
+    return request.method == "GET" and "text/html" in request.headers.get("accept", "")
+
+
+async def file_error_answer(request: Request, error: Exception) -> Response:
+    """Say what the disk refused; where that was goes to the program's log."""
+    write_log("".join(traceback.format_exception(error)))
+    fix = "Check the disk and its permissions. The program's log says where it was."
+    said = {"code": "file", "what": "A file could not be read or written.", "why": printable(str(error)), "fix": fix}
+    return _problem(request, said, 500)
+
+
+async def not_served(request: Request, error: Exception) -> Response:
+    """Say why a request is not served."""
+    assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
+    what = "There is no such page." if error.status_code == HTTP_404_NOT_FOUND else printable(error.detail)
+    return _problem(request, {"code": "http", "what": what, "why": "", "fix": ""}, error.status_code)
+
+
+def _problem(request: Request, said: dict[str, str], status: int) -> Response:
+    if wants_page(request):
+        return page(request, "problem.html", status=status, problem=said)
+    return JSONResponse(said, status_code=status)

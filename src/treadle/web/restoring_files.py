@@ -1,0 +1,33 @@
+"""Restoring in a session from the page: by the process that has it open, or here where none has."""
+
+from typing import Any
+
+from starlette.requests import Request
+
+from treadle.door.history import WentBack, go_back
+from treadle.protocol.checkpoints import Restore
+from treadle.web.page_requests import book_of, visitor_of
+
+
+async def restore_in(request: Request, wanted: Restore) -> WentBack:
+    """Bring back what is wanted; raises `TreadleError`."""
+    session_id = request.path_params["session_id"]
+    opened = book_of(request).opened.get(session_id)
+    who = visitor_of(request)
+
+    async def post(op: Restore) -> None:
+        assert opened is not None  # noqa: S101 - else nobody calls this
+        await opened.post(op, who)
+
+    return await go_back(session_id, wanted, None if opened is None else post)
+
+
+def went_back_words(went: WentBack) -> dict[str, Any]:
+    """Say what was restored, and how that is undone."""
+    result, undo = went.result, went.undo
+    return {
+        "files": [*result.written, *result.removed],
+        "conflicts": [f"{one.path}: {one.why}" for one in result.conflicts],
+        "error": result.error,
+        "undo": {"checkpoint": undo.checkpoint, "files": undo.files, "conversation": undo.conversation, "to": undo.to},
+    }

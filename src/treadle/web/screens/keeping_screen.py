@@ -1,0 +1,65 @@
+"""What a person does with a whole session of the list: rename, archive, copy and delete it."""
+
+import asyncio
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from treadle.door.open_session import Reach
+from treadle.door.past import (
+    archive_sessions,
+    copy_whole,
+    delete_session,
+    find_session,
+    rename_session,
+    unarchive_session,
+)
+from treadle.web.page_requests import answer, body_of, book_of, done
+from treadle.web.rights import PageRoute
+
+
+class _Name(Struct):
+    name: str
+
+
+async def _rename(request: Request) -> Response:
+    """Give a session a name; an empty one gives it its first title again."""
+    wanted = await body_of(request, _Name)
+    row = await asyncio.to_thread(rename_session, request.path_params["session_id"], wanted.name)
+    book_of(request).changed.set()
+    return answer({"title": row.title})
+
+
+async def _archive(request: Request) -> Response:
+    """Archive a session that nobody has open."""
+    session_id = request.path_params["session_id"]
+    await asyncio.to_thread(lambda: archive_sessions([find_session(session_id)]))
+    return done()
+
+
+async def _unarchive(request: Request) -> Response:
+    """List an archived session with the others again."""
+    await asyncio.to_thread(unarchive_session, request.path_params["session_id"])
+    return done()
+
+
+async def _delete(request: Request) -> Response:
+    """Delete a session that nobody has open, for good; the page has asked before."""
+    session_id = request.path_params["session_id"]
+    await asyncio.to_thread(lambda: delete_session(find_session(session_id)))
+    return done()
+
+
+async def _fork(request: Request) -> Response:
+    """Copy a session as it is; this one stays as it is."""
+    return answer({"session": await asyncio.to_thread(copy_whole, request.path_params["session_id"])})
+
+
+ROUTES = (
+    PageRoute("/s/{session_id}/rename", _rename, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/archive", _archive, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/unarchive", _unarchive, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/delete", _delete, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/fork", _fork, Reach.WORK, methods=["POST"]),
+)

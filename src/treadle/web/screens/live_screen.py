@@ -1,0 +1,74 @@
+"""The screen of one session: what happens in it, and what a person says to it."""
+
+import asyncio
+from functools import partial
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from treadle.door.open_session import Reach
+from treadle.door.opening import session_log
+from treadle.protocol.permissions import Mode
+from treadle.web.page_requests import book_of, whole_number
+from treadle.web.page_view import PageContent
+from treadle.web.rights import PageRoute
+from treadle.web.status import spent_words
+from treadle.web.templating import page as whole_page
+
+_SHOWN = 120
+"""Items that a page begins with, and that come with each look further back."""
+
+
+async def _show(request: Request) -> Response:
+    session_id = request.path_params["session_id"]
+    title, workspace, model = await asyncio.to_thread(_named, session_id)
+    view = await _view(request)
+    opened = book_of(request).opened.get(session_id)
+    entries = view.before(None, _SHOWN)
+    return whole_page(
+        request,
+        "live.html",
+        session_id=session_id,
+        title=title,
+        workspace=workspace,
+        opened=opened is not None,
+        own=opened is not None and opened.own,
+        cursor=f"{view.run}.{view.version}",
+        first=entries[0].position if entries else 0,
+        more=bool(entries) and bool(view.before(entries[0].position, 1)),
+        entries=[view.html(entry) for entry in entries],
+        modes=list(Mode),
+        model=model if opened is None else opened.session.status.model,
+        facts=view.view,
+        cost=spent_words(view.view.spending),
+    )
+
+
+async def _earlier(request: Request) -> Response:
+    """Give the items before one; the header says whether there are others before them."""
+    view = await _view(request)
+    wanted = whole_number(request.query_params.get("before", ""))
+    if wanted is None:
+        raise HTTPException(400, "Say before which item: before=NUMBER.")
+    entries = view.before(wanted, _SHOWN)
+    more = bool(entries) and bool(view.before(entries[0].position, 1))
+    return HTMLResponse("".join(map(view.html, entries)), headers={"x-more": "yes" if more else "no"})
+
+
+async def _view(request: Request) -> PageContent:
+    session_id = request.path_params["session_id"]
+    book = book_of(request)
+    opened = book.opened.get(session_id)
+    return opened.content if opened is not None else await asyncio.to_thread(partial(book.past, session_id))
+
+
+def _named(session_id: str) -> tuple[str, str, str]:
+    with session_log(session_id) as (row, _):
+        return row.title or row.id, row.workspace, row.model
+
+
+ROUTES = (
+    PageRoute("/s/{session_id}", _show, Reach.SEE),
+    PageRoute("/s/{session_id}/items", _earlier, Reach.SEE),
+)

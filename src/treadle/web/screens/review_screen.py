@@ -1,0 +1,279 @@
+"""The screen of what a session changed: read, accepted, taken back, rewritten, and commented on."""
+
+import asyncio
+import posixpath
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from itertools import groupby
+from typing import Any
+
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from treadle.door.open_session import Reach
+from treadle.door.opening import session_log
+from treadle.door.review import (
+    FileChoice,
+    FileToReview,
+    HunkChoice,
+    ReviewComment,
+    SessionReview,
+    comments_message,
+    listed_checkpoints,
+    mark_reviewed,
+    open_review,
+    review_marks,
+    review_steps,
+)
+from treadle.present.question_words import QuestionStyle, asked_in_words
+from treadle.protocol.base import Record
+from treadle.protocol.checkpoints import Restore
+from treadle.web.changed_lines import LineColours, conflict_html, hunk_html
+from treadle.web.page_requests import answer, body_of, book_of, done
+from treadle.web.question_cards import why_blocks
+from treadle.web.restoring_files import restore_in, went_back_words
+from treadle.web.rights import PageRoute
+from treadle.web.templating import page, render
+
+_MOST_INLINE = 3_000
+"""Changed lines that the page begins with; the files behind them are loaded when they are looked at."""
+
+_MOST_OF_ONE = 1_500
+_MOST_SHOWN = 4_000
+"""Changed lines of one file that are shown at all."""
+
+_LONGEST_KEY = 80
+_LONGEST_NUMBER = 9
+_MARKS = ("accepted", "rejected", "amended", "")
+
+
+class _Range(Struct):
+    """What is compared: two checkpoints, or (with `new` 0) one and the files as the `trees` saw them."""
+
+    old: int = 0
+    new: int = 0
+    trees: tuple[str, ...] = ()
+
+
+async def _show(request: Request) -> Response:
+    session_id, wanted = request.path_params["session_id"], _range_of(request)
+    return page(
+        request,
+        "review.html",
+        session_id=session_id,
+        copies=_copies(request, session_id),
+        **await asyncio.to_thread(_whole, session_id, wanted),
+    )
+
+
+def _range_of(request: Request) -> _Range:
+    given = request.query_params
+    old, new = (given.get(name, "") for name in ("from", "to"))
+    if not all(one in ("", "now") or (one.isdecimal() and len(one) <= _LONGEST_NUMBER) for one in (old, new)):
+        raise HTTPException(400, "A checkpoint is a number.")
+    trees = given.get("trees")
+    return _Range(
+        old=int(old) if old.isdecimal() else 0,
+        new=int(new) if new.isdecimal() else 0,
+        trees=() if trees is None else tuple(trees.split(",")),
+    )
+
+
+@contextmanager
+def _opened(session_id: str, wanted: _Range) -> Iterator[SessionReview]:
+    with session_log(session_id) as (row, store):
+        review = open_review(store, row, old=wanted.old, new=wanted.new or None, trees=wanted.trees)
+        if review is None:
+            raise HTTPException(404, "This session has changed no files.")
+        try:
+            yield review
+        finally:
+            review.close()
+
+
+def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
+    with session_log(session_id) as (row, store):
+        said = {
+            "title": row.title or row.id,
+            "workspace": row.workspace,
+            "steps": review_steps(store, row.id),
+            "wanted": wanted,
+            "marks": review_marks(row.id),
+            "checkpoints": len(listed_checkpoints(store, row.id)),
+        }
+        review = open_review(store, row, old=wanted.old, new=wanted.new or None, trees=wanted.trees)
+        if review is None:
+            return {**said, "files": [], "others": [], "folders": [], "trees": "", "added": 0, "removed": 0}
+        try:
+            shown: list[dict[str, Any]] = []
+            colours = LineColours()
+            left = _MOST_INLINE
+            for number, file in enumerate(review.files):
+                size = (file.change.added or 0) + (file.change.removed or 0)
+                inline = size <= min(left, _MOST_OF_ONE)
+                left -= size if inline else 0
+                body = _body(review, file, colours) if inline else None
+                shown.append({"number": number, "file": file, "size": size, "body": body})
+        finally:
+            review.close()
+    own = [one for one in shown if one["file"].own]
+    return {
+        **said,
+        "files": shown,
+        "others": [one for one in shown if not one["file"].own],
+        "folders": _folders(own),
+        "trees": ",".join(review.new),
+        "added": sum(one["file"].added for one in own),
+        "removed": sum(one["file"].removed for one in own),
+    }
+
+
+def _folders(files: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
+    """Group files by their folder, for the tree."""
+    in_order = sorted(files, key=lambda one: (posixpath.dirname(one["file"].path), one["number"]))
+    return [
+        (folder, [{**one, "name": posixpath.basename(one["file"].path)} for one in inside])
+        for folder, inside in groupby(in_order, key=lambda one: posixpath.dirname(one["file"].path))
+    ]
+
+
+def _body(review: SessionReview, file: FileToReview, colours: LineColours) -> dict[str, Any]:
+    """Give the changes of a file with their lines, as far as they are shown."""
+    hunks: list[Mapping[str, Any]] = []
+    left = _MOST_SHOWN
+    found = review.hunks(file)
+    old, new = (colours.of(file.path, lines) for lines in review.lines(file))
+    for hunk in found:
+        if left <= 0:
+            break
+        hunks.append(hunk_html(hunk, left, old, new))
+        left -= len(hunk.old) + len(hunk.new)
+    return {"hunks": hunks, "left_out": len(found) - len(hunks)}
+
+
+def _copies(request: Request, session_id: str) -> list[dict[str, Any]]:
+    """Give what commands that a question is open about left in their throw-away copies."""
+    opened = book_of(request).opened.get(session_id)
+    if opened is None:
+        return []
+    roots = (str(opened.session.workspace), *opened.session.roots)
+    found = [(one, one.copy, asked_in_words(one, roots)) for one in opened.questions if one.copy is not None]
+    return [
+        {
+            "words": words,
+            "danger": words.style is QuestionStyle.DANGER,
+            "why": why_blocks(question, words),
+            "diff": copy.diff,
+        }
+        for question, copy, words in found
+    ]
+
+
+async def _file(request: Request) -> Response:
+    """Give the changes of one file, for a page that is open already."""
+    session_id, path = request.path_params["session_id"], request.query_params.get("path", "")
+
+    def rendered() -> str:
+        with _opened(session_id, _range_of(request)) as review:
+            file = review.file(path)
+            number = review.files.index(file)
+            one = {"number": number, "file": file, "body": _body(review, file, LineColours())}
+            return render("review_file.html", one=one, marks=review_marks(session_id))
+
+    return HTMLResponse(await asyncio.to_thread(rendered))
+
+
+async def _text(request: Request) -> Response:
+    """Give the new lines of a change to be edited."""
+    session_id, path = request.path_params["session_id"], request.query_params.get("path", "")
+    index = request.query_params.get("index", "")
+
+    def found() -> str:
+        with _opened(session_id, _range_of(request)) as review:
+            return review.amendable(path, int(index) if index.isdecimal() and len(index) <= _LONGEST_NUMBER else -1)
+
+    return answer({"text": await asyncio.to_thread(found)})
+
+
+class _TakeBack(_Range):
+    path: str = ""
+    hunks: tuple[HunkChoice, ...] = ()
+    marks: dict[str, str] = {}
+
+
+async def _take_back(request: Request) -> Response:
+    """Take changes of a file back, or put other lines in their place; what is there now is merged with it."""
+    said = await body_of(request, _TakeBack)
+    session_id = request.path_params["session_id"]
+
+    def wish() -> Restore:
+        with _opened(session_id, said) as review:
+            return review.take_back([FileChoice(said.path, said.hunks)])
+
+    went = await restore_in(request, await asyncio.to_thread(wish))
+    if not went.result.error and not went.result.conflicts:
+        await asyncio.to_thread(_note, session_id, said.marks)
+
+    def conflict() -> str:
+        with _opened(session_id, said) as review:
+            found = conflict_html(review.conflict(said.path))
+            return render("review_conflict.html", conflict=found, why=went.result.conflicts[0].why)
+
+    shown = await asyncio.to_thread(conflict) if went.result.conflicts else ""
+    return answer({**went_back_words(went), "conflict": shown})
+
+
+def _note(session_id: str, marks: Mapping[str, str]) -> None:
+    with session_log(session_id) as (row, _):
+        mark_reviewed(row.id, {key[:_LONGEST_KEY]: mark for key, mark in marks.items() if mark in _MARKS})
+
+
+class _Marks(Struct):
+    marks: dict[str, str]
+
+
+async def _mark(request: Request) -> Response:
+    """Note which changes a person accepted."""
+    said = await body_of(request, _Marks)
+    await asyncio.to_thread(_note, request.path_params["session_id"], said.marks)
+    return done()
+
+
+class _Said(Record, frozen=True):
+    path: str
+    index: int
+    text: str
+    side: str = ""
+    first: int = 0
+    last: int = 0
+
+
+class _Comments(_Range):
+    comments: tuple[_Said, ...] = ()
+
+
+async def _message(request: Request) -> Response:
+    """Make one message of the comments, which the person reads before it is sent."""
+    said = await body_of(request, _Comments)
+    comments = [
+        ReviewComment(path=one.path, index=one.index, text=one.text, side=one.side, first=one.first, last=one.last)
+        for one in said.comments
+    ]
+
+    def written() -> str:
+        with _opened(request.path_params["session_id"], said) as review:
+            return comments_message(review, comments)
+
+    return answer({"text": await asyncio.to_thread(written)})
+
+
+ROUTES = (
+    PageRoute("/s/{session_id}/review", _show, Reach.SEE),
+    PageRoute("/s/{session_id}/review/file", _file, Reach.SEE),
+    PageRoute("/s/{session_id}/review/text", _text, Reach.SEE),
+    PageRoute("/s/{session_id}/review/take-back", _take_back, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/review/marks", _mark, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/review/message", _message, Reach.WORK, methods=["POST"]),
+)

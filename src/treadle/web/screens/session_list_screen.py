@@ -1,0 +1,91 @@
+"""The screen that lists all sessions, and starts new ones."""
+
+import asyncio
+import uuid
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from treadle.door.open_session import Reach, mode_effect
+from treadle.door.opening import check_workspace
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.events import Prompt
+from treadle.protocol.messages import Text
+from treadle.protocol.permissions import Mode
+from treadle.web.folder_trust import AnsweredTrust, folder_trust
+from treadle.web.folders import folders_known, trust_of
+from treadle.web.page_requests import answer, body_of, book_of, folder_of, visitor_of
+from treadle.web.rights import PageRoute, may, require
+from treadle.web.session_rows import STATES, ListFilter, page_rows
+from treadle.web.templating import page, render
+
+
+async def _show(request: Request) -> Response:
+    folders = await asyncio.to_thread(folders_known, book_of(request))
+    modes = await asyncio.to_thread(_modes, request)
+    return page(request, "sessions.html", folders=folders, modes=modes, states=STATES, **await _listed(request))
+
+
+def _modes(request: Request) -> list[Mode]:
+    """List the modes that a browser may start a session in; another folder may have another one for it."""
+    book, who = book_of(request), visitor_of(request)
+    try:
+        own = book.own_mode(trust_of(request))
+    except ConfigError:
+        own = next(iter(Mode))  # starting says what is wrong
+    return [mode for mode in Mode if may(who, mode_effect(mode, own))]
+
+
+async def _rows(request: Request) -> Response:
+    """Give the rows alone, for a page that is open already."""
+    return HTMLResponse(render("session_rows.html", **await _listed(request)))
+
+
+async def _listed(request: Request) -> dict[str, Any]:
+    asked, book = request.query_params, book_of(request)
+    wish = ListFilter(
+        folder=asked.get("folder", ""),
+        state=asked.get("state", ""),
+        search=asked.get("search", "")[:200],
+        archived=asked.get("archived", "") == "yes",
+        all=asked.get("all", "") == "yes",
+    )
+    found = await asyncio.to_thread(page_rows, book, wish)
+    filtered = bool(wish.folder or wish.state or wish.search.strip())
+    return {"wish": wish, "rows": found.lines, "left_out": found.left_out, "filtered": filtered}
+
+
+class _Start(Struct):
+    folder: str
+    text: str
+    mode: Mode | None = None
+    model: str = ""
+    trust: str = ""
+    seen: str = ""
+
+
+async def _start(request: Request) -> Response:
+    """Start a session with its first message; before that, what the user says of the folder is asked for."""
+    wanted = await body_of(request, _Start)
+    if not wanted.text.strip():
+        raise ConfigError("task-empty", "There is no message.", fix="Write what is to be done.")
+    book, who = book_of(request), visitor_of(request)
+    workspace = await asyncio.to_thread(check_workspace, folder_of(wanted.folder))
+    trust = await folder_trust(book, workspace, AnsweredTrust(wanted.trust, wanted.seen), who)
+    if isinstance(trust, dict):
+        return answer({"trust": trust})
+    opening = book.opening(trust, mode=wanted.mode, model=wanted.model)
+    require(who, mode_effect(opening.settings.mode, book.own_mode(trust)))
+    session = await book.start(opening)
+    prompt = Prompt(id=uuid.uuid4().hex, content=(Text(text=wanted.text),))
+    await session.post(prompt, who)
+    return answer({"session": session.session.id})
+
+
+ROUTES = (
+    PageRoute("/", _show, Reach.SEE),
+    PageRoute("/sessions", _start, Reach.WORK, methods=["POST"]),
+    PageRoute("/sessions/rows", _rows, Reach.SEE),
+)

@@ -1,0 +1,154 @@
+"""The screen of everything that a session's log holds, and the way back from there."""
+
+import asyncio
+from collections.abc import Mapping
+from functools import partial
+from typing import Any
+
+from msgspec import Struct
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from treadle.door.open_session import Reach
+from treadle.door.opening import session_log
+from treadle.door.past import copy_whole
+from treadle.door.reports import PAGE_EVENTS, EventTopic, Going, TimelinePage, event_detail, timeline_page
+from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview
+from treadle.protocol.checkpoints import Restore
+from treadle.web.page_requests import answer, body_of
+from treadle.web.restoring_files import restore_in, went_back_words
+from treadle.web.rights import PageRoute
+from treadle.web.templating import page, render
+
+_PREVIEWED = 50
+"""Files whose differences a preview shows."""
+
+_LONGEST_NUMBER = 12
+
+
+async def _show(request: Request) -> Response:
+    return page(request, "timeline.html", **await asyncio.to_thread(_whole, request))
+
+
+async def _rows(request: Request) -> Response:
+    """Give more events, for a page that is open already."""
+
+    def rendered() -> str:
+        with session_log(request.path_params["session_id"]) as (row, store):
+            found = timeline_page(store, row, _topic(request), **_place(request.query_params))
+            return render("timeline_rows.html", session_id=row.id, found=found)
+
+    return HTMLResponse(await asyncio.to_thread(rendered))
+
+
+def _whole(request: Request) -> dict[str, Any]:
+    topic = _topic(request)
+    with session_log(request.path_params["session_id"]) as (row, store):
+        found: TimelinePage = timeline_page(store, row, topic, **_place(request.query_params))
+        return {
+            "session_id": row.id,
+            "title": row.title or row.id,
+            "found": found,
+            "topic": topic or "",
+            "topics": list(EventTopic),
+            "most": PAGE_EVENTS,
+            "checkpoints": [one.n for one in listed_checkpoints(store, row.id)],
+        }
+
+
+def _topic(request: Request) -> EventTopic | None:
+    wanted = request.query_params.get("topic", "")
+    return EventTopic(wanted) if wanted in tuple(EventTopic) else None
+
+
+def _place(given: Mapping[str, str]) -> dict[str, Any]:
+    """Read which page is wanted: before, after or around an event."""
+    for name, going in (("at", Going.AROUND), ("before", Going.BEFORE), ("after", Going.AFTER)):
+        if name in given:
+            return {"at": _number(given[name]), "going": going}
+    return {}
+
+
+def _number(text: str) -> int:
+    if not text.isdecimal() or len(text) > _LONGEST_NUMBER:
+        raise HTTPException(400, "An event is a number.")
+    return int(text)
+
+
+async def _event(request: Request) -> Response:
+    """Give all that is known of one event."""
+
+    def rendered() -> str:
+        with session_log(request.path_params["session_id"]) as (row, store):
+            detail = event_detail(store, row, _number(request.path_params["seq"]))
+            return render("timeline_event.html", session_id=row.id, detail=detail)
+
+    return HTMLResponse(await asyncio.to_thread(rendered))
+
+
+async def _news(request: Request) -> Response:
+    """Say how far the log is, for pages that show an earlier state of it."""
+
+    def found() -> dict[str, int]:
+        with session_log(request.path_params["session_id"]) as (row, store):
+            return {"events": row.events, "checkpoints": len(listed_checkpoints(store, row.id))}
+
+    return answer(await asyncio.to_thread(found))
+
+
+class _Wish(Struct):
+    checkpoint: int = 0
+    files: bool = False
+    conversation: bool = False
+    to: int = 0
+
+    def restore(self) -> Restore:
+        if self.checkpoint < 0 or self.to < 0 or not (self.files or self.conversation):
+            raise HTTPException(400, "Say what is to be restored.")
+        return Restore(checkpoint=self.checkpoint, files=self.files, conversation=self.conversation, to=self.to)
+
+
+async def _preview(request: Request) -> Response:
+    """Show what restoring would do."""
+    wanted = (await body_of(request, _Wish)).restore()
+
+    def rendered() -> str:
+        with session_log(request.path_params["session_id"]) as (row, store):
+            kept = opened_checkpoints(store, row)
+            try:
+                found = restore_preview(store, row, kept, wanted, diffs=_PREVIEWED)
+            finally:
+                kept.close()
+            return render("restore_preview.html", found=found, wanted=wanted)
+
+    return answer({"html": await asyncio.to_thread(rendered)})
+
+
+async def _restore(request: Request) -> Response:
+    """Bring files, the conversation or both back."""
+    wanted = (await body_of(request, _Wish)).restore()
+    return answer(went_back_words(await restore_in(request, wanted)))
+
+
+class _Fork(Struct):
+    checkpoint: int = 0
+    turn: int = 0
+
+
+async def _fork(request: Request) -> Response:
+    """Copy the session as it was at a checkpoint or after a turn; gives the id of the copy."""
+    said = await body_of(request, _Fork)
+    copy = partial(copy_whole, request.path_params["session_id"], said.turn or None, checkpoint=said.checkpoint)
+    return answer({"session": await asyncio.to_thread(copy)})
+
+
+ROUTES = (
+    PageRoute("/s/{session_id}/timeline", _show, Reach.SEE),
+    PageRoute("/s/{session_id}/timeline/rows", _rows, Reach.SEE),
+    PageRoute("/s/{session_id}/timeline/event/{seq}", _event, Reach.SEE),
+    PageRoute("/s/{session_id}/news", _news, Reach.SEE),
+    PageRoute("/s/{session_id}/restore/preview", _preview, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/restore", _restore, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/timeline/fork", _fork, Reach.WORK, methods=["POST"]),
+)

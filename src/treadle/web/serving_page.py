@@ -1,0 +1,168 @@
+"""Serving the page: on loopback, or on this computer's network where that is asked for."""
+
+import asyncio
+import socket
+import sys
+import webbrowser
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import segno
+from uvicorn import Config
+
+from treadle.door.program import (
+    PageCertificate,
+    is_loopback,
+    listen,
+    log_quietly,
+    page_certificate,
+    until_signal,
+    url_host,
+)
+from treadle.protocol.errors import ConfigError
+from treadle.web.application import web_application
+from treadle.web.book import SessionBook
+from treadle.web.browsers import PageConnection
+from treadle.web.event_stream_out import EventStreams
+from treadle.web.listening import PageServer
+from treadle.web.page_keys import Keys
+from treadle.web.screens.devices import device_link
+from treadle.web.templating import load_templates
+
+_GRACE = 2
+"""Seconds that open answers have when the server ends."""
+
+_LOOPBACK = "127.0.0.1"
+_ALL = ("0.0.0.0", "::")  # noqa: S104 - where it is asked for
+_ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
+"""Addresses of no computer: from where this one would go to them is its address on the network. Nothing is sent."""
+
+
+async def serve_page(
+    folder: Path, flags: Mapping[str, Any], *, port: int, opens: bool, trust: bool, network: str = ""
+) -> int:
+    """Serve until a signal; returns the exit code. Raises `ConfigError` for an address that cannot be used.
+
+    `network` is the address of this computer that other devices reach it at, or `0.0.0.0` for all that it has, `::` for
+    those of IPv6 besides. One of loopback opens it to nobody.
+    """
+    near, network = (network, "") if is_loopback(network) else (_LOOPBACK, network)
+    listening = _listen(port, near, network)
+    log_quietly()
+    keys = Keys()
+    near, number = (_LOOPBACK if network in _ALL else listening[0].getsockname()[0]), listening[0].getsockname()[1]
+    far = _own_address() if network in _ALL else listening[-1].getsockname()[0]
+    shared = f"{url_host(far)}:{number}" if network else ""
+    certificate = page_certificate(_far_names(far)) if network else None
+    printed = certificate.fingerprint if certificate else ""
+    async with SessionBook(folder, flags, trust=trust) as book:
+        application, streams = web_application(
+            book, keys, _names(near, number, network), cookie=f"treadle-{number}", network=shared, fingerprint=printed
+        )
+
+        async def serve() -> None:
+            address = f"http://{url_host(near)}:{number}/"
+            _say(f"{address}#token={keys.token}\n")
+            if shared:
+                _say_link(device_link(shared, keys.new_link(), printed), printed)
+            if opens:
+                # The browser's command line can be read by others: what it holds can be used once.
+                await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
+            loading = asyncio.create_task(asyncio.to_thread(load_templates), name="loading templates")
+            try:
+                await serve_at(listening, application, streams, certificate)
+            finally:
+                await asyncio.wait({loading})
+
+        return await until_signal(serve, hang_up=False)
+
+
+def _listen(port: int, near: str, network: str) -> Sequence[socket.socket]:
+    """Listen on loopback, and at what is named of the network besides."""
+    wanted = {"": [near], _ALL[0]: [_ALL[0]], _ALL[1]: list(_ALL)}.get(network, [near, network])
+    opened: list[socket.socket] = []
+    try:
+        for address in wanted:
+            opened.append(listen(address, opened[0].getsockname()[1] if opened else port))
+    except ConfigError:
+        for one in opened:
+            one.close()
+        raise
+    return opened
+
+
+def _names(near: str, number: int, network: str) -> Sequence[str]:
+    """Name the hosts that the page is called by; on a network its addresses come besides."""
+    names = [*dict.fromkeys([url_host(near), "127.0.0.1", "localhost", "[::1]"])]
+    if network:
+        own = socket.gethostname().lower()
+        names += [own, f"{own.partition('.')[0]}.local"]
+    return [f"{name}:{number}" for name in names] + (names if number == 80 else [])
+
+
+def _own_address() -> str:
+    """Find the address that this computer has on its network; its name where it has none."""
+    found = (_address_towards(family, elsewhere) for family, elsewhere in _ELSEWHERE)
+    return next(filter(None, found), socket.gethostname().lower())
+
+
+def _far_names(far: str) -> Sequence[str]:
+    """Name what other devices may call this computer by: its addresses, and its names."""
+    names = {far, *(address for family, elsewhere in _ELSEWHERE if (address := _address_towards(family, elsewhere)))}
+    own = socket.gethostname().lower()
+    return sorted(names | {own, f"{own.partition('.')[0]}.local"})
+
+
+def _address_towards(family: socket.AddressFamily, elsewhere: str) -> str:
+    with suppress(OSError), socket.socket(family, socket.SOCK_DGRAM) as asking:
+        asking.connect((elsewhere, 9))
+        return str(asking.getsockname()[0])
+    return ""
+
+
+def _say_link(link: str, fingerprint: str) -> None:
+    """Show the link for another device, in a terminal as a picture, too."""
+    if sys.stdout.isatty() and sys.stdout.encoding.lower().startswith("utf"):
+        segno.make(link, error="l", micro=False).terminal(compact=True, border=2)
+    _say(
+        f"{link}\nOpen it on another device within ten minutes: it signs in one browser. The browser warns that it "
+        "does not know the certificate, which this computer made itself. Compare the SHA-256 fingerprint that the "
+        f"browser shows before you go on:\n{fingerprint}\n"
+    )
+
+
+def _say(text: str) -> None:
+    sys.stdout.write(text)
+    sys.stdout.flush()
+
+
+async def serve_at(
+    listening: Sequence[socket.socket],
+    application: Any,
+    streams: EventStreams,
+    certificate: PageCertificate | None = None,
+) -> None:
+    """Serve until this is cancelled; with a certificate also those who speak TLS."""
+    config = Config(
+        application,
+        http=PageConnection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
+    serving = PageServer(config, None if certificate is None else certificate.context())
+    working = asyncio.ensure_future(serving.serve(sockets=list(listening)))
+    try:
+        await asyncio.shield(working)
+    except asyncio.CancelledError:
+        streams.end()
+        serving.should_exit = True
+        await working
+        raise

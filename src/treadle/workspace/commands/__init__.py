@@ -1,0 +1,1 @@
+"""Running commands: guards, output, limits, background."""

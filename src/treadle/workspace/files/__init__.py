@@ -1,0 +1,1 @@
+"""Reading and saving files: encodings, names, pages, documents."""

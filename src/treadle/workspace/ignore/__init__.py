@@ -1,0 +1,1 @@
+"""What ignore files hide, and what git has."""
