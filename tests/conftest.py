@@ -1,6 +1,9 @@
 """The product runs as it is, and the figures that tests find out are printed at the end, whatever process ran them."""
 
 import gc
+import os
+import shutil
+import tempfile
 from collections import Counter
 from collections.abc import Iterator
 from typing import Any
@@ -12,6 +15,8 @@ from tests.needed import IN_CI, require
 from treadle.__main__ import LOOK_FOR_CYCLES
 
 FIGURE = "figure"
+HOME = pytest.StashKey[str]()
+"""Where a test keeps what it does not put elsewhere: never among the sessions of whoever runs it."""
 COUNT = "count: "
 
 
@@ -35,6 +40,12 @@ def pytest_configure(config: pytest.Config) -> None:
     rewriting: Any = config.pluginmanager.rewrite_hook
     rewriting._must_rewrite.discard("treadle")  # there is no option for it
     gc.set_threshold(*LOOK_FOR_CYCLES)
+    os.environ["TREADLE_HOME"] = config.stash[HOME] = tempfile.mkdtemp(prefix="treadle-tests-")
+
+
+def pytest_unconfigure(config: pytest.Config) -> None:
+    """Remove what tests kept."""
+    shutil.rmtree(config.stash[HOME], ignore_errors=True)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -197,12 +197,12 @@ def test_past_calls_are_judged_anew_by_another_policy_or_mode(treadle: Command, 
     session = _work_off(work, ["ls", "touch a", "touch b"])
     policy = tmp_path / "other.toml"
     policy.write_text(RULE.format(id="no-b", verdict="deny", argv='["touch", "b"]', match="touch b"))
-    by_rules = _rows(treadle("policy", "replay", session[:-2], "--policy", str(policy), "--json").out)
+    by_rules = _rows(treadle("policy", "recheck", session[:-2], "--policy", str(policy), "--json").out)
     assert [(row["what"], row["before"], row["after"], row["reasons"][0]["source"]) for row in by_rules[:-1]] == [
         ("touch b", "REQUIRE_USER_CONFIRMATION", "DENY", f"{policy}:3")
     ]
     assert by_rules[-1] == {"calls": 3, "changed": 1, "sessions": 1, "gone": []}
-    by_mode = treadle("policy", "replay", "--all", "--mode", "edits").out.splitlines()
+    by_mode = treadle("policy", "recheck", "--all", "--mode", "edits").out.splitlines()
     assert [line.partition("  (")[0] for line in by_mode] == [
         "REQUIRE_USER_CONFIRMATION -> ALLOW  touch a: touch changes files",
         "REQUIRE_USER_CONFIRMATION -> ALLOW  touch b: touch changes files",
@@ -213,12 +213,12 @@ def test_past_calls_are_judged_anew_by_another_policy_or_mode(treadle: Command, 
 def test_a_replay_changes_nothing_and_does_without_the_workspace(treadle: Command, work: Path, tmp_path: Path) -> None:
     _work_off(work, ["touch a"])
     shutil.rmtree(work)
-    said = treadle("policy", "replay", "--mode", "plan")
+    said = treadle("policy", "recheck", "--mode", "plan")
     assert said.out.endswith("1 of 1 calls in 1 sessions would change.\n")
     assert said.err == f"treadle: {work} does not exist any more; its calls were checked by their names alone\n"
     other = tmp_path / "other"
     other.mkdir()
-    assert treadle("policy", "replay", "-C", str(other)).err == ""
+    assert treadle("policy", "recheck", "-C", str(other)).err == ""
     assert (work.exists(), list(other.iterdir())) == (False, [])
 
 
@@ -238,7 +238,7 @@ def test_what_was_approved_becomes_narrow_rules_that_can_be_added_and_taken_back
     assert text.startswith(TESTS)
     assert stat.S_IMODE((home / "policy.toml").stat().st_mode) == 0o600
     assert treadle("policy", "suggest").out == ""
-    assert treadle("policy", "replay").out.splitlines()[-1] == "2 of 4 calls in 1 sessions would change."
+    assert treadle("policy", "recheck").out.splitlines()[-1] == "2 of 4 calls in 1 sessions would change."
     assert treadle("policy", "revoke", row["id"]).out == f"removed {row['id']} from {home}/policy.toml\n"
     assert (home / "policy.toml").read_text() == TESTS
     assert treadle("policy", "revoke", row["id"]).code == 78

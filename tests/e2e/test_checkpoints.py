@@ -179,7 +179,7 @@ async def test_a_fork_goes_on_by_itself_and_its_checkpoints_are_its_own(tmp_path
         (row,) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
         assert (await program.run("checkpoint", "diff", "1", cwd=work)).code == Exit.DONE
         assert (await program.run("archive", row["id"], cwd=work)).code == Exit.DONE
-        assert len(await listed(program, work, "--session", row["id"])) == 3
+        assert len(await listed(program, work, row["id"])) == 3
         forked = await program.run("fork", row["id"], "--at", "1", cwd=work)
         assert (forked.code, forked.out.count("\n")) == (0, 1), forked.err
         new = forked.out.strip()
@@ -188,8 +188,8 @@ async def test_a_fork_goes_on_by_itself_and_its_checkpoints_are_its_own(tmp_path
         assert ended.code == Exit.DONE, ended.err
         sent = str(server.requests[-1].body["messages"])
     assert ("The first task." in sent, "The second task." in sent) == (True, False)
-    assert len(await listed(program, work, "--session", row["id"])) == 3
-    assert len(await listed(program, work, "--session", new)) > 2
+    assert len(await listed(program, work, row["id"])) == 3
+    assert len(await listed(program, work, new)) > 2
     assert (await program.run("audit", "verify", cwd=work)).code == 0
     wrong = await program.run("fork", row["id"], "--at", "9", cwd=work)
     assert (wrong.code, "has no turn 9" in wrong.err) == (Exit.FAILED, True)

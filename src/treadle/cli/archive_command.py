@@ -6,10 +6,12 @@
 import argparse
 import sys
 
+from treadle.cli.parser import add_session
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("id", nargs="?", default="", help="the session (the beginning of its id is enough)")
+    add_session(parser, nargs="?")
     parser.add_argument(
         "--older-than", type=_days, metavar="DAYS", help="all sessions of every folder that were not used for so long"
     )
@@ -32,10 +34,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.present.words import counted
     from treadle.protocol.errors import ConfigError
 
-    if bool(arguments.id) is (arguments.older_than is not None):
+    if bool(arguments.session) is (arguments.older_than is not None):
         raise ConfigError("session-which", "Which sessions?", fix="treadle archive ID, or --older-than DAYS.")
-    if arguments.id:
-        rows = [find_session(arguments.id)]
+    if arguments.session:
+        rows = [find_session(arguments.session)]
     else:
         rows = old_sessions(arguments.older_than)
         if not rows:

@@ -5,6 +5,8 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
+from treadle.cli.parser import add_session
+
 if TYPE_CHECKING:
     from treadle.door.reports import AuditRecord, Verified
 
@@ -13,9 +15,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|show")
     verify = verbs.add_parser("verify", help="check the hash chain of a session, or of all")
-    verify.add_argument("id", nargs="?", default="", help="the session (the beginning of its id is enough)")
+    add_session(verify, nargs="?")
     show = verbs.add_parser("show", help="show the calls of a session and their results")
-    show.add_argument("id", help="the session (the beginning of its id is enough)")
+    add_session(show)
     for verb in (verify, show):
         verb.add_argument("--json", action="store_true", help="one JSON object a line")
 
@@ -23,11 +25,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Check or show; the exit code is 1 when a log is not as it was written."""
     if arguments.verb == "verify":
-        return _verify(arguments.id, json=arguments.json)
+        return _verify(arguments.session, json=arguments.json)
     from treadle.door.reports import audit_session
     from treadle.protocol.codec import encode
 
-    for record in audit_session(arguments.id):
+    for record in audit_session(arguments.session):
         line = encode(record).decode() if arguments.json else _line(record)
         sys.stdout.write(f"{line}\n")
     return 0

@@ -4,8 +4,9 @@ import argparse
 import asyncio
 import sys
 from datetime import UTC, datetime
-from pathlib import Path
 from typing import TYPE_CHECKING
+
+from treadle.cli.parser import LAST, add_session, named_session
 
 if TYPE_CHECKING:
     from treadle.door.review import ListedCheckpoint
@@ -31,15 +32,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
             what.add_argument("--both", action="store_true", help="the files and the conversation")
             command.add_argument("--preview", action="store_true", help="show what would change, and change nothing")
             command.add_argument("--yes", action="store_true", help="do not ask")
-        command.add_argument("--session", default="", metavar="ID", help="the session (default: this folder's last)")
+        add_session(command, nargs="?", otherwise=LAST)
         command.add_argument("--json", action="store_true", help="JSON, one object a line")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Do what is asked."""
-    from treadle.door.opening import last_session, session_log
+    from treadle.door.opening import session_log
 
-    prefix = arguments.session or last_session(Path.cwd().resolve())
+    prefix = named_session(arguments.session)
     with session_log(prefix) as (row, store):
         match arguments.action:
             case "list":

@@ -6,13 +6,15 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from treadle.cli.parser import LAST, add_session, named_session
+
 if TYPE_CHECKING:
     from treadle.protocol.events import Event
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("id", nargs="?", default="", help="the session (by default the last one of this folder)")
+    add_session(parser, nargs="?", otherwise=LAST)
     parser.add_argument("--step", type=int, help="the request of this step (by default the last one)")
     parser.add_argument("--next", action="store_true", help="what the next request would hold by now")
     parser.add_argument("--left", action="store_true", help="what the last compaction removed, and what replaced it")
@@ -22,14 +24,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the request."""
-    from pathlib import Path
-
-    from treadle.door.opening import last_session, session_log
+    from treadle.door.opening import session_log
     from treadle.door.program import harmless
     from treadle.door.reports import context_lines, context_report, model_prices, next_request, sent_request
     from treadle.protocol.codec import encode
 
-    prefix = arguments.id or last_session(Path.cwd().resolve())
+    prefix = named_session(arguments.session)
     with session_log(prefix) as (row, store):
         events = list(store.read(row.id, whole=arguments.step is not None))
     if arguments.left:

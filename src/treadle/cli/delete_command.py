@@ -3,10 +3,12 @@
 import argparse
 import sys
 
+from treadle.cli.parser import add_session
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("id", help="the session (the beginning of its id is enough)")
+    add_session(parser)
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
 
 
@@ -16,7 +18,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.door.past import delete_session, find_session
     from treadle.door.program import harmless
 
-    row = find_session(arguments.id)
+    row = find_session(arguments.session)
     if not agreed(f"Delete {row.id}, {harmless(row.title)!r}, for good?", yes=arguments.yes):
         return 1
     delete_session(row)

@@ -4,10 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
+from treadle.cli.parser import add_session
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("id", nargs="?", default="", help="the session (the beginning of its id is enough)")
+    add_session(parser, nargs="?")
     parser.add_argument(
         "--all", action="store_true", help="every session of every folder, archived ones too; JSON only"
     )
@@ -29,7 +31,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.door.history import export_all, export_session, write_export
     from treadle.protocol.errors import ConfigError
 
-    if bool(arguments.id) is arguments.all:
+    if bool(arguments.session) is arguments.all:
         raise ConfigError("session-which", "Which session?", fix="treadle export ID, or --all for every one.")
     if arguments.as_test:
         return _as_test(arguments)
@@ -39,7 +41,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.all:
         pieces = export_all(redact=arguments.redact)
     else:
-        pieces = export_session(arguments.id, form, redact=arguments.redact, turn=arguments.from_turn)
+        pieces = export_session(arguments.session, form, redact=arguments.redact, turn=arguments.from_turn)
     if arguments.output is None:
         for piece in pieces:
             sys.stdout.write(piece.decode())
@@ -55,7 +57,7 @@ def _as_test(arguments: argparse.Namespace) -> int:
 
     if arguments.all or arguments.format:
         raise ConfigError("session-which", "One session is exported as a test.", fix="treadle export ID --as-test")
-    made = export_as_test(arguments.id, "" if arguments.output is None else str(arguments.output))
+    made = export_as_test(arguments.session, "" if arguments.output is None else str(arguments.output))
     hidden = f" Secrets are hidden in {counted(made.redacted, 'event')}." * bool(made.redacted)
     sys.stdout.write(f"Wrote {made.test} and {made.tape}: {counted(made.events, 'event')}.{hidden}\n")
     return 0

@@ -3,10 +3,12 @@
 import argparse
 import sys
 
+from treadle.cli.parser import LAST, add_session, named_session
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("id", help="the session (an id, or its beginning)")
+    add_session(parser, nargs="?", otherwise=LAST)
     parser.add_argument("--at", type=int, metavar="N", help="copy up to the end of turn N (default: all of it)")
 
 
@@ -14,5 +16,5 @@ def execute(arguments: argparse.Namespace) -> int:
     """Copy it."""
     from treadle.door.past import copy_whole
 
-    sys.stdout.write(f"{copy_whole(arguments.id, arguments.at)}\n")
+    sys.stdout.write(f"{copy_whole(named_session(arguments.session), arguments.at)}\n")
     return 0

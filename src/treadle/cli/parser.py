@@ -11,6 +11,28 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 
+LAST = "default: this folder's last"
+"""The words for it; `named_session` finds it."""
+
+
+def add_session(parser: argparse.ArgumentParser, *, nargs: str | None = None, otherwise: str = "") -> None:
+    """Add the operand for a session, the same for all commands; `otherwise` says what happens without one."""
+    about = "the session: its id, or the beginning of its id or title" + (f" ({otherwise})" if otherwise else "")
+    default = [] if nargs == "*" else ""
+    parser.add_argument("session", nargs=nargs, default=default, metavar="SESSION", help=about)
+
+
+def named_session(name: str) -> str:
+    """Give the session that was named, or else the last one of the current folder; raises `SessionError`."""
+    if name:
+        return name
+    from pathlib import Path
+
+    from treadle.door.opening import last_session
+
+    return last_session(Path.cwd().resolve())
+
+
 class CommandParser(argparse.ArgumentParser):
     """A parser that can be asked what it takes, so that completion is written from it. `after` ends its help."""
 

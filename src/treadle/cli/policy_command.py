@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
+from treadle.cli.parser import add_session
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import FetchUrl, RunCommand
@@ -22,23 +23,23 @@ _MODES = [mode.value for mode in Mode]
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    verbs = parser.add_subparsers(dest="verb", required=True, metavar="test|explain|show|replay|suggest|revoke")
+    verbs = parser.add_subparsers(dest="verb", required=True, metavar="test|explain|show|recheck|suggest|revoke")
     _configure_asking(verbs)
-    replay = verbs.add_parser(
-        "replay", help=("check the calls of past sessions again, with other rules or in another mode")
+    recheck = verbs.add_parser(
+        "recheck", help="check the calls of past sessions again, with other rules or in another mode"
     )
-    replay.add_argument("sessions", nargs="*", metavar="SESSION", help="sessions (the beginning of an id is enough)")
-    replay.add_argument("--all", action="store_true", help="all sessions (the default without SESSION)")
-    replay.add_argument("--policy", type=Path, metavar="FILE", help="use this rule file instead of those in force")
-    replay.add_argument("--mode", choices=_MODES, help="use this mode instead of the session's")
-    replay.add_argument("--workspace", "-C", type=Path, metavar="DIR", help="as if the sessions had run here")
-    replay.add_argument("--untrusted", action="store_true", help="as in an untrusted folder")
+    add_session(recheck, nargs="*", otherwise="default: all")
+    recheck.add_argument("--all", action="store_true", help="all sessions")
+    recheck.add_argument("--policy", type=Path, metavar="FILE", help="use this rule file instead of those in force")
+    recheck.add_argument("--mode", choices=_MODES, help="use this mode instead of the session's")
+    recheck.add_argument("--workspace", "-C", type=Path, metavar="DIR", help="as if the sessions had run here")
+    recheck.add_argument("--untrusted", action="store_true", help="as in an untrusted folder")
     suggest = verbs.add_parser("suggest", help="suggest rules from what you approved in past sessions")
     suggest.add_argument("--add", nargs="*", metavar="ID", help="add these to your rules, or all without an ID")
     suggest.add_argument("--least", type=int, default=1, metavar="N", help="only what was approved N times or more")
     revoke = verbs.add_parser("revoke", help="remove one of your rules")
     revoke.add_argument("id", help="the rule's id (`treadle policy show` lists them)")
-    for verb in (replay, suggest):
+    for verb in (recheck, suggest):
         verb.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
@@ -78,7 +79,7 @@ def execute(arguments: argparse.Namespace) -> int:
         "test": _test,
         "explain": _explain,
         "show": _show,
-        "replay": _replay,
+        "recheck": _recheck,
         "suggest": _suggest,
         "revoke": _revoke,
     }
@@ -182,7 +183,7 @@ def _context(arguments: argparse.Namespace, *, trusted: bool) -> "PolicyContext"
     )
 
 
-def _replay(arguments: argparse.Namespace) -> int:
+def _recheck(arguments: argparse.Namespace) -> int:
     from treadle.door.policy import Alternative, Replay, judged_calls, past_calls, read_policy_file
     from treadle.door.settings import load_settings
     from treadle.workspace.files.text import visible
@@ -197,7 +198,7 @@ def _replay(arguments: argparse.Namespace) -> int:
         )
     )
     changed = 0
-    for past in past_calls(() if arguments.all else arguments.sessions, judged_calls):
+    for past in past_calls(() if arguments.all else arguments.session, judged_calls):
         change = replay.judge(past)
         if change is None:
             continue

@@ -3,10 +3,12 @@
 import argparse
 import sys
 
+from treadle.cli.parser import add_session
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("id", help="the session (the beginning of its id is enough)")
+    add_session(parser)
     parser.add_argument("name", nargs="+", help='the new name; "" gives it the beginning of its first prompt again')
 
 
@@ -15,6 +17,6 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.door.past import rename_session
     from treadle.door.program import harmless
 
-    row = rename_session(arguments.id, " ".join(arguments.name))
+    row = rename_session(arguments.session, " ".join(arguments.name))
     sys.stdout.write(f"{row.id}  {harmless(row.title)}\n")
     return 0

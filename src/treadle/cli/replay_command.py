@@ -4,12 +4,14 @@ import argparse
 import sys
 from pathlib import Path
 
+from treadle.cli.parser import LAST, add_session, named_session
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     from treadle.cli.work import add_settings
 
-    parser.add_argument("id", help="the session (the beginning of its id is enough)")
+    add_session(parser, nargs="?", otherwise=LAST)
     parser.add_argument(
         "--strict", action="store_true", help="check that the log can be rebuilt byte for byte (the default)"
     )
@@ -32,6 +34,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Replay; the exit code is 1 when the rebuilt log is not the recorded one, with `--from` that of the new run."""
+    arguments.session = named_session(arguments.session)
     if arguments.step is not None:
         return _go_on(arguments)
     if arguments.tools is not None:
@@ -40,7 +43,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.door.program import Exit, harmless, write_wrapped
     from treadle.protocol.codec import encode
 
-    session_id, rows, chains = session_tape(arguments.id)
+    session_id, rows, chains = session_tape(arguments.session)
     report = replay_rows(session_id, rows, chains)
     if arguments.json:
         sys.stdout.write(f"{encode(report).decode()}\n")
@@ -59,8 +62,8 @@ def _run_tools(arguments: argparse.Namespace) -> int:
     from treadle.door.program import Exit, harmless, write_wrapped
     from treadle.protocol.codec import encode
 
-    folder = (arguments.into or folder_beside(str(session_workspace(arguments.id)))).expanduser().absolute()
-    drifts = asyncio.run(run_tools_again(arguments.id, folder, lambda: opening_for(arguments, folder)))
+    folder = (arguments.into or folder_beside(str(session_workspace(arguments.session)))).expanduser().absolute()
+    drifts = asyncio.run(run_tools_again(arguments.session, folder, lambda: opening_for(arguments, folder)))
     if arguments.json:
         sys.stdout.writelines(f"{encode(one).decode()}\n" for one in drifts)
     else:
@@ -75,8 +78,8 @@ def _go_on(arguments: argparse.Namespace) -> int:
     from treadle.door.opening import session_workspace
     from treadle.door.program import harmless, write_wrapped
 
-    into = arguments.into or folder_beside(str(session_workspace(arguments.id)))
-    branch = branch_at_step(arguments.id, arguments.step, into.expanduser().absolute())
+    into = arguments.into or folder_beside(str(session_workspace(arguments.session)))
+    branch = branch_at_step(arguments.session, arguments.step, into.expanduser().absolute())
     known = "as they were at this step" if branch.exact else "as they are now: no checkpoint knows this step"
     write_wrapped(sys.stderr, harmless(f"# session {branch.id} continues in {branch.folder}, with the files {known}"))
     arguments.resume = branch.id

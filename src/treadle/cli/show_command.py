@@ -3,10 +3,12 @@
 import argparse
 import sys
 
+from treadle.cli.parser import LAST, add_session, named_session
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("id", help="the session (the beginning of its id is enough)")
+    add_session(parser, nargs="?", otherwise=LAST)
     parser.add_argument("--events", action="store_true", help="show the raw events of the log, one JSON object a line")
 
 
@@ -17,7 +19,7 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.door.program import harmless, write_wrapped
     from treadle.protocol.codec import encode
 
-    with session_log(arguments.id) as (row, store):
+    with session_log(named_session(arguments.session)) as (row, store):
         log = store.read(row.id, go_on=arguments.events)
         if arguments.events:
             sys.stdout.writelines(f"{encode(event).decode()}\n" for event in log)

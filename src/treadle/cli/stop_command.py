@@ -8,13 +8,15 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from treadle.cli.parser import add_session
+
 if TYPE_CHECKING:
     from treadle.door.past import StoppedSession
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("id", nargs="*", help="a session (the beginning of its id is enough)")
+    add_session(parser, nargs="*")
     parser.add_argument("--all", action="store_true", help="all sessions in the background, of every folder")
     parser.add_argument("--directory", "-C", type=Path, metavar="DIR", help="with --all: only those of this folder")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
@@ -29,10 +31,10 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.protocol.codec import encode
     from treadle.protocol.errors import ConfigError
 
-    if bool(arguments.id) is arguments.all:
+    if bool(arguments.session) is arguments.all:
         raise ConfigError("session-which", "Which sessions?", fix="treadle stop ID, or --all.")
     folder = None if arguments.directory is None else arguments.directory.expanduser().resolve()
-    stopping = stop_background(folder) if arguments.all else stop_sessions(arguments.id)
+    stopping = stop_background(folder) if arguments.all else stop_sessions(arguments.session)
     stopped = asyncio.run(stopping)
     if not stopped:
         sys.stderr.write("No session runs in the background.\n")

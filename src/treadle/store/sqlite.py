@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from msgspec import Struct
 
 from treadle.protocol.codec import encodable, encode
-from treadle.protocol.errors import SessionError, TreadleError
+from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import Event
 from treadle.protocol.models import Spent
 from treadle.store import damage, edit_counts, leases, opening_store, spent
@@ -20,7 +20,7 @@ from treadle.store.appending import Head, Writer, holds, insert, tag_of
 from treadle.store.chain import LogRow, first_break
 from treadle.store.damage import unread
 from treadle.store.edit_counts import EditCount
-from treadle.store.titles import give_title
+from treadle.store.titles import give_title, session_named
 
 if TYPE_CHECKING:
     from treadle.store.reading import StoredEvents
@@ -259,18 +259,9 @@ class Store:
         rows = self.query(f"SELECT {_TITLE} FROM sessions WHERE id = ?", (session_id,))  # noqa: S608
         return str(rows[0][0]) if rows else ""
 
-    def find(self, prefix: str) -> SessionRow:
-        """Find a session by its id or the beginning of it; raises `SessionError`."""
-        found = [row for row in self.sessions() if row.id.startswith(prefix)]
-        exact = [row for row in found if row.id == prefix]
-        if exact or len(found) == 1:
-            return (exact or found)[0]
-        raise SessionError(
-            "session-unknown",
-            f"The id {prefix!r} is not unique." if found else f"There is no session with the id {prefix!r}.",
-            why=f"{len(found)} ids begin with that." if found else "No session's id begins with that.",
-            fix="`treadle sessions --all` lists the sessions with their ids.",
-        )
+    def find(self, name: str) -> SessionRow:
+        """Find a session by its id, the beginning of it, or the beginning of its title; raises `SessionError`."""
+        return session_named(name, self.sessions())
 
     async def create(self, row: SessionRow) -> None:
         """Add a session."""

@@ -2,14 +2,20 @@
 
 import sqlite3
 from collections.abc import Iterable, Sequence
+from typing import TYPE_CHECKING
 
-from treadle.protocol.errors import StoreError
+from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import Event, EventData, Prompt
 from treadle.protocol.messages import Text, UserContent, without_own_commands
 from treadle.store.damage import event_data
 
+if TYPE_CHECKING:
+    from treadle.store.sqlite import SessionRow
+
 _LONGEST = 80
 _UNTITLED = "(no text)"
+_NAMED = 5
+"""How many sessions an error names."""
 
 
 def title_of(content: Sequence[UserContent]) -> str:
@@ -40,3 +46,38 @@ def give_titles(connection: sqlite3.Connection) -> None:
         except StoreError:
             title = _UNTITLED
         connection.execute("UPDATE sessions SET title = ? WHERE id = ?", (title, session_id))
+
+
+def session_named(name: str, rows: Sequence["SessionRow"]) -> "SessionRow":
+    """Give the one session that is meant by an id, a title, or the beginning of either; raises `SessionError`.
+
+    An id goes before a title, a whole one before the beginning of one. Case is of no account in a title.
+    """
+    title = name.casefold()
+    for found in (
+        [row for row in rows if row.id == name],
+        [row for row in rows if row.id.startswith(name)],
+        [row for row in rows if row.title.casefold() == title],
+        [row for row in rows if row.title.casefold().startswith(title)],
+    ):
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise _several(name, found)
+    raise SessionError(
+        "session-unknown",
+        f"There is no session {name!r}.",
+        why="No session has an id or a title that begins with that.",
+        fix="`treadle sessions --all` lists the sessions with their ids.",
+    )
+
+
+def _several(name: str, rows: Sequence["SessionRow"]) -> SessionError:
+    shown = [f"{row.id} ({row.title})" if row.title else row.id for row in rows[:_NAMED]]
+    more = f" and {len(rows) - _NAMED} more" if len(rows) > _NAMED else ""
+    return SessionError(
+        "session-unknown",
+        f"{name!r} may mean any of {len(rows)} sessions.",
+        why=f"These begin with it: {', '.join(shown)}{more}.",
+        fix="Write more of the id or of the title.",
+    )

@@ -55,7 +55,7 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "A tape is not one of Treadle's, or is damaged.", "Export the session as a test again."
         ),
         "session-unknown": Explanation(
-            "No session, or more than one, has this id.", "`treadle sessions` lists the ids."
+            "No session, or more than one, has an id or a title that begins so.", "`treadle sessions` lists them."
         ),
         "job-unknown": Explanation(
             "No command in the background has this id.", "`treadle jobs --all` lists them with their ids."
