@@ -11,7 +11,7 @@ from tests.cli.conftest import Command
 from treadle.app.errors.exits import Exit
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.own_commands.slash_commands import SLASH_TABLE, find_slash, slash_word
-from treadle.cli.task_words import COMMANDS, slash_task, task_of
+from treadle.cli.task_words import COMMANDS, GROUPS, SELDOM, slash_task, task_of
 from treadle.protocol.errors import ConfigError
 
 
@@ -49,7 +49,15 @@ def test_an_unknown_option_is_answered_with_the_nearest_and_not_with_a_page(trea
 def test_help_shows_the_help_also_of_one_command(treadle: Command) -> None:
     assert treadle("help").out == treadle("--help").out
     assert treadle("help", "sessions").out == treadle("sessions", "--help").out
-    assert all(f"  {name} " in treadle("help").out for name in COMMANDS)
+    for words, groups in ((("help",), GROUPS.keys() - {SELDOM}), (("help", "--all"), GROUPS.keys())):
+        said = {line.split()[0] for line in treadle(*words).out.splitlines() if line.startswith("  ") and line.strip()}
+        assert said & COMMANDS.keys() == {name for group in groups for name in GROUPS[group]}
+
+
+def test_help_says_common_options_once(treadle: Command) -> None:
+    assert ("--max-cost" in treadle("--help").out, "--max-cost" in treadle("web", "--help").out) == (True, False)
+    assert "--max-cost" in treadle("help", "web", "--all").out
+    assert treadle("web", "--max-cost", "none").code == Exit.USAGE
 
 
 @given(st.text(alphabet=string.ascii_letters + string.digits + "-_/:", min_size=1))
@@ -125,3 +133,26 @@ def test_a_command_of_the_table_is_one_where_it_works(tmp_path: Path) -> None:
     assert slash_task("/init in German", trust, headless=True) is None
     with pytest.raises(ConfigError):
         slash_task("/status", trust, headless=False)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("--mode", "x"), ("--mode cannot be 'x'.", "It is one of plan, ask, edits, auto, full.")),
+        (("--model",), ("--model needs a value.",)),
+        (("delete",), ("Something is missing: SESSION.",)),
+        (("policy", "foo"), ("'foo' is not expected here.", "It is one of test, explain,")),
+        (("-c", "-r", "x"), ("--resume or -r cannot be given with --continue or -c.", "Each excludes the other.")),
+        (("--max-steps", "0"), ("--max-steps or --max-turns: must be 1 or more.",)),
+        (("--max-cost", "abc"), ("cannot be 'abc'.", "It is a number.")),
+        (("checkpoint", "diff", "1", "--nope"), ("There is no option --nope.",)),
+    ],
+)
+def test_a_mistake_in_the_words_is_told_as_any_error_is(
+    treadle: Command, words: tuple[str, ...], said: tuple[str, ...]
+) -> None:
+    ended = treadle(*words)
+    lines = ended.err.splitlines()
+    assert (ended.code, ended.out, lines[0].startswith("treadle: ")) == (Exit.USAGE, "", True)
+    assert [line[:7] for line in lines[1:]] in (["  fix: "], ["  why: ", "  fix: "])
+    assert all(one in ended.err for one in said)

@@ -19,10 +19,10 @@ def names(text: str) -> list[str]:
 
 
 def test_commands_that_begin_so_come_first() -> None:
-    assert names("/mo") == ["/mode", "/model", "/permissions"]
+    assert names("/mo") == ["/model", "/mode", "/permissions"]
     assert names("/qu") == ["/queue", "/quit"]
     assert names("/td")[0] == "/todo"
-    assert names("/MODE") == ["/mode", "/model"]
+    assert names("/MODE") == ["/model", "/mode"]
 
 
 def test_what_is_no_command_has_no_menu() -> None:

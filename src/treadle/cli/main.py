@@ -6,7 +6,7 @@ from contextlib import suppress
 from importlib import import_module
 from itertools import takewhile
 
-from treadle.cli.task_words import COMMANDS, task_of
+from treadle.cli.task_words import COMMANDS, GROUPS, SELDOM, task_of
 
 TYPE_CHECKING = False
 """`--help` needs neither the types nor the errors of the program."""
@@ -66,11 +66,15 @@ def _read(name: str, words: Sequence[str]) -> "Any":
 def parser_of(name: str) -> "CommandParser":
     """Make the parser of a command; the main one has the empty name."""
     from treadle.cli.parser import CommandParser
+    from treadle.cli.work import SETTINGS
 
     module = _module(name)
     parser = CommandParser(prog=f"treadle {name}".strip(), description=module.__doc__, allow_abbrev=False)
-    if not name:
-        parser.after = _commands
+    if name:
+        parser.told_elsewhere = SETTINGS
+    else:
+        parser.after = commands_text
+        parser.usage = 'treadle [options] ["task"], or treadle COMMAND ...'
     module.configure(parser)
     return parser
 
@@ -79,14 +83,17 @@ def _module(name: str) -> "Any":
     return import_module(f"treadle.cli.{name}_command" if name else "treadle.cli.work")
 
 
-def _commands() -> str:
+def commands_text(*, seldom: bool = False) -> str:
+    """List the commands by what they are for; with `seldom` also those that few people need."""
     from shutil import get_terminal_size
 
     from treadle.door.program import wrapped
 
     width = max(map(len, COMMANDS))
     lines = ["", "commands (treadle COMMAND --help shows more):"]
-    lines += [f"  {name:<{width}}  {text}" for name, text in COMMANDS.items()]
+    for group, rows in GROUPS.items():
+        if seldom or group != SELDOM:
+            lines += ["", f"{group}:", *(f"  {name:<{width}}  {text}" for name, text in rows.items())]
     return wrapped("\n".join([*lines, ""]), get_terminal_size().columns)
 
 

@@ -37,6 +37,8 @@ class CommandParser(argparse.ArgumentParser):
     """A parser that can be asked what it takes, so that completion is written from it. `after` ends its help."""
 
     after: Callable[[], str] | None = None
+    told_elsewhere = ""
+    """The title of the group of options that help does not list again."""
 
     @property
     def actions(self) -> tuple[argparse.Action, ...]:
@@ -45,7 +47,19 @@ class CommandParser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Write the help."""
-        return super().format_help() + (self.after() if self.after is not None else "")
+        shown = [one for one in self._actions if _title(one) != (self.told_elsewhere or None)]
+        formatter = self._get_formatter()
+        formatter.add_usage(self.usage, shown, self._mutually_exclusive_groups)
+        formatter.add_text(self.description)
+        for group in self._action_groups:
+            formatter.start_section(group.title)
+            formatter.add_arguments(one for one in shown if _title(one) == group.title)
+            formatter.end_section()
+        if len(shown) < len(self._actions):
+            formatter.add_text(
+                "The settings of a session, such as --model, can be given too: treadle --help lists them."
+            )
+        return formatter.format_help() + (self.after() if self.after is not None else "")
 
     def _print_message(self, message: str, file: "SupportsWrite[str] | None" = None) -> None:
         """Write what argparse would swallow the failure of."""
@@ -66,3 +80,38 @@ class CommandParser(argparse.ArgumentParser):
         what = f"There is no option {word}." if word.startswith("-") else f"{word!r} is not expected here."
         hint = f" Did you mean {near[0]}?" if near else ""
         self.exit(2, f"treadle: {what}{hint}\n  fix: {self.prog} --help lists the options.\n")
+
+    def error(self, message: str) -> "NoReturn":
+        """End the program for a mistake that argparse found, in the lines that every error here has."""
+        what, why = _in_lines(message)
+        lines = [
+            f"treadle: {what}",
+            *([f"  why: {why}"] if why else []),
+            f"  fix: {self.prog} --help lists the options.",
+        ]
+        self.exit(2, "\n".join([*lines, ""]))
+
+
+def _title(action: argparse.Action) -> str | None:
+    """The title of the group that an option or operand is listed in."""
+    return getattr(getattr(action, "container", None), "title", None)
+
+
+def _in_lines(message: str) -> tuple[str, str]:
+    """Say a mistake that argparse tells in its own words: what is wrong, and why."""
+    import re
+
+    said = re.fullmatch(r"argument (.+?): (.+)", message, re.DOTALL)
+    name, problem = (said[1].replace("/", " or "), said[2]) if said else ("", message)
+    if choice := re.fullmatch(r"invalid choice: (.+) \(choose from (.+)\)", problem, re.DOTALL):
+        near = f"It is one of {choice[2].replace(chr(39), '')}."
+        return (f"{choice[1]} is not expected here.", near) if "|" in name else (f"{name} cannot be {choice[1]}.", near)
+    if missing := re.fullmatch(r"the following arguments are required: (.+)", problem):
+        return f"Something is missing: {missing[1]}.", ""
+    if other := re.fullmatch(r"not allowed with argument (.+)", problem):
+        return f"{name} cannot be given with {other[1].replace('/', ' or ')}.", "Each excludes the other."
+    if value := re.fullmatch(r"invalid \w+ value: (.+)", problem, re.DOTALL):
+        return f"{name} cannot be {value[1]}.", "It is a number."
+    if problem.startswith("expected "):
+        return f"{name} needs a value.", ""
+    return f"{name}: {problem}." if name else f"{problem}.", ""

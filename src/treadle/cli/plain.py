@@ -44,6 +44,10 @@ class _Flags:
         if names[0].startswith("-") and is_plain:
             self._known.update(dict.fromkeys(names, (dest, said)))
 
+    def add_argument_group(self, title: str) -> "_Flags":  # noqa: ARG002 - as a parser has it
+        """Take flags that help shows together."""
+        return self
+
     def add_mutually_exclusive_group(self) -> "_Flags":
         """Take flags of which one may be given: they have their defaults, and are not plain."""
         return _Flags(self._defaults)

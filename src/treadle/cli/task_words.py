@@ -9,50 +9,68 @@ if TYPE_CHECKING:
     from treadle.door.trust import SessionTrust
     from treadle.protocol.errors import ConfigError
 
-COMMANDS = MappingProxyType(
+GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
     {
-        "help": "show this, or the options of a command",
-        "demo": "see Treadle work on a sample project, without a key",
-        "sessions": "list sessions, and search in them",
-        "usage": "show what all sessions used and cost",
-        "show": "show what happened in a session",
-        "checkpoint": "list the checkpoints of a session, show what changed since one, restore it",
-        "fork": "copy a session, to go on from one of its turns",
-        "replay": "play a session again without a model; check that its log can be rebuilt",
-        "rename": "give a session another name",
-        "archive": "archive sessions that are not needed for now",
-        "delete": "delete a session for good",
-        "export": "export a session as Markdown, HTML or JSON, or as a test; or all of them",
-        "import": "import sessions, or what another agent has: rules, servers, permissions",
-        "context": "show the request to the model, block by block",
-        "try": "run a command on a throw-away copy of the folder; show or apply what it changed",
-        "stop": "stop sessions: those in the background or of a page close, others are interrupted",
-        "jobs": "list the commands in the background; show their output, stop them",
-        "hooks": "list the hooks: programs of yours that run at moments of a session",
-        "edits": "show how well models edit; apply an edit without a model",
-        "parse": "parse model replies without a model",
-        "audit": "verify the logs, or show what was approved and run",
-        "trust": "trust a folder, or stop trusting it; list the trusted folders",
-        "mcp": "add, list, test and approve MCP servers; serve tasks to MCP clients",
-        "policy": "show what would be allowed and why; show and suggest rules",
-        "config": "show each setting and where it comes from; set one",
-        "login": "store a provider's key after trying it",
-        "logout": "remove a provider's stored key",
-        "providers": "list the providers, and which are configured",
-        "models": "list models with their window, abilities and prices",
-        "prompt": "show the system prompt, part by part",
-        "tools": "list the tools; show what a model reads about one",
-        "doctor": "check the installation and the configured providers",
-        "explain": "explain an error code",
-        "web": "work in the browser: a page that shows all sessions",
-        "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
-        "completion": "print a completion script for your shell",
-        "docs": "print the generated pages: states, errors, schema",
-        "scripted": "serve a scripted model over HTTP",
-        "start": "work interactively; without a terminal and a model, run the demo",
+        "work": {
+            "demo": "see Treadle work on a sample project, without a key",
+            "try": "run a command on a copy of the folder; show or apply what it changed",
+            "web": "work in the browser: a page that shows all sessions",
+            "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
+            "start": "work interactively; without a terminal and a model, run the demo",
+            "stop": "stop sessions: those in the background or of a page close, others are interrupted",
+            "jobs": "list the commands in the background; show their output, stop them",
+        },
+        "sessions": {
+            "sessions": "list sessions, and search in them",
+            "show": "show what happened in a session",
+            "checkpoint": "list the checkpoints of a session, show what changed since one, restore it",
+            "fork": "copy a session, to go on from one of its turns",
+            "rename": "give a session another name",
+            "archive": "archive sessions that are not needed for now",
+            "delete": "delete a session for good",
+            "export": "export a session as Markdown, HTML or JSON, or as a test; or all of them",
+            "import": "import sessions, or what another agent has: rules, servers, permissions",
+        },
+        "look inside": {
+            "usage": "show what all sessions used and cost",
+            "context": "show the request to the model, block by block",
+            "prompt": "show the system prompt, part by part",
+            "tools": "list the tools; show what a model reads about one",
+            "audit": "verify the logs, or show what was approved and run",
+            "doctor": "check the installation and the configured providers",
+            "explain": "explain an error code",
+            "help": "show this; `help --all` shows rare commands too, `help COMMAND` shows one",
+        },
+        "set up": {
+            "login": "store a provider's key after trying it",
+            "logout": "remove a provider's stored key",
+            "models": "list models with their window, abilities and prices",
+            "providers": "list the providers, and which are configured",
+            "config": "show each setting and where it comes from; set one",
+            "trust": "trust a folder, or stop trusting it; list the trusted folders",
+            "policy": "show what would be allowed and why; show and suggest rules",
+            "mcp": "add, list, test and approve MCP servers; serve tasks to MCP clients",
+            "hooks": "list the hooks: programs of yours that run at moments of a session",
+            "completion": "print a completion script for your shell",
+        },
+        "rarely": {
+            "replay": "play a session again without a model; check that its log can be rebuilt",
+            "edits": "show how well models edit; apply an edit without a model",
+            "parse": "parse model replies without a model",
+            "docs": "print the generated pages: states, errors, schema",
+            "scripted": "serve a scripted model over HTTP",
+        },
     }
 )
-"""The commands besides the main one; each is the module of `treadle.cli` of the same name."""
+"""The commands besides the main one by what they are for, in the order in which help shows them."""
+
+SELDOM = "rarely"
+"""The group that only `treadle help --all` shows."""
+
+COMMANDS: Mapping[str, str] = MappingProxyType(
+    {name: about for rows in GROUPS.values() for name, about in rows.items()}
+)
+"""What each does; each is the module `NAME_command` of `treadle.cli`."""
 
 _MEANT: Mapping[str, str] = MappingProxyType(
     {

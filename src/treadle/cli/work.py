@@ -10,6 +10,8 @@ if TYPE_CHECKING:
 
 MODES = ("plan", "ask", "edits", "auto", "full")
 PROTOCOLS = ("native", "xml")
+SETTINGS = "settings of the session"
+"""The options that many commands have: the help of the main one shows them."""
 
 
 _FOR_SCRIPTS = {
@@ -25,27 +27,29 @@ _FOR_SCRIPTS = {
 def configure(parser: "argparse.ArgumentParser") -> None:
     """Add the flags."""
     parser.add_argument("task", nargs="*", help='the first task of an interactive session, in quotes: treadle "fix it"')
-    parser.add_argument(
+    parser.add_argument("--version", "-V", "-v", action="store_true", help="print the version and exit")
+    tasks = parser.add_argument_group("tasks")
+    tasks.add_argument(
         "-p",
         "--print",
         dest="print_task",
         metavar="TASK",
         help="do TASK without asking, then exit ('-' reads it from standard input; @FILE sends a file along)",
     )
-    parser.add_argument(
+    tasks.add_argument(
         "--bg",
         metavar="TASK",
         nargs="?",
         const="",
         help="do TASK in the background: print the session's id and return; --attach joins it, `treadle stop` ends it",
     )
-    parser.add_argument(
+    tasks.add_argument(
         "--output-format",
         choices=["text", "json", "stream-json"],
         default="text",
         help="what -p writes to standard output (default: text, the answer)",
     )
-    parser.add_argument(
+    tasks.add_argument(
         "--file",
         "-f",
         action="append",
@@ -57,35 +61,38 @@ def configure(parser: "argparse.ArgumentParser") -> None:
     for flag, about in _FOR_SCRIPTS.items():
         action = "append" if flag.endswith("-tools") else "store"
         names = (flag, flag.replace("-tools", "Tools"))[: 1 + flag.endswith("-tools")]
-        parser.add_argument(*names, action=action, metavar=flag.rpartition("-")[2].upper(), help=about)
+        tasks.add_argument(*names, action=action, metavar=flag.rpartition("-")[2].upper(), help=about)
     add_settings(parser)
-    which = parser.add_mutually_exclusive_group()
+    which = parser.add_argument_group("which session").add_mutually_exclusive_group()
     which.add_argument(
         "--resume",
-        metavar="ID",
+        "-r",
+        metavar="SESSION",
         nargs="?",
         default="",
-        help="continue a session (an id, or its beginning); without ID, choose one from a list",
+        help="continue a session: its id, or the beginning of its id or title; without SESSION, choose one from a list",
     )
-    which.add_argument("--continue", dest="go_on", action="store_true", help="continue this folder's last session")
+    which.add_argument(
+        "--continue", "-c", dest="go_on", action="store_true", help="continue this folder's last session"
+    )
     which.add_argument(
         "--attach",
-        metavar="ID",
+        metavar="SESSION",
         nargs="?",
         default="",
-        help="join a session that is open elsewhere; without ID, the one of this folder; with -p: give it a task",
+        help="join a session that is open elsewhere; without SESSION, the one of this folder; with -p: give it a task",
     )
     parser.add_argument(
         "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
     )
-    parser.add_argument("--version", "-V", "-v", action="store_true", help="print the version and exit")
 
 
 def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -> None:
     """Add the flags that override settings; without `directory` where the folder is named elsewhere."""
     if directory:
         parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
-    parser.add_argument(
+    settings = parser.add_argument_group(SETTINGS)
+    settings.add_argument(
         "--add-dir",
         dest="add_dirs",
         action="append",
@@ -93,25 +100,25 @@ def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -
         metavar="DIR",
         help="add a folder to the workspace (can be given more than once)",
     )
-    parser.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; `treadle models` lists the names")
-    parser.add_argument("--base-url", metavar="URL", help="another address for the provider's API")
-    parser.add_argument("--mode", choices=MODES, help="how much runs without asking (default: ask)")
-    parser.add_argument(
+    settings.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; `treadle models` lists the names")
+    settings.add_argument("--base-url", metavar="URL", help="another address for the provider's API")
+    settings.add_argument("--mode", choices=MODES, help="how much runs without asking (default: ask)")
+    settings.add_argument(
         "--tool-protocol", choices=PROTOCOLS, help=("how calls are written (default: what the model supports)")
     )
-    parser.add_argument(
+    settings.add_argument(
         "--fallback", metavar="PROVIDER/MODEL", help=("the model that takes over when the first one fails")
     )
-    parser.add_argument("--thinking-budget", type=int, metavar="N", help="tokens for thinking (0: none)")
-    parser.add_argument(
+    settings.add_argument("--thinking-budget", type=int, metavar="N", help="tokens for thinking (0: none)")
+    settings.add_argument(
         "--max-steps", "--max-turns", type=_positive, metavar="N", help="end a turn after N model calls"
     )
-    parser.add_argument(
+    settings.add_argument(
         "--max-cost", "--max-budget-usd", type=float, metavar="USD", help="the most US dollars to spend on this session"
     )
-    parser.add_argument("--max-tokens", type=_positive, metavar="N", help="the most tokens to use in this session")
-    parser.add_argument("--max-seconds", type=float, metavar="S", help="end a turn after S seconds")
-    parser.add_argument(
+    settings.add_argument("--max-tokens", type=_positive, metavar="N", help="the most tokens to use in this session")
+    settings.add_argument("--max-seconds", type=float, metavar="S", help="end a turn after S seconds")
+    settings.add_argument(
         "--trust",
         action="store_true",
         help="trust the folder for this run only: use its rules and settings without asking",

@@ -8,6 +8,7 @@ from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.security.trusting import SessionTrust, trust_report
 from treadle.app.session.own_commands.command_files import NamedText, find_texts
 from treadle.app.session.own_commands.slash_commands import (
+    SLASH_GROUPS,
     SLASH_TABLE,
     CommandAnswer,
     Handler,
@@ -147,8 +148,16 @@ def help_text(trust: SessionTrust) -> str:
     """List the commands, and the texts that can be entered by a name."""
     named = find_texts(trust)
     width = max(len(row.usage) for row in SLASH_TABLE)
-    rows = [f"{row.usage:<{width}}  {row.about}" for row in SLASH_TABLE]
-    return "\n".join([*rows, *(line for one in named for line in _named_row(one, width))])
+    parts = [
+        [
+            f"{group[:1].upper()}{group[1:]}",
+            *(f"  {row.usage:<{width}}  {row.about}" for row in SLASH_TABLE if row.group == group),
+        ]
+        for group in SLASH_GROUPS
+    ]
+    if named:
+        parts.append(["Texts by their names", *(f"  {line}" for one in named for line in _named_row(one, width))])
+    return "\n\n".join("\n".join(part) for part in parts)
 
 
 def _named_row(one: NamedText, width: int) -> Iterator[str]:

@@ -15,13 +15,14 @@ MENU_ROWS = 8
 class MenuEntry(Struct, frozen=True):
     """One row: what it is called, what it is, and what the line becomes.
 
-    `bare` says of a command with an argument that it can be entered without one.
+    `bare` says of a command with an argument that it can be entered without one. `group`: what it is one of.
     """
 
     name: str
     about: str
     becomes: str
     bare: bool = False
+    group: str = ""
 
 
 class Menu(Struct, frozen=True, kw_only=True):
@@ -94,11 +95,14 @@ def menu_lines(menu: Menu, width: int, signs: Signs) -> list[Line]:
         chosen = number == menu.chosen
         mark = f"{signs.chosen} " if chosen else " " * (len(signs.chosen) + 1)
         place = f"{menu.chosen + 1}/{count}{'+' if menu.more else ''}" if chosen and count > MENU_ROWS else ""
+        begins_group = width >= _WIDE and (number == first or menu.entries[number - 1].group != entry.group)
+        label = " · ".join(filter(None, (entry.group if begins_group else "", place)))
         name = _shortened(entry.name, column - 2 if entry.about else width - 12, signs)
         name += " " * (column - get_cwidth(name)) if entry.about else ""
         row = line(("accent" if chosen else "", f"{mark}{name}"), ("dim", entry.about))
-        right = line(("dim", place))
-        rows.append(apart(clip(row, width - 8, signs.more), right, width - 1) or clip(row, width - 1, signs.more))
+        right = line(("dim", label))
+        room = width - max(8, get_cwidth(label) + 3)
+        rows.append(apart(clip(row, room, signs.more), right, width - 1) or clip(row, width - 1, signs.more))
     return rows
 
 

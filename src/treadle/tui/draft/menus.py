@@ -44,7 +44,7 @@ def menu_for(
         return Menu()
     name, blank, argument = text.partition(" ")
     if not blank:
-        commands = [_command(row.usage, row.about) for row in SLASH_TABLE]
+        commands = [_command(row.usage, row.about, row.group) for row in SLASH_TABLE]
         return Menu(entries=fitting(name[1:], [*commands, *named]), typed=name[1:])
     if name not in arguments:
         return Menu(entries=tuple(following(text)), typed=argument, free=True)
@@ -54,9 +54,9 @@ def menu_for(
     return Menu(entries=fitting_arguments(argument, entries), typed=argument)
 
 
-def _command(usage: str, about: str) -> MenuEntry:
+def _command(usage: str, about: str, group: str) -> MenuEntry:
     name, _, argument = usage.partition(" ")
-    return MenuEntry(name, about, f"{name} " if argument else name, bare=argument.startswith("["))
+    return MenuEntry(name, about, f"{name} " if argument else name, bare=argument.startswith("["), group=group)
 
 
 def named_entries(texts: "Sequence[NamedText]") -> Sequence[MenuEntry]:

@@ -41,6 +41,11 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     takes_time: bool = False
 
     @property
+    def group(self) -> str:
+        """What it is for, as lists of commands are divided: one of `SLASH_GROUPS`."""
+        return next(group for group, names in SLASH_GROUPS.items() if self.name in names)
+
+    @property
     def usage(self) -> str:
         """The command as it is written."""
         return f"/{self.name} {self.arguments}".rstrip()
@@ -50,8 +55,24 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
         return self.given if self.given is not None and argument.strip() else self.effect
 
 
+SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        "work": (
+            *("model", "mode", "plan", "act", "effort", "compact", "undo", "rewind", "btw", "todo", "init", "newrule"),
+            *("pin", "steer", "queue", "edit", "drop"),
+        ),
+        "session": ("new", "clear", "resume", "rename", "fork", "export", "quit"),
+        "look inside": (
+            *("help", "context", "cost", "status", "diff", "usage", "jobs", "ports", "approvals"),
+            "permissions",
+        ),
+        "set up": ("config", "mcp", "rules", "skills", "trust", "revoke", "doctor"),
+    }
+)
+"""The commands by what they are for, in the order in which lists show them: what is used most comes first."""
+
 _TERMINALS = Surfaces.TERMINALS
-SLASH_TABLE: tuple[SlashCommand, ...] = (
+_ROWS: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="steer",
         effect=Reach.WORK,
@@ -224,6 +245,10 @@ SLASH_TABLE: tuple[SlashCommand, ...] = (
     ),
 )
 
+_BY_NAME: Mapping[str, SlashCommand] = MappingProxyType({row.name: row for row in _ROWS})
+SLASH_TABLE: tuple[SlashCommand, ...] = tuple(_BY_NAME[name] for names in SLASH_GROUPS.values() for name in names)
+"""Every command, in the order of its group."""
+
 _INSTEAD: Mapping[str, str] = MappingProxyType(
     {
         "models": "To choose a model: /model",
@@ -253,8 +278,7 @@ def slash_names() -> tuple[str, ...]:
 
 def find_slash(name: str) -> SlashCommand | None:
     """Find a command by its name."""
-    wanted = SYNONYMS.get(name, name)
-    return next((row for row in SLASH_TABLE if row.name == wanted), None)
+    return _BY_NAME.get(SYNONYMS.get(name, name))
 
 
 def slash_word(text: str) -> str:
