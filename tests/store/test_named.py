@@ -12,7 +12,7 @@ from treadle.store.titles import session_named
 def rows(*named: str) -> Sequence[SessionRow]:
     """Sessions, each as `id title`."""
     return [
-        SessionRow(id=id_, workspace="/w", model="m", title=title, created_at=0, updated_at=0)
+        SessionRow(id=id_, workspace="/w", model="m", title=title, created_at=0, updated_at=0, events=0)
         for id_, _, title in (one.partition(" ") for one in named)
     ]
 
