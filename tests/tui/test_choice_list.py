@@ -5,6 +5,7 @@ from dataclasses import dataclass
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from treadle.tui.lists.choice_list import (
     Chooser,
@@ -31,6 +32,7 @@ FOLDER = Choosing(
     details=tuple(f"  rules  {number:016}  {number}/AGENTS.md" for number in range(30)),
     rows=(ListRow("Not now"), ListRow("Yes, trust it"), ListRow("Never for this folder")),
     leaving="not now",
+    approves=True,
 )
 NAMES = ("Anthropic", "OpenAI", "Google Gemini", "Groq", *(f"Provider {number}" for number in range(50)))
 PROVIDERS = Choosing(title="Whose API key?", rows=tuple(map(ListRow, NAMES)), escape=None, filters=True)
@@ -129,6 +131,13 @@ def test_other_rows_keep_the_choice_and_enter_wants_a_moment_again() -> None:
     hand.wait(1)
     assert hand.press(Key.ENTER) == Chosen(2, "Demo")
     assert hand.press(Key.ESCAPE) == Chosen(None)
+
+
+def test_a_list_that_approves_nothing_takes_a_row_at_once() -> None:
+    hand = Hand(replace(FOLDER, approves=False))
+    assert hand.press(Key.ENTER, alone=False) is None  # pasted
+    hand.press(Key.DOWN)
+    assert hand.press(Key.ENTER) == Chosen(1, "Yes, trust it")
 
 
 def test_typing_searches_a_long_list_and_enter_need_not_wait_after_it() -> None:

@@ -273,7 +273,7 @@ async def test_a_terminal_without_utf_8_is_shown_ascii(tmp_path: Path, monkeypat
     shown: list[str] = []
     async with session(tmp_path, says(text("one"))) as rig, terminal(rig.live, switch=lambda _: None) as (term, _):
         await term.until(READY)
-        for keys, wanted in (("/", "/queue"), ("?", "earlier messages"), ("@cart", "> shop/cart.py")):
+        for keys, wanted in (("/", "/compact"), ("?", "earlier messages"), ("@cart", "> shop/cart.py")):
             term.type(keys)
             await term.until(wanted)
             shown.append(term.shown)

@@ -36,6 +36,7 @@ def trust_question(trust: Trust, problem: str = "") -> Choosing:
         details=(*trust_lines(trust), *allow_lines(trust)),
         rows=(ListRow("Not now"), ListRow("Yes, trust it"), ListRow("Never for this folder")),
         leaving="not now",
+        approves=True,
     )
 
 

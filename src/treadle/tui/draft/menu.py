@@ -96,7 +96,7 @@ def menu_lines(menu: Menu, width: int, signs: Signs) -> list[Line]:
         mark = f"{signs.chosen} " if chosen else " " * (len(signs.chosen) + 1)
         place = f"{menu.chosen + 1}/{count}{'+' if menu.more else ''}" if chosen and count > MENU_ROWS else ""
         begins_group = width >= _WIDE and (number == first or menu.entries[number - 1].group != entry.group)
-        label = " · ".join(filter(None, (entry.group if begins_group else "", place)))
+        label = f" {signs.dot} ".join(filter(None, (entry.group if begins_group else "", place)))
         name = _shortened(entry.name, column - 2 if entry.about else width - 12, signs)
         name += " " * (column - get_cwidth(name)) if entry.about else ""
         row = line(("accent" if chosen else "", f"{mark}{name}"), ("dim", entry.about))

@@ -1,6 +1,7 @@
 """A list to choose from before there is a session: what is asked, what a key does to it, and how it is drawn.
 
-Pure. Who takes the keys and when Enter confirms is the dialog of questions: a list is a question with the keys.
+Pure. Who takes the keys is the dialog of questions: a list is a question with the keys. Where a row approves something,
+that dialog says when Enter confirms, too.
 """
 
 from collections.abc import Sequence
@@ -14,7 +15,7 @@ from treadle.tui.draft.menu import MenuEntry, fitting
 from treadle.tui.paint.lines import Line, apart, cells, clip, line, wrap
 from treadle.tui.paint.theme import Signs
 from treadle.tui.question.asked import Asking, GivenAnswer
-from treadle.tui.question.dialog import Dialog, Key, Press, due, moment, press
+from treadle.tui.question.dialog import QUIET_SECONDS, Dialog, Key, Press, due, moment, press
 
 _MOST_ROWS = 8
 _LONGEST_FILTER = 24
@@ -33,7 +34,8 @@ class Choosing(Struct, frozen=True, kw_only=True):
 
     `about` follows the title, `text` is sentences below it; `problem` is what went wrong before. `details` are lines
     that Ctrl-O shows. Esc takes the row `escape`, or none; `leaving` is what the hint calls that. In a list with
-    `filters` what is typed filters the rows. `first` is the number of the row that is chosen in the beginning.
+    `filters` what is typed filters the rows. `first` is the number of the row that is chosen in the beginning. A list
+    that `approves` something takes Enter only once nobody typed for a while; in any other one key takes a row.
     """
 
     title: str
@@ -46,6 +48,7 @@ class Choosing(Struct, frozen=True, kw_only=True):
     leaving: str = "back"
     filters: bool = False
     first: int = 0
+    approves: bool = False
 
 
 class Chosen(Struct, frozen=True):
@@ -56,12 +59,16 @@ class Chosen(Struct, frozen=True):
 
 
 class Chooser(Struct, frozen=True, kw_only=True):
-    """How far the choice is: the dialog, what is typed to filter the rows, and whether the details are open."""
+    """How far the choice is: the dialog, what is typed to filter the rows, and whether the details are open.
+
+    `changed_at` is when the rows became others while the list was shown.
+    """
 
     choosing: Choosing
     dialog: Dialog
     typed: str = ""
     opened: bool = False
+    changed_at: float = float("-inf")
 
     @property
     def asking(self) -> Asking:
@@ -92,7 +99,8 @@ def rows_changed(chooser: Chooser, choosing: Choosing, at: float) -> Chooser:
     label = chooser.choosing.rows[chosen].label if chosen is not None else ""
     rows = [choosing.rows[number].label for number in fitting_rows(choosing, chooser.typed)]
     asking = replace(_ask(choosing, chooser.typed), chosen=rows.index(label) if label in rows else 0)
-    return replace(chooser, choosing=choosing, dialog=replace(chooser.dialog, asking=asking, shown_at=at, rested=False))
+    dialog = replace(chooser.dialog, asking=asking, shown_at=at, rested=False)
+    return replace(chooser, choosing=choosing, dialog=dialog, changed_at=at)
 
 
 def due_at(chooser: Chooser) -> float | None:
@@ -125,6 +133,8 @@ def take(chooser: Chooser, pressed: Press, at: float) -> Chooser | Chosen:
             return chooser
         case Key.ENTER if chooser.chosen is None:
             return chooser
+        case Key.ENTER if pressed.alone and not choosing.approves and at - chooser.changed_at >= QUIET_SECONDS:
+            return _taken(choosing, chooser.chosen)
         case _:
             return _pressed(chooser, pressed, at)
 
