@@ -125,7 +125,17 @@ def test_what_is_not_one_whole_object_is_reported(source: str, code: str, what: 
         ('{"a": "\ud800"}', "invalid_json"),
         ('{"a": NaN}', "invalid_json"),
         ("{a: 1}", "invalid_json"),
-        ('{"a": "line\nbreak"}', "invalid_json"),
+        ('{"a": 1}{}', "several_objects"),
+        ('{"a": 1}{"a": 2}', "several_objects"),
+        ('{}{"a": 1}{"b": 1}', "several_objects"),
+        ('{"a": true}{"a": 1}', "several_objects"),
+        ('{"a": 1}[]', "several_objects"),
+        ('{}{"a": 1, "a": 2}', "duplicate_parameter"),
+        ('{}{"a": "b', "cut_json"),
+        ('{}{"a": 1e999}', "invalid_json"),
+        ('{}{"a": NaN}', "invalid_json"),
+        ('{}{"a": "\\ud800"}', "invalid_json"),
+        ("{}x", "invalid_json"),
         ('{"a": ' + "[" * 20_000 + "]" * 20_000 + "}", "invalid_json"),
         ("null", "not_an_object"),
     ],
@@ -135,6 +145,45 @@ def test_broken_json_is_never_mended(source: str, code: str) -> None:
         last = read(chunks)[-1]
         assert isinstance(last, Malformation)
         assert (last.code, last.source) == (code, source)
+
+
+READINGS = [
+    ('{}{"path": "a.py"}', {"path": "a.py"}),
+    ('{}\n{}\n {"path": "a.py"}\n', {"path": "a.py"}),
+    ('{"path": "a.py"}{"path": "a.py"}', {"path": "a.py"}),
+    ('{"path": "a.py", "line": 1} {"path":"a.py","line":1}', {"path": "a.py", "line": 1}),
+    ("{}{}", {}),
+    ('{"content": "one\n\ttwo\r\n"}', {"content": "one\n\ttwo\r\n"}),
+    ('{}{"content": "one\ntwo \\"x\\" \\n"}', {"content": 'one\ntwo "x" \n'}),
+]
+
+
+@pytest.mark.parametrize(("source", "arguments"), READINGS)
+def test_json_that_can_mean_one_object_only_is_that_object_however_it_is_cut(
+    source: str, arguments: dict[str, Any]
+) -> None:
+    for size in range(1, len(source) + 1):
+        last = read([source[at : at + size] for at in range(0, len(source), size)])[-1]
+        assert last == CallComplete(0, "tool", arguments, "id-1", source)
+
+
+@EXAMPLES
+@given(OBJECTS, st.integers(0, 3), st.integers(1, 3), st.sampled_from(["", " ", "\n"]))
+def test_empty_objects_in_front_and_copies_behind_change_nothing(
+    arguments: dict[str, Any], empty: int, copies: int, gap: str
+) -> None:
+    source = gap.join(["{}"] * empty + [json.dumps(arguments)] * copies)
+    assert read(list(source))[-1] == CallComplete(0, "tool", arguments, "id-1", source)
+
+
+@EXAMPLES
+@given(OBJECTS, OBJECTS)
+def test_two_objects_that_differ_are_never_one_call(first: dict[str, Any], second: dict[str, Any]) -> None:
+    if not first or first == second:
+        return
+    last = read([json.dumps(first) + json.dumps(second)])[-1]
+    assert isinstance(last, Malformation)
+    assert last.code == "several_objects"
 
 
 def test_a_call_without_a_name_is_reported() -> None:
