@@ -3,6 +3,7 @@
 import json
 from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 import pytest
@@ -34,8 +35,10 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, ToolSpec]:
     return {spec.name: with_progress(spec) for spec in specs}
 
 
-def native(tools: Mapping[str, ToolSpec], name: str, arguments: object) -> tuple[ToolCall, Message]:
-    reader = ReplyReader(tools, ToolProtocol.NATIVE, step=1, attempt=1)
+def native(
+    tools: Mapping[str, ToolSpec], name: str, arguments: object, refused: Mapping[str, str] = MappingProxyType({})
+) -> tuple[ToolCall, Message]:
+    reader = ReplyReader(tools, ToolProtocol.NATIVE, step=1, attempt=1, refused=refused)
     found = [*reader.feed(StreamCallStart(index=0, name=name, wire_id="w"))]
     found += reader.feed(StreamCallArguments(index=0, text=json.dumps(arguments)))
     found += [*reader.feed(StreamCallDone(index=0)), *reader.finish()]
@@ -52,6 +55,16 @@ def written(tools: Mapping[str, ToolSpec], text: str, size: int = 10**6) -> tupl
 
 DIFF = "------- SEARCH\nold\n=======\nnew\n+++++++ REPLACE"
 PATCH = "*** Begin Patch\n*** Delete File: a\n*** End Patch"
+HUNK = "@@\n-old\n+new"
+UNIFIED = f"--- a/a\n+++ b/a\n{HUNK}"
+NEW_FILE = "------- SEARCH\n=======\nx\n+++++++ REPLACE"
+PATCHED = f"*** Begin Patch\n*** Update File: a\n{DIFF}\n*** End Patch"
+ADDED = "*** Begin Patch\n*** Add File: a\n+x\n+y\n*** End Patch"
+EDITS_BY = {
+    "replace_in_file": {"apply_patch": "this model edits with replace_in_file"},
+    "apply_patch": {"replace_in_file": "this model edits with apply_patch"},
+}
+"""What is refused, by the edit tool that a model was given."""
 OWN_TOOL = [
     ("read_file", {"file_path": "a.py", "start_line": "3"}, {"path": "a.py", "start_line": 3}),
     (
@@ -100,6 +113,26 @@ OWN_TOOL = [
         {"question": "Which?", "options": '["a", "b"]'},
         {"question": "Which?", "options": ["a", "b"]},
     ),
+    ("read_file", {"path": "a", "start_line": 2, "end_line": -1}, {"path": "a", "start_line": 2}),
+    ("read_file", {"path": "a", "start_line": "0", "end_line": "-1"}, {"path": "a"}),
+    ("search_files", {"regex": "x", "cwd": "src"}, {"regex": "x", "path": "src"}),
+    ("execute_command", {"command": "ls", "timeout": 120000}, {"command": "ls", "timeout": 120}),
+    (
+        "execute_command",
+        {"command": "ls", "timeout": "30000", "workdir": "a"},
+        {"command": "ls", "timeout": 30, "cwd": "a"},
+    ),
+    ("replace_in_file", {"path": "a", "patch": UNIFIED}, {"path": "a", "diff": UNIFIED}),
+    ("replace_in_file", {"path": "a", "old_string": "", "new_string": "x\n"}, {"path": "a", "diff": NEW_FILE}),
+    ("apply_patch", {"path": "a", "diff": DIFF}, {"patch": PATCHED}),
+    ("apply_patch", {"file_path": "a", "old_string": "old", "new_string": "new"}, {"patch": PATCHED}),
+    ("apply_patch", {"path": "a", "old_string": "", "new_string": "x\ny"}, {"patch": ADDED}),
+    (
+        "apply_patch",
+        {"path": "a", "patch": HUNK},
+        {"patch": f"*** Begin Patch\n*** Update File: a\n{HUNK}\n*** End Patch"},
+    ),
+    ("apply_patch", {"path": "a", "patch": PATCH}, {"patch": PATCH}),
     ("plan_mode_respond", {"plan": "First."}, {"response": "First."}),
     ("attempt_completion", {"summary": "Done."}, {"result": "Done."}),
 ]
@@ -109,6 +142,12 @@ NATIVE_ONLY = [
     ("browser_action", {"action": "click", "coordinate": [450, 300]}, {"action": "click", "coordinate": "450,300"}),
     ("execute_command", {"command": ["bash", "-lc", "ls | head"]}, {"command": "ls | head"}),
     ("ask_followup_question", {"question": "Go?", "options": ["yes", 2]}, {"question": "Go?", "options": ["yes", "2"]}),
+    ("read_file", {"path": ["a", "b"]}, {"path": "a", "other_paths": ["b"]}),
+    ("read_file", {"file_paths": ["a"]}, {"path": "a"}),
+    ("read_file", {"files": [{"path": "a"}, {"path": "b"}]}, {"path": "a", "other_paths": ["b"]}),
+    ("write_to_file", {"path": ["a"], "content": "x"}, {"path": "a", "content": "x"}),
+    ("execute_command", {"command": "ls", "timeout_ms": 1500}, {"command": "ls", "timeout": 2}),
+    ("replace_in_file", {"patch": UNIFIED}, {"path": "a", "diff": UNIFIED}),
     (
         "replace_in_file",
         {"path": "a", "edits": [{"old_string": "old", "new_string": "new"}]},
@@ -139,6 +178,34 @@ OTHER_TOOL = [
         "replace_in_file",
         {"path": "a", "diff": DIFF},
     ),
+    (
+        "replace",
+        {"file_path": "a", "old_string": "old", "new_string": "new", "instruction": "b", "expected_replacements": 1},
+        "replace_in_file",
+        {"path": "a", "diff": DIFF},
+    ),
+    (
+        "replace",
+        {"file_path": "a", "old_string": "old", "new_string": "new", "allow_multiple": True},
+        "replace_in_file",
+        {"path": "a", "replace_all": True, "diff": DIFF},
+    ),
+    ("apply_diff", {"path": "a", "diff": DIFF}, "replace_in_file", {"path": "a", "diff": DIFF}),
+    (
+        "Edit",
+        {"file_path": "a", "old_string": "", "new_string": "x"},
+        "replace_in_file",
+        {"path": "a", "diff": NEW_FILE},
+    ),
+    ("Bash", {"command": "make", "timeout": 5000}, "execute_command", {"command": "make", "timeout": 5}),
+    ("Bash", {"command": "make", "timeout": "120000"}, "execute_command", {"command": "make", "timeout": 120}),
+    (
+        "shell",
+        {"command": ["bash", "-lc", "ls"], "workdir": "src", "timeout_ms": 10000},
+        "execute_command",
+        {"command": "ls", "cwd": "src", "timeout": 10},
+    ),
+    ("read_many_files", {"paths": ["a", "b"]}, "read_file", {"path": "a", "other_paths": ["b"]}),
     ("Grep", {"pattern": "x", "glob": "*.py"}, "search_files", {"path": ".", "regex": "x", "file_pattern": "*.py"}),
     ("LS", {"path": "src"}, "list_files", {"path": "src"}),
     ("list_dir", {}, "list_files", {"path": "."}),
@@ -201,9 +268,33 @@ def test_a_call_of_a_tool_of_others_is_the_call_of_ours_that_does_the_same(
             {"pattern": "**/*.py"},
             "There is no tool named 'Glob'. Use list_files, whose parameters are: \"path\", ",
         ),
-        ("Bash", {"command": "sleep 9", "timeout": 120000}, "There is no tool named 'Bash'. Use execute_command, "),
+        ("Bash", {"command": "sleep 9", "timeout": 30}, "There is no tool named 'Bash'. Use execute_command, "),
+        (
+            "run_command",
+            {"command": "ls", "timeout": 5000},
+            "There is no tool named 'run_command'. Use execute_command",
+        ),
         ("Read", {"file_path": "a", "offset": 10, "limit": 5}, "There is no tool named 'Read'. Use read_file, whose "),
-        ("Edit", {"file_path": "a", "old_string": "", "new_string": "x"}, "There is no tool named 'Edit'. Use rep"),
+        ("Edit", {"file_path": "a", "old_string": " ", "new_string": "x"}, "There is no tool named 'Edit'. Use rep"),
+        ("Edit", {"file_path": "a", "old_string": "", "new_string": ""}, "There is no tool named 'Edit'. Use rep"),
+        (
+            "replace",
+            {"path": "a", "old_string": "a", "new_string": "b", "expected_replacements": 2},
+            "There is no tool",
+        ),
+        ("write_to_file", {"path": ["a", "b"], "content": "x"}, 'Parameter "path" must be string, not ["a","b"].'),
+        ("read_file", {"path": "a", "start_line": 0, "end_line": 5}, 'Parameter "start_line" must be at least 1'),
+        ("read_file", {"path": "a", "end_line": -2}, 'Parameter "end_line" must be at least 1, not -2.'),
+        ("read_file", {"path": ["a", 1]}, 'Parameter "path" must be string'),
+        ("read_file", {"paths": ["a"], "path": "b"}, 'Parameter "paths" is not known.'),
+        ("execute_command", {"command": "ls", "timeout": 5000}, 'Parameter "timeout" must be at most 600, not 5000.'),
+        ("execute_command", {"command": "ls", "timeout": 3600}, 'Parameter "timeout" must be at most 600, not 3600.'),
+        ("execute_command", {"command": "ls", "timeout": 18000}, 'Parameter "timeout" must be at most 600, not 18000'),
+        ("execute_command", {"command": "ls", "timeout": 900000}, 'Parameter "timeout" must be at most 600, not 9'),
+        ("apply_patch", {"path": "b", "patch": PATCH}, 'Parameter "path" is not known.'),
+        ("apply_patch", {"path": "a", "diff": DIFF, "replace_all": True}, 'Parameter "patch" is missing.'),
+        ("replace_in_file", {"patch": f"{UNIFIED}\n--- a/b\n+++ b/b\n{HUNK}"}, 'Parameter "path" is missing.'),
+        ("replace_in_file", {"patch": "--- a/a\n+++ /dev/null\n@@\n-old"}, 'Parameter "path" is missing.'),
         (
             "str_replace_editor",
             {"command": "insert", "path": "a"},
@@ -215,12 +306,6 @@ def test_a_call_of_a_tool_of_others_is_the_call_of_ours_that_does_the_same(
         ("read_file", {"file": "a", "filename": "b"}, 'Parameter "path" is missing.'),
         ("read_file", {"path": "a", "file_path": "b"}, 'Parameter "file_path" is not known.'),
         ("read_file", {"path": "a", "start_line": 10**30}, 'Parameter "start_line" is too large a number: 1'),
-        ("read_file", {"path": "a", "start_line": 0}, 'Parameter "start_line" must be at least 1, not 0.'),
-        (
-            "execute_command",
-            {"command": "ls", "timeout": 120000},
-            'Parameter "timeout" must be at most 600, not 120000.',
-        ),
         (
             "write_to_file",
             {"path": "a.json", "content": {"a": 1}},
@@ -236,6 +321,51 @@ def test_what_is_not_exactly_the_same_is_refused_with_the_way_on(
     tools: Mapping[str, ToolSpec], name: str, given_: dict[str, Any], problem: str
 ) -> None:
     call, _ = native(tools, name, given_)
+    assert call.problem.startswith(problem)
+
+
+@pytest.mark.parametrize(
+    ("own", "name", "given_", "wanted"),
+    [
+        ("apply_patch", "replace_in_file", {"path": "a", "diff": DIFF}, {"patch": PATCHED}),
+        ("apply_patch", "Edit", {"file_path": "a", "old_string": "old", "new_string": "new"}, {"patch": PATCHED}),
+        ("apply_patch", "apply_diff", {"path": "a", "diff": DIFF}, {"patch": PATCHED}),
+        ("apply_patch", "str_replace", {"path": "a", "old_str": "", "new_str": "x\ny"}, {"patch": ADDED}),
+        ("apply_patch", "replace_in_file", {"path": "a", "diff": UNIFIED}, {"patch": UNIFIED}),
+        ("replace_in_file", "apply_patch", {"patch": UNIFIED}, {"path": "a", "diff": UNIFIED}),
+        ("replace_in_file", "apply_patch", {"input": PATCHED}, {"path": "a", "diff": PATCHED}),
+    ],
+)
+def test_an_edit_for_the_other_edit_tool_is_one_for_the_tool_that_the_model_has(
+    tools: Mapping[str, ToolSpec], own: str, name: str, given_: dict[str, Any], wanted: dict[str, Any]
+) -> None:
+    call, message = native(tools, name, given_, EDITS_BY[own])
+    assert (call.name, call.arguments, call.problem) == (own, wanted, "")
+    assert message.content == (ToolUse(id=call.id, name=own, arguments=wanted, wire_id="w"),)
+
+
+@pytest.mark.parametrize(
+    ("own", "name", "given_", "problem"),
+    [
+        (
+            "replace_in_file",
+            "apply_patch",
+            {"patch": f"{UNIFIED}\n--- a/b\n+++ b/b\n{HUNK}"},
+            "apply_patch cannot be used",
+        ),
+        ("apply_patch", "replace_in_file", {"path": "a", "diff": DIFF, "replace_all": True}, "replace_in_file cannot"),
+        (
+            "apply_patch",
+            "Edit",
+            {"file_path": "a", "old_string": "a", "new_string": "b", "replace_all": True},
+            "There is no tool named 'Edit'. Use apply_patch, ",
+        ),
+    ],
+)
+def test_an_edit_that_the_tool_of_the_model_cannot_say_is_refused(
+    tools: Mapping[str, ToolSpec], own: str, name: str, given_: dict[str, Any], problem: str
+) -> None:
+    call, _ = native(tools, name, given_, EDITS_BY[own])
     assert call.problem.startswith(problem)
 
 

@@ -28,7 +28,7 @@ from treadle.editing.edit_results import (
 )
 from treadle.editing.edit_stream import BlockPreview, BlockState, EditStream
 from treadle.editing.markers import parse_blocks
-from treadle.editing.patches import parse_patch, parse_unified
+from treadle.editing.patches import parse_operations, parse_patch, parse_unified
 from treadle.editing.refusal_words import explain_refusal
 from treadle.editing.shown_edits import display_diff, final_text
 from treadle.editing.whole import apply_whole, is_only_blocks, is_only_patch, is_text_around_blocks, unfenced
@@ -62,6 +62,7 @@ __all__ = [
     "is_only_patch",
     "is_text_around_blocks",
     "parse_blocks",
+    "parse_operations",
     "parse_patch",
     "parse_unified",
     "unfenced",

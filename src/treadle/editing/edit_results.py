@@ -153,11 +153,12 @@ class DeleteFile(Struct, frozen=True):
 
 
 class UpdateFile(Struct, frozen=True):
-    """A patch changes `path` and may move it."""
+    """A patch changes `path` and may move it; `form` is the notation in which it says how."""
 
     path: str
     sections: tuple[Section, ...]
     move_to: str | None = None
+    form: EditFormat = EditFormat.APPLY_PATCH
 
 
 FileOperation = AddFile | DeleteFile | UpdateFile

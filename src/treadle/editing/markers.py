@@ -27,6 +27,11 @@ def is_path(line: str) -> bool:
     return _PATH.fullmatch(line.strip(_AROUND_PATH)) is not None
 
 
+def is_block_start(line: str) -> bool:
+    """Whether the line begins a SEARCH/REPLACE block."""
+    return len(line) <= _LONGEST_MARKER and _START.fullmatch(line) is not None
+
+
 @dataclass(slots=True)
 class OpenBlock:
     """A block whose end has not been seen yet."""

@@ -9,11 +9,13 @@ from treadle.editing.edit_results import (
     DeleteFile,
     EditBlock,
     EditError,
+    EditFormat,
     ErrorCode,
     FileOperation,
     Section,
     UpdateFile,
 )
+from treadle.editing.markers import is_block_start, parse_blocks
 from treadle.editing.source import plain_lines
 
 _BEGIN = "*** Begin Patch"
@@ -69,6 +71,8 @@ class _File:
     move_to: str | None = None
     added: list[str] = field(default_factory=list)
     chunks: list[_Chunk] = field(default_factory=list)
+    blocks: list[str] = field(default_factory=list)
+    form: EditFormat = EditFormat.APPLY_PATCH
 
     def start_chunk(self, header: str) -> None:
         last = self.chunks[-1] if self.chunks else None
@@ -90,6 +94,8 @@ class _File:
             self.added.append(line.removeprefix("+"))
         elif move is not None:
             self.move_to = move[1].strip()
+        elif self.blocks or (not self.chunks and is_block_start(line)):
+            self.blocks.append(line)
         elif mark == "*** End of File":
             if self.chunks:
                 self.chunks[-1].at_end = True
@@ -105,13 +111,18 @@ class _File:
             return DeleteFile(self.path)
         if self.kind == "Add":
             return AddFile(self.path, "".join(f"{line}\n" for line in self.added))
+        if self.blocks:
+            parsed = parse_blocks("".join(f"{line}\n" for line in self.blocks))
+            if isinstance(parsed, EditError):
+                return parsed
+            return UpdateFile(self.path, parsed, self.move_to, EditFormat.SEARCH_REPLACE)
         sections = tuple(Section((chunk.block(),), self.path) for chunk in self.chunks if chunk.changes)
         if not sections and self.move_to is None:
             return EditError(
                 ErrorCode.NO_CHANGE,
                 f"The patch of {self.path} has no line with `+` or `-`. Write one before each changed line.",
             )
-        return UpdateFile(self.path, sections, self.move_to)
+        return UpdateFile(self.path, sections, self.move_to, self.form)
 
 
 def parse_patch(text: str) -> tuple[FileOperation, ...] | EditError:
@@ -129,6 +140,33 @@ def parse_patch(text: str) -> tuple[FileOperation, ...] | EditError:
         elif files:
             files[-1].push(line)
     return _operations(files)
+
+
+def parse_operations(text: str) -> tuple[FileOperation, ...] | EditError:
+    """The file operations of a patch in any notation: V4A, a unified diff, SEARCH/REPLACE blocks below their path.
+
+    What is in none of them is refused as a V4A patch would be.
+    """
+    operations = parse_patch(text)
+    if not isinstance(operations, EditError) or operations.code is not ErrorCode.NO_MARKER:
+        return operations
+    others = (_parse_named_blocks(text), parse_unified(text))
+    return next(
+        (one for one in others if not isinstance(one, EditError) and all(each.path for each in one)), operations
+    )
+
+
+def _parse_named_blocks(text: str) -> tuple[FileOperation, ...] | EditError:
+    sections = parse_blocks(text)
+    if isinstance(sections, EditError):
+        return sections
+    paths = dict.fromkeys(section.path or "" for section in sections)
+    return tuple(
+        UpdateFile(path, tuple(one for one in sections if one.path == path), form=EditFormat.SEARCH_REPLACE)
+        if path
+        else UpdateFile("", ())
+        for path in paths
+    )
 
 
 def chunk_section(lines: Sequence[str]) -> Section | None:
@@ -201,13 +239,13 @@ def _unified_file(old: str, new: str) -> _File:
         return _File("Add", new)
     if new == _NO_FILE:
         return _File("Delete", old)
-    return _File("Update", old, move_to=None if old == new else new)
+    return _File("Update", old, move_to=None if old == new else new, form=EditFormat.UNIFIED)
 
 
 def _push_unified_line(files: list[_File], line: str) -> None:
     if line.startswith("@@"):
         if not files:
-            files.append(_File("Update", ""))
+            files.append(_File("Update", "", form=EditFormat.UNIFIED))
         files[-1].start_chunk(line)
     elif not files or (not files[-1].chunks and files[-1].kind != "Add") or line.startswith("\\"):
         return

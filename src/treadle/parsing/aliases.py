@@ -1,5 +1,6 @@
 """Names that other agents give to tools and parameters, where what they mean is exactly one of ours."""
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
@@ -29,6 +30,9 @@ _PARAMETERS: Mapping[str, Sequence[str]] = {
     "patch": ("input", "patch_text"),
     OLD: ("old_str", "old_text", "search"),
     NEW: ("new_str", "new_text", "replace"),
+    "diff": ("patch", "patch_text", "input"),
+    "cwd": ("workdir", "working_directory", "working_dir", "work_dir", "directory", "dir", "dir_path"),
+    "replace_all": ("allow_multiple",),
     "background": ("run_in_background", "is_background"),
     "command_number": ("command_id", "bash_id", "session_id"),
     "response": ("plan", "message"),
@@ -38,14 +42,13 @@ _PARAMETERS: Mapping[str, Sequence[str]] = {
 }
 """Ours, and what others say for it; case, `_` and `-` make no difference (`filePath` is `file_path`)."""
 
-_APPROVAL = "requires_approval"
-_NO_MEANING = frozenset({folded(_APPROVAL), "description", "explanation", "justification"})
-"""Parameters of others that only tell people about a call: leaving them out changes nothing of what it does."""
+APPROVAL = "requires_approval"
+"""A parameter of others that only tells people about a call."""
 
 _TOOLS: Mapping[str, Sequence[str]] = {
-    "read_file": ("read", "view", "view_file", "open_file"),
+    "read_file": ("read", "view", "view_file", "open_file", "read_files", "read_many_files", "read_multiple_files"),
     "write_to_file": ("write", "write_file"),
-    "replace_in_file": ("edit", "edit_file", "replace", "str_replace", "multi_edit", "search_replace"),
+    "replace_in_file": ("edit", "edit_file", "replace", "str_replace", "multi_edit", "search_replace", "apply_diff"),
     "execute_command": (
         *("bash", "shell", "terminal", "exec", "local_shell", "run_command", "run_shell_command", "exec_command"),
         *("run_terminal_cmd", "run_terminal_command", "run_in_terminal", "execute_bash"),
@@ -63,8 +66,8 @@ _TOOLS: Mapping[str, Sequence[str]] = {
 _NEAR: Mapping[str, str] = {
     **dict.fromkeys(("glob", "find", "find_files", "file_search", "glob_file_search"), "list_files"),
     **dict.fromkeys(("create", "create_file", "new_file"), "write_to_file"),
-    **dict.fromkeys(("insert", "apply_diff", "str_replace_editor", "str_replace_based_edit_tool"), "replace_in_file"),
-    **dict.fromkeys(("read_many_files", "read_files", "open", "cat"), "read_file"),
+    **dict.fromkeys(("insert", "str_replace_editor", "str_replace_based_edit_tool"), "replace_in_file"),
+    **dict.fromkeys(("open", "cat"), "read_file"),
     **dict.fromkeys(("kill_shell", "kill_bash", "write_stdin"), "read_command_output"),
     **dict.fromkeys(("fetch_webpage", "web_search"), "web_fetch"),
     **dict.fromkeys(("codebase_search", "semantic_search", "search"), "search_files"),
@@ -81,8 +84,15 @@ _ROOT = frozenset({"search_files", "list_files"})
 _EDITORS = frozenset({"strreplaceeditor", "strreplacebasededittool"})
 _EDITOR_COMMANDS = {"view": "read_file", "create": "write_to_file", "str_replace": "replace_in_file"}
 _APPLY = frozenset({"apply_patch", "applypatch"})
+SHELL_TOOL = "execute_command"
+PATH_TOOLS = frozenset({"read_file", "list_files"})
+"""Tools of which a path alone says all."""
+
+_EDIT_TOOLS = ("replace_in_file", "apply_patch")
+"""A model is given one of them; an edit for the other one is as clear, in most cases."""
+
+_HOUR, _LONG = 3600, 10_000
 _QUALIFIED = regex(r"(?:[\w.-]{0,64}[.:/])?([A-Za-z_][\w-]{0,63})(?::[0-9]{1,4})?")
-_MARKS = ("-------", "<<<<<<<", "=======", "+++++++", ">>>>>>>")
 
 
 _BY_TOOL = {folded(other): tool for tool, others in _TOOLS.items() for other in others}
@@ -92,7 +102,8 @@ _NEAR_TOOL = {folded(other): tool for other, tool in _NEAR.items()}
 @lru_cache(maxsize=256)
 def aliases_of(parameters: tuple[str, ...]) -> Mapping[str, str]:
     """Map what others say for these parameters, folded, to the parameters; a name that would be two is left out."""
-    wanted = [*parameters, *((OLD, NEW) if "diff" in parameters else ())]
+    parts = _parts_of(parameters)
+    wanted = [*parameters, *parts]
     own = {folded(name) for name in wanted}
     found: dict[str, str] = {folded(name): name for name in wanted}
     twice: set[str] = set()
@@ -100,17 +111,27 @@ def aliases_of(parameters: tuple[str, ...]) -> Mapping[str, str]:
         for other in map(folded, _PARAMETERS.get(name, ())):
             if other in own:
                 continue
-            if found.setdefault(other, name) != name:
+            if found.setdefault(other, name) != name and name not in parts:
                 twice.add(other)
+    if not {"regex", "recursive"}.isdisjoint(parameters):
+        found["cwd"] = "path"
     return {other: name for other, name in found.items() if other not in twice}
+
+
+def _parts_of(parameters: Sequence[str]) -> Sequence[str]:
+    """Name what stands together for one of these: an old and a new text for a diff, a file and a diff for a patch."""
+    if "patch" in parameters:
+        return ("path", "diff", OLD, NEW)
+    return (OLD, NEW) if "diff" in parameters else ()
 
 
 @lru_cache(maxsize=256)
 def written_aliases(parameters: tuple[str, ...]) -> Mapping[str, str]:
     """Map the names that may stand in a tag for these parameters, spelt as others do, to the parameters."""
-    known = {**aliases_of(parameters), folded(_APPROVAL): _APPROVAL}
-    spelt = [*parameters, OLD, NEW, _APPROVAL]
-    spelt += [other for name in (*parameters, OLD, NEW) for other in _PARAMETERS.get(name, ())]
+    known = {**aliases_of(parameters), folded(APPROVAL): APPROVAL}
+    parts = _parts_of(parameters) or (OLD, NEW)
+    spelt = [*parameters, *parts, APPROVAL, "cwd"]
+    spelt += [other for name in (*parameters, *parts) for other in _PARAMETERS.get(name, ())]
     return {
         form: known[folded(form)]
         for name in spelt
@@ -122,63 +143,6 @@ def written_aliases(parameters: tuple[str, ...]) -> Mapping[str, str]:
 def _camel(name: str) -> str:
     first, *others = name.split("_")
     return first + "".join(word.capitalize() for word in others)
-
-
-def own_parameters(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the arguments under the names of the schema.
-
-    Another name applies only if the schema takes no others, the parameter itself is not given (or equal), and no
-    second name says something else. What stays unknown is for `validate_arguments` to report.
-    """
-    properties = schema.get("properties", {})
-    if schema.get("additionalProperties", True) is not False or arguments.keys() <= properties.keys():
-        return dict(arguments)
-    known = aliases_of(tuple(properties))
-    meant = {name: name if name in properties else known.get(folded(name), name) for name in arguments}
-    values: dict[str, list[Any]] = {}
-    for name, value in arguments.items():
-        values.setdefault(meant[name], []).append(value)
-    found: dict[str, Any] = {}
-    for name, value in arguments.items():
-        own = meant[name]
-        if any(other != value for other in values[own]):
-            own = name
-        if own in properties or not _has_no_meaning(own, value):
-            found[own] = value
-    return _with_diff(found) if "diff" in properties else found
-
-
-def _has_no_meaning(name: str, value: Any) -> bool:
-    return value is None or folded(name) in _NO_MEANING
-
-
-def _with_diff(arguments: dict[str, Any]) -> dict[str, Any]:
-    """Write an old and a new text, or a list of such pairs as `edits`, as the blocks of a diff."""
-    edits = arguments.get("edits", [{name: arguments[name] for name in (OLD, NEW) if name in arguments}])
-    if "diff" in arguments or not isinstance(edits, list) or not edits:
-        return arguments
-    blocks = [_block(edit) for edit in edits]
-    if "" in blocks:
-        return arguments
-    others = {name: value for name, value in arguments.items() if name not in ("edits", OLD, NEW)}
-    return {**others, "diff": "\n".join(blocks)}
-
-
-def _block(edit: Any) -> str:
-    """Write one edit as a SEARCH/REPLACE block; empty where a block could not say the same."""
-    if not isinstance(edit, Mapping):
-        return ""
-    known = aliases_of(("diff",))
-    named = {known.get(folded(name), name): value for name, value in edit.items()}
-    old, new = named.pop(OLD, None), named.pop(NEW, None)
-    if not isinstance(old, str) or not isinstance(new, str) or not old.strip() or any(named.values()):
-        return ""
-    if new and old.endswith("\n") != new.endswith("\n"):
-        return ""
-    if any(line.startswith(_MARKS) for text in (old, new) for line in text.splitlines()):
-        return ""
-    wanted = [new.removesuffix("\n")] if new else []
-    return "\n".join(("------- SEARCH", old.removesuffix("\n"), "=======", *wanted, "+++++++ REPLACE"))
 
 
 def meant_calls(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
@@ -193,9 +157,43 @@ def meant_calls(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -
         tool = _EDITOR_COMMANDS.get(words, "")
         given = {key: value for key, value in arguments.items() if key != "command"}
     else:
-        tool, given = _BY_TOOL.get(bare, ""), dict(arguments)
-    if tool in known and not (tool == "execute_command" and "timeout" in given):
+        tool, given = _BY_TOOL.get(bare, _edit_tool(bare)), dict(arguments)
+    tool = _given_edit_tool(tool, known)
+    if tool == "execute_command" and "timeout" in given:
+        given["timeout"] = _seconds_of_other(bare, given["timeout"])
+        tool = tool if given["timeout"] is not None else ""
+    if tool in known:
         yield tool, _arranged(tool, given)
+
+
+def _edit_tool(bare: str) -> str:
+    """Find the edit tool of this name, whether the model was given it or not."""
+    return next((tool for tool in _EDIT_TOOLS if folded(tool) == bare), "")
+
+
+def _given_edit_tool(tool: str, known: Sequence[str]) -> str:
+    """Give the edit tool that the model was given instead of the other one; any other tool as it is."""
+    if tool not in _EDIT_TOOLS or tool in known:
+        return tool
+    return next((other for other in _EDIT_TOOLS if other in known), "")
+
+
+def _seconds_of_other(bare: str, timeout: Any) -> int | None:
+    """Give the seconds of a timeout of another agent's shell; None where the unit is not certain.
+
+    Claude Code's Bash counts milliseconds. What is too long as seconds of any shell is milliseconds, too.
+    """
+    written = int(timeout) if isinstance(timeout, str) and timeout.strip().isdecimal() and len(timeout) < 9 else timeout
+    if isinstance(written, bool) or not isinstance(written, int):
+        return None
+    if written >= 1000 and (bare == "bash" or surely_milliseconds(written)):
+        return math.ceil(written / 1000)
+    return None
+
+
+def surely_milliseconds(number: int) -> bool:
+    """Whether a time limit cannot be meant in seconds: it would be hours, and is no whole number of them."""
+    return number >= _LONG and number % 1000 == 0 and not (number % _HOUR == 0 and number <= 24 * _HOUR)
 
 
 def _bare(name: str) -> str:
@@ -219,7 +217,14 @@ def _arranged(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
 def near_tool(name: str, known: Sequence[str]) -> str:
     """Name the tool of `known` that comes nearest to one of another agent; empty if none does."""
     bare = _bare(name)
-    tool = own_tool(name, known) or _BY_TOOL.get(bare) or _NEAR_TOOL.get(bare, "")
+    tool = own_tool(name, known) or _BY_TOOL.get(bare) or _NEAR_TOOL.get(bare) or _edit_tool(bare)
+    tool = _given_edit_tool(tool, known)
+    return tool if tool in known else ""
+
+
+def tool_of(name: str, known: Sequence[str]) -> str:
+    """Find the tool of `known` that does the same as one of another agent; empty if none does."""
+    tool = _BY_TOOL.get(_bare(name), "")
     return tool if tool in known else ""
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from treadle.parsing.aliases import surely_milliseconds
 from treadle.parsing.call_arguments import LARGEST_INTEGER, fits_schema, types_of
 from treadle.protocol.patterns import regex
 
@@ -70,6 +71,8 @@ def _coerced(schema: Any, value: Any, name: str = "") -> Any:
 def _readings(schema: Mapping[str, Any], value: Any, name: str) -> Iterator[Any]:
     """The values of other types that `value` may stand for; those that do not fit are no readings."""
     types = types_of(schema)
+    if name == "timeout" and "second" in str(schema.get("description", "")).lower():
+        yield from _seconds(value)
     for alternative in (*schema.get("anyOf", ()), *schema.get("oneOf", ())):
         yield _coerced(alternative, value, name)
     if isinstance(value, str):
@@ -81,6 +84,13 @@ def _readings(schema: Mapping[str, Any], value: Any, name: str) -> Iterator[Any]
             yield from _TEXT_FORMS[name](value)
     if "array" in types and "items" in schema and not isinstance(value, list | str):
         yield [_coerced(schema["items"], value)]
+
+
+def _seconds(value: Any) -> Iterator[int]:
+    """Read a number of milliseconds that cannot be one of seconds."""
+    number = int(value) if isinstance(value, str) and value.strip().isdecimal() and len(value) < 12 else value
+    if isinstance(number, int) and not isinstance(number, bool) and surely_milliseconds(number):
+        yield number // 1000
 
 
 def _readings_of_text(schema: Mapping[str, Any], types: Sequence[str], value: str) -> Iterator[Any]:

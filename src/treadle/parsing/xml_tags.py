@@ -58,11 +58,18 @@ class ToolTags:
         return self._values[name]
 
     def meant(self, names: Iterable[str]) -> set[str]:
-        """The parameters that a call with these tags has; an old and a new text together are its `diff`."""
+        """The parameters that a call with these tags has, those that stand for others together included.
+
+        An old and a new text are a `diff`, and a `diff` with its file is a `patch`.
+        """
         meant = {self.grammar.aliases.get(name, name) for name in names}
+        if "patch" in meant:
+            return meant | {"diff", OLD, NEW}
         if "diff" in meant:
-            return meant | {OLD, NEW}
-        return meant | {"diff"} if {OLD, NEW} <= meant else meant
+            meant |= {OLD, NEW}
+        elif {OLD, NEW} <= meant:
+            meant.add("diff")
+        return meant | {"patch"} if {"path", "diff"} <= meant and "patch" in self.grammar.parameters else meant
 
     def follow(self, data: str, pos: int) -> str | None:
         """A parameter's opening or the tool's closing tag at `pos`; `""` if it is only begun; else None."""

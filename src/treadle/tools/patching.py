@@ -12,7 +12,7 @@ from treadle.editing import (
     FileOperation,
     UpdateFile,
     explain_refusal,
-    parse_patch,
+    parse_operations,
 )
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport
@@ -24,7 +24,7 @@ from treadle.workspace.workspace import Workspace
 
 def wanted_changes(workspace: Workspace, patch: str) -> tuple[Wanted, ...]:
     """Read a patch; raises `ToolError` for one that cannot be read."""
-    operations = parse_patch(patch)
+    operations = parse_operations(patch)
     if isinstance(operations, EditError):
         raise ToolError(explain_refusal(operations), edit=_report("", operations.code.value))
     return tuple(one for operation in operations for one in _Patch(workspace).wanted(operation))
@@ -88,7 +88,7 @@ class _Patch:
     def _apply(self, file: TextFile, operation: UpdateFile) -> tuple[str, EditReport]:
         if not operation.sections:
             return file.text, _report(operation.path)
-        return apply_patch_sections(file.text, operation.sections, operation.path)
+        return apply_patch_sections(file.text, operation.sections, operation.path, operation.form)
 
     def _refuse_link(self, path: str) -> None:
         if Path(self.workspace.paths.locate(path)).is_symlink():

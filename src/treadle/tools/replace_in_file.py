@@ -26,12 +26,15 @@ class ReplaceInFile(Struct, frozen=True):
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Apply the blocks to the text as it is now."""
-        from treadle.tools.edit_apply import apply_blocks
+        from treadle.tools.edit_apply import apply_blocks, new_text
 
         requested, diff, everywhere = arguments["path"], arguments["diff"], arguments.get("replace_all", False)
         paths = self.workspace.paths
 
         def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
+            text = new_text(diff) if file is None else None
+            if text is not None:
+                return text, EditReport(path=paths.display(paths.locate(requested)), format="whole")
             if file is None:
                 path = paths.locate(requested)
                 raise ToolError(f"{missing(path, paths.display(path))} To create a file use write_to_file.")

@@ -171,12 +171,10 @@ def _replaced(block: Any, *, everywhere: bool = False) -> _Input:
 
 
 def _patch(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:
-    from treadle.editing import AddFile, DeleteFile, EditError, parse_patch, parse_unified
+    from treadle.editing import AddFile, DeleteFile, EditError, parse_operations
 
     text = arguments["patch"]
-    operations = parse_patch(text)
-    if isinstance(operations, EditError):
-        operations = parse_unified(text)
+    operations = parse_operations(text)
     if isinstance(operations, EditError):
         yield ClaudeCall(name="Edit", input={"patch": text})
         return
