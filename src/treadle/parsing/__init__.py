@@ -1,12 +1,13 @@
 """Incremental parsers: streamed replies to text, reasoning and tool calls."""
 
-from treadle.parsing.aliases import meant_calls, near_tool, own_parameters
+from treadle.parsing.aliases import meant_calls, near_tool
 from treadle.parsing.call_arguments import validate_arguments
 from treadle.parsing.chunks import CallFragment, ParsedReply, parse_chunks
 from treadle.parsing.coercion import coerced
 from treadle.parsing.invented import InventedResults
 from treadle.parsing.native import NativeReader
 from treadle.parsing.notation import foreign_call
+from treadle.parsing.own_arguments import own_parameters
 from treadle.parsing.reasoning import ReasoningSplitter
 from treadle.parsing.reply_blocks import (
     CallComplete,
@@ -19,6 +20,7 @@ from treadle.parsing.reply_blocks import (
     ToolGrammar,
     grammar_of,
 )
+from treadle.parsing.text_calls import WrittenCalls, written_calls
 from treadle.parsing.xml import XmlReader
 
 __all__ = [
@@ -35,6 +37,7 @@ __all__ = [
     "ReasoningDelta",
     "ReasoningSplitter",
     "ToolGrammar",
+    "WrittenCalls",
     "XmlReader",
     "coerced",
     "foreign_call",
@@ -44,4 +47,5 @@ __all__ = [
     "own_parameters",
     "parse_chunks",
     "validate_arguments",
+    "written_calls",
 ]

@@ -68,7 +68,11 @@ def read_again(
 ) -> ReadAgain:
     """Parse a recorded reply by the tools of its offer; `declared` are those that an offer does not hold itself."""
     known, refused = _tools(reply, offer, declared)
-    reader = ReplyReader(known, protocol, step=reply.step, attempt=reply.attempt, refused=refused)
+    # A reply without calls was read as text, by a Treadle that may have known fewer notations than this one.
+    text_calls = bool(reply.calls)
+    reader = ReplyReader(
+        known, protocol, step=reply.step, attempt=reply.attempt, refused=refused, text_calls=text_calls
+    )
     found: list[CallProposed] = []
     for piece in _pieces(reply):
         found += (one for one in reader.feed(piece) if isinstance(one, CallProposed))

@@ -29,6 +29,7 @@ from treadle.parsing import (
     near_tool,
     own_parameters,
     validate_arguments,
+    written_calls,
 )
 from treadle.protocol.events import CallProposed
 from treadle.protocol.messages import (
@@ -74,7 +75,10 @@ _FIRST_NATIVE = 2**32
 
 
 class ReplyReader:
-    """Reads the stream of one reply in either tool protocol. `refused` names tools that cannot be used now, and why."""
+    """Reads the stream of one reply in either tool protocol. `refused` names tools that cannot be used now, and why.
+
+    `text_calls`: whether calls count that stand in the text in a notation of other models.
+    """
 
     def __init__(
         self,
@@ -84,10 +88,12 @@ class ReplyReader:
         step: int,
         attempt: int,
         refused: Mapping[str, str] = MappingProxyType({}),
+        text_calls: bool = True,
     ) -> None:
         self._tools = tools
         self._refused = refused
         self._usable = tuple(name for name in tools if name not in refused)
+        self._text_calls = text_calls
         self._step = step
         self._attempt = attempt
         self._xml = XmlReader(self._grammars, reasoning_tags=True) if protocol is ToolProtocol.XML else None
@@ -140,7 +146,33 @@ class ReplyReader:
         found += self._take(self._native.finish())
         self._end_thinking("", "", None)
         self._end_text()
-        return found
+        return found + self._from_text()
+
+    def _from_text(self) -> list[CallProposed]:
+        """Take the calls of a reply that has them only in its text, if they are right as calls of tools in use."""
+        last = self._content[-1] if self._content else None
+        if not self._text_calls or self._calls or self._ended or not isinstance(last, Text):
+            return []
+        if "<" not in last.text and "{" not in last.text:
+            return []
+        several = sum(isinstance(block, Text) for block in self._content) > 1
+        written = written_calls(last.text, self._grammars)
+        if written is None or (several and not written.before) or not all(map(self._is_right, written.calls)):
+            return []
+        self._content.pop()
+        if written.before.strip():
+            self._content.append(Text(text=written.before))
+        native = self._xml is None
+        return [self._complete(msgspec.structs.replace(one, source="") if native else one) for one in written.calls]
+
+    def _is_right(self, block: CallComplete) -> bool:
+        name, given = self._meant(block.name, block.arguments)
+        spec = self._tools.get(name)
+        return (
+            name in self._usable
+            and spec is not None
+            and not validate_arguments(spec.parameters, self._own(spec, given))
+        )
 
     def message(self) -> Message:
         """Give the whole message; only after `finish`."""
@@ -243,7 +275,7 @@ class ReplyReader:
 
     def _meant(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
         """Find the tool that is called. By another name the call has to be right as a call of the tool it means."""
-        if name in self._tools:
+        if name in self._usable:
             return name, arguments
         for tool, given in meant_calls(name, arguments, self._usable):
             spec = self._tools[tool]
