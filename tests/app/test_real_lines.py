@@ -1,4 +1,4 @@
-"""Lines that agents really ran, judged as in a session whose commands are confined: what needs no right runs."""
+"""Lines that agents really ran, judged as in a session: what needs no right runs."""
 
 import os
 from collections import Counter
@@ -13,8 +13,8 @@ from treadle.app.reports.policy_explain import asked_context, judge_access
 from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.tools import RunCommand
 
-FEW = 6
-"""Lines without a need that may ask in auto or ask, of 343: what deletes by a list, and what xargs runs."""
+FEW = {Mode.AUTO: 0, Mode.ASK: 0, Mode.FULL: 10}
+"""Lines without a need that may ask, of 343: three in a hundred where nothing confines them. Mode ask asks for git."""
 
 
 @cache
@@ -37,11 +37,17 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return place
 
 
-@pytest.mark.parametrize("mode", [Mode.AUTO, pytest.param(Mode.ASK, marks=pytest.mark.soak)])
-def test_what_needs_no_right_runs_unasked_where_commands_are_confined(mode: Mode, folder: Path) -> None:
+@pytest.mark.parametrize(
+    "mode", [Mode.AUTO, *(pytest.param(mode, marks=pytest.mark.soak) for mode in (Mode.ASK, Mode.FULL))]
+)
+def test_what_needs_no_right_runs_unasked(mode: Mode, folder: Path) -> None:
     found = _judged(mode, folder)
-    runs, asks = (found["run", "", verdict] for verdict in (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION))
-    assert (asks <= FEW, runs >= 300) == (True, True)
+    rights = ("",) if mode is Mode.ASK else ("", "git")
+    runs, asks = (
+        sum(found["run", right, verdict] for right in rights)
+        for verdict in (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION)
+    )
+    assert (asks <= FEW[mode], runs >= 310) == (True, True)
 
 
 _ALSO = [pytest.param(mode, marks=pytest.mark.soak) for mode in (Mode.ASK, Mode.EDITS, Mode.FULL)]

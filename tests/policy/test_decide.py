@@ -209,14 +209,18 @@ _IN_TMP = MemoryView(
 
 
 def test_in_full_mode_the_user_s_files_in_tmp_are_free_and_no_other_s() -> None:
-    free = ("echo x > /tmp/new", "rm -rf /tmp/mine", "mkdir -p /tmp/a/b && touch /tmp/a/b/c", "go build -o /tmp/app .")
+    free = (
+        *("echo x > /tmp/.env", "rm -rf /tmp/mine/.git/a/*.json", "cd /tmp/mine && echo x > .git/a/b"),
+        *("echo x > /tmp/new", "rm -rf /tmp/mine", "mkdir -p /tmp/a/b && touch /tmp/a/b/c", "go build -o /tmp/app ."),
+    )
     asks = (
         "echo x > /tmp/theirs/y",
         "rm -rf /tmp/theirs",
         "echo x > /tmp/out",
         "rm -rf /tmp",
         "rm -rf /tmp/*",
-        "echo x > /tmp/.env",
+        "rm -rf /tmp/../etc/x",
+        "cat /tmp/.env",
     )
     assert {line: _run(line, Mode.FULL, files=_IN_TMP) for line in free} == dict.fromkeys(free, ALLOW)
     assert {line: _run(line, Mode.FULL, files=_IN_TMP) for line in asks} == dict.fromkeys(asks, ASK)

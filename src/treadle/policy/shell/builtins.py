@@ -134,6 +134,8 @@ def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
     targets = expand_word(redirect.target, env.variables, env.cwd)
     findings: list[Finding] = []
     for target in targets:
+        if target == "!":
+            findings.append(dangerous("redirect", "zsh writes to the word that follows", held=True))
         if target.startswith(("/dev/tcp", "/dev/udp")):
             findings.append(dangerous("network-redirect", f"{target} is a connection to the network"))
         elif redirect.operator in (">&", "<&") and (target.rstrip("-").isdigit() or target == "-"):

@@ -167,10 +167,18 @@ HELD_FORMS = word_set("""
 """Programs of which such a form runs something, or changes the machine: a confinement holds that."""
 
 
+_ONLY_DEBUGS = re.compile(
+    r"(gdb|lldb)( -(batch|q|-)| -(ex|o) (r(un)?|bt( full)?|c(ontinue)?|q(uit)?|where|info \w+))+( --args)? [^- ].*"
+)
+"""A debugger that runs one program and says where it stands; what the program is, is judged by itself."""
+
+
 def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
     """Give those of the arguments that make a program dangerous; empty where any do, None where none does."""
     of_all = _FORMS["git-"] if name.startswith("git-") else []
     subcommands = arguments[: _first_name(arguments)] if name in _NAME_THINGS else arguments
+    if _ONLY_DEBUGS.fullmatch(" ".join((name, *arguments))):
+        return None
     for form in [*_FORMS.get(name, []), *of_all]:
         is_subcommand = len(form) == 1 and not form[0].startswith("-")
         words = subcommands if is_subcommand else arguments

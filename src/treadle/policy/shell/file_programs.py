@@ -112,7 +112,7 @@ def _judge_operand(name: str, kind: str, operand: str, env: ShellEnv) -> list[Fi
             return [unclear("unknown-operand", text)]
 
 
-_REGENERABLE = word_set("""
+REGENERABLE = word_set("""
     node_modules dist build out target coverage htmlcov __pycache__ .pytest_cache .mypy_cache .ruff_cache .tox .nox
     .next .nuxt .turbo .parcel-cache .cache .gradle .eggs .coverage .hypothesis bower_components tmp temp .tmp
     cmake-build-debug cmake-build-release .import_linter_cache .svelte-kit .angular .vite .output storybook-static
@@ -203,14 +203,10 @@ def _remove(name: str, operands: Sequence[str], env: ShellEnv, *, is_recursive: 
         findings.extend(env.path(operand, PathOp.WRITE))
         is_known = is_static(operand) and env.cwd != UNKNOWN and ".." not in operand.split("/")
         last = posixpath.basename(operand.rstrip("/"))
-        is_made_again = (is_known and last in _REGENERABLE) or (UNKNOWN not in operand and last.endswith(".egg-info"))
-        place = posixpath.normpath(posixpath.join(env.cwd, operand))
-        is_plain_place = UNKNOWN not in place and ".." not in operand.split("/")
-        if is_plain_place and env.context.is_private(place):
+        is_made_again = (is_known and last in REGENERABLE) or (UNKNOWN not in operand and last.endswith(".egg-info"))
+        if env.throws_away(operand):
             continue
-        if is_plain_place and is_known and env.context.is_scratch(env.context.files.resolve(place)):
-            continue
-        keeps = is_known and env.context.keeps(place)
+        keeps = is_known and env.context.keeps(posixpath.normpath(posixpath.join(env.cwd, operand)))
         if is_recursive and not is_made_again:
             findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it", held=keeps))
         elif is_known and not is_made_again and env.context.confined and not keeps:

@@ -66,7 +66,7 @@ _POSITIONS = ("0", "1", "2", "@", "*")
 def is_whole(operand: str, env: ShellEnv) -> bool:
     """Whether an operand is the workspace itself or one above it, or a pattern that everything in a folder has."""
     if is_glob(operand):
-        return not _LETTERS.search(posixpath.basename(operand.rstrip("/")))
+        return not _LETTERS.search(posixpath.basename(operand.rstrip("/"))) and not env.throws_away(operand)
     if not is_static(operand) or operand.startswith("-") or not operand or "://" in operand:
         return False
     place = env.context.home if operand == "~" else operand

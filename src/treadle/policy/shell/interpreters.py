@@ -106,24 +106,40 @@ def is_interpreter(name: str) -> bool:
 def _shell(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
     findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
-    is_command = False
+    options, operands = _told(words)
+    firsts = [option for option in options if option.startswith(("--rcfile", "--init-file"))]
+    findings += [dangerous("shell", f"{name} {option} runs another file first", held=True) for option in firsts]
+    if any(map(_COMMAND.fullmatch, options)):
+        alone = [dangerous("shell", f"{name} -c alone")]
+        return findings + (_judge_script(operands[0], operands[1:], env) if operands else alone)
+    script = script_of(words)
+    if script is None:
+        return findings + _judge_input(name, env)
+    is_known = is_static(script) and not script.startswith(("/dev/", "/proc/"))
+    return [*findings, *env.path(script, PathOp.READ)] if is_known else [*findings, _unknown(name)]
+
+
+_COMMAND = re.compile(r"[-+]\w*c\w*|--command")
+
+
+def _told(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """Tell the options of a shell from what follows them."""
+    options: list[str] = []
     pending = list(words)
     while pending and pending[0][:1] in ("-", "+"):
-        option = pending.pop(0)
-        if option in ("-", "--"):
+        options.append(pending.pop(0))
+        if options[-1] in ("-", "--"):
             break
-        if option.startswith(("--rcfile", "--init-file")):
-            findings.append(dangerous("shell", f"{name} {option} runs another file first", held=True))
-        if option in ("-o", "+o", "-O", "+O"):
+        if options[-1] in ("-o", "+o", "-O", "+O"):
             del pending[:1]
-        is_command |= re.fullmatch(r"[-+]\w*c\w*|--command", option) is not None
-    if is_command:
-        script = _judge_script(pending[0], pending[1:], env) if pending else [dangerous("shell", f"{name} -c alone")]
-        return findings + script
-    if pending and not any(re.fullmatch(r"-\w*s\w*", word) for word in words):
-        is_known = is_static(pending[0]) and not pending[0].startswith(("/dev/", "/proc/"))
-        return findings if is_known else [*findings, _unknown(name)]
-    return findings + _judge_input(name, env)
+    return options, pending
+
+
+def script_of(words: Sequence[str]) -> str | None:
+    """Name the file that a shell runs with these words; None where it runs a text, or its input."""
+    options, operands = _told(words)
+    takes_text = any(map(_COMMAND.fullmatch, options)) or any(re.fullmatch(r"-\w*s\w*", word) for word in words)
+    return None if takes_text or not operands else operands[0]
 
 
 def _unknown(name: str) -> Finding:
@@ -259,7 +275,11 @@ _SECRETS = re.compile(
 )
 _TARGET = re.compile(r"""(?:>>?\s*\(?\s*"|(?:^|[;}\s\d$/])[wW]\s+)([^"\n;}]+)""")
 _NO_NAME = re.compile(r"[*\\^\[]")
-_FROM_FILE = re.compile(r"-\w*[fE]|--file|--exec|-f-|--from-file")
+_ADDRESSES = re.compile(rf"[\d,$!{UNKNOWN}]+[a-zA-Z=]?")
+"""Lines of a file and what sed does with them, which names no file, whatever their numbers are."""
+
+_FROM_FILE = {"sed": r"-\w*f-?|--file", "awk": r"-\w*[fE]|--file|--exec|-f-", "jq": r"-\w*f|-f-|--from-file"}
+"""By language: options that name a file with the program, or take it from the input."""
 
 
 def _filter(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -284,6 +304,8 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
     changes = language != "awk" and any(re.match(r"-\w*[iI]|--in-place", word) for word in words)
     op = PathOp.WRITE if changes else PathOp.READ
     for text in (*words, fed):
+        if language == "sed" and text == program and _ADDRESSES.fullmatch(text):
+            continue
         code = text if language == "awk" else re.sub(r"^(--[\w-]+=|-\w)", "", text)
         findings.extend(_contained(_SECRETS if language == "jq" else _MAY_RUN, code, f"the {name} program"))
         paths = [one for target in _TARGET.findall(code) for one in env.path(target.strip(), PathOp.WRITE)]
@@ -293,7 +315,7 @@ def _search(name: str, words: Sequence[str], env: ShellEnv, language: str) -> li
         named = [one for token in tokens if not _NO_NAME.search(token) for one in env.mentions(token)]
         only_read = language == "jq" or (text != program and "=" not in text and op is PathOp.READ)
         findings.extend(one for one in named if one.rule == "secret-read" or not only_read)
-    if any(_FROM_FILE.fullmatch(word) for word in words) and (env.feed.is_pipe or UNKNOWN in fed):
+    if any(re.fullmatch(_FROM_FILE[language], word) for word in words) and (env.feed.is_pipe or UNKNOWN in fed):
         findings.append(dangerous("piped-script", f"{name} may run its input", held=True))
     return findings
 

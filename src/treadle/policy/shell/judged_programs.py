@@ -12,17 +12,19 @@ from treadle.policy.shell.dangers import (
     VARIABLES_SECRET,
     always,
 )
-from treadle.policy.shell.file_programs import FILE_PROGRAMS, WRITERS
+from treadle.policy.shell.file_programs import FILE_PROGRAMS
 from treadle.policy.shell.git import judge_git
 from treadle.policy.shell.handed_lists import judge_whole
 from treadle.policy.shell.interpreters import (
     FILTERS,
     LANGUAGES,
+    SHELLS,
     is_interpreter,
     judge_inner_text,
     judge_interpreter,
     judge_outputs,
     judge_reach,
+    script_of,
 )
 from treadle.policy.shell.network_programs import NETWORK, PUBLISHES, brings_text, publishes
 from treadle.policy.shell.readers import SHOWS_VERSION
@@ -42,6 +44,7 @@ _JUDGES_ITS_OWN = frozenset({"git", "find", "gfind"})
 _READS_ITS_WORDS = frozenset({*NETWORK, *FILTERS, *BUILTINS}) - {"source", "."}
 """Programs of whose words it is known which ones name files."""
 
+_NOT_KNOWN = frozenset({"unknown-option", "unknown-operand"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
 
 
@@ -69,9 +72,10 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     found = [*findings, *_by_name(name, words, env)]
     if not (env.is_search or name in _JUDGES_ITS_OWN or is_plain(found)):
         # Whatever does more than read is looked through for what is protected, whatever its words mean to it.
-        is_read = name in WRITERS and all(one.rule != "unknown-option" for one in found)
+        is_read = name in FILE_PROGRAMS and all(one.rule not in _NOT_KNOWN for one in found)
         if not (is_read or name in _READS_ITS_WORDS):
-            found.extend(one for word in words for one in env.mentions(word))
+            script = script_of(words) if name in SHELLS else None
+            found.extend(one for word in words if word != script for one in env.mentions(word))
         found.extend([*judge_outputs(words, env), *judge_whole(name, words, env)])
         published = Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")
         found.extend([published] if publishes(name, words) else [])
@@ -124,7 +128,10 @@ def _judge_unknown(name: str, words: Sequence[str], env: ShellEnv) -> list[Findi
         return findings
     findings.extend(suffixes(words, env))
     if name not in _SENDS_ITS_INPUT and not env.is_search:
-        findings.extend(judge_reach(name, words, env))
+        # What is installed below another folder does not go where it is to stand later.
+        staged = any(word.startswith("DESTDIR=") for word in words)
+        given = [word for word in words if not (staged and word.casefold().startswith("prefix="))]
+        findings.extend(judge_reach(name, given, env))
         for text in (*words, env.feed.text or ""):
             findings.extend(judge_inner_text(text, env) if " " in text else [])
     if name == "kill" and _ENDS_MANY.search(" ".join(words)):

@@ -116,7 +116,8 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(self.cwd, text))
         writes = op is PathOp.WRITE
         name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
-        if name := (later_name(joined) if writes else None) or name:
+        name = (later_name(joined) if writes else None) or name
+        if name and not (writes and self.throws_away(text)):
             does = "changes" if writes else "reads"
             rule = "control-write" if writes else "secret-read"
             return [dangerous(rule, f"{does} {name}, which is protected", held=True)]
@@ -125,6 +126,18 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         place = " (the directory is unknown)" if self.cwd == UNKNOWN and is_static(text) else ""
         does = "writes to" if writes else "reads"
         return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
+
+    def throws_away(self, text: str) -> bool:
+        """Whether a path to be changed is in a place for files that are thrown away, however a pattern ends it."""
+        place = posixpath.normpath(posixpath.join(self.cwd, text))
+        folder, name = posixpath.split(place)
+        is_all = not is_static(name) and folder in ("/tmp", *self.context.private)  # noqa: S108
+        if UNKNOWN in place or ".." in text.split("/") or is_all:
+            return False
+        scratch = is_static(folder) and self.context.is_scratch(
+            posixpath.join(self.context.files.resolve(folder), name)
+        )
+        return scratch or self.context.is_private(place)
 
     def mentions(self, text: str) -> list[Finding]:
         """Judge a word of a program whose options are not known: does any part of it name a protected file?"""
@@ -177,14 +190,14 @@ def _static_path(text: str, op: PathOp, env: ShellEnv) -> Finding:
     is_tree = place in _TREES_WITH_SECRETS or (bool(home) and is_below(home, (place,)))
     if op is PathOp.READ and is_tree:
         return dangerous("secret-read", f"{place} contains protected files")
+    if op is PathOp.WRITE and env.context.is_scratch(place):
+        return Finding(Risk.WRITE, "scratch", f"changes {text}, a file in /tmp")
     if check.where is Where.PROTECTED:
         rule = "control-write" if op is PathOp.WRITE else "secret-read"
         return dangerous(rule, reason.text, path="" if reason.rule == LISTED else place)
     if check.where is Where.INSIDE:
         changes = Finding(Risk.WRITE, "write-inside", f"changes {text}")
         return changes if op is PathOp.WRITE else Finding(Risk.READ, "read-inside", f"reads {text}")
-    if op is PathOp.WRITE and env.context.is_scratch(place):
-        return Finding(Risk.WRITE, "scratch", f"changes {text}, a file in /tmp")
     if op is PathOp.WRITE:
         return dangerous("write-outside", f"{reason.text}, and the command changes it", path=place)
     return Finding(Risk.READ_OUTSIDE, "read-outside", reason.text, path=place)

@@ -20,13 +20,15 @@ from treadle.policy.shell.builtins import (
 )
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
-from treadle.policy.shell.handed_lists import judge_lists, listed_in_loop, names_secret, piped_words
+from treadle.policy.shell.file_programs import FILE_PROGRAMS
+from treadle.policy.shell.handed_lists import fed_by, judge_lists, listed_in_loop, names_secret, piped_words
 from treadle.policy.shell.judged_programs import judge_command
 from treadle.policy.shell.shell_env import PipedInput, ShellEnv, behind, either
 from treadle.policy.shell.syntax import (
     Block,
     BudgetError,
     Command,
+    Literal,
     Parameter,
     Pipeline,
     ShellScript,
@@ -182,12 +184,31 @@ class Walk:
         return JudgedCommand(
             text=command.text,
             around=_once(findings),
-            own=_once(judge_command(words, env)),
+            own=_once(judge_command(self._with_own_processes(command, words, env), env)),
             argv=words,
             trace=env.trace,
             input=feed.text if feed else None,
             is_fed=env.feed != PipedInput(),
         )
+
+    def _with_own_processes(self, command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[str, ...]:
+        """Fill in a number where `kill` is given what stands in a file that another program of the line was given."""
+        if words[:1] != ("kill",):
+            return words
+        given = {word for part in self.parts if part.argv and part.argv[0] not in FILE_PROGRAMS for word in part.argv}
+        pids = {
+            word.text
+            for word in command.words
+            for one in word.segments
+            if isinstance(one, Substitution) and len(word.segments) == 1
+            for argv in fed_by(one.script, env).upstream
+            if len(argv) == 2 and argv[0] == "cat" and argv[1] in given
+        }
+        known = (
+            replace(word, segments=(Literal("99999", quoted=True),)) if word.text in pids else word
+            for word in command.words
+        )
+        return expand_words(tuple(known), env.variables, env.cwd)
 
     def _assignments(self, command: Simple, env: ShellEnv) -> list[Finding]:
         findings: list[Finding] = []

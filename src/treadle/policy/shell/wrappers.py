@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, as_glob, is_static, rows_by_name, shown, word_set
 from treadle.policy.shell.builtins import judge_assignment
+from treadle.policy.shell.file_programs import REGENERABLE
 from treadle.policy.shell.handed_lists import RUNS_FOR_EACH, is_narrow, judge_each, lists_all
 from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ProgramJudge, ShellEnv
@@ -27,8 +28,8 @@ stdbuf = -i: -o: -e: --input: --output: --error:
 ionice = -t -c: -n:
 env = -iv0 -u: --ignore-environment --null --unset:
 command = -pvV
-xargs gxargs = -0rtpxo -d: -E: -I: -i? -J: -L: -l? -n: -P: -R: -S: -s: -e? -j: --null --delimiter: --replace?
-    --max-lines? --max-args: --max-procs: --max-chars: --no-run-if-empty --verbose --jobs:
+xargs gxargs = -0rtpxo -a: -d: -E: -I: -i? -J: -L: -l? -n: -P: -R: -S: -s: -e? -j: --null --delimiter: --replace?
+    --max-lines? --max-args: --max-procs: --max-chars: --no-run-if-empty --verbose --jobs: --arg-file:
 nohup setsid exec builtin busybox toybox strace ltrace chrt taskset setarch linux32 linux64 valgrind caffeinate unbuffer
     rlwrap numactl prlimit fakeroot eatmydata xvfb-run dbus-run-session torsocks proxychains proxychains4
     = -clfw -a: -o: -e: -p:
@@ -97,6 +98,7 @@ def _xargs(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     findings = _odd(name, arguments.strange, words, env)
     inner = arguments.operands or ("echo",)
     findings.append(unclear("xargs", f"xargs {shown(inner[0])}: the operands are unknown until it runs"))
+    findings.extend(found for file in arguments.values("-a", "--arg-file") for found in env.path(file, PathOp.READ))
     fed = [*(word for command in env.feed.upstream for word in command[1:]), *(env.feed.text or "").split()]
     findings.extend(found for word in fed[:MAX_FED_WORDS] for found in env.mentions(word))
     names_all = lists_all(env.feed.upstream)
@@ -164,6 +166,8 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
             end = next(ends, len(pending))
             inner, pending = pending[:end], pending[end + 1 :]
             ran = _run(inner, names, env, names_all=names_all)
+            if not names_all and REGENERABLE.issuperset(names):
+                ran = [one for one in ran if one.rule != "delete-tree"]
             findings.extend([Finding(Risk.EXECUTE, "wrapper", "find does something with each file it finds"), *ran])
             findings.extend(_below(starts, ran, env))
             changes |= any(one.risk is Risk.CRITICAL for one in ran) or inner[:1] in (["rm"], ["mv"], ["dd"], ["cp"])
