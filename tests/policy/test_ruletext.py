@@ -11,8 +11,9 @@ from tests.policy.views import ROOT, MemoryView, context
 from treadle.policy.allowances import allowance_of, decide_and_offer, rule_of, suggest_rules, with_allowances
 from treadle.policy.decide import decide
 from treadle.policy.findings import PathOp
+from treadle.policy.marks import fits_glob
 from treadle.policy.rulefile import RuleFile, load_rules, render_rule, render_rules, with_examples
-from treadle.policy.rules import Rule, Scope, covers, fits_glob, listed_prefix
+from treadle.policy.rules import Rule, Scope, covers, listed_prefix
 from treadle.protocol.permissions import Allowance, Verdict
 from treadle.protocol.tools import Access, FetchUrl, Risk, RunCommand, ToolSpec, ToolTraits, WritePath
 
@@ -144,8 +145,8 @@ class _CountedText(str):
 
 @pytest.mark.parametrize("size", [10, 100, 1000])
 def test_the_steps_of_a_match_grow_with_the_product_of_both_lengths(size: int) -> None:
-    text = _CountedText("a" * size + "/" + "a" * size)
-    assert fits_glob.__wrapped__("*a" * 5 + "b", text) is False
+    text = _CountedText("a" * size + "/" + "a" * size + "b")
+    assert fits_glob("*a" * 5 + "b", text) is False
     assert text.looked <= 5 * 2
 
 

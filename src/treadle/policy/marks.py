@@ -5,7 +5,9 @@ where an unquoted value falls apart.
 A shell line cannot hold them: the pre-check refuses control characters.
 """
 
+import re
 from collections.abc import Iterable
+from functools import lru_cache
 
 UNKNOWN = "\0"
 STAR = "\1"
@@ -31,18 +33,50 @@ def as_glob(text: str) -> str:
 
 
 def fits(pattern: str, name: str) -> bool:
-    """Whether a pattern could stand for one name without slashes; takes time in proportion to both lengths."""
+    """Whether a pattern could stand for one name without slashes."""
+    return fits_glob(pattern.translate(_GLOBS), name)
+
+
+_GLOBS = str.maketrans({UNKNOWN: "*", STAR: "*", ANY: "?"})
+_split_glob = lru_cache(maxsize=1024)(re.compile(r"(\*\*/|\*\*|\*|\?)").split)
+
+
+def fits_glob(pattern: str, text: str) -> bool:
+    """Whether a text fits a pattern: `*` and `?` stay in a directory, `**` crosses them.
+
+    Keeps all the places in the text that may have been reached; takes time in proportion to both lengths.
+    """
+    parts = _split_glob(pattern)
+    if not (text.startswith(parts[0]) and text.endswith(parts[-1])):
+        return False
     places = {0}
-    for char in pattern:
-        if char in (UNKNOWN, STAR):
-            places = set(range(min(places), len(name) + 1))
-        elif char == ANY:
-            places = {place + 1 for place in places if place < len(name)}
-        else:
-            places = {place + 1 for place in places if place < len(name) and name[place] == char}
+    for part in parts:
+        match part:
+            case "**/":
+                places |= {place + 1 for place in range(min(places), len(text)) if text[place] == "/"}
+            case "**":
+                places = set(range(min(places), len(text) + 1))
+            case "*":
+                places = _to_ends(places, text)
+            case "?":
+                places = {place + 1 for place in places if text[place : place + 1] not in ("", "/")}
+            case _:
+                places = {place + len(part) for place in places if text.startswith(part, place)}
         if not places:
             return False
-    return len(name) in places
+    return len(text) in places
+
+
+def _to_ends(places: set[int], text: str) -> set[int]:
+    """Give the places from each of these to the end of its part of the path; each is looked at once."""
+    reached: set[int] = set()
+    end = -1
+    for place in sorted(places):
+        if place > end:
+            end = text.find("/", place)
+            end = len(text) if end < 0 else end
+            reached.update(range(place, end + 1))
+    return reached
 
 
 _SHOWN = {UNKNOWN: "…", STAR: "*", ANY: "?", SPLIT: " "}

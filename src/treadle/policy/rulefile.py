@@ -8,8 +8,8 @@ import shlex
 import tomllib
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
-from typing import Annotated, Literal
+from dataclasses import dataclass, fields, replace
+from typing import Any
 
 import msgspec
 
@@ -25,28 +25,11 @@ from treadle.protocol.permissions import Verdict
 FORMAT_VERSION = 1
 
 _VERDICTS = {"allow": Verdict.ALLOW, "ask": Verdict.REQUIRE_USER_CONFIRMATION, "deny": Verdict.DENY}
-_OPERATIONS = {"": None, "read": PathOp.READ, "write": PathOp.WRITE}
-_Name = Annotated[str, msgspec.Meta(min_length=1)]
+_WRITTEN = tuple(field.name for field in fields(Rule) if field.name not in ("scope", "source"))
+"""What a `[[rule]]` may say, in the order in which it is written."""
+
 _HEADING = re.compile(r"\s*\[\[\s*rule\s*\]\]")
 _EXAMPLE_PLACES = Places(roots=("/workspace",), home="/home/user")
-
-
-class RuleTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One `[[rule]]` as it is written."""
-
-    id: _Name
-    verdict: Literal["allow", "ask", "deny"]
-    argv: tuple[_Name, ...] = ()
-    exact: bool = False
-    tool: str = ""
-    tool_digest: str = ""
-    path: str = ""
-    host: str = ""
-    workspace: str = ""
-    op: Literal["", "read", "write"] = ""
-    reason: str = ""
-    match: tuple[_Name, ...] = ()
-    not_match: tuple[_Name, ...] = ()
 
 
 class RuleFileError(Exception):
@@ -106,13 +89,17 @@ def read_rules(file: RuleFile) -> list[Rule]:
     return [_read_rule(table, file, f"{file.name}:{line}") for table, line in zip(tables, lines, strict=True)]
 
 
-def _read_rule(table: object, file: RuleFile, source: str) -> Rule:
+def _read_rule(table: dict[str, Any], file: RuleFile, source: str) -> Rule:
     try:
-        read = msgspec.convert(table, RuleTable)
-    except msgspec.ValidationError as error:
+        if unknown := sorted(set(table) - set(_WRITTEN)):
+            raise ValueError(f"Object contains unknown field `{unknown[0]}`")
+        verdict = str(table.get("verdict", "")).lower()
+        meant = {"verdict": _VERDICTS.get(verdict, verdict), "op": table.get("op") or None}
+        rule = msgspec.convert({**table, **meant, "scope": file.scope, "source": source}, Rule)
+        if rule.op is PathOp.LIST or not rule.id or "" in (*rule.argv, *rule.match, *rule.not_match):
+            raise ValueError("op is read or write, and no name, word or example is empty")
+    except (ValueError, TypeError) as error:
         raise RuleFileError(f"{source}: {error}; a rule has an id and a verdict: allow, ask or deny") from error
-    meant = {"verdict": _VERDICTS[read.verdict], "op": _OPERATIONS[read.op], "scope": file.scope, "source": source}
-    rule = Rule(**{**msgspec.structs.asdict(read), **meant})
     if not (rule.argv or rule.path or rule.host or rule.tool):
         raise RuleFileError(f"{source}: the rule {rule.id} matches nothing: give argv, path, host or tool")
     if rule.workspace and not rule.workspace.startswith("/"):
@@ -170,9 +157,7 @@ def render_rules(rules: Iterable[Rule]) -> str:
 def render_rule(rule: Rule, note: str = "") -> str:
     """Write one rule under its `[[rule]]` line; `note` becomes a comment."""
     (verdict,) = (name for name, meant in _VERDICTS.items() if meant is rule.verdict)
-    op = "" if rule.op is None else "write" if rule.op is PathOp.WRITE else "read"
-    meant = {name: getattr(rule, name) for name in RuleTable.__struct_fields__}
-    written = {**meant, "verdict": verdict, "op": op}.items()
+    written = {**{name: getattr(rule, name) for name in _WRITTEN}, "verdict": verdict}.items()
     lines = ["[[rule]]", *([f"# {' '.join(note.split())}"] if note else [])]
     return "".join(f"{line}\n" for line in (*lines, *(f"{key} = {_text(value)}" for key, value in written if value)))
 

@@ -1,16 +1,14 @@
 """The user's rules: what they match, which of those that match wins, and which options they cover."""
 
 import posixpath
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import lru_cache
 
 from msgspec import Struct
 
 from treadle.policy.findings import PathOp
-from treadle.policy.marks import word_set
+from treadle.policy.marks import fits_glob, word_set
 from treadle.policy.urls import matches_host
 from treadle.protocol.permissions import Reason, Verdict
 
@@ -171,47 +169,6 @@ def _path_matches(rule: Rule, op: PathOp, path: str, places: Places) -> bool:
         bound = rule.verdict is Verdict.ALLOW and (rule.scope is Scope.PROJECT or bool(rule.workspace))
         patterns = [posixpath.join(root, rule.path) for root in places.roots[: 1 if bound else None]]
     return any(fits_glob(pattern, path) for pattern in patterns)
-
-
-_WILDCARD = re.compile(r"(\*\*/|\*\*|\*|\?)")
-
-
-@lru_cache(maxsize=1024)
-def fits_glob(pattern: str, text: str) -> bool:
-    """Whether a text fits a pattern: `*` and `?` stay in a directory, `**` crosses them.
-
-    Keeps all the places in the text that may have been reached; takes time in proportion to both lengths.
-    """
-    if not text.startswith(_WILDCARD.split(pattern, maxsplit=1)[0]):
-        return False
-    places = {0}
-    for part in _WILDCARD.split(pattern):
-        match part:
-            case "**/":
-                places |= {place + 1 for place in range(min(places), len(text)) if text[place] == "/"}
-            case "**":
-                places = set(range(min(places), len(text) + 1))
-            case "*":
-                places = _to_ends(places, text)
-            case "?":
-                places = {place + 1 for place in places if text[place : place + 1] not in ("", "/")}
-            case _:
-                places = {place + len(part) for place in places if text.startswith(part, place)}
-        if not places:
-            return False
-    return len(text) in places
-
-
-def _to_ends(places: set[int], text: str) -> set[int]:
-    """Give the places from each of these to the end of its part of the path; each is looked at once."""
-    reached: set[int] = set()
-    end = -1
-    for place in sorted(places):
-        if place > end:
-            end = text.find("/", place)
-            end = len(text) if end < 0 else end
-            reached.update(range(place, end + 1))
-    return reached
 
 
 _PREFIXES = {

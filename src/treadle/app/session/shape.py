@@ -11,7 +11,8 @@ from msgspec import Struct
 
 from treadle.app.config.foreign_tools import claude_calls
 from treadle.engine.ports import Judge, Ports
-from treadle.policy.rules import Rule, Ruleset, fits_glob
+from treadle.policy.marks import fits_glob
+from treadle.policy.rules import Rule, Ruleset
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Reason, Situation, Standing, Verdict
 from treadle.protocol.sealed import PromptPart

@@ -2,7 +2,8 @@
 
 A line is `programs = form form`; a form is words, joined by `&`, that must all be among the arguments, in any order.
 `*` stands for any letters. A short option is also found in a cluster, a long one cut short or with its value glued.
-What is said of `git-` goes for all subcommands of git.
+What is said of `git-` goes for all subcommands of git. With `~` any form of a program runs something, or changes the
+machine: a confinement holds that.
 """
 
 import re
@@ -55,35 +56,35 @@ gh glab hub = auth secret gist ssh-key gpg-key workflow codespace variable rules
     release&create release&upload run&cancel -X --method --raw-field api&-f api&-F api&--field api&--input
 glab hub = api delete release token merge
 terraform tofu terragrunt = show
-journalctl dmesg = --vacuum-time --rotate -c -C
-ip = add del* d down fl* set via netns tuntap rule -b* -n
-history = -?*
-compgen complete enable bind mapfile readarray hash = -C -F -f -n -x -p
-set = +o
-unset = HIST*
+~journalctl ~dmesg = --vacuum-time --rotate -c -C
+~ip = add del* d down fl* set via netns tuntap rule -b* -n
+~history = -?*
+~compgen ~complete ~enable ~bind ~mapfile ~readarray ~hash = -C -F -f -n -x -p
+~set = +o
+~unset = HIST*
 ssh scp sftp = -o -F -R -L -D -w -A -E -S -I -J -b
-sort split ag ack pandoc mysql mariadb man just cargo hg = --compress-program --filter --lua-filter --pager --shell
-    --config
-rg = --pre --hostname-bin
-ld ld.bfd ld.gold ld.lld gcc g++ clang cc = -wrapper -fplugin --plugin
+~sort ~split ~ag ~ack ~pandoc mysql mariadb ~man ~just cargo hg = --compress-program --filter --lua-filter --pager
+    --shell --config
+~rg = --pre --hostname-bin
+~ld ~ld.bfd ~ld.gold ~ld.lld ~gcc ~g++ ~clang ~cc = -wrapper -fplugin --plugin
 man = -P -H -C --html
-hostname pandoc = -F -b
-fd fdfind = -x -X --exec-batch
-nano pico vim vi nvim ex view emacs = -c -s --eval --batch
-php = -S
-date = -s* -us --set
-logger = -n
+~hostname pandoc = -F -b
+~fd ~fdfind = -x -X --exec-batch
+~nano ~pico ~vim ~vi ~nvim ~ex ~view ~emacs = -c -s --eval --batch
+~php = -S
+~date = -s* -us --set
+~logger = -n
 xattr = -d -c
-less more = -k -o -O
-gdb lldb = -x -o -p -batch
-strace ltrace = -p
+~less ~more = -k -o -O
+~gdb ~lldb = -x -o -p -batch
+~strace ~ltrace = -p
 ssh-keygen = -p -R -y -A -D
 hg svn jj = revert strip purge delete abandon update&-C push&-f cleanup&--remove*
 cmake = -E&rm -E&remove_directory
-exiftool = -if -config
-convert magick mogrify = msl:*
+~exiftool = -if -config
+~convert ~magick ~mogrify = msl:*
 gpg gpg2 age rage = -d --export-* --delete-* --dec* --import
-openssl = rsa pkey pkcs12 enc s_client s_server ec
+~openssl = rsa pkey pkcs12 enc s_client s_server ec
 mongorestore mongoimport mysqladmin redis-cli = --drop drop shutdown password kill flush-privileges script debug module
     slaveof replicaof del unlink acl client save bg* migrate rename --pipe
 pg_restore = --clean -c
@@ -99,8 +100,8 @@ tar bsdtar gtar = *:* --to-command --checkpoint-action -P --absolute-names --use
 zip 7z 7za 7zz = -@ @*
 zip = -T --unzip-command -m
 rsync = -e --rsh --rsync-path --delete* --remove-source-files --password-file --files-from --config --daemon
-go = install&*@* run&*@* *-extld* -exec -toolexec env&-w -vettool -overlay -modfile
-make gmake bmake = --eval *SHELL*=* MAKEFLAGS=*
+~go = install&*@* run&*@* *-extld* -exec -toolexec env&-w -vettool -overlay -modfile
+~make ~gmake ~bmake = --eval *SHELL*=* MAKEFLAGS=*
 """
 
 DESTRUCTIVE_VERBS = re.compile(
@@ -156,16 +157,8 @@ _TAKE_NAMES = word_set("""
 _FORMS: dict[str, list[tuple[str, ...]]] = {}
 for _names, _forms in table_rows(_FORMS_TEXT):
     for _name in _names.split():
-        _FORMS.setdefault(_name, []).extend([tuple(form.split("&")) for form in _forms.split()] or [()])
-
-
-HELD_FORMS = word_set("""
-    sort split ag ack pandoc man just rg ld ld.bfd ld.gold ld.lld gcc g++ clang cc hostname fd fdfind nano pico vim
-    vi nvim ex view emacs php date logger less more gdb lldb strace ltrace exiftool convert magick mogrify openssl
-    go make gmake bmake ip journalctl dmesg history compgen complete enable bind mapfile readarray hash set unset
-""")
-"""Programs of which such a form runs something, or changes the machine: a confinement holds that."""
-
+        _FORMS.setdefault(_name.lstrip("~"), []).extend([tuple(form.split("&")) for form in _forms.split()] or [()])
+HELD_FORMS = frozenset(re.findall(r"(?<=~)\S+", _FORMS_TEXT))
 
 _ONLY_DEBUGS = re.compile(
     r"(gdb|lldb)( -(batch|q|-)| -(ex|o) (r(un)?|bt( full)?|c(ontinue)?|q(uit)?|where|info \w+))+( --args)? [^- ].*"
