@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.app.rehearsal import Rehearsal, call, rehearse
-from treadle.app.session.offering import ANSWERED, left_out, left_out_now, offering
+from treadle.app.session.offering import ANSWERED, has_notebooks, left_out, left_out_now, offering
 from treadle.engine.core.texts import NO_USER_TO_ASK
 from treadle.protocol.events import SetMode
 from treadle.protocol.models import ModelSpec, ToolProtocol
@@ -117,7 +117,7 @@ async def test_no_prompt_names_a_tool_that_is_not_offered(
     seen = await rehearse(folder, [], mode=mode, present=present, tool_protocol=ToolProtocol(protocol))
     prompt = prompt_of(seen)
     every = {tool.spec.name for tool in builtin_tools(open_workspace(folder))}
-    gone = {"apply_patch", "use_skill", *left_out_now(Situation(mode=mode, user_present=present))}
+    gone = {"apply_patch", "edit_notebook", "use_skill", *left_out_now(Situation(mode=mode, user_present=present))}
     if "browser_action" not in names(seen.requests[0]) and "## browser_action" not in prompt:
         gone.add("browser_action")
     assert {name for name in every if name in prompt} == every - gone
@@ -128,3 +128,49 @@ async def test_the_first_request_with_all_core_tools_is_small(folder: Path) -> N
     first = seen.requests[0]
     prompt = json.dumps([first["system"], first["tools"], first["messages"]], separators=(",", ":"))
     assert len(prompt.encode()) < LEAST_PROMPT_BYTES
+
+
+EMPTY = '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+INSERT = call("edit_notebook", path="deep/er/a.ipynb", action="insert", cell="0", content="x = 1")
+
+
+@pytest.mark.parametrize("protocol", ["native", "xml"])
+async def test_cells_of_notebooks_can_be_edited_from_the_first_one_that_is_met(folder: Path, protocol: str) -> None:
+    (folder / "deep/er").mkdir(parents=True)
+    (folder / "deep/er/a.ipynb").write_text(EMPTY)
+    calls = [INSERT, call("read_file", path="deep/er/a.ipynb"), INSERT]
+    seen = await rehearse(folder, calls, mode=Mode.EDITS, tool_protocol=ToolProtocol(protocol))
+    offered = ['"edit_notebook"' in json.dumps(one) or "## edit_notebook" in json.dumps(one) for one in seen.requests]
+    assert [result.outcome for result in seen.results[:3]] == [Outcome.INVALID, Outcome.OK, Outcome.OK]
+    assert seen.texts[0].startswith(
+        "edit_notebook cannot be used now: no notebook was read yet. Read it with read_file"
+    )
+    assert json.loads((folder / "deep/er/a.ipynb").read_text())["cells"][0]["source"] == ["x = 1"]
+    if protocol == "native":
+        assert ["edit_notebook" in names(request) for request in seen.requests] == [False, False, True, True]
+    assert offered[-1]
+
+
+@pytest.mark.parametrize("place", ["a.ipynb", "notebooks/a.ipynb"])
+@pytest.mark.parametrize("mode", Mode)
+async def test_a_folder_with_a_notebook_has_the_tool_from_the_start(folder: Path, place: str, mode: Mode) -> None:
+    (folder / place).parent.mkdir(exist_ok=True)
+    (folder / place).write_text(EMPTY)
+    insert = call("edit_notebook", path=place, action="insert", cell="0", content="x = 1")
+    seen = await rehearse(folder, [insert], mode=mode, present=True)
+    assert len({json.dumps(request["tools"]) for request in seen.requests}) == 1, "the cached beginning stays"
+    assert "edit_notebook" in names(seen.requests[0])
+    expected = Outcome.DENIED if mode is Mode.PLAN else Outcome.OK
+    assert (seen.results[0].outcome, len(seen.asked)) == (expected, mode is Mode.ASK)
+    if mode is Mode.ASK:
+        assert seen.asked[0].preview is not None
+        assert "+# Cell 1 (code, id " in seen.asked[0].preview.text
+
+
+def test_only_the_first_entries_of_a_folder_are_looked_at(folder: Path) -> None:
+    assert not has_notebooks(str(folder / "none"))
+    for number in range(1_001):
+        (folder / f"{number}.txt").touch()
+    (folder / ".hidden").mkdir()
+    (folder / ".hidden/a.ipynb").touch()
+    assert not has_notebooks(str(folder))

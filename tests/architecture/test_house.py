@@ -7,8 +7,7 @@ from collections.abc import Iterator
 from tests.architecture.test_shape import source_modules
 from treadle.app.session.own_commands.slash_commands import SLASH_TABLE
 from treadle.app.slash import handler_of
-from treadle.protocol.tools import ToolSpec
-from treadle.tools import declarations
+from treadle.tools.tool_catalogue import SPECS
 from treadle.tui.session.entered_lines import DoCommand, parse_input
 
 LONGEST = 59
@@ -128,7 +127,7 @@ def test_few_files_have_the_name_of_another() -> None:
 
 
 def test_no_tool_is_named_by_a_string() -> None:
-    tools = {value.name for value in vars(declarations).values() if isinstance(value, ToolSpec)}
+    tools = set(SPECS)
     found: dict[str, set[str]] = defaultdict(set)
     for file, tree in source_modules():
         if file in ("tools/declarations.py", "protocol/tool_names.py"):

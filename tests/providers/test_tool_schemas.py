@@ -7,7 +7,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from treadle.protocol.tools import ToolSpec
 from treadle.providers.plain_schemas import is_plain_schema
 from treadle.providers.scripted.refused_schemas import (
     ANTHROPIC_TOOLS,
@@ -18,7 +17,7 @@ from treadle.providers.scripted.refused_schemas import (
 )
 from treadle.providers.tool_schemas import ANTHROPIC, BEDROCK, GEMINI, OPENAI, schema_for
 from treadle.providers.tool_schemas import SCHEMA_FORMS as WITHOUT_CHANGE
-from treadle.tools import declarations
+from treadle.tools.tool_catalogue import SPECS
 
 FORMS = {
     "anthropic": (ANTHROPIC, ANTHROPIC_TOOLS),
@@ -129,7 +128,7 @@ def test_a_plain_schema_is_one_that_no_api_needs_otherwise(schema: dict[str, Any
 
 
 def test_the_schemas_of_the_built_in_tools_are_plain() -> None:
-    specs = [value for value in vars(declarations).values() if isinstance(value, ToolSpec)]
+    specs = list(SPECS.values())
 
     assert len(specs) > 10
     assert [spec.name for spec in specs if not is_plain_schema(spec.parameters)] == []

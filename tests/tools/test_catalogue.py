@@ -21,6 +21,7 @@ async def test_every_tool_declares_what_the_loop_acts_on(workspace: Workspace) -
         "list_code_definition_names": (ToolKind.READ, ToolEffect.PURE, Flow.RUN, Risk.READ),
         "replace_in_file": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "apply_patch": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
+        "edit_notebook": (ToolKind.EDIT, ToolEffect.ONCE, Flow.RUN, Risk.WRITE),
         "write_to_file": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "new_rule": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "use_skill": (ToolKind.READ, ToolEffect.PURE, Flow.RUN, Risk.NONE),
@@ -42,7 +43,7 @@ async def test_every_tool_has_its_prompt_beside_it(workspace: Workspace) -> None
     assert {path.stem for path in directory.glob("*.md")} == {tool.spec.name for tool in builtin_tools(workspace)}
     for tool in builtin_tools(workspace):
         # What is ready here may follow.
-        text = (directory / f"{tool.spec.name}.md").read_text(encoding="utf-8").strip()
+        text = (directory / f"{tool.spec.name}.md").read_text(encoding="utf-8").strip().rpartition("\n---\n")[2]
         assert tool.spec.description.startswith(text)
 
 

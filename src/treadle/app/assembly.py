@@ -24,7 +24,14 @@ from treadle.app.session.files.session_checkpoints import SessionCheckpoints, co
 from treadle.app.session.first_use import Hiding
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_finder
-from treadle.app.session.offering import NO_SKILLS, JoinedServers, also_left_out, joined_servers, offering
+from treadle.app.session.offering import (
+    NO_SKILLS,
+    JoinedServers,
+    also_left_out,
+    joined_servers,
+    offering,
+    without_notebooks,
+)
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.parts import Parts
 from treadle.app.session.rules.instructions import RuleBook
@@ -215,7 +222,10 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
     always_out = NO_SKILLS if skills is None or not skills.for_model else {}
     return _Offered(
         joined=joined,
-        left_out=also_left_out(offering(parts.store, specs, always_out), joined.left_out),
+        left_out=also_left_out(
+            also_left_out(offering(parts.store, specs, always_out), without_notebooks(workspace.root, workspace.seen)),
+            joined.left_out,
+        ),
         specs=specs,
         diagnostics=diagnostics,
         problems=tuple(own.problems),

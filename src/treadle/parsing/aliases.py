@@ -19,10 +19,12 @@ OLD, NEW = "old_string", "new_string"
 _PARAMETERS: Mapping[str, Sequence[str]] = {
     "path": (
         *("file_path", "filepath", "filename", "file_name", "file", "absolute_path", "target_file"),
-        *("relative_workspace_path", "directory", "dir", "dir_path", "directory_path"),
+        *("relative_workspace_path", "directory", "dir", "dir_path", "directory_path", "notebook_path"),
     ),
     "command": ("cmd", "command_line"),
-    "content": ("contents", "text", "file_text", "file_content", "file_contents"),
+    "content": ("contents", "text", "file_text", "file_content", "file_contents", "new_source", "source"),
+    "cell": ("cell_id",),
+    "action": ("edit_mode",),
     "regex": ("pattern", "query", "regexp"),
     "file_pattern": ("include", "glob", "include_pattern"),
     "start_line": ("line_start", "start_line_one_indexed"),
@@ -49,6 +51,7 @@ _TOOLS: Mapping[str, Sequence[str]] = {
     "read_file": ("read", "view", "view_file", "open_file", "read_files", "read_many_files", "read_multiple_files"),
     "write_to_file": ("write", "write_file"),
     "replace_in_file": ("edit", "edit_file", "replace", "str_replace", "multi_edit", "search_replace", "apply_diff"),
+    "edit_notebook": ("notebook_edit",),
     "execute_command": (
         *("bash", "shell", "terminal", "exec", "local_shell", "run_command", "run_shell_command", "exec_command"),
         *("run_terminal_cmd", "run_terminal_command", "run_in_terminal", "execute_bash"),

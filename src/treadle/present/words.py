@@ -146,6 +146,7 @@ _VERBS = {
     "list_code_definition_names": "Outline",
     "replace_in_file": "Edit",
     "apply_patch": "Edit",
+    "edit_notebook": "Edit",
     "write_to_file": "Create",
     "new_rule": "Create",
     "use_skill": "Skill",

@@ -5,6 +5,9 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import msgspec
+from msgspec import Struct
+
 from treadle.protocol.tools import Flow, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
 
 _HERE = Path(__file__).parent
@@ -32,6 +35,29 @@ def parameters(properties: Mapping[str, Any], *, optional: tuple[str, ...] = ())
     """Build the JSON Schema of an object with these properties and no others."""
     required = [name for name in properties if name not in optional]
     return {"type": "object", "properties": dict(properties), "required": required, "additionalProperties": False}
+
+
+class _Header(Struct, frozen=True, kw_only=True):
+    """What a tool's text says of it above the description. `optional` names parameters that may be left out."""
+
+    kind: ToolKind
+    effect: ToolEffect
+    risk: Risk
+    parameters: dict[str, Any]
+    optional: tuple[str, ...] = ()
+
+
+def declaration_of(tool: str) -> ToolSpec:
+    """Read the declaration of a tool whose text begins with it, as JSON between two lines of `---`."""
+    _, header, description = prompt(tool).split("---\n", 2)
+    said = msgspec.json.decode(header, type=_Header)
+    return ToolSpec(
+        name=tool,
+        description=description,
+        parameters=parameters(said.parameters, optional=said.optional),
+        traits=ToolTraits(kind=said.kind, effect=said.effect),
+        risk=said.risk,
+    )
 
 
 def text(description: str) -> dict[str, Any]:
@@ -137,6 +163,8 @@ APPLY_PATCH = ToolSpec(
     traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
     risk=Risk.WRITE,
 )
+
+EDIT_NOTEBOOK = declaration_of("edit_notebook")
 
 WRITE_TO_FILE = ToolSpec(
     name="write_to_file",

@@ -13,8 +13,10 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, WritePath
 from treadle.workspace.files.diffs import Diff, compare
+from treadle.workspace.files.documents import is_text_itself
 from treadle.workspace.files.judged import JudgedPath, judge_path
 from treadle.workspace.files.text_files import TextFile, sha256
+from treadle.workspace.notebooks import differ_as_shown, read_notebook
 from treadle.workspace.workspace import Workspace
 
 Rewrite = Callable[[TextFile | None], tuple[str | None, EditReport]]
@@ -163,7 +165,7 @@ def _plan(workspace: Workspace, places: Mapping[str, JudgedPath], wanted: Wanted
             f"{name} already has exactly this text. Nothing needs to change. Continue with the next step.",
             edit=replace(report, code="no_change"),
         )
-    diff = compare(form.shown(file.text) if file else "", form.shown(text or ""))
+    diff = _diff(form, file.text if file else "", text or "")
     return _Plan(
         place=place,
         name=name,
@@ -174,6 +176,17 @@ def _plan(workspace: Workspace, places: Mapping[str, JudgedPath], wanted: Wanted
         mode=_mode(places[wanted.moved_from].resolved) if wanted.moved_from else None,
         names=_names(target) if file else 1,
     )
+
+
+def _diff(form: TextFile, before: str, after: str) -> Diff:
+    """Compare the texts as they may be shown; of a notebook the cells, where these show all that differs."""
+    if is_text_itself(form.name) and (old := read_notebook(before)) and (new := read_notebook(after)):
+        # A cell that only moved is the same, whatever its number is now.
+        diff = compare(form.shown(old.shown(numbered=False)), form.shown(new.shown(numbered=False)))
+        if diff.hunks and differ_as_shown(old, new):
+            before, after = form.shown(old.shown()), form.shown(new.shown())
+            return Diff(before.split("\n")[:-1], after.split("\n")[:-1], diff.hunks)
+    return compare(form.shown(before), form.shown(after))
 
 
 def _mode(path: str) -> int | None:

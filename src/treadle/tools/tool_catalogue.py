@@ -23,6 +23,7 @@ _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.REPLACE_IN_FILE, "ReplaceInFile"),
     (declarations.APPLY_PATCH, "ApplyPatch"),
     (declarations.WRITE_TO_FILE, "WriteToFile"),
+    (declarations.EDIT_NOTEBOOK, "EditNotebook"),
     (declarations.NEW_RULE, "NewRule"),
     (declarations.USE_SKILL, "UseSkill"),
     (declarations.EXECUTE_COMMAND, "ExecuteCommand"),
@@ -37,6 +38,9 @@ _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.ATTEMPT_COMPLETION, "AttemptCompletion"),
 )
 """Each tool is a class in the module of its own name."""
+
+SPECS: Mapping[str, ToolSpec] = {spec.name: spec for spec, _ in _TOOLS}
+"""The declarations of all, by name."""
 
 _WITHOUT_WORKSPACE = (
     declarations.ASK_FOLLOWUP_QUESTION,

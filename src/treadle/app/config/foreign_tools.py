@@ -81,9 +81,9 @@ def claude_part(name: str) -> str:
 
 def _own(name: str, given: _Arguments) -> dict[str, Any]:
     from treadle.parsing import own_parameters, validate_arguments
-    from treadle.tools import declarations
+    from treadle.tools.tool_catalogue import SPECS
 
-    spec = getattr(declarations, name.upper())
+    spec = SPECS[name]
     try:
         own = own_parameters(spec.parameters, _arranged(name, given))
     except (AttributeError, OverflowError, TypeError) as error:
@@ -193,6 +193,17 @@ def _patch(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:
                     yield ClaudeCall(name="Edit", input=moved)
 
 
+def _notebook(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:
+    said = _some(
+        notebook_path=_path(arguments["path"], root),
+        cell_id=arguments["cell"],
+        new_source=arguments.get("content"),
+        cell_type=arguments.get("cell_type"),
+        edit_mode=arguments["action"],
+    )
+    yield ClaudeCall(name="NotebookEdit", input=said)
+
+
 def _grep(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:
     said = _some(
         pattern=arguments["regex"],
@@ -247,6 +258,7 @@ _CALLS: Mapping[str, Callable[[_Arguments, str], Iterator[ClaudeCall]]] = Mappin
         "new_rule": _write,
         "replace_in_file": _edit,
         "apply_patch": _patch,
+        "edit_notebook": _notebook,
         "search_files": _grep,
         "list_files": _list,
         "web_fetch": _fetch,
@@ -269,6 +281,7 @@ _OWN: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Write": ("write_to_file", "new_rule"),
         "Edit": _EDITS,
         "MultiEdit": _EDITS,
+        "NotebookEdit": ("edit_notebook",),
         "Grep": ("search_files",),
         "Glob": ("list_files",),
         "LS": ("list_files",),

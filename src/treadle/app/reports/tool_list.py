@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from treadle.app.config.places import database
 from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models
-from treadle.app.session.offering import ANSWERED, left_out, left_out_now
+from treadle.app.session.offering import ANSWERED, NO_NOTEBOOKS, has_notebooks, left_out, left_out_now
 from treadle.app.session.own_tools import own_tools
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -50,6 +50,8 @@ def list_tools(settings: Settings) -> ToolList:
     store = Store(database())
     try:
         reasons = {**left_out(model, store), **left_out_now(replace(ANSWERED, mode=settings.mode))}
+        if not has_notebooks("."):
+            reasons |= NO_NOTEBOOKS
     finally:
         store.close()
     lines = [_line(spec, "built in", reasons.get(spec.name, "")) for spec in built_in]

@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Mapping
 from functools import cache
 from importlib.util import find_spec
+from itertools import islice
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
@@ -22,6 +23,7 @@ from treadle.store.sqlite import Store
 from treadle.tools.declarations import (
     ASK_FOLLOWUP_QUESTION,
     BROWSER_ACTION,
+    EDIT_NOTEBOOK,
     NEW_TASK,
     PLAN_MODE_RESPOND,
     SET_TIMER,
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.parts import Parts
     from treadle.policy.secrets import Redactor
+    from treadle.workspace.files.seen import SeenFiles
 
 ANSWERED = Situation(mode=Mode.ASK, user_present=True)
 """A session as a person has it in a terminal."""
@@ -64,6 +67,36 @@ def left_out_now(situation: Situation) -> Mapping[str, str]:
 
 NO_SKILLS: Mapping[str, str] = {USE_SKILL.name: "there are no skills here. Continue without one"}
 """What a session without skills leaves out."""
+
+NO_NOTEBOOKS: Mapping[str, str] = {EDIT_NOTEBOOK.name: "no notebook was read yet. Read it with read_file first"}
+"""What a session leaves out that has met no notebook."""
+
+_NOTEBOOK = ".ipynb"
+_LOOKED_AT = 1_000
+"""Entries of folders that are looked at for a notebook: about a millisecond."""
+
+
+def has_notebooks(root: str) -> bool:
+    """Whether a notebook lies in a folder or in one right below it, as far as a short look shows."""
+    left, folders = _LOOKED_AT, [root]
+    for folder in folders:
+        try:
+            with os.scandir(folder) as entries:
+                for entry in islice(entries, left):
+                    left -= 1
+                    if entry.name.endswith(_NOTEBOOK):
+                        return True
+                    if folder is root and not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                        folders.append(entry.path)
+        except OSError:
+            continue
+    return False
+
+
+def without_notebooks(root: str, seen: "SeenFiles") -> Callable[[], Mapping[str, str]]:
+    """Leave the tool for notebooks out until one is met: in the folder at first, or among the files that were seen."""
+    at_first = cache(has_notebooks)
+    return lambda: {} if _NOTEBOOK in seen.endings or at_first(root) else NO_NOTEBOOKS
 
 
 def offering(

@@ -17,7 +17,6 @@ from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Allowance, Decision, Reason, Situation, Standing, Verdict
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, ToolSpec
-from treadle.tools import declarations
 from treadle.tools.declarations import ATTEMPT_COMPLETION, PLAN_MODE_RESPOND
 
 OWN_WORDS = frozenset({"work", "checklist", "git"})
@@ -45,7 +44,9 @@ class SessionShape(Struct, frozen=True, kw_only=True):
 
     def offers(self, tool: str) -> bool:
         """Whether a tool is offered."""
-        wanted = self.only is None or tool in self.only or tool in _ENDS or not hasattr(declarations, tool.upper())
+        from treadle.tools.tool_catalogue import SPECS
+
+        wanted = self.only is None or tool in self.only or tool in _ENDS or tool not in SPECS
         return wanted and not self._is_removed(tool)
 
     def applied(self, ports: Ports) -> Ports:

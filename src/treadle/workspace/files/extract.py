@@ -10,7 +10,7 @@ import json
 import resource
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 _MEMORY = 2 * 1024**3
@@ -62,10 +62,21 @@ def _xlsx(raw: bytes) -> Iterator[str]:
 
 def _ipynb(raw: bytes) -> Iterator[str]:
     for number, cell in enumerate(json.loads(raw)["cells"], 1):
-        yield f"# Cell {number} ({cell['cell_type']})"
-        yield _joined(cell["source"])
-        for output in cell.get("outputs", ()):
-            yield from _output(output)
+        yield cell_heading(number, cell)
+        yield cell_text(cell["source"])
+        yield from cell_outputs(cell)
+
+
+def cell_heading(number: int, cell: Mapping[str, Any]) -> str:
+    """Name a cell of a notebook: by its number, its type and, where it has one, its id."""
+    name = f", id {cell['id']}" if isinstance(cell.get("id"), str) else ""
+    return f"# Cell {number} ({cell['cell_type']}{name})"
+
+
+def cell_outputs(cell: Mapping[str, Any]) -> Iterator[str]:
+    """Give the outputs of a cell of a notebook as they are shown."""
+    for output in cell.get("outputs", ()):
+        yield from _output(output)
 
 
 def _output(output: dict[str, object]) -> Iterator[str]:
@@ -76,10 +87,11 @@ def _output(output: dict[str, object]) -> Iterator[str]:
     pictures = [kind for kind in data if str(kind).startswith("image/")] if isinstance(data, dict) else []
     if text or pictures:
         yield "# Output"
-        yield _joined(text) if text else f"(a picture, {pictures[0]})"
+        yield cell_text(text) if text else f"(a picture, {pictures[0]})"
 
 
-def _joined(text: object) -> str:
+def cell_text(text: object) -> str:
+    """Join what a notebook has as one text or as lines."""
     return "".join(map(str, text)) if isinstance(text, list) else str(text)
 
 

@@ -26,23 +26,35 @@ class FileNews(Struct, frozen=True):
 
 
 class SeenFiles:
-    """A record per file, by resolved path. A change by others is told once, and makes edits stale until a read."""
+    """A record per file, by resolved path. A change by others is told once, and makes edits stale until a read.
+
+    `endings` are those of the names of all files that were seen so far, such as `.py`.
+    """
 
     def __init__(self) -> None:
         self._known: dict[str, _Known] = {}
         self._pages: dict[str, set[int]] = {}
         self._next = 0
+        self.endings: set[str] = set()
+
+    def knows(self, path: str) -> bool:
+        """Whether the model has seen the file, or wrote it."""
+        return path in self._known
 
     def note(self, path: str, digest: str) -> None:
         """Remember that the model has seen or written these bytes."""
         if path not in self._known or self._known[path].digest != digest:
             self._pages.pop(path, None)
         self._known.pop(path, None)
-        self._known[path] = _Known(digest, _stamp(path), digest)
+        self._keep(path, _Known(digest, _stamp(path), digest))
 
     def recall(self, path: str, digest: str | None) -> None:
         """Remember bytes that were seen before this process began; None for others than the file has now."""
-        self._known[path] = _Known("other", None, "") if digest is None else _Known(digest, None, digest)
+        self._keep(path, _Known("other", None, "") if digest is None else _Known(digest, None, digest))
+
+    def _keep(self, path: str, known: _Known) -> None:
+        self._known[path] = known
+        self.endings.add(os.path.splitext(path)[1])  # noqa: PTH122 - far quicker than a Path
 
     def forget(self, path: str) -> None:
         """Forget a file: the model was told that it is gone, and may make it anew."""
