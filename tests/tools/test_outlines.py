@@ -13,7 +13,7 @@ from tests.tools.calls import call, text
 
 from treadle.protocol.errors import ToolError
 from treadle.tools import declarations, outlines
-from treadle.tools.outlines import GRAMMARS, grammar_for, is_ready, outline
+from treadle.tools.outlines import GRAMMARS, grammar_for, is_ready, outline, parsed
 from treadle.tools.python_outline import python_definitions
 from treadle.workspace.workspace import Workspace
 
@@ -199,8 +199,16 @@ def test_the_tool_names_every_language_that_there_is_a_grammar_for() -> None:
     assert tuple(dict.fromkeys(grammar.name for grammar in GRAMMARS)) == declarations.OUTLINE_LANGUAGES
 
 
+def test_a_text_that_a_grammar_cannot_cope_with_ends_neither_the_process_nor_the_patience() -> None:
+    grammar = grammar_for("a.go")
+    assert grammar is not None
+    with pytest.raises(ToolError, match="takes too long to parse this as Go"):
+        parsed("[{" * 131_072, grammar, 0.05)
+    assert outline("package a\n\nfunc f() {}\n", grammar) == ["3 | func f() {}"]
+
+
 def test_without_its_grammar_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    outlines._parser.cache_clear()
+    outlines._language.cache_clear()
     monkeypatch.setitem(sys.modules, "tree_sitter_javascript", None)
     with pytest.raises(ToolError, match=r"Outlines of JavaScript need .*pip install 'treadle\[code\]'"):
         outline("x", GRAMMARS[1])

@@ -1,6 +1,7 @@
 """Outlines of source files: what they define, on which line. All but Python need the grammars of the extra `code`."""
 
 import importlib
+import time
 from collections.abc import Iterator
 from functools import cache
 from importlib.util import find_spec
@@ -13,9 +14,11 @@ from treadle.protocol.errors import ToolError
 from treadle.tools.python_outline import python_definitions
 
 if TYPE_CHECKING:
-    from tree_sitter import Node, Parser
+    from tree_sitter import Language, Node, Parser
 
 _WIDTH = 160
+_SECONDS = 2.0
+_CHUNK = 64 * 1024
 INSTALL = "the user can install it with `pip install 'treadle[code]'`"
 
 
@@ -176,14 +179,30 @@ def outline(text: str, grammar: Grammar) -> list[str]:
     Raises `ToolError` when the grammar is not installed.
     """
     lines = text.split("\n")
-    if grammar.package:
-        found = _definitions(_parser(grammar).parse(text.encode(errors="replace")).root_node, grammar)
-    else:
-        found = iter(python_definitions(text))
+    found = _definitions(parsed(text, grammar), grammar) if grammar.package else iter(python_definitions(text))
     rows: dict[int, int] = {}
     for row, depth in found:
         rows.setdefault(row, depth)
     return [f"{row + 1} | {'  ' * depth}{lines[row].strip()[:_WIDTH]}" for row, depth in rows.items()]
+
+
+def parsed(text: str, grammar: Grammar, seconds: float = _SECONDS) -> "Node":
+    """Parse a text of a language other than Python.
+
+    Raises `ToolError` when the grammar is not installed, and when it takes so long: odd texts take a grammar minutes,
+    and so much depth that the process would end.
+    """
+    raw, until = text.encode(errors="replace"), time.monotonic() + seconds
+
+    def is_late(at: int, has_error: bool) -> bool:  # noqa: ARG001, FBT001 - the library's shape
+        return time.monotonic() > until
+
+    try:
+        return _parser(grammar).parse(lambda at, _: raw[at : at + _CHUNK], progress_callback=is_late).root_node
+    except ValueError as error:
+        raise ToolError(
+            f"It takes too long to parse this as {grammar.name}. Use search_files for definitions."
+        ) from error
 
 
 def _definitions(root: "Node", grammar: Grammar) -> Iterator[tuple[int, int]]:
@@ -209,8 +228,15 @@ def _defines(node: "Node", grammar: Grammar) -> bool:
     return kind in grammar.functions or kind in grammar.containers
 
 
-@cache
 def _parser(grammar: Grammar) -> "Parser":
+    """Make a parser: one is for one thread at a time."""
+    from tree_sitter import Parser
+
+    return Parser(_language(grammar))
+
+
+@cache
+def _language(grammar: Grammar) -> "Language":
     # Grammars are optional and heavy: each is loaded when a file of its language is first asked for.
     try:
         package: Any = importlib.import_module(grammar.package)
@@ -219,6 +245,6 @@ def _parser(grammar: Grammar) -> "Parser":
             f"Outlines of {grammar.name} need the extra `code`, which is not installed: {INSTALL}. "
             "Until then use search_files for definitions."
         ) from error
-    from tree_sitter import Language, Parser
+    from tree_sitter import Language
 
-    return Parser(Language(getattr(package, grammar.entry)()))
+    return Language(getattr(package, grammar.entry)())
