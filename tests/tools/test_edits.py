@@ -92,6 +92,7 @@ async def test_a_replaced_file_keeps_its_line_ends(
 ) -> None:
     path = Path(workspace.root, "a.txt")
     path.write_bytes(before)
+    await call(workspace, "read_file", path="a.txt")
     await call(workspace, "write_to_file", path="a.txt", content=content)
     assert path.read_bytes() == after
 
@@ -100,6 +101,7 @@ async def test_a_link_is_written_through(workspace: Workspace) -> None:
     target, link = Path(workspace.root, "target"), Path(workspace.root, "link")
     target.write_text("old\n")
     link.symlink_to("target")
+    await call(workspace, "read_file", path="target")
     prepared = await prepare(workspace, "write_to_file", path="link", content="new\n")
     assert prepared.accesses[0] == WritePath(path=str(link), before=sha256(b"old\n"), after=sha256(b"new\n"))
     result = await prepared.run(lambda _: None)
@@ -109,6 +111,7 @@ async def test_a_link_is_written_through(workspace: Workspace) -> None:
 async def test_a_change_by_the_user_after_the_preview_wins(workspace: Workspace) -> None:
     path = Path(workspace.root, "a.txt")
     path.write_text("old\n")
+    await call(workspace, "read_file", path="a.txt")
     prepared = await prepare(workspace, "write_to_file", path="a.txt", content="new\n")
     path.write_text("theirs\n")
     with pytest.raises(ToolError, match="changed by someone else in the meantime"):

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
-from tests.tools.calls import call, text
+from tests.tools.calls import call, prepare, text
 
 from treadle.protocol.errors import ToolError
+from treadle.protocol.messages import Text
+from treadle.protocol.tools import Outcome, ReadPath
 from treadle.workspace.workspace import Workspace
 
 CODE = "import os\n\n\ndef load(path):\n    return open(path).read()\n\n\ndef save(path, text):\n    open(path, 'w')\n"
@@ -20,6 +22,7 @@ async def written(workspace: Workspace, name: str, before: str | None, content: 
     path = Path(workspace.root, name)
     if before is not None:
         path.write_text(before)
+        await call(workspace, "read_file", path=name)
     await call(workspace, "write_to_file", path=name, content=content)
     return path.read_text()
 
@@ -113,9 +116,34 @@ async def test_a_placeholder_never_replaces_an_unread_file(workspace: Workspace,
     assert await written(workspace, "app.py", CODE + placeholder + "\n", f"import re\n{placeholder}\n") != CODE
 
 
-async def test_an_unread_file_may_be_replaced_by_a_whole_text(workspace: Workspace) -> None:
-    new = CODE.replace("path", "name")
-    assert await written(workspace, "app.py", CODE, new) == new
+async def test_a_file_that_was_not_read_is_shown_before_it_is_replaced(workspace: Workspace) -> None:
+    path = Path(workspace.root, "app.py")
+    path.write_text(CODE)
+    prepared = await prepare(workspace, "write_to_file", path="app.py", content="import re\n")
+    assert prepared.accesses == (ReadPath(path=str(path)),)
+    first = await prepared.run(lambda _: None)
+    shown = "".join(block.text for block in first.content if isinstance(block, Text))
+    assert shown.startswith("Nothing was changed: app.py exists, and you have not read it. Send the same call again if")
+    assert "1 | import os\n" in shown
+    assert (first.outcome, first.changes, first.edits, path.read_text()) == (Outcome.FAILED, (), (), CODE)
+    second = await call(workspace, "write_to_file", path="app.py", content="import re\n")
+    assert (second.outcome, path.read_text()) == (Outcome.OK, "import re\n")
+
+
+async def test_what_changed_after_it_was_shown_is_not_replaced(workspace: Workspace) -> None:
+    path = Path(workspace.root, "app.py")
+    path.write_text(CODE)
+    await call(workspace, "write_to_file", path="app.py", content="import re\n")
+    path.write_text("theirs = 1\n")
+    with pytest.raises(ToolError, match="changed by someone else"):
+        await call(workspace, "write_to_file", path="app.py", content="import re\n")
+
+
+async def test_where_nothing_is_lost_nothing_is_shown_first(workspace: Workspace) -> None:
+    Path(workspace.root, "empty.py").touch()
+    Path(workspace.root, "app.py").write_text(CODE)
+    for name, content in (("empty.py", "a = 1\n"), ("new.py", "a = 1\n"), ("new.py", "a = 2\n"), ("app.py", BLOCK)):
+        assert (await call(workspace, "write_to_file", path=name, content=content)).outcome is Outcome.OK, name
 
 
 async def test_a_body_of_dots_below_a_known_function_is_no_whole_text(workspace: Workspace) -> None:

@@ -71,6 +71,7 @@ async def test_what_is_unsaved_is_read_outlined_and_edited_in_the_editor(workspa
 
 
 async def test_all_other_files_are_those_on_the_disk(workspace: Workspace, project: Path) -> None:
+    await call(workspace, "read_file", path="b.py")
     written = await call(workspace, "write_to_file", path="b.py", content="b = 2\n")
     assert written.outcome is Outcome.OK, written
     assert (project / "b.py").read_text() == "b = 2\n"

@@ -8,8 +8,9 @@ import msgspec
 from treadle.engine.ports import Output, Prepared, Tool
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult, Outcome, ToolSpec, WritePath
+from treadle.tools.syntax_check import is_about
 from treadle.workspace.diagnostics.checks import Findings
-from treadle.workspace.diagnostics.problems import report
+from treadle.workspace.diagnostics.problems import Severity, report
 from treadle.workspace.files.text import visible
 
 
@@ -75,4 +76,11 @@ def _with(result: CallResult, findings: Findings, display: Callable[[str], str])
         notes.append(f"\n\n[Diagnostics could not run: {faults}.]")
     if not notes:
         return result
-    return msgspec.structs.replace(result, content=(*result.content, Text(text="".join(notes))))
+    told = {display(problem.path) for problem in findings.problems if problem.severity is Severity.ERROR}
+    # What a checker says of a file that no longer parses says more than that.
+    kept = (
+        block
+        for block in result.content
+        if not (isinstance(block, Text) and any(is_about(block.text, name) for name in told))
+    )
+    return msgspec.structs.replace(result, content=(*kept, Text(text="".join(notes))))

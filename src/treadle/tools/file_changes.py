@@ -12,12 +12,16 @@ from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text
 from treadle.protocol.tools import CallResult, EditReport, FileChange, Outcome, Preview, WritePath
+from treadle.tools.read_file import ReadFile
+from treadle.tools.syntax_check import broken_syntax
 from treadle.workspace.files.diffs import Diff, compare
 from treadle.workspace.files.documents import is_text_itself
 from treadle.workspace.files.judged import JudgedPath, judge_path
 from treadle.workspace.files.text_files import TextFile, sha256
 from treadle.workspace.notebooks import differ_as_shown, read_notebook
 from treadle.workspace.workspace import Workspace
+
+_EMPTY = sha256(b"")
 
 Rewrite = Callable[[TextFile | None], tuple[str | None, EditReport]]
 """Gives the new text (None: no file) from the file as it is (None: there is none); raises `ToolError`."""
@@ -27,17 +31,20 @@ class Wanted(Struct, frozen=True, kw_only=True):
     """A change to one file, by the path that the model wrote.
 
     With `moved_from` the file is new and gets encoding and mode of the one at that path, which `rewrite` is given.
+    With `read_first` a file that the model has not read is shown before it is replaced as a whole.
     """
 
     path: str
     rewrite: Rewrite
     moved_from: str = ""
+    read_first: bool = False
 
 
 class _Plan(Struct, frozen=True, kw_only=True):
     """One file's change, ready to be made. `before` is the old hash, empty for no file.
 
     `data` is None where the file goes. `mode` is that of a file that is moved here; `names` counts the file's names.
+    `texts` are the text that was and the one that will be, of a file that stays.
     """
 
     place: JudgedPath
@@ -48,6 +55,7 @@ class _Plan(Struct, frozen=True, kw_only=True):
     report: EditReport
     mode: int | None = None
     names: int = 1
+    texts: tuple[str, str] = ("", "")
 
     @property
     def target(self) -> str:
@@ -93,6 +101,9 @@ async def prepare_changes(workspace: Workspace, wanted: Sequence[Wanted]) -> Pre
         plans = await asyncio.to_thread(_plan_all, workspace, places, wanted)
     except ToolError as refusal:
         return _refused(workspace, list(places.values()), refusal)
+    for plan, one in zip(plans, wanted, strict=True):
+        if one.read_first and plan.report.format == "whole" and _is_unread(workspace, plan):
+            return await _shown_first(workspace, one.path, plan.name)
     return Prepared(
         accesses=tuple(access for plan in plans for access in plan.accesses),
         preview=Preview(
@@ -114,6 +125,26 @@ def _refused(workspace: Workspace, places: Sequence[JudgedPath], refusal: ToolEr
         preview=Preview(title=f"Edit {names}", text=refusal.text),
         run=run,
     )
+
+
+def _is_unread(workspace: Workspace, plan: _Plan) -> bool:
+    """Whether there is a text that the model does not know."""
+    return plan.before not in ("", _EMPTY) and not workspace.seen.knows(plan.target)
+
+
+async def _shown_first(workspace: Workspace, path: str, name: str) -> Prepared:
+    """Read a file in place of replacing it; the model knows it then, so that the next call may."""
+    reading = await ReadFile(workspace).prepare({"path": path})
+
+    async def run(output: Output) -> CallResult:
+        read = await reading.run(output)
+        first = Text(
+            text=f"Nothing was changed: {name} exists, and you have not read it. Send the same call again if all of "
+            "this is to be replaced, else edit it. It says:\n"
+        )
+        return replace(read, outcome=Outcome.FAILED, content=(first, *read.content))
+
+    return replace(reading, run=run)
 
 
 def _plan_all(workspace: Workspace, places: Mapping[str, JudgedPath], wanted: Sequence[Wanted]) -> tuple[_Plan, ...]:
@@ -175,6 +206,7 @@ def _plan(workspace: Workspace, places: Mapping[str, JudgedPath], wanted: Wanted
         report=report,
         mode=_mode(places[wanted.moved_from].resolved) if wanted.moved_from else None,
         names=_names(target) if file else 1,
+        texts=(given.text if given else "", text or ""),
     )
 
 
@@ -214,7 +246,7 @@ def _read(workspace: Workspace, place: JudgedPath) -> TextFile | None:
 async def _make(workspace: Workspace, plans: Sequence[_Plan], output: Output) -> CallResult:
     making = asyncio.ensure_future(asyncio.to_thread(_make_all, workspace, plans))
     try:
-        await asyncio.shield(making)
+        broken = await asyncio.shield(making)
     except asyncio.CancelledError:
         # A thread cannot be stopped, and a save takes milliseconds: say what it did.
         await making
@@ -222,14 +254,14 @@ async def _make(workspace: Workspace, plans: Sequence[_Plan], output: Output) ->
         raise
     return CallResult(
         outcome=Outcome.OK,
-        content=(Text(text="\n".join(_report(plan) for plan in plans)),),
+        content=(Text(text="\n".join(_report(plan) for plan in plans)), *(Text(text=note) for note in broken)),
         changes=tuple(plan.change for plan in plans),
         edits=tuple(plan.report for plan in plans),
     )
 
 
-def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
-    """Make the changes in order; one that fails says which were made before it."""
+def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> list[str]:
+    """Make the changes in order, and say what no longer parses; one that fails says which were made before it."""
     made: list[str] = []
     for plan in plans:
         try:
@@ -246,6 +278,7 @@ def _make_all(workspace: Workspace, plans: Sequence[_Plan]) -> None:
             ) from error
         workspace.seen.note(plan.target, plan.after)
         made.append(plan.name)
+    return [note for plan in plans if plan.data is not None and (note := broken_syntax(plan.name, *plan.texts))]
 
 
 def _report(plan: _Plan) -> str:

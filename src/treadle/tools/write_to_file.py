@@ -34,4 +34,5 @@ class WriteToFile(Struct, frozen=True):
         def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
             return replace_whole(file.text if file else "", content, name)
 
-        return await prepare_changes(self.workspace, (Wanted(path=arguments["path"], rewrite=rewrite),))
+        wanted = Wanted(path=arguments["path"], rewrite=rewrite, read_first=True)
+        return await prepare_changes(self.workspace, (wanted,))

@@ -123,6 +123,8 @@ def _note(known: Mapping[str, int | str], seen: SeenFiles) -> None:
             seen.recall(path, last)
         elif _changed_after(path, last):
             seen.recall(path, None)
+        else:
+            seen.recall_read(path)
 
 
 def _changed_after(path: str, at: int) -> bool:

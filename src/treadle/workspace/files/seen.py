@@ -35,11 +35,12 @@ class SeenFiles:
         self._known: dict[str, _Known] = {}
         self._pages: dict[str, set[int]] = {}
         self._next = 0
+        self._read_before: set[str] = set()
         self.endings: set[str] = set()
 
     def knows(self, path: str) -> bool:
         """Whether the model has seen the file, or wrote it."""
-        return path in self._known
+        return path in self._known or path in self._read_before
 
     def note(self, path: str, digest: str) -> None:
         """Remember that the model has seen or written these bytes."""
@@ -52,13 +53,22 @@ class SeenFiles:
         """Remember bytes that were seen before this process began; None for others than the file has now."""
         self._keep(path, _Known("other", None, "") if digest is None else _Known(digest, None, digest))
 
+    def recall_read(self, path: str) -> None:
+        """Remember that a file was read before this process began, and not changed since then."""
+        self._read_before.add(path)
+        self._note_ending(path)
+
     def _keep(self, path: str, known: _Known) -> None:
         self._known[path] = known
+        self._note_ending(path)
+
+    def _note_ending(self, path: str) -> None:
         self.endings.add(os.path.splitext(path)[1])  # noqa: PTH122 - far quicker than a Path
 
     def forget(self, path: str) -> None:
         """Forget a file: the model was told that it is gone, and may make it anew."""
         self._known.pop(path, None)
+        self._read_before.discard(path)
         self._pages.pop(path, None)
 
     def stale(self, path: str, digest: str) -> bool:
