@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.acp.driving import Editor, RefusedByAgentError, working
+from tests.acp.test_tasks import fields
 from tests.e2e.faults.driving import block, make, results, run, script
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -210,3 +211,27 @@ async def test_while_a_command_runs_in_the_background_the_disk_is_read_and_typed
     assert "was changed in the editor in the meantime" in sent[3]
     assert texts == ["saved\n", "edited\n"]
     assert buffers.written == []
+
+
+async def test_a_notebook_that_is_open_is_edited_by_cell_and_shown_as_cells(tmp_path: Path) -> None:
+    cells = '[{"cell_type": "raw", "metadata": {}, "source": ["unsaved"]}]'
+    text = '{"cells": CELLS, "metadata": {}, "nbformat": 4, "nbformat_minor": 4}\n'
+    steps = (
+        make("read_file", path="a.ipynb"),
+        make("edit_notebook", path="a.ipynb", action="replace", cell="1", content="edited"),
+    )
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "edits", **FS) as (client, session, folder),
+    ):
+        path = folder / "a.ipynb"
+        path.write_text(text.replace("CELLS", "[]"))
+        buffers = Buffers({str(path): text.replace("CELLS", cells)})
+        buffers.give(client)
+        await client.prompt(session)
+        assert path.read_text() == text.replace("CELLS", cells.replace("unsaved", "edited"))
+    heading = "# Cell 1 (raw)\n"
+    places = fields(client, "call_2_1_1", "content")[-1]
+    assert places == [
+        {"type": "diff", "path": str(path), "oldText": f"{heading}unsaved\n", "newText": f"{heading}edited\n"}
+    ]

@@ -20,12 +20,15 @@ PAGES = {
     "/page": Page(body=b"<title>T</title><h1>Head</h1><p>Some <b>text</b>.</p>"),
     "/picture": Page(body=png(), headers={"content-type": "image/png"}),
 }
+NOTEBOOK = '{{"cells": {}, "metadata": {{}}, "nbformat": 4, "nbformat_minor": 4}}\n'
+CELL = '[{"cell_type": "markdown", "metadata": {}, "source": ["# B"]}]'
 FILES = {
     "app.py": "import os\n\n\ndef load(path):\n    return open(path).read()\n\n\ndef load_all(paths):\n    return 1\n",
     "notes.txt": "one\ntwo\none\n",
     "data.bin": "a\0b",
     ".env": "TOKEN=abc\n",
     "empty/.keep": "",
+    "book.ipynb": NOTEBOOK.format("[]"),
 }
 
 
@@ -174,6 +177,7 @@ CASES: Mapping[str, Case] = {
     "write_to_file": Case(
         works=(
             Step({"path": "docs/new.txt", "content": "new\n"}, "Created docs/new.txt (+1 -0 lines)"),
+            failed("exists, and you have not read it. Send the same call again", path="notes.txt", content="all new\n"),
             Step({"path": "notes.txt", "content": "all new\n"}, "Replaced notes.txt"),
         ),
         refused=(
@@ -185,6 +189,25 @@ CASES: Mapping[str, Case] = {
             denied(NO_YES, path=".git/config", content="x"),
         ),
         changes={"docs/new.txt": "new\n", "notes.txt": "all new\n"},
+    ),
+    "edit_notebook": Case(
+        works=(
+            Step(
+                {"path": "book.ipynb", "action": "insert", "cell": "0", "content": "# A", "cell_type": "markdown"},
+                "1 | # Cell 1 (markdown)\n2 | # A",
+            ),
+            Step({"path": "book.ipynb", "action": "insert", "cell": "1", "content": "x = 1"}, "3 | # Cell 2 (code)"),
+            Step({"path": "book.ipynb", "action": "replace", "cell": "1", "content": "# B"}, "2 | # B"),
+            Step({"path": "book.ipynb", "action": "delete", "cell": "2"}, "Saved book.ipynb (+0 -2 lines)"),
+        ),
+        refused=(
+            failed("There is no cell 7", path="book.ipynb", action="delete", cell="7"),
+            failed("is no notebook of format 4", path="notes.txt", action="delete", cell="1"),
+            failed("give write_to_file its JSON", path="new.ipynb", action="insert", cell="0", content="x"),
+            invalid("Call again with it.", path="book.ipynb", action="insert", cell="0"),
+            denied(NO_YES, path=".env", action="delete", cell="1"),
+        ),
+        changes={"book.ipynb": NOTEBOOK.format(CELL)},
     ),
     "new_rule": Case(
         refused=(

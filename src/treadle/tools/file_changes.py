@@ -140,7 +140,7 @@ async def _shown_first(workspace: Workspace, path: str, name: str) -> Prepared:
         read = await reading.run(output)
         first = Text(
             text=f"Nothing was changed: {name} exists, and you have not read it. Send the same call again if all of "
-            "this is to be replaced, else edit it. It says:\n"
+            "this is to be replaced, else edit it.\n"
         )
         return replace(read, outcome=Outcome.FAILED, content=(first, *read.content))
 
