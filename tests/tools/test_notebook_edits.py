@@ -5,10 +5,15 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 from tests.tools.calls import call, prepare, text
+from tests.workspace.test_notebooks import LINES, notebooks
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport, WritePath
+from treadle.tools.edit_apply import apply_blocks
+from treadle.workspace.notebooks import differ_as_shown, read_notebook
 from treadle.workspace.workspace import Workspace
 
 NOTEBOOK: dict[str, Any] = {
@@ -187,6 +192,9 @@ async def test_a_whole_notebook_is_json(workspace: Workspace, notebook: Path) ->
         await call(workspace, "write_to_file", path="a.ipynb", content="print(1)\n")
     with pytest.raises(ToolError, match="not the JSON of a notebook"):
         await call(workspace, "write_to_file", path="new.ipynb", content="print(1)\n")
+    patch = "*** Begin Patch\n*** Add File: new.ipynb\n+print(1)\n*** End Patch"
+    with pytest.raises(ToolError, match="not the JSON of a notebook"):
+        await call(workspace, "apply_patch", patch=patch)
     empty = '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}\n'
     await call(workspace, "write_to_file", path="new.ipynb", content=empty)
     await call(workspace, "edit_notebook", path="new.ipynb", action="insert", cell="0", content="x")
@@ -210,3 +218,31 @@ async def test_the_hidden_part_of_a_change_is_not_left_out_of_what_is_shown(
     prepared = await prepare(workspace, "write_to_file", path="a.ipynb", content=content)
     assert any(isinstance(access, WritePath) for access in prepared.accesses)
     assert '+    "collapsed": true\n' in prepared.preview.text
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@given(notebooks(), LINES, st.data())
+def test_an_edit_of_a_line_changes_its_cell_alone_or_nothing(written: str, new: str, data: st.DataObject) -> None:
+    before = read_notebook(written)
+    assert before is not None
+    lines = [(at, line) for at, cell in enumerate(before.cells) for line in cell.source.split("\n") if line.strip()]
+    if not lines:
+        return
+    place, old = data.draw(st.sampled_from(lines))
+    try:
+        changed, report = apply_blocks(written, blocks(old, new), "a.ipynb")
+    except ToolError:
+        return
+    assert report.code == "ok"
+    after = read_notebook(changed)
+    assert after is not None
+    assert differ_as_shown(before, after)
+    for at, (one, other) in enumerate(zip(before.cells, after.cells, strict=True)):
+        if at != place:
+            assert changed[other.start : other.end] == written[one.start : one.end]
+    assert changed[: after.array.value] == written[: before.array.value]
+    assert changed[after.array.end :] == written[before.array.end :]
+    wanted = before.cells[place].source.split("\n")
+    wanted[wanted.index(old)] = new
+    kept = [line for line in wanted if line] if not new else wanted
+    assert [line for line in after.cells[place].source.split("\n") if line or new] == kept

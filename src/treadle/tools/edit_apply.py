@@ -113,8 +113,8 @@ def replace_whole(pre: str, content: str, name: str) -> tuple[str, EditReport]:
         raise _no_text(f"The content is text with SEARCH/REPLACE blocks that match {name}.", blocks, name)
     if is_only_patch(content, name):
         raise _no_text(f"The content is a patch, not the text of {name}.", EditFormat.WHOLE, name)
-    if is_text_itself(name) and not _is_json(content) and (not pre or _is_json(pre)):
-        raise _no_text(f"The content is not the JSON of a notebook, which {name} is.", EditFormat.WHOLE, name)
+    if not pre or _is_json(pre):
+        check_notebook(content, name)
     if pre:
         return _outcome(apply_edit(EditFormat.WHOLE, pre, content, file_name=name), EditFormat.WHOLE, name)
     text = unfenced(content, "", name)
@@ -127,6 +127,12 @@ def _no_text(what: str, form: EditFormat, name: str) -> ToolError:
         f"{what} Nothing was changed; write the whole text of the file, or change parts of it with your edit tool.",
         edit=EditReport(path=name, format=form.value, code=ErrorCode.MALFORMED.value),
     )
+
+
+def check_notebook(content: str, name: str) -> None:
+    """Raise `ToolError` where the file `name` is to be a notebook, and its text could not be read as one."""
+    if is_text_itself(name) and not _is_json(content):
+        raise _no_text(f"The content is not the JSON of a notebook, which {name} is.", EditFormat.WHOLE, name)
 
 
 def _is_json(text: str) -> bool:

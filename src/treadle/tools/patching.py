@@ -16,7 +16,7 @@ from treadle.editing import (
 )
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import EditReport
-from treadle.tools.edit_apply import apply_patch_sections
+from treadle.tools.edit_apply import apply_patch_sections, check_notebook
 from treadle.tools.file_changes import Rewrite, Wanted
 from treadle.workspace.files.text_files import TextFile, missing
 from treadle.workspace.workspace import Workspace
@@ -55,6 +55,7 @@ class _Patch:
         def rewrite(file: TextFile | None) -> tuple[str, EditReport]:
             if file is not None:
                 raise ToolError(f"{path} exists already. Nothing was changed; use `*** Update File:` for it.")
+            check_notebook(content, path)
             return content, _report(path)
 
         return rewrite

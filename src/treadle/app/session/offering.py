@@ -72,21 +72,24 @@ NO_NOTEBOOKS: Mapping[str, str] = {EDIT_NOTEBOOK.name: "no notebook was read yet
 """What a session leaves out that has met no notebook."""
 
 _NOTEBOOK = ".ipynb"
-_LOOKED_AT = 1_000
-"""Entries of folders that are looked at for a notebook: about a millisecond."""
+_LOOKED_AT, _LOOKED_INTO = 1_000, 30
+"""Entries that are looked at for a notebook, and folders that are looked into: about a millisecond."""
 
 
 def has_notebooks(root: str) -> bool:
     """Whether a notebook lies in a folder or in one right below it, as far as a short look shows."""
     left, folders = _LOOKED_AT, [root]
     for folder in folders:
+        if not left:
+            break
         try:
             with os.scandir(folder) as entries:
                 for entry in islice(entries, left):
                     left -= 1
                     if entry.name.endswith(_NOTEBOOK):
                         return True
-                    if folder is root and not entry.name.startswith(".") and entry.is_dir(follow_symlinks=False):
+                    is_below = folder is root and len(folders) <= _LOOKED_INTO and not entry.name.startswith(".")
+                    if is_below and entry.is_dir(follow_symlinks=False):
                         folders.append(entry.path)
         except OSError:
             continue
