@@ -262,8 +262,8 @@ async def test_the_servers_of_a_folder_start_only_after_trust_and_as_they_were_t
     assert (await place.mcp("list", "--json")).out == ""
     assert not mark.exists()
     place.trust()
-    _, _, requests = await place.work()
-    assert "fake (5 tools)" in text_of(requests[0])
+    _, _, requests = await place.work(calls("mcp__fake__echo"))  # which waits for its server
+    assert "fake (not approved)" in text_of(requests[0])
     assert mark.exists()
     mark.unlink()
     args[1] += " # changed"
@@ -292,21 +292,24 @@ async def test_the_first_request_says_which_servers_are_missing(place: Place) ->
     place.configure(gone={"command": "/no/such/program"}, unset={"command": "x", "env": {"A": "${NOT_SET_ANYWHERE}"}})
     ended, _, requests = await place.work()
     said = json.dumps(requests[0].body["messages"])
-    missing = ", ".join(f"{name} (it cannot be connected to)" for name in ("gone", "unset"))
-    assert f"MCP servers that are not connected, so that their tools are missing: {missing}." in said
+    assert "MCP servers that are not connected, so that their tools are missing: unset." in said
+    assert "Tools of MCP servers that are not offered: gone (not approved)." in said
     assert "The MCP server gone is not connected" in ended.out
 
 
 async def test_many_tools_are_searched_and_then_offered(place: Place) -> None:
     assert (await place.add("many", "--", "x")).code == 0
     found = "mcp__fake__find_issue_7"
-    _, results, requests = await place.work(calls(found), calls("search_mcp_tools", query="find_issue_7"), calls(found))
+    _, results, requests = await place.work(
+        calls(found, n="seven"), calls(found, n=7), calls("search_mcp_tools", query="find_issue_7"), calls(found)
+    )
     assert {name for name in offered(requests) if name.startswith("mcp__")} == set()
     assert "search_mcp_tools" in offered(requests)
-    assert "find it with search_mcp_tools first" in results[0]
-    assert f"{found} (server fake, tool find_issue_7)" in results[1]
-    assert found in {tool["name"] for tool in requests[2].body["tools"]}
-    assert "find_issue_7 {}" in results[2]
+    assert '"n":{"type":"integer"}' in results[0]
+    assert "find_issue_7 {'n': 7}" in results[1]
+    assert f"{found} (server fake, tool find_issue_7)" in results[2]
+    assert [[tool["name"] for tool in one.body["tools"]].count(found) for one in requests] == [0, 0, 0, 1, 1]
+    assert "find_issue_7 {}" in results[3]
 
 
 async def test_tools_that_nobody_could_allow_are_not_offered_and_it_is_said_how_to_allow_them(place: Place) -> None:
@@ -317,7 +320,7 @@ async def test_tools_that_nobody_could_allow_are_not_offered_and_it_is_said_how_
     )
     ended, results, requests = await place.work(calls("mcp__fake__echo"), mode="ask")
     assert {name for name in offered(requests) if "mcp" in name} == {"mcp__fake__big"}
-    line = "Tools of MCP servers that are not offered: fake (4 tools), new (5 tools)."
+    line = "Tools of MCP servers that are not offered: fake (4 tools), new (not approved)."
     for said in (text_of(requests[0]), ended.out):
         assert said.count(line) == 1
         assert "`treadle mcp tools new --approve`" in said
@@ -340,7 +343,7 @@ async def test_of_many_tools_only_those_are_found_that_may_be_called_without_a_p
     assert "fake (304 tools)" in text_of(requests[0])
     _, results, requests = await place.work(search, mode="full")
     assert "search_mcp_tools" in offered(requests)
-    assert results[0].count("(server fake, tool find_issue_") == 8
+    assert results[0].count("(server fake, tool find_issue_") == 1
 
 
 async def test_with_calls_written_as_xml_one_tool_calls_the_others(place: Place) -> None:
@@ -418,8 +421,9 @@ async def test_servers_run_in_the_sandbox_and_see_what_their_arguments_name(plac
     words = [str(script), str(tmp_path / "given" / "data.txt"), str(out), f"x{tmp_path / 'hidden.txt'}"]
     place.configure(fake={"command": str(Path(sys.base_prefix) / "bin" / "python3"), "args": words})
     place.trust()
-    _, _, requests = await place.work()
-    assert "fake (5 tools)" in text_of(requests[0])
+    _, results, requests = await place.work(calls("mcp__fake__echo"))
+    assert "fake (not approved)" in text_of(requests[0])
+    assert results[0].startswith("Denied [no-user]: the first use of a tool of an MCP server")
     assert out.read_text() == "[True, False]"
 
 

@@ -22,17 +22,17 @@ def servers_of(hub: object, *, native: bool = True, window: int | None = 200_000
     return SessionServers(hub, native=lambda: native, window=lambda: window)  # type: ignore[arg-type]
 
 
+STARTING = "MCP servers that are still starting: late. You get their tools when they are connected"
+
+
 def note(noted: Noted | None) -> str:
     return "" if noted is None else "".join(one.text for one in noted.notes)
 
 
-async def test_the_first_step_waits_only_so_long_and_later_ones_tell_what_changed(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(session_servers, "FIRST_WAIT", 0.2)
-    async with hub_of(tmp_path, fake("late", name="late"), wait=0.0) as hub:
+async def test_the_first_step_waits_for_nobody_and_later_ones_tell_what_changed(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("late", name="late"), wait=0.0, vouched=False) as hub:
         servers = servers_of(hub)
-        assert "late (it is still starting)" in note(await servers.before_step())
+        assert STARTING in note(await servers.before_step())
         assert note(await servers.before_step()) == ""
         await until(lambda: len(hub.news) > 0)
         assert hub.health()[0].state is ServerState.CONNECTED
@@ -45,17 +45,18 @@ async def test_a_server_that_connects_while_it_is_called_missing_is_news(
 ) -> None:
     monkeypatch.setattr(session_servers, "FIRST_WAIT", 0.0)
     async with hub_of(tmp_path, fake("late", name="late"), wait=0.0) as hub:
-        before = hub.health()
+        before = hub.health()[0].state
         await until(lambda: len(hub.news) > 0)
-        connected = tuple(hub.news)
+        connected = list(hub.news)
 
-        def health_before() -> object:
-            hub.news.extend(connected)
+        def state_before(_: object) -> ServerState:
+            if not hub.news:  # it was cleared
+                hub.news.extend(connected)
             return before
 
-        monkeypatch.setattr(hub, "health", health_before)
+        monkeypatch.setattr(hub, "state_of", state_before)
         servers = servers_of(hub)
-        assert "late (it is still starting)" in note(await servers.before_step())
+        assert STARTING in note(await servers.before_step())
         assert "late is connected" in note(await servers.before_step())
 
 
@@ -77,23 +78,27 @@ async def test_who_looks_at_all_tools_while_one_goes_sees_those_of_one_moment(tm
     async with hub_of(tmp_path, fake()) as hub:
         all_of_them, moments = hub.tools(), iter(range(100))
         shrinking = SimpleNamespace(
-            tools=lambda: {name: all_of_them[name] for name in list(all_of_them)[: 5 - next(moments)]}, plans=()
+            tools=lambda: {name: all_of_them[name] for name in list(all_of_them)[: 5 - next(moments)]},
+            plans=(),
+            table=SimpleNamespace(changes=0),
+            resources_of=tuple,
+            state_of=lambda _: ServerState.CONNECTED,
         )
         tools = servers_of(shrinking).tools({})
-        assert len([tool for tool in tools.values() if tool.spec.name.startswith("mcp__")]) == 5
-        assert len([name for name, _ in tools.items() if name.startswith("mcp__")]) == 4
+        assert len([tool for tool in tools.values() if tool.spec.name.startswith("mcp__")]) == 4
+        assert len([name for name, _ in tools.items() if name.startswith("mcp__")]) == 3
 
 
 async def test_schemas_are_sent_up_to_a_bound_that_the_window_sets(tmp_path: Path) -> None:
     async with hub_of(tmp_path, fake()) as hub:
         assert set(servers_of(hub).left_out()) == {"use_mcp_tool", "search_mcp_tools", "access_mcp_resource"}
         small = servers_of(hub, window=500)
-        assert small.left_out()["mcp__fake__echo"] == "find it with search_mcp_tools first"
+        assert small.left_out()["mcp__fake__echo"] == ""
         assert "search_mcp_tools" not in small.left_out()
         small.found.add("mcp__fake__echo")
         assert "mcp__fake__echo" not in small.left_out()
         xml = servers_of(hub, native=False).left_out()
-        assert xml["mcp__fake__echo"] == "call it with use_mcp_tool"
+        assert xml["mcp__fake__echo"] == ""
         assert not {"use_mcp_tool", "search_mcp_tools"} & set(xml)
 
 
@@ -154,6 +159,8 @@ async def test_what_a_server_says_about_its_use_reaches_the_model_once_it_is_app
     other = plan_of(fake("instructs", name="trusted", trusted=True), tmp_path, vouched=False)
     async with hub_of(tmp_path, said, own, other, fake()) as hub:
         servers = servers_of(hub)
+        assert servers.prompt_parts() == ()
+        servers.found |= hub.tools().keys()  # 20 tools: what is said of them goes with those that are loaded
         parts = {part.name: part for part in servers.prompt_parts()}
         assert set(parts) == {"server vouched", "server trusted"}
         text = parts["server vouched"].text
@@ -182,6 +189,7 @@ async def test_instructions_have_a_bound_together_and_go_with_their_server(
     monkeypatch.setattr(connection, "_RETRIES", ())
     async with hub_of(tmp_path, *(fake("instructs", name=f"s{number}") for number in range(4))) as hub:
         servers = servers_of(hub)
+        servers.found |= hub.tools().keys()
         assert [part.name for part in servers.prompt_parts()] == ["server s0", "server s1"]
         with pytest.raises(ToolError):
             await call(hub, "mcp__s0__die")

@@ -13,9 +13,10 @@ from pydantic import FileUrl, ValidationError
 
 from treadle.engine.ports import Asked, PersonReply
 from treadle.mcp.states import Exchange, ServerPlan
-from treadle.workspace.files.text import visible
+from treadle.workspace.files.text import HeadTail, visible
 
 _LONGEST = 4_000
+_LONGEST_ASKED = 3_000
 _LARGEST_FORM = 64 * 1024
 _LOUD = frozenset({"info", "notice", "warning", "error", "critical", "alert", "emergency"})
 
@@ -27,6 +28,12 @@ class SampleAsked(Struct, frozen=True, kw_only=True):
     system: str
     texts: tuple[tuple[str, str], ...]
     most: int
+
+    def question(self) -> str:
+        """Write what the person is asked: whether the model may answer this."""
+        shown = HeadTail(_LONGEST_ASKED)
+        shown.add(visible("\n".join(filter(None, (self.system, *(text for _, text in self.texts))))))
+        return f"It wants an answer of the model, which costs money. It asks:\n{shown.take()}"
 
 
 class ServerHost(Protocol):

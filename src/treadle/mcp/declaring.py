@@ -1,13 +1,13 @@
 """What servers declare, made harmless: text that shows what it holds, schemas of bounded size, names models take."""
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from hashlib import sha256
 from typing import Any
 
 import msgspec
 
-from treadle.mcp.pins import declaration_digest
+from treadle.mcp.pins import Approved, declaration_digest
 from treadle.mcp.states import DeclaredTool
 from treadle.workspace.files.text import visible
 
@@ -63,6 +63,17 @@ def declared_tool(declared: Mapping[str, Any]) -> DeclaredTool:
         open_world=hints.get("openWorldHint"),
         hidden=hidden,
     )
+
+
+def kept_tools(approved: Approved) -> Iterator[DeclaredTool]:
+    """Read the tools whose whole declaration was kept; others had what cannot be shown as it is, or were too long."""
+    for name, text in approved.texts.items():
+        try:
+            declared = declared_tool(msgspec.json.decode(text, type=dict))
+        except (msgspec.MsgspecError, KeyError, AttributeError, RecursionError):
+            continue
+        if declared.digest == approved.tools.get(name):
+            yield declared
 
 
 def _shown(declared: Mapping[str, Any]) -> str:

@@ -3,19 +3,23 @@
 import asyncio
 import re
 import shlex
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from difflib import get_close_matches
 from functools import partial
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.engine.ports import Output, Prepared
 from treadle.mcp.hub import McpHub
 from treadle.mcp.server_tool import ServerSaidError, ServerTool, parsed_arguments
-from treadle.mcp.states import PinState, ServerState
+from treadle.mcp.states import PinState, ServerPlan, ServerState
+from treadle.parsing import coerced, own_parameters, validate_arguments
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import CallResult, Preview, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
 from treadle.workspace.files.text import visible
@@ -25,7 +29,16 @@ if TYPE_CHECKING:
     from treadle.mcp.tool_results import ReadImage
 
 SEARCH, USE, RESOURCE = "search_mcp_tools", "use_mcp_tool", "access_mcp_resource"
-_MOST_FOUND = 8
+_MOST_FOUND = 5
+_MOST_NAMED = 20
+_LARGEST_FOUND = 16_000
+"""Characters of the schemas that one search loads, unless the best one alone has more."""
+
+_LONGEST_START = 60.0
+_LONGEST_SHORT = 200
+_LONGEST_SCHEMA = 16_000
+STARTING = (ServerState.WAITING, ServerState.CONNECTING)
+_IN_WORDS = re.compile(r"""[\s,;"'`]+""")
 _MOST_NAMES = 400
 _MOST_RESOURCES = 200
 _LONGEST_PROMPT = 60_000
@@ -55,10 +68,30 @@ def _spec(name: str, properties: Mapping[str, Any], required: tuple[str, ...], r
     )
 
 
-def search_spec() -> ToolSpec:
-    """The declaration of the search."""
-    words = _text("Words that say what the tool should do, or its name.")
-    return _spec(SEARCH, {"query": words}, ("query",), Risk.NONE)
+def search_spec(listing: str = "") -> ToolSpec:
+    """The declaration of the search, with what names there are."""
+    words = _text("Words that say what the tool should do, or names of tools.")
+    spec = _spec(SEARCH, {"query": words}, ("query",), Risk.NONE)
+    return replace(spec, description=f"{spec.description}\n\n{listing}") if listing else spec
+
+
+def names_listing(tools: Sequence[ServerTool], room: int) -> str:
+    """Name the tools by their servers in so many characters at most; where they do not fit, the servers only."""
+    by_server: dict[str, list[str]] = {}
+    for tool in tools:
+        by_server.setdefault(tool.plan.slug, []).append(tool.spec.name.removeprefix(f"mcp__{tool.plan.slug}__"))
+    whole = [f"{slug}: {', '.join(names)}" for slug, names in by_server.items()]
+    listing = "\n".join((_NAMES, *whole))
+    if len(listing) <= room:
+        return listing
+    lines = [f"{slug}: {len(names)} tools" for slug, names in by_server.items()]
+    while len(lines) > 1 and len("\n".join((_SERVERS, *lines))) > room:
+        lines[-2:] = ["more servers"]
+    return "\n".join((_SERVERS, *lines))
+
+
+_NAMES = "The tools there are, each called mcp__SERVER__TOOL:"
+_SERVERS = "The servers there are:"
 
 
 def use_spec() -> ToolSpec:
@@ -83,13 +116,16 @@ def resource_spec() -> ToolSpec:
 class SearchTools(Struct, frozen=True):
     """Finds tools; those found are noted in `found`, so that they are offered from then on.
 
-    `denied` names those that would be denied, which are not found.
+    `denied` names those that would be denied, which are not found. `starting` gives servers whose tools are not known
+    yet. Where calls are not `native`, nothing is loaded, and the schemas are shown.
     """
 
     hub: McpHub
     found: set[str]
     spec: ToolSpec
     denied: Callable[[], frozenset[str]] = frozenset
+    starting: Callable[[], Sequence[ServerPlan]] = tuple
+    native: Callable[[], bool] = lambda: True
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Nothing is asked of any server."""
@@ -101,16 +137,57 @@ class SearchTools(Struct, frozen=True):
     async def _run(self, query: str, output: Output) -> CallResult:  # noqa: ARG002 - nothing to show live
         from treadle.mcp.tool_results import server_text
 
-        denied = self.denied()
-        usable = [one for name, one in self.hub.tools().items() if is_usable(one) and name not in denied]
+        matching = _matching(query, self._usable())
+        if not matching and (awaited := self.starting()):
+            await self.hub.settled(_LONGEST_START, awaited)
+            matching = _matching(query, self._usable())
+        late = ", ".join(plan.slug for plan in self.starting())
+        still = [f"These servers are still starting, search again for their tools: {late}."] if late else []
         if not query.strip():
-            names = [f"{one.spec.name}: {one.declared.description.partition(chr(10))[0][:120]}" for one in usable]
-            return server_text("tools", "\n".join(_first_of_many(names, _MOST_NAMES)))
-        best = _ranked(query, usable)[:_MOST_FOUND]
-        if not best:
-            raise ToolError("No tool matches. Try other words, or an empty query for the names of all.")
+            names = [f"{one.spec.name}: {one.declared.description.partition(chr(10))[0][:120]}" for one in matching]
+            return server_text("tools", "\n".join((*_first_of_many(names, _MOST_NAMES), *still)))
+        if not matching:
+            raise ToolError(
+                " ".join(("No tool matches. Try other words, or an empty query for the names of all.", *still))
+            )
+        best, native = _fitting(matching), self.native()
         self.found.update(one.spec.name for one in best)
-        return server_text("tools", "\n\n".join(map(_shown, best)))
+        shown = [_shown(one, schema=not native) for one in best]
+        others = ", ".join(one.spec.name for one in matching[len(best) : len(best) + _MOST_NAMED])
+        shown += [f"These match too: {others}"] if others else []
+        return server_text("tools", "\n\n".join((*shown, *([_LOADED] if native else []), *still)))
+
+    def _usable(self) -> list[ServerTool]:
+        denied = self.denied()
+        return [one for name, one in self.hub.tools().items() if is_usable(one) and name not in denied]
+
+
+_LOADED = "You can call those that are described from the next step on."
+
+
+def _matching(query: str, tools: list[ServerTool]) -> list[ServerTool]:
+    """Give the tools that a query names, else those that have its words, the best first; all for no words."""
+    if not query.strip():
+        return tools
+    words = set(_IN_WORDS.split(query))
+    named = [one for one in tools if one.spec.name in words or one.declared.name == query.strip()]
+    return named or _ranked(query, tools)
+
+
+def _fitting(tools: list[ServerTool]) -> list[ServerTool]:
+    """Give the first few, as far as their schemas are not too large together."""
+    sizes = accumulate(declared_size(one) for one in tools[:_MOST_FOUND])
+    return [one for at, (one, size) in enumerate(zip(tools, sizes, strict=False)) if not at or size <= _LARGEST_FOUND]
+
+
+def declared_size(tool: ServerTool) -> int:
+    """Count the characters of what a model is told of a tool."""
+    return spec_size(tool.spec)
+
+
+def spec_size(spec: ToolSpec) -> int:
+    """Count the characters of a declaration."""
+    return len(spec.name) + len(spec.description) + len(msgspec.json.encode(spec.parameters))
 
 
 def is_usable(tool: ServerTool) -> bool:
@@ -118,11 +195,13 @@ def is_usable(tool: ServerTool) -> bool:
     return not tool.declared.hidden and tool.pinned is not PinState.CHANGED
 
 
-def _shown(tool: ServerTool) -> str:
-    schema = msgspec.json.encode(tool.declared.parameters).decode()
+def _shown(tool: ServerTool, *, schema: bool) -> str:
+    """Describe a tool; with the schema, where it is not sent with the next request."""
+    heading = f"{tool.spec.name} (server {tool.plan.server.name}, tool {tool.declared.name})"
+    if not schema:
+        return f"{heading}: {tool.declared.description.partition(chr(10))[0][:_LONGEST_SHORT]}"
     return (
-        f"{tool.spec.name} (server {tool.plan.server.name}, tool {tool.declared.name})\n"
-        f"{tool.declared.description}\nArguments: {schema}"
+        f"{heading}\n{tool.declared.description}\nArguments: {msgspec.json.encode(tool.declared.parameters).decode()}"
     )
 
 
@@ -158,9 +237,31 @@ class UseTool(Struct, frozen=True):
     spec: ToolSpec
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
-        """Prepare the call of the tool that is meant."""
+        """Prepare the call of the tool that is meant; its server is waited for where it is still starting."""
+        server, name = str(arguments.get("server_name", "")), str(arguments.get("tool_name", ""))
+        if self.hub.find(server, name) is None:
+            meant = [one for one in self.hub.plans if _is_of(one, server, name) and self.hub.state_of(one) in STARTING]
+            if meant:
+                await self.hub.settled(_LONGEST_START, meant)
         tool = named_tool(self.hub, arguments)
-        return await tool.prepare(parsed_arguments(arguments.get("arguments", "")))
+        return await tool.prepare(schema_arguments(tool, arguments))
+
+
+def _is_of(plan: ServerPlan, server: str, name: str) -> bool:
+    return server in (plan.server.name, plan.slug) or name.startswith(f"mcp__{plan.slug}__")
+
+
+def schema_arguments(tool: ServerTool, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    """Give the arguments of the tool that a call of `use_mcp_tool` means; raises `ToolError` with the schema."""
+    schema = tool.spec.parameters
+    given = coerced(schema, own_parameters(schema, parsed_arguments(arguments.get("arguments", ""))))
+    if problems := validate_arguments(schema, given):
+        shown = msgspec.json.encode(schema).decode()[:_LONGEST_SCHEMA]
+        raise ToolError(
+            f"{' '.join(problems)} Make the call again as its schema says. The arguments of {tool.spec.name}: {shown}",
+            invalid=True,
+        )
+    return given
 
 
 def named_tool(hub: McpHub, arguments: Mapping[str, Any]) -> ServerTool:
@@ -168,8 +269,10 @@ def named_tool(hub: McpHub, arguments: Mapping[str, Any]) -> ServerTool:
     server, name = str(arguments.get("server_name", "")), str(arguments.get("tool_name", ""))
     tool = hub.find(server, name)
     if tool is None:
+        close = get_close_matches(name, hub.tools(), n=3)
+        near = f" Did you mean {' or '.join(close)}?" if close else ""
         raise ToolError(
-            f"The MCP server {visible(server)} has no tool {visible(name)}. Use search_mcp_tools to list them.",
+            f"The MCP server {visible(server)} has no tool {visible(name)}.{near} Use search_mcp_tools to list them.",
             invalid=True,
         )
     if reason := why_unusable(hub, tool):

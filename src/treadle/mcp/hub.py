@@ -17,14 +17,15 @@ from treadle.mcp.hub_ports import HubPorts
 from treadle.mcp.server_health import first_state, server_health, write_server_log
 from treadle.mcp.server_program import ProgramStart, ServerProgram, start_program
 from treadle.mcp.server_tool import ServerSaidError, ServerTool
-from treadle.mcp.states import Declared, DeclaredPrompt, Exchange, PinState, ServerHealth, ServerPlan, ServerState
+from treadle.mcp.states import GONE, Declared, DeclaredPrompt, Exchange, PinState, ServerHealth, ServerPlan, ServerState
 from treadle.mcp.tool_table import ToolTable
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import CallResult
-from treadle.workspace.files.text import HeadTail, visible
+from treadle.workspace.files.text import visible
 
 if TYPE_CHECKING:
     import httpx2
+    from mcp import Client
 
     from treadle.mcp.callbacks import SampleAsked
     from treadle.mcp.server_connection import ServerConnection
@@ -38,7 +39,6 @@ _HEAD_START = 0.15
 """Seconds for the first paint, and for the programs to start: loading the SDK takes the processor from both."""
 
 _LONGEST_CLOSE = 5.0
-_LONGEST_ASKED = 3_000
 _LONGEST_URI = 300
 _OF_URIS = ":/?#[]@!$&'()*+,;=%~"
 _MOST_SHOWN = 200
@@ -71,6 +71,7 @@ class McpHub:
         self._running: dict[str, list[_Running]] = {}
         self._ready = threading.Event()
         self._told_asking: set[str] = set()
+        self.table.expect([plan for plan in plans if plan.server.enabled and not plan.problem])
 
     # What the session does
 
@@ -97,11 +98,11 @@ class McpHub:
         self._loop.call_soon_threadsafe(self._loop.stop)
         await asyncio.to_thread(self._thread.join, 1.0)
 
-    async def settled(self, seconds: float) -> None:
-        """Wait until every server is connected or has failed, for so many seconds at most."""
+    async def settled(self, seconds: float, plans: Sequence[ServerPlan] | None = None) -> None:
+        """Wait until these servers, or all, are connected or have failed, for so many seconds at most."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
-                await self._there(self._settled)
+                await self._there(lambda: self._settled(plans))
 
     def wait(self, seconds: float) -> None:
         """Wait as `settled` does. To be called in a thread."""
@@ -138,7 +139,8 @@ class McpHub:
 
     def resources_of(self) -> tuple[str, ...]:
         """Name the servers that have resources."""
-        return tuple(one.plan.server.name for one in self._connections.values() if one.declared.resources)
+        there = (plan for plan in self.plans if self.state_of(plan) not in GONE)
+        return tuple(plan.server.name for plan in there if self.table.declared_by(plan).resources)
 
     def prompts(self) -> tuple[tuple[ServerPlan, DeclaredPrompt], ...]:
         """Give the prompts of all servers."""
@@ -146,8 +148,7 @@ class McpHub:
 
     async def call_tool(self, tool: ServerTool, arguments: dict[str, Any], output: Output) -> CallResult:
         """Call a tool. That it runs means that somebody said yes to it, if it was new. Raises `ToolError`."""
-        if tool.pinned is PinState.CHANGED:
-            raise ToolError("Not run: its declaration changed since it was approved. Continue without it.")
+        self.table.check(tool)
         if tool.pinned is PinState.NEW:
             await self._there(lambda: self.table.approve(tool.plan, Declared(tools=(tool.declared,))))
         running = _Running(output, ask_person.get())
@@ -266,8 +267,9 @@ class McpHub:
         for slug, one in made.items():
             self._owners.append(self._loop.create_task(one.own(self._places), name=f"mcp {slug}"))
 
-    async def _settled(self) -> None:
-        await asyncio.gather(*(one.settled.wait() for one in self._connections.values()))
+    async def _settled(self, plans: Sequence[ServerPlan] | None = None) -> None:
+        wanted = self._connections.keys() if plans is None else {plan.slug for plan in plans}
+        await asyncio.gather(*(one.settled.wait() for slug, one in self._connections.items() if slug in wanted))
 
     async def _end(self) -> None:
         for one in self._connections.values():
@@ -282,12 +284,15 @@ class McpHub:
             of = "" if total is None else f"/{total:g}"
             self._show(running, f"{progress:g}{of} {visible(message or '')}".strip())
 
-        connection = self._connections[tool.plan.slug]
-        name = tool.declared.name
+        async def asked(client: "Client") -> Any:
+            self.table.check(tool)
+            return await client.call_tool(tool.declared.name, arguments, progress_callback=progressed)
+
+        connection = self._named(tool.plan.slug)
+        if not connection.settled.is_set():
+            self._show(running, "The server is still starting.")
         try:
-            result = await connection.ask(
-                lambda client: client.call_tool(name, arguments, progress_callback=progressed)
-            )
+            result = await connection.ask(asked)
         except ServerSaidError as error:
             return error.result
         return await asyncio.to_thread(tool_result, result, tool.plan.server.name, self._ports.read_image)
@@ -330,8 +335,9 @@ class McpHub:
                 self.news.append(f"{connection.plan.slug} is turned off")
                 self.table.forget(connection.plan)
             case ServerState.CONNECTED:
+                if before is ServerState.RECONNECTING or not self.table.is_expected(connection.plan):
+                    self.news.append(f"{connection.plan.slug} is connected")
                 self.table.learn(connection.plan, connection.declared)
-                self.news.append(f"{connection.plan.slug} is connected")
                 if before is ServerState.RECONNECTING:
                     self.tell(f"The MCP server {name} is connected again.")
             case _:
@@ -350,11 +356,7 @@ class McpHub:
 
     def exchanging(self, exchange: Exchange) -> Exchange:
         """Give the exchange as it can be called in the servers' loop."""
-
-        async def exchanged(message: dict[str, Any]) -> dict[str, Any] | None:
-            return await self._back(exchange(message))
-
-        return exchanged
+        return lambda message: self._back(exchange(message))
 
     def sign_in(self, plan: ServerPlan) -> "httpx2.Auth | None":
         """Give what signs requests in."""
@@ -374,11 +376,7 @@ class McpHub:
         """Ask the model, if the person agrees."""
         if self._ports.sample is None:
             return None
-        whole = visible("\n".join(filter(None, (asked.system, *(text for _, text in asked.texts)))))
-        shown = HeadTail(_LONGEST_ASKED)
-        shown.add(whole)
-        question = f"It wants an answer of the model, which costs money. It asks:\n{shown.take()}"
-        said = await self.ask(plan, Asked(who=asked.who, text=question))
+        said = await self.ask(plan, Asked(who=asked.who, text=asked.question()))
         return await self._back(self._ports.sample(asked)) if said.accepted else None
 
     async def _back(self, work: Awaitable[_T]) -> _T:

@@ -38,11 +38,15 @@ def declaration_digest(declared: Mapping[str, Any]) -> str:
 
 
 class Approved(Struct, frozen=True, kw_only=True):
-    """What a person said yes to: digests and texts of tools by their names, and what a server says about its use."""
+    """What a person said yes to: digests and texts of tools by their names, and what a server says about its use.
+
+    `resources` says whether the server had some then.
+    """
 
     tools: Mapping[str, str] = {}
     texts: Mapping[str, str] = {}
     instructions: str = ""
+    resources: bool = False
 
     def with_those(self, other: "Approved") -> "Approved":
         """Add what was said yes to later."""
@@ -50,6 +54,7 @@ class Approved(Struct, frozen=True, kw_only=True):
             tools={**self.tools, **other.tools},
             texts={**self.texts, **other.texts},
             instructions=other.instructions or self.instructions,
+            resources=other.resources or self.resources,
         )
 
 
@@ -59,6 +64,7 @@ def approved_by(declared: Declared) -> Approved:
         tools={one.name: one.digest for one in declared.tools},
         texts={one.name: one.text for one in declared.tools},
         instructions=declared.instructions,
+        resources=declared.resources,
     )
 
 
@@ -68,6 +74,7 @@ class _Pinned(Record, frozen=True, kw_only=True):
     tools: dict[str, str]
     texts: dict[str, str] = {}  # noqa: RUF012
     instructions: str = ""
+    resources: bool = False
 
 
 class PinBook:
@@ -88,7 +95,9 @@ class PinBook:
             return Approved()
         if found.identity != identity:
             return Approved()
-        return Approved(tools=found.tools, texts=found.texts, instructions=found.instructions)
+        return Approved(
+            tools=found.tools, texts=found.texts, instructions=found.instructions, resources=found.resources
+        )
 
     def pin(self, name: str, identity: str, declared: Declared, *, only: bool = False) -> None:
         """Keep the yes to what a server declares; with `only` nothing else stays approved. Raises `StoreError`."""
@@ -99,6 +108,7 @@ class PinBook:
             tools=dict(kept.tools),
             texts=dict(kept.texts),
             instructions=kept.instructions,
+            resources=kept.resources,
         )
         try:
             write_private(self._file(identity), msgspec.json.encode(record), follow=False)

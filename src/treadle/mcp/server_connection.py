@@ -342,7 +342,8 @@ class ServerConnection:
         return f"The MCP server {visible(self.plan.server.name)}"
 
     async def _ready(self) -> Client:
-        """Give the client, once the server is connected again where it is about to be."""
+        """Give the client, once the server is connected where it is about to be."""
+        await self.settled.wait()  # how long a start may take is the connection's own bound
         end = time.monotonic() + _RECONNECT_PATIENCE
         while (self._client is None or self._broken.is_set()) and time.monotonic() < end:
             if self.state in (ServerState.FAILED, ServerState.CLOSED, ServerState.DISABLED):

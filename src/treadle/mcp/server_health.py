@@ -31,7 +31,9 @@ def server_health(plan: ServerPlan, connection: "ServerConnection | None", table
         why=plan.problem if connection is None else connection.why,
         protocol="" if connection is None else connection.protocol,
         version="" if connection is None else connection.version,
-        tools={one.declared.name: _word(one) for one in table.tools.values() if one.plan.slug == plan.slug},
+        tools={}
+        if table.is_expected(plan)
+        else {one.declared.name: _word(one) for one in table.tools.values() if one.plan.slug == plan.slug},
         prompts=tuple(prompt.name for prompt in known),
         resources=connection is not None and connection.declared.resources,
         instructions=table.instructions_of(plan)[1],

@@ -6,6 +6,7 @@ import fcntl
 import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -21,6 +22,8 @@ _READ_AHEAD = 1024 * 1024
 _GRACE_AT_END = 1.0
 _GRACE_AFTER_TERM = 0.5
 _DRAIN = 0.2
+_MOST_SEARCHED = 16_000
+_LONGEST_SAID = 600
 _SPOOLED = 4 * 1024 * 1024
 _MOST_FILES = 3
 """Files of errors that are kept of each server."""
@@ -29,7 +32,8 @@ _MOST_FILES = 3
 class ProgramStart(Struct, frozen=True, kw_only=True):
     """What is started: its words, its whole environment, and where. `spool` is for what it says on standard error.
 
-    `set_up` says what goes around a shell line; it looks at the disk, and raises `ToolError`.
+    `set_up` says what goes around a shell line; it looks at the disk, and raises `ToolError`. `stopped` tells from that
+    and what the program printed what was kept from it, and how to open that; empty for nothing.
     """
 
     argv: Sequence[str]
@@ -38,6 +42,7 @@ class ProgramStart(Struct, frozen=True, kw_only=True):
     shell: str
     spool: Path
     set_up: Callable[[str], Setup]
+    stopped: Callable[[Setup, str], str] = lambda _setup, _said: ""
     hide: Hide = as_it_is
 
 
@@ -50,11 +55,15 @@ class ServerProgram:
         launcher: Launcher,
         output: asyncio.StreamReader,
         pipes: tuple[int, asyncio.ReadTransport],
+        *,
+        stopped: Callable[[str], str],
     ) -> None:
+        """`stopped` tells from what it printed what its sandbox kept from it, and how to open that."""
         self._command = command
         self._launcher = launcher
         self._output = output
         self._input, self._listened = pipes
+        self._stopped = stopped
         self._writing = asyncio.Lock()
         self._closing: asyncio.Task[None] | None = None
 
@@ -105,8 +114,10 @@ class ServerProgram:
         self._launcher.close()
 
     def errors(self) -> str:
-        """Give the end of what it said on standard error, and how it ended."""
-        return f"{self._command.describe()} {self._command.take_output(1_000).strip()[-600:]}".strip()
+        """Give how it ended, what its sandbox kept from it, and the end of what it said on standard error."""
+        said = self._command.take_output(_MOST_SEARCHED).strip()
+        kept = "" if self._command.alive else self._stopped(said)
+        return " ".join(filter(None, (self._command.describe(), kept, said[-_LONGEST_SAID:])))
 
 
 _NEVER = 10.0**9
@@ -143,7 +154,7 @@ async def start_program(start: ProgramStart) -> ServerProgram:
     listening, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours[1], "rb", buffering=0)
     )
-    return ServerProgram(command, launcher, reader, (ours[0], listening))
+    return ServerProgram(command, launcher, reader, (ours[0], listening), stopped=partial(start.stopped, setup))
 
 
 def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:

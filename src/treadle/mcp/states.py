@@ -48,6 +48,10 @@ class ServerState(StrEnum):
     CLOSED = "closed"
 
 
+GONE = (ServerState.FAILED, ServerState.CLOSED, ServerState.DISABLED)
+"""A server has nothing then."""
+
+
 class PinState(StrEnum):
     """How a tool stands to what was approved."""
 

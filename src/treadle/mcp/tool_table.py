@@ -6,12 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from types import MappingProxyType
 
-from treadle.mcp.declaring import tool_name
+from treadle.mcp.declaring import kept_tools, tool_name
 from treadle.mcp.hub_ports import HubPorts
 from treadle.mcp.pins import Approved, approved_by
 from treadle.mcp.server_tool import RunServerTool, ServerTool, server_tool
 from treadle.mcp.states import Declared, DeclaredTool, PinState, ServerPlan
-from treadle.protocol.errors import StoreError
+from treadle.protocol.errors import StoreError, ToolError
 from treadle.workspace.files.text import visible
 
 _MOST_TOLD = 3
@@ -34,11 +34,42 @@ class ToolTable:
         self._approved: dict[str, Approved] = {}
         self._said_yes: dict[str, Approved] = {}
         self._told_changed: dict[tuple[str, str], list[str]] = {}
+        self._expected: set[str] = set()
+
+    def expect(self, plans: Sequence[ServerPlan]) -> None:
+        """Take what was approved of servers for what they have, until they are connected and say it themselves."""
+        for plan in plans:
+            self._look_up(plan)
+            approved = self._approved[plan.slug]
+            tools = tuple(kept_tools(approved))
+            if tools:
+                self._declared[plan.slug] = Declared(
+                    tools=tools, instructions=approved.instructions, resources=approved.resources
+                )
+                self._expected.add(plan.slug)
+        if self._expected:
+            self._rebuild()
+
+    def is_expected(self, plan: ServerPlan) -> bool:
+        """Whether the tools of a server are those that were approved, as it has not said yet what it has."""
+        return plan.slug in self._expected
+
+    def check(self, tool: ServerTool) -> None:
+        """Raise `ToolError` where a tool is not what was approved, or not what it was when a call of it was checked."""
+        now = self.tools.get(tool.spec.name)
+        if tool.pinned is PinState.CHANGED:
+            raise ToolError("Not run: its declaration changed since it was approved. Continue without it.")
+        if now is None or now.declared.digest != tool.declared.digest:
+            raise ToolError(
+                f"Not run: {tool.spec.name} is not what it was when this call was checked. Look at the tools that you "
+                "have now, or continue without it."
+            )
 
     def learn(self, plan: ServerPlan, declared: Declared) -> None:
         """Take what a server has now; who vouches for it has approved what it first has."""
         with suppress(OSError):
             self._ports.keep_prompts(plan, declared.prompts)
+        self._expected.discard(plan.slug)
         self._declared[plan.slug] = declared
         self._look_up(plan)
         if plan.vouched:
@@ -46,12 +77,13 @@ class ToolTable:
             tools = [one for one in declared.tools if one.name not in approved.tools]
             instructions = "" if approved.instructions else declared.instructions
             if tools or instructions:
-                self._say_yes(plan, Declared(tools=tools, instructions=instructions))
+                self._say_yes(plan, Declared(tools=tools, instructions=instructions, resources=declared.resources))
         self._rebuild()
 
     def forget(self, plan: ServerPlan) -> None:
         """Drop what a server has, which is turned off; what was approved of it stays approved."""
         self._declared.pop(plan.slug, None)
+        self._expected.discard(plan.slug)
         self._rebuild()
 
     async def approve(self, plan: ServerPlan, declared: Declared, *, only: bool = False) -> None:

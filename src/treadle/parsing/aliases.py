@@ -5,6 +5,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
+import msgspec
+
 from treadle.protocol.patterns import regex
 
 
@@ -148,8 +150,15 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
+_OF_SERVER, _USE_OF_SERVER = "mcp__", "use_mcp_tool"
+
+
 def meant_calls(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
     """The calls of tools of `known` that a call of a tool with another name can mean, the likeliest first."""
+    if name.startswith(_OF_SERVER) and _USE_OF_SERVER in known:  # of a server that is still starting, maybe
+        said = msgspec.json.encode(arguments).decode()
+        yield _USE_OF_SERVER, {"server_name": name.split("__")[1], "tool_name": name, "arguments": said}
+        return
     bare = _bare(name)
     if same := own_tool(name, known):
         yield same, dict(arguments)

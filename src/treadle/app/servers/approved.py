@@ -1,19 +1,17 @@
 """The tools of configured servers exactly as they were approved, without connecting to any."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
 from msgspec import Struct
 
 from treadle.app.config.foreign_tools import claude_part
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.servers.configured import configured_servers
 from treadle.app.servers.identity import identity_of, pin_book
-from treadle.mcp.declaring import declared_tool, slug_of, tool_name
-from treadle.mcp.pins import Approved
+from treadle.mcp.declaring import kept_tools, slug_of, tool_name
 from treadle.mcp.server_tool import server_tool
-from treadle.mcp.states import DeclaredTool, PinState, ServerPlan
+from treadle.mcp.states import PinState, ServerPlan
 from treadle.protocol.tools import CallResult, ToolSpec
 
 
@@ -34,24 +32,13 @@ def approved_servers(trust: SessionTrust) -> tuple[ApprovedServer, ...]:
         plan = ServerPlan(server=one.server, slug=slug, identity=identity, origin=one.origin, log=Path())
         names: dict[str, str] = {}
         tools: dict[str, ToolSpec] = {}
-        for declared in _declared(pin_book().read(identity)):
+        for declared in kept_tools(pin_book().read(identity)):
             name = tool_name(slug, declared.name, names)
             names[name] = declared.name
             made = server_tool(name, plan, declared, PinState.APPROVED, call=_never)
             tools.setdefault(claude_part(declared.name), made.spec)
         found[slug] = ApprovedServer(name=claude_part(one.server.name), slug=slug, tools=tools)
     return tuple(found.values())
-
-
-def _declared(approved: Approved) -> Iterator[DeclaredTool]:
-    """Read the tools whose whole declaration was kept; others had what cannot be shown as it is, or were too long."""
-    for name, text in approved.texts.items():
-        try:
-            declared = declared_tool(msgspec.json.decode(text, type=dict))
-        except (msgspec.MsgspecError, KeyError, AttributeError, RecursionError):
-            continue
-        if declared.digest == approved.tools.get(name):
-            yield declared
 
 
 async def _never(*_: object) -> CallResult:

@@ -26,6 +26,10 @@ class DeniedTools:
         self._key: object = None
         self._names: frozenset[str] = frozenset()
 
+    def nobody_is_here(self) -> bool:
+        """Whether nobody can say yes now."""
+        return not self._state().user_present
+
     def names(self, specs: Sequence[ToolSpec], changes: int) -> frozenset[str]:
         """Name those of these tools whose every call would be denied now; `changes` counts those of the tools."""
         state = self._state()
@@ -43,13 +47,18 @@ class DeniedTools:
 
 
 def left_out_line(counts: Iterable[tuple[str, int, int]]) -> str:
-    """Say which servers' tools are left out and how to allow them: names, how many tools, how many are new."""
+    """Say which servers' tools are left out and how to allow them: names, how many tools, how many are new.
+
+    Where the number of tools is 0, it is not known.
+    """
     found = list(counts)
     if not found:
         return ""
-    named = ", ".join(f"{visible(name)} ({counted(count, 'tool')})" for name, count, _ in found)
-    new = [visible(name) for name, _, new in found if new]
-    approve = f" First approve them as they are: `treadle mcp tools {new[0]} --approve`." if new else ""
+    named = ", ".join(
+        f"{visible(name)} ({counted(count, 'tool') if count else 'not approved'})" for name, count, _ in found
+    )
+    new = ", ".join(f"`treadle mcp tools {visible(name)} --approve`" for name, _, new in found if new)
+    approve = f" First approve them as they are: {new}." if new else ""
     return (
         f"Tools of MCP servers that are not offered: {named}. They need a yes, and nobody is here to give it.{approve} "
         f"To allow them: {_WAYS}."

@@ -1,6 +1,6 @@
 """Puts the servers of a session together, where some are configured."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +12,7 @@ from treadle.engine.ports import Tool
 from treadle.mcp.states import Exchange
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer
+from treadle.protocol.tools import ToolSpec
 
 if TYPE_CHECKING:
     from treadle.app.servers.sampling import AskAside
@@ -22,8 +23,8 @@ class ServersWanted(ServersPlace, frozen=True, kw_only=True):
     """What a session's servers are put together from.
 
     With `others` those that are configured count besides the `given` ones. `native` says whether calls are native ones
-    now, `window` gives the model's tokens, `tell` shows the person a sentence, `aside` asks the model beside the
-    work, and `tools` are those that the session has anyway.
+    now, `window` gives the model's tokens, `sent` the tools of the last request, `tell` shows the person a sentence,
+    `aside` asks the model beside the work, and `tools` are those that the session has anyway.
     """
 
     given: tuple[McpServer, ...]
@@ -31,6 +32,7 @@ class ServersWanted(ServersPlace, frozen=True, kw_only=True):
     exchanges: Mapping[str, Exchange]
     native: Callable[[], bool]
     window: Callable[[], int | None]
+    sent: Callable[[], Sequence[ToolSpec]]
     tell: Callable[[str], object]
     aside: "AskAside"
     tools: Mapping[str, Tool]
@@ -52,7 +54,7 @@ def join_servers(wanted: ServersWanted) -> Mapping[str, Any]:
         hub = open_hub(configured, wanted, surface, wanted.exchanges)
     except ConfigError as error:
         return {"notices": (*configured.notices, f"{error.what} {error.fix}")}
-    servers = SessionServers(hub, native=wanted.native, window=wanted.window)
+    servers = SessionServers(hub, native=wanted.native, window=wanted.window, sent=wanted.sent)
     return {
         "servers": servers,
         "offered": servers.tools(wanted.tools),

@@ -112,7 +112,7 @@ def _plan(one: ConfiguredServer, slug: str, place: ServersPlace, exchange: Excha
 def _program(one: ConfiguredServer, place: ServersPlace) -> ProgramStart:
     """Say how the program of a server is started; in a folder that is not trusted nothing of that is picked up."""
     from treadle.app.security.command_confinement import CommandFolders
-    from treadle.app.servers.server_confining import confined_server
+    from treadle.app.servers.server_confining import confined_server, kept_from
 
     server, own = one.server, one.origin is not ServerOrigin.FOLDER
     workspace, trusted = str(place.trust.workspace), place.trust.lets_code_run
@@ -127,6 +127,9 @@ def _program(one: ConfiguredServer, place: ServersPlace) -> ProgramStart:
     def set_up(line: str) -> Setup:
         return confined_server(line, server, folders, trusted=trusted, own=own)
 
+    def stopped(setup: Setup, said: str) -> str:
+        return kept_from(setup, said, server, own=own)
+
     return ProgramStart(
         argv=(home(server.command), *server.args),
         variables=variables,
@@ -134,6 +137,7 @@ def _program(one: ConfiguredServer, place: ServersPlace) -> ProgramStart:
         shell=shutil.which("bash", path=path_outside(os.environ.get("PATH", os.defpath), workspace)) or "/bin/sh",
         spool=log_folder(server.name),
         set_up=set_up,
+        stopped=stopped,
         hide=lambda: place.redactor().stream(),
     )
 

@@ -9,12 +9,30 @@ from treadle.app.security.command_confinement import CommandFolders, confine_as
 from treadle.protocol.protected_names import control_name, secret_name
 from treadle.protocol.servers import McpServer
 from treadle.protocol.tools import Confinement, Right, SandboxDenial
-from treadle.workspace.commands.confinement import Setup
+from treadle.workspace.commands.confinement import Setup, describe_denial
 from treadle.workspace.sandbox import probe
 from treadle.workspace.sandbox.profile import is_within
 
 _NETWORK = SandboxDenial(right=Right.NETWORK)
 _PROJECT = ("package.json", "pyproject.toml", "pyvenv.cfg", "setup.py", "Cargo.toml", "go.mod")
+_SCRIPTS = (
+    ".py",
+    ".pyz",
+    ".js",
+    ".mjs",
+    ".cjs",
+    ".ts",
+    ".mts",
+    ".cts",
+    ".tsx",
+    ".rb",
+    ".php",
+    ".pl",
+    ".lua",
+    ".sh",
+    ".jar",
+)
+_FOLDER_OPTIONS = ("--directory", "--project", "--cwd", "--prefix", "-C")
 _HIGHEST = 5
 """Folders above a file that may be the one of its program."""
 
@@ -34,35 +52,69 @@ def confined_server(line: str, server: McpServer, place: CommandFolders, *, trus
     return confine_as(kind, line, place, granted=(_NETWORK, *granted))
 
 
+def kept_from(setup: Setup, said: str, server: McpServer, *, own: bool) -> str:
+    """Say what the sandbox kept from a server that has ended, and which setting opens it; empty without a sandbox.
+
+    `said` is what it printed. Where that names nothing, the sandbox is named as what may be the cause.
+    """
+    if not server.confined or probe().backend is None:
+        return ""
+    denial = setup.find_denial(said)
+    found = describe_denial(denial) if denial is not None else _MAY_BE
+    where = "its entry in mcp.json" if own else "an entry of the same name in your own mcp.json"
+    way = f'name it in "args" or "env", or let it run outside of the sandbox with "sandbox": false in {where}'
+    return f"{found} To open it, {way}."
+
+
+_MAY_BE = "It ran in the sandbox, which hides what its arguments and variables do not name."
+
+
 def readable_paths(server: McpServer, folder: str) -> Iterator[str]:
     """Name what a server needs to read: its program with its virtual environment, and what its arguments name."""
+    base = os.path.join(folder, os.path.expanduser(server.cwd))  # noqa: PTH111, PTH118 - may be any text
     program = shutil.which(server.command) or server.command
-    for path in (program, *_words(server.args)):
-        full = os.path.join(server.cwd or folder, os.path.expanduser(path))  # noqa: PTH111, PTH118 - may be any text
+    given = [*_words(server.args, base), *_of_other_folder(server.args, base)]
+    for path in (program, *given):
+        full = os.path.join(base, os.path.expanduser(path))  # noqa: PTH111, PTH118
         if os.path.lexists(full):
-            yield from _with_surroundings(os.path.realpath(full))
+            is_script = path is not program and full.endswith(_SCRIPTS)
+            yield from _with_surroundings(os.path.realpath(full), is_script=is_script)
             if os.path.islink(full):  # noqa: PTH114
-                yield from _with_surroundings(os.path.abspath(full))  # noqa: PTH100
+                yield from _with_surroundings(os.path.abspath(full), is_script=is_script)  # noqa: PTH100
     if server.cwd and _is_narrow(os.path.realpath(server.cwd)) and not _is_secret(os.path.realpath(server.cwd)):
         yield os.path.realpath(server.cwd)
 
 
-def _words(arguments: Sequence[str]) -> Iterator[str]:
-    """Give what in the arguments may be a path."""
+def _words(arguments: Sequence[str], base: str) -> Iterator[str]:
+    """Give what in the arguments may be a path, from the folder that the server starts in."""
     for argument in arguments:
         value = argument.partition("=")[2] if argument.startswith("-") else argument
-        if "/" in value or value.startswith(("~", ".")) or os.path.lexists(value):
+        named = "/" in value or value.startswith(("~", "."))
+        if value and (named or os.path.lexists(os.path.join(base, value))):  # noqa: PTH118
             yield value
 
 
-def _with_surroundings(path: str) -> Iterator[str]:
-    """Give a path with the folder of the program that it is a part of; nothing that holds secrets."""
+def _of_other_folder(arguments: Sequence[str], base: str) -> Iterator[str]:
+    """Give the arguments as paths from the folder that an option of the runner names: `uv --directory DIR run x.py`."""
+    for at, argument in enumerate(arguments[:-1]):
+        if argument in _FOLDER_OPTIONS:
+            folder = os.path.join(base, os.path.expanduser(arguments[at + 1]))  # noqa: PTH111, PTH118
+            yield from (os.path.join(folder, each) for each in arguments[at + 2 :] if not each.startswith("-"))  # noqa: PTH118
+
+
+def _with_surroundings(path: str, *, is_script: bool = False) -> Iterator[str]:
+    """Give a path with the folder of the program that it is a part of; nothing that holds secrets.
+
+    What `is_script` has its own folder at least: it loads what lies beside it.
+    """
     if _is_secret(path) or not _is_narrow(path):
         return
     yield path
     file = Path(path)
     if file.is_dir():
         return
+    if is_script and _is_narrow(str(file.parent)) and not _is_secret(str(file.parent)):
+        yield str(file.parent)
     parts = file.parts
     if "node_modules" in parts:
         yield str(Path(*parts[: parts.index("node_modules") + 1]))

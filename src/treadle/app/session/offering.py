@@ -174,6 +174,7 @@ def joined_servers(
         exchanges=parts.brought.exchanges,
         native=lambda: engine.state.choice.tool_protocol is ToolProtocol.NATIVE,
         window=lambda: parts.models.spec(engine.state.choice.model).context_window,
+        sent=lambda: engine.reader.offer.tools,
         tell=engine.tell,
         aside=engine.aside,
         tools=tools,

@@ -196,7 +196,8 @@ class Performer:
         self._prepared.clear()
         self._heard.clear()
         spec = ports.model(state.choice.model)
-        offer = offer_now(ports, state, self._assembler.tools())
+        offered = self._assembler.tools()
+        offer = offer_now(ports, state, offered)
         if not same_offer(offer, self._session.reader.offer):
             await self._session.post(offer)
         refused, known = self._assembler.refused(), self._assembler.known
@@ -207,7 +208,8 @@ class Performer:
                 ReplyReader,  # with all of the parsers: no request waits for that
             )
 
-            return ReplyReader(known, state.choice.tool_protocol, step=step, attempt=attempt, refused=refused)
+            protocol = state.choice.tool_protocol
+            return ReplyReader(known, protocol, step=step, attempt=attempt, refused=refused, offered=offered)
 
         bill.spec = spec
         call = ModelCall(

@@ -1,7 +1,7 @@
 """One reply as it streams: deltas for the surfaces, whole calls for the loop, the message for the log."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from functools import cached_property
 from types import MappingProxyType
 from typing import Any, TypeAlias
@@ -73,11 +73,16 @@ _NAMELESS = "nameless_tool"
 
 _FIRST_NATIVE = 2**32
 
+_LONGEST_SCHEMA = 16_000
+"""Characters of a schema that a model is answered with."""
+
 
 class ReplyReader:
     """Reads the stream of one reply in either tool protocol. `refused` names tools that cannot be used now, and why.
 
     `text_calls`: whether calls count that stand in the text in a notation of other models.
+    `offered` are those that the model was told of, all where None is given: a call of another one by its right name is
+    read, and where its arguments do not fit it is answered with its schema.
     """
 
     def __init__(
@@ -89,9 +94,11 @@ class ReplyReader:
         attempt: int,
         refused: Mapping[str, str] = MappingProxyType({}),
         text_calls: bool = True,
+        offered: Container[str] | None = None,
     ) -> None:
         self._tools = tools
         self._refused = refused
+        self._offered = tools if offered is None else offered
         self._usable = tuple(name for name in tools if name not in refused)
         self._text_calls = text_calls
         self._step = step
@@ -170,6 +177,7 @@ class ReplyReader:
         spec = self._tools.get(name)
         return (
             name in self._usable
+            and name in self._offered
             and spec is not None
             and not validate_arguments(spec.parameters, self._own(spec, given))
         )
@@ -267,6 +275,9 @@ class ReplyReader:
         problem = " ".join(validate_arguments(spec.parameters, arguments))
         if name in self._refused:
             problem = f"{name} cannot be used now: {self._refused[name]}."
+        elif problem and name not in self._offered:
+            schema = msgspec.json.encode(spec.parameters).decode()[:_LONGEST_SCHEMA]
+            problem = f"{problem} The schema of the arguments of {name}: {schema}"
         return self._propose(msgspec.structs.replace(block, name=name), arguments, problem, progress)
 
     def _own(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
@@ -320,7 +331,8 @@ class ReplyReader:
         if near:
             return f"There is no tool named {name!r}. Use {near}, whose parameters are: {self._usage(near)}."
         close = difflib.get_close_matches(name, self._usable, n=3)
-        hint = f"Did you mean {' or '.join(close)}?" if close else f"Use one of: {', '.join(self._usable)}."
+        told = ", ".join(tool for tool in self._usable if tool in self._offered)
+        hint = f"Did you mean {' or '.join(close)}?" if close else f"Use one of: {told}."
         return f"There is no tool named {name!r}. {hint}"
 
     def _usage(self, tool: str) -> str:
