@@ -108,7 +108,7 @@ async def test_the_settings_of_a_provider_reach_its_endpoint(tmp_path: Path) -> 
 
 
 def test_patience_in_one_time_limit_is_patience_in_the_wider_ones() -> None:
-    limits = limits_for(find_provider("anthropic"), ProviderSettings(idle_timeout=8_000.0))
+    limits = limits_for(find_provider("anthropic"), ProviderSettings(idle_timeout=8_000.0), here=False)
     assert (limits.idle, limits.progress, limits.reply) == (8_000.0, 8_000.0, 8_000.0)
 
 

@@ -23,13 +23,16 @@ from treadle.mcp.transports import (
     BoundedTransport,
     Noise,
     Streams,
+    error_reason,
     inside_transport,
+    network_reason,
     network_transport,
     program_transport,
 )
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import ServerEra, ServerTransport
 from treadle.workspace.files.text import visible
+from treadle.workspace.unreached import connect_seconds, proxy_of
 from treadle.workspace.untrusted import mark_untrusted
 
 _T = TypeVar("_T")
@@ -174,12 +177,10 @@ class ServerConnection:
                         self._connecting = None
                     self._connected(client)
                 await self._until_end(client)
-        except TimeoutError:
-            why = f"it did not answer within {self.plan.server.connect_seconds:g} s"
         except ToolError as error:
             why = error.text
         except (Exception, BaseExceptionGroup) as error:  # noqa: BLE001 - the task owner
-            why = error_reason(error)
+            why = self._reason(error)
         finally:
             self._connecting = None
         if self._network is not None and self._network.refused:
@@ -187,6 +188,13 @@ class ServerConnection:
         if program is not None and not self._ending.is_set():
             why = f"{why}. {visible(program.errors())}"
         return why
+
+    def _reason(self, error: BaseException) -> str:
+        if self.plan.server.url:
+            return network_reason(error, self.plan.server)
+        if isinstance(error, TimeoutError):
+            return f"it did not answer within {self.plan.server.connect_seconds:g} s"
+        return error_reason(error)
 
     async def _program(self) -> ServerProgram | None:
         """Give the program, started now if it was not before. Raises whatever keeps it from starting."""
@@ -236,8 +244,9 @@ class ServerConnection:
             elif self.plan.exchange is not None:
                 streams = await stack.enter_async_context(inside_transport(self._host.exchanging(self.plan.exchange)))
             else:
-                timeout = httpx2.Timeout(server.connect_seconds, read=None)
-                self._network = BoundedTransport()
+                connect = min(server.connect_seconds, connect_seconds(server.url))
+                timeout = httpx2.Timeout(server.connect_seconds, read=None, connect=connect)
+                self._network = BoundedTransport(proxy=proxy_of(server.url) or None)
                 client = httpx2.AsyncClient(
                     headers={"Accept-Encoding": "identity", **server.headers},
                     timeout=timeout,
@@ -370,13 +379,3 @@ async def _first_of(*events: asyncio.Event, seconds: float | None = None) -> Non
     finally:
         for wait in waits:
             wait.cancel()
-
-
-def error_reason(error: BaseException) -> str:
-    """Name what is behind an error, which may be a group of such, in one harmless line."""
-    while isinstance(error, BaseExceptionGroup):
-        error = error.exceptions[0]
-    if isinstance(error, httpx2.HTTPStatusError):
-        return f"HTTP {error.response.status_code}"
-    said = " ".join(visible(str(error)).split())[:300]
-    return said or type(error).__name__

@@ -15,6 +15,9 @@ from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_a
 
 from treadle.mcp.message_framing import MOST_OF_ONE, Frames, TooLong
 from treadle.mcp.server_program import ServerProgram
+from treadle.protocol.servers import McpServer
+from treadle.workspace.files.text import visible
+from treadle.workspace.unreached import Obstacle, causes_of, connect_seconds, place_named, proxy_of, why_unreached
 
 Streams = tuple[Any, Any]
 """What is read, and what is written, as the SDK has them."""
@@ -131,6 +134,47 @@ def network_transport(url: str, client: httpx2.AsyncClient, *, events: bool) -> 
         return client
 
     return sse_client(url, sse_read_timeout=_SSE_QUIET, httpx_client_factory=made)
+
+
+def network_reason(error: BaseException, server: McpServer) -> str:
+    """Say why a server that has an address is not connected to, with the address and what to do about it."""
+    place = place_named(server.url)
+    causes = list(causes_of(error))
+    if any(isinstance(one, httpx2.ConnectError | httpx2.ConnectTimeout | httpx2.ProxyError) for one in causes):
+        seconds = min(server.connect_seconds, connect_seconds(server.url))
+        proxy = proxy_of(server.url)
+        found = why_unreached(error, server.url, seconds=seconds, proxy=proxy)
+        at_proxy = proxy and found.obstacle not in (Obstacle.CERTIFICATE, Obstacle.NO_TLS)
+        return f"{found.text}. {_ADVICE[Obstacle.PROXY if at_proxy else found.obstacle]}"
+    if any(isinstance(one, TimeoutError) for one in causes):
+        return f"{place} did not answer within {server.connect_seconds:g} s"
+    if any(isinstance(one, httpx2.RemoteProtocolError) for one in causes):
+        return f"{place} gave no answer of HTTP ({error_reason(error)}). Check its port, and whether it is https://."
+    said = error_reason(error)
+    where = " Check the path of its url." if _NOT_THERE in said else ""
+    return f"{place} answered: {said}.{where}"
+
+
+_NOT_THERE = "Not Found"
+_ADVICE = {
+    Obstacle.REFUSED: "Start the server, or correct its url in mcp.json.",
+    Obstacle.NO_HOST: "Check whether this machine is online, or correct its url in mcp.json.",
+    Obstacle.SILENT: "Check the network, or correct its url in mcp.json.",
+    Obstacle.NO_TLS: "If the server has no TLS, write its url with http://.",
+    Obstacle.CERTIFICATE: "Name the file with its CA certificate (PEM) in SSL_CERT_FILE, or do not trust it.",
+    Obstacle.PROXY: "Check HTTPS_PROXY in the environment; hosts that need no proxy go into NO_PROXY.",
+    Obstacle.OTHER: "Check the network, or correct its url in mcp.json.",
+}
+
+
+def error_reason(error: BaseException) -> str:
+    """Name what is behind an error, which may be a group of such, in one harmless line."""
+    while isinstance(error, BaseExceptionGroup):
+        error = error.exceptions[0]
+    if isinstance(error, httpx2.HTTPStatusError):
+        return f"HTTP {error.response.status_code}"
+    said = " ".join(visible(str(error)).split())[:300]
+    return said or type(error).__name__
 
 
 class BoundedTransport(httpx2.AsyncHTTPTransport):

@@ -41,6 +41,12 @@ def describe_failure(error: ModelError, model: str) -> str:
             return f"The model call failed{status}."
 
 
+def describe_retry(error: ModelError, model: str) -> str:
+    """Say in one sentence why a call of a model is made again; of what was not reached, the address."""
+    reached = error.kind not in (ErrorKind.NETWORK, ErrorKind.TIMEOUT)
+    return describe_failure(error, model) if reached or not error.message else printable(error.message.strip())
+
+
 def advice(error: ModelError, model: str) -> str:
     """Say what a person can do about a failed model call without leaving the session."""
     if error.fix:

@@ -12,6 +12,9 @@ MEBIBYTE = 1 << 20
 
 LOOPBACK = frozenset({"localhost", "127.0.0.1", "::1"})
 
+CONNECT_HERE = 2.5
+"""Seconds for a connection to this machine, which takes one at once or not at all."""
+
 
 class StreamLimits(Struct, frozen=True, kw_only=True):
     """Bounds of one call: seconds to connect, to the first byte of the body and between two reads; bytes.
@@ -20,7 +23,7 @@ class StreamLimits(Struct, frozen=True, kw_only=True):
     `reply` seconds to be whole, however many signs of life it gives. `body` bounds its bytes, `event` one event of it.
     """
 
-    connect: float = 10.0
+    connect: float = 8.0
     first_byte: float = 60.0
     idle: float = 90.0
     progress: float = 900.0

@@ -25,6 +25,8 @@ class Trouble(Enum):
 
     CONNECT_TIMEOUT = auto()
     UNREACHED = auto()
+    PROXY = auto()
+    PROTOCOL = auto()
     STALLED = auto()
     ADDRESS = auto()
     HEADER = auto()
@@ -38,6 +40,14 @@ class ConnectionFailedError(Exception):
     def __init__(self, trouble: Trouble, cause: Exception) -> None:
         super().__init__(str(cause) or type(cause).__name__)
         self.trouble = trouble
+
+
+def never_arrived(error: Exception) -> bool:
+    """Whether there was no connection, so that nothing reached the server; a proxy may have been asked for one."""
+    return isinstance(error, ConnectionFailedError) and error.trouble in _NO_CONNECTION
+
+
+_NO_CONNECTION = (Trouble.CONNECT_TIMEOUT, Trouble.UNREACHED, Trouble.PROXY)
 
 
 class UnansweredError(Exception):

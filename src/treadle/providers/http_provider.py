@@ -19,6 +19,7 @@ from treadle.providers.http_connections import (
     Sent,
     UnansweredError,
     is_plain_url,
+    never_arrived,
     nothing,
 )
 from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireApi
@@ -94,7 +95,7 @@ class HttpProvider:
             async with asyncio.timeout(limits.connect + limits.first_byte):
                 return await self._send(call, sent)
         except (CallFailedError, *HTTP_ERRORS) as error:
-            return UnansweredError(error) if left else error
+            return UnansweredError(error) if left and not never_arrived(error) else error
         except asyncio.CancelledError as cancelled:
             if left:
                 raise

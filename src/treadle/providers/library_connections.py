@@ -17,6 +17,8 @@ _TROUBLES: Troubles = (
     (httpx2.InvalidURL, Trouble.ADDRESS),
     (httpx2.LocalProtocolError, Trouble.HEADER),
     (httpx2.DecodingError, Trouble.COMPRESSION),
+    (httpx2.ProxyError, Trouble.PROXY),
+    (httpx2.RemoteProtocolError, Trouble.PROTOCOL),
     (httpx2.HTTPError, Trouble.NETWORK),
     (httpx2.StreamError, Trouble.NETWORK),
 )

@@ -7,6 +7,23 @@ SMALLEST = 16_384
 _WANTED = 32_768
 
 
+_STARTED_BY = {
+    "ollama": "ollama serve",
+    "lmstudio": "lms server start",
+    "llama.cpp": "llama-server -m MODEL.gguf",
+    "vllm": "vllm serve MODEL",
+}
+_AT_PORT = {11434: "ollama", 1234: "lmstudio", 8080: "llama.cpp", 8000: "vllm"}
+
+
+def start_advice(provider: str, port: int | None) -> str:
+    """Say how to start the server of this machine that does not run: by its provider, or by the port that it has."""
+    if provider in _STARTED_BY:
+        return f"Start it: {_STARTED_BY[provider]}."
+    usual = _STARTED_BY.get(_AT_PORT.get(port or 0, ""))
+    return f"Start the server, such as: {usual}." if usual else "Start the server."
+
+
 def window_problem(provider: str, model: LocalModel) -> str:
     """Say what is wrong with a model's window; empty where nothing is known to be."""
     if model.window is not None:

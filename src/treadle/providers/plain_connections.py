@@ -17,7 +17,7 @@ _TROUBLES: Troubles = (
     (httpcore2.TimeoutException, Trouble.STALLED),
     (httpcore2.UnsupportedProtocol, Trouble.ADDRESS),
     (httpcore2.LocalProtocolError, Trouble.HEADER),
-    (httpcore2.ProtocolError, Trouble.NETWORK),
+    (httpcore2.ProtocolError, Trouble.PROTOCOL),
     (httpcore2.NetworkError, Trouble.NETWORK),
     (zlib.error, Trouble.COMPRESSION),
 )

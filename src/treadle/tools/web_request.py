@@ -14,6 +14,7 @@ from treadle.policy.urls import HostKind, host_kind
 from treadle.protocol.errors import ToolError
 from treadle.workspace.files.text import visible
 from treadle.workspace.network.checked_addresses import HostPort, Resolver, checked_addresses, is_this_machine
+from treadle.workspace.unreached import connect_seconds, place_named, why_unreached
 
 if TYPE_CHECKING:
     from treadle.workspace.namespaces.listeners import CommandServers
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
 _OWN_ADDRESS = "127.0.0.1"
 _MOST_BYTES = 5 * 1024 * 1024
 _MOST_REDIRECTS = 5
-_CONNECT_SECONDS = 10.0
 _IDLE_SECONDS = 60.0
 _TOTAL_SECONDS = 120.0
 _REDIRECTS = frozenset({301, 302, 303, 307, 308})
@@ -72,8 +72,9 @@ class WebClient:
                 f"{visible(url)} did not answer within {_TOTAL_SECONDS:g} s. Try another source."
             ) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
+            why = visible(request_trouble(error, url))
             raise ToolError(
-                f"{visible(url)} could not be fetched: {_why(error)}. Check the URL, or use another source."
+                f"{visible(url)} could not be fetched: {why}. Check the URL, or use another source."
             ) from error
 
     async def _follow(self, url: httpx2.URL) -> WebResponse:
@@ -131,7 +132,7 @@ async def send_pinned(
 
     `port` is the one to connect to where it is not the URL's.
     """
-    timeout = httpx2.Timeout(_IDLE_SECONDS, connect=_CONNECT_SECONDS / len(addresses))
+    timeout = httpx2.Timeout(_IDLE_SECONDS, connect=connect_seconds(str(url)) / len(addresses))
     verify = url.scheme == "https"
     async with httpx2.AsyncClient(trust_env=False, follow_redirects=False, timeout=timeout, verify=verify) as client:
         response: httpx2.Response | None = None
@@ -222,11 +223,14 @@ def _reason(status: int) -> str:
         return ""
 
 
-def _why(error: Exception) -> str:
+def request_trouble(error: Exception, url: str) -> str:
+    """Say why a request got no response: where it went, and what was tried."""
     match error:
-        case httpx2.ConnectTimeout():
-            return f"no connection within {_CONNECT_SECONDS:g} s"
+        case httpx2.ConnectTimeout() | httpx2.ConnectError():
+            return why_unreached(error, url, seconds=connect_seconds(url)).text
+        case httpx2.RemoteProtocolError():
+            return f"{place_named(url)} gave no answer of HTTP ({error})"
         case httpx2.TimeoutException():
             return f"nothing arrived for {_IDLE_SECONDS:g} s"
         case _:
-            return visible(str(error)) or type(error).__name__
+            return str(error) or type(error).__name__

@@ -4,7 +4,7 @@ from typing import Any, assert_never
 
 from treadle.present.call_words import said_of
 from treadle.present.escape import output_of_command, printable
-from treadle.present.failure_words import describe_failure
+from treadle.present.failure_words import describe_retry
 from treadle.present.items import (
     AnswerItem,
     CallItem,
@@ -94,7 +94,7 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             return _note(f"{room_made(made)}.", warns=True)
         case RetryItem(error=error, attempt=attempt, seconds=seconds, most=most):
             of = f" of {most}" if most else ""
-            return _note(f"{describe_failure(error, view.model)} Attempt {attempt}{of} after {span(seconds)}.")
+            return _note(f"{describe_retry(error, view.model)} Attempt {attempt}{of} after {span(seconds)}.")
         case ChecklistItem():
             return {"kind": "gone"}  # it stands beside the page
         case TurnItem(outcome=outcome):

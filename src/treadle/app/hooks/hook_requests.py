@@ -15,7 +15,7 @@ from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.errors import ToolError
 from treadle.protocol.patterns import regex
-from treadle.tools.web_request import place_of, read_body, send_pinned
+from treadle.tools.web_request import place_of, read_body, request_trouble, send_pinned
 from treadle.workspace.network.checked_addresses import checked_addresses, resolve_host
 
 _VARIABLE = regex(r"\$(?:\{([A-Za-z_]\w*)\}|([A-Za-z_]\w*))")
@@ -44,7 +44,7 @@ class HttpHook(Struct, frozen=True):
         except ToolError as error:
             raise HookFailedError(error.text.rstrip(".")) from error
         except (httpx2.HTTPError, httpx2.InvalidURL, httpx2.StreamError) as error:
-            raise HookFailedError(f"no response ({type(error).__name__})") from error
+            raise HookFailedError(request_trouble(error, self.spec.url)) from error
         if not 200 <= found.status < 300:
             raise HookFailedError(f"the response was {found.status} {found.reason}".rstrip())
         return read_answer(found.body, self.spec.event)

@@ -329,14 +329,15 @@ class Models:
         """
         said, key = self.said(row), self.key(row)
         require_key_host(row, said, key or (proved or None))
+        base_url = self.base_url(row)
         return Endpoint(
             name=row.name,
-            base_url=self.base_url(row),
+            base_url=base_url,
             api_key=key.value if key else "",
             key_origin=self.proof(row) if proved or (key and key.origin) else "",
             key_variable=key.origin if key and key.origin in self._environment else "",
             headers=said.headers,
-            limits=limits_for(row, said),
+            limits=limits_for(row, said, here=split_url(base_url).hostname in LOOPBACK and not said.proxy),
             quirks=row.quirks,
             proxy=said.proxy,
             ca_file=str(Path(said.ca_file).expanduser()) if said.ca_file else "",

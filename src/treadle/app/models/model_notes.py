@@ -9,7 +9,7 @@ from treadle.app.config.sections import ModelSettings, ProviderSettings
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelChoice, ModelSpec, Prices, ToolProtocol
-from treadle.providers.endpoint import StreamLimits, is_web_address
+from treadle.providers.endpoint import CONNECT_HERE, StreamLimits, is_web_address
 from treadle.providers.provider_rows import ProviderRow, Wire
 
 if TYPE_CHECKING:
@@ -63,14 +63,17 @@ def checked_url(url: str) -> str:
     )
 
 
-def limits_for(row: ProviderRow, said: ProviderSettings) -> StreamLimits:
-    """The time limits of a provider, where the user says others; more patience in one is more in the wider ones."""
+def limits_for(row: ProviderRow, said: ProviderSettings, *, here: bool) -> StreamLimits:
+    """The time limits of a provider, where the user says others; more patience in one is more in the wider ones.
+
+    `here` says that its server is on this machine.
+    """
     limits = row.limits
     first_byte = said.first_byte_timeout or limits.first_byte
     idle = said.idle_timeout or limits.idle
     progress = said.progress_timeout or max(limits.progress, idle, first_byte)
     return StreamLimits(
-        connect=said.connect_timeout or limits.connect,
+        connect=said.connect_timeout or (CONNECT_HERE if here else limits.connect),
         first_byte=first_byte,
         idle=idle,
         progress=progress,

@@ -291,6 +291,7 @@ class SessionServers:
 
     def complete(self, prompt: tuple[str, str], said: str) -> tuple[str, ...]:
         """Say what the last word of what follows a prompt can be, within seconds. To be called in a thread."""
+        self.hub.wait(_COMPLETES_WITHIN)
         found = (one for plan, one in self.hub.prompts() if (plan.server.name, one.name) == prompt)
         declared = next(found, None)
         wanted = None if declared is None else wanted_argument(declared, said)
