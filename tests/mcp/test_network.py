@@ -16,9 +16,12 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.black_hole import black_hole
 from tests.e2e.process import Program
 from tests.mcp.hubs import call, hub_of, text_of
 from tests.ready import TREADLE
+from treadle.mcp import server_connection as connection
+from treadle.mcp import transports
 from treadle.mcp.states import ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer, ServerEra, ServerTransport
@@ -230,6 +233,33 @@ async def test_nobody_there_does_not_keep_the_first_request_waiting(tmp_path: Pa
         (one,) = hub.health()
         assert one.state is ServerState.RECONNECTING
         assert "nothing listens at http://127.0.0.1:9/mcp" in one.why.lower()
+
+
+async def test_an_address_is_named_with_what_was_tried(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for module in (connection, transports):
+        monkeypatch.setattr(module, "connect_seconds", lambda _: 0.1)
+    with black_hole() as port:
+        async with hub_of(tmp_path, at(f"http://127.0.0.1:{port}/mcp")) as hub:
+            why = hub.health()[0].why
+    assert why.startswith(f"no connection to http://127.0.0.1:{port}/mcp within 0.1 s. Check the network")
+    web = Web()
+    with served(web) as url:
+        async with hub_of(tmp_path, at(url.replace("http://", "https://"))) as hub:
+            assert "does not answer in TLS (WRONG_VERSION_NUMBER)" in hub.health()[0].why
+    async with hub_of(tmp_path, at("http://nowhere.invalid/mcp")) as hub:
+        assert hub.health()[0].why.startswith("the host of http://nowhere.invalid/mcp (port 80) was not found")
+
+
+async def test_a_proxy_of_the_environment_serves_and_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    web = Web()
+    with served(web) as url:
+        monkeypatch.setenv("http_proxy", url.removesuffix("/mcp"))
+        async with hub_of(tmp_path, at("http://elsewhere.test/mcp")) as hub:
+            assert hub.health()[0].state is ServerState.CONNECTED
+    async with hub_of(tmp_path, at("http://elsewhere.test/mcp")) as hub:
+        why = hub.health()[0].why
+    assert why.startswith("nothing listens at the proxy http://127.0.0.1:")
+    assert "for http://elsewhere.test/mcp (port 80). Check HTTPS_PROXY" in why
 
 
 async def test_a_server_elsewhere_may_change_what_others_see(tmp_path: Path) -> None:

@@ -10,6 +10,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 import pytest
+from tests.black_hole import black_hole
 from tests.providers.support import KEY, collect, failure_of, fixed_server, provider_at, raw_server, request, response
 
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, StreamStop, StreamText
@@ -17,6 +18,7 @@ from treadle.protocol.usage import Usage
 from treadle.providers.certificates import system_certificates
 from treadle.providers.endpoint import StreamLimits
 from treadle.providers.http_failures import FEW_RETRIES
+from treadle.providers.local_advice import start_advice
 
 EVENTS = {"Content-Type": "text/event-stream"}
 HELLO = b'data: {"choices":[{"delta":{"content":"Hello"}}]}\n\n'
@@ -117,6 +119,58 @@ async def test_a_page_in_place_of_the_api_names_the_address_and_is_not_asked_aga
     assert f"check the base URL ({url}/v1)" in error.message
 
 
+@pytest.mark.parametrize("environment", PROXIES, ids=["plain", "library"])
+async def test_a_port_that_takes_nothing_is_named_once(
+    environment: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _set(monkeypatch, environment)
+    with black_hole() as port:
+        provider = provider_at("anthropic", f"http://127.0.0.1:{port}", limits=StreamLimits(connect=0.05))
+        error = (await failure_of(provider, request())).error
+    assert (error.kind, error.retries) == (ErrorKind.TIMEOUT, 0)
+    assert f"no connection to http://127.0.0.1:{port}" in error.message
+    assert "within 0.05 s (connect_timeout)" in error.message
+
+
+@pytest.mark.parametrize("named", ["setting", "environment"])
+async def test_a_proxy_that_refuses_is_named_and_nothing_counts_as_sent(
+    named: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _set(monkeypatch, {})
+    async with plain_server(b"HTTP/1.1 403 Forbidden\r\nContent-Length: 0\r\n\r\n") as proxy:
+        if named == "environment":
+            monkeypatch.setenv("HTTPS_PROXY", proxy)
+        provider = provider_at("anthropic", "https://api.test", proxy=proxy if named == "setting" else "")
+        events = [event async for event in provider.stream(request())]
+        await provider.close()
+    (failed,) = events  # no usage before it: nothing may be billed
+    assert isinstance(failed, StreamFailure)
+    assert (failed.error.kind, failed.error.retries) == (ErrorKind.NETWORK, FEW_RETRIES)
+    assert f"the proxy {proxy} gave no connection to https://api.test" in failed.error.message
+    assert "(403 Forbidden)" in failed.error.message
+    assert failed.error.fix.startswith("Check the proxy: HTTPS_PROXY in the environment")
+
+
+async def test_a_server_that_speaks_no_http_is_named_and_https_is_advised() -> None:
+    async with plain_server(b"\x15\x03\x01\x00\x02\x02\x46") as url:
+        error = (await failure_of(provider_at("chat", url), request())).error
+    assert f"{url}/v1 gave no answer of HTTP" in error.message
+
+
+@pytest.mark.parametrize(
+    ("provider", "port", "advice"),
+    [
+        ("ollama", None, "Start it: ollama serve."),
+        ("openai-compatible", 11434, "Start the server, such as: ollama serve."),
+        ("openai-compatible", 1234, "Start the server, such as: lms server start."),
+        ("vllm", 8000, "Start it: vllm serve MODEL."),
+        ("openai-compatible", 5, "Start the server."),
+    ],
+)
+def test_the_program_to_start_is_named(provider: str, port: int | None, advice: str) -> None:
+    assert start_advice(provider, port) == advice
+
+
 async def test_what_has_answered_before_is_away_for_a_while_and_tried_as_often_as_usual() -> None:
     async with fixed_server("500 No", {"Content-Type": "application/json"}, b"{}") as url:
         provider = provider_at("chat", url)
@@ -127,12 +181,14 @@ async def test_what_has_answered_before_is_away_for_a_while_and_tried_as_often_a
 
 
 @asynccontextmanager
-async def plain_server() -> AsyncGenerator[str, None]:
+async def plain_server(
+    said: bytes = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+) -> AsyncGenerator[str, None]:
     """A server that answers whatever comes first in plain text."""
 
     async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await reader.read(1)
-        writer.write(b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n")
+        await reader.read(65_536)
+        writer.write(said)
         writer.close()
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:

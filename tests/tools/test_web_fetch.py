@@ -244,7 +244,7 @@ async def test_what_cannot_be_reached_says_what_to_do() -> None:
     async with serving({}) as web:
         pass
     assert await refusal(WebFetch(), web.url()) == (
-        f"{web.url()} could not be fetched: All connection attempts failed. Check the URL, or use another source."
+        f"{web.url()} could not be fetched: nothing listens at {web.url()}. Check the URL, or use another source."
     )
     assert await refusal(WebFetch(resolver=Names()), "http://nowhere.test/") == (
         "nowhere.test cannot be resolved: Name or service not known. Check the name, or use another source."

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import httpx2
 import pytest
+from tests.black_hole import black_hole
 
 from treadle.providers.endpoint import CONNECT_HERE, StreamLimits
 from treadle.workspace.unreached import Obstacle, connect_seconds, place_named, proxy_of, why_unreached
@@ -29,23 +30,6 @@ async def tried(url: str, *, connect: float = 60.0, proxy: str = "") -> BaseExce
 def closed_port() -> int:
     with socket.create_server(("127.0.0.1", 0)) as listening:
         return int(listening.getsockname()[1])
-
-
-@contextmanager
-def black_hole() -> Iterator[int]:
-    """A port that takes no connection and refuses none: what waits to be taken is as much as may wait."""
-    with socket.socket() as listening:
-        listening.bind(("127.0.0.1", 0))
-        listening.listen(0)
-        waiting = [socket.socket() for _ in range(8)]
-        try:
-            for one in waiting:
-                one.setblocking(False)
-                assert one.connect_ex(listening.getsockname()) in (0, errno.EINPROGRESS)
-            yield int(listening.getsockname()[1])
-        finally:
-            for one in waiting:
-                one.close()
 
 
 @contextmanager

@@ -51,6 +51,13 @@ async def test_the_event_is_posted_and_the_response_is_the_answer(monkeypatch: p
     assert request.endswith(b'{"tool_name": "Bash"}')
 
 
+async def test_an_address_that_cannot_be_reached_is_named() -> None:
+    async with server("204 No Content", b"") as (url, _):
+        pass
+    with pytest.raises(HookFailedError, match=f"nothing listens at {url}"):
+        await hook(url)(GIVEN)
+
+
 async def test_an_empty_response_says_nothing() -> None:
     async with server("204 No Content", b"") as (url, _):
         assert await hook(url)(GIVEN) == HookAnswer()
