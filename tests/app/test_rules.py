@@ -102,9 +102,12 @@ def test_clinerules_may_be_a_file(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("there", "used"),
     [
-        ({"AGENTS.override.md": "o", "AGENTS.md": "a", "CLAUDE.md": "c"}, ["o"]),
-        ({"AGENTS.override.md": " \n", "AGENTS.md": "a", "CLAUDE.md": "c"}, ["a"]),
-        ({"AGENTS.md": "a", "CLAUDE.md": "c", "CLAUDE.local.md": "l"}, ["a"]),
+        ({"AGENTS.override.md": "o", "AGENTS.md": "a", "CLAUDE.md": "c"}, ["o", "c"]),
+        ({"AGENTS.override.md": " \n", "AGENTS.md": "a", "CLAUDE.md": "c"}, ["a", "c"]),
+        ({"AGENTS.md": "a", "CLAUDE.md": "c", "CLAUDE.local.md": "l"}, ["a", "c", "l"]),
+        ({"AGENTS.md": "a", "CLAUDE.md": " a\n"}, ["a"]),
+        ({"AGENTS.md": "a", "CLAUDE.md": "@AGENTS.md\n"}, ["a"]),
+        ({"AGENTS.md": "a", "CLAUDE.md": "Read @./AGENTS.md first."}, ["a", "Read @./AGENTS.md first."]),
         ({"CLAUDE.md": "c", "CLAUDE.local.md": "l"}, ["l", "c"]),
         ({"AGENTS.md": "same", "GEMINI.md": "same"}, ["same"]),
     ],
@@ -323,7 +326,7 @@ def test_the_list_says_what_applies_why_and_what_it_costs(folder: Path) -> None:
     assert rules_command(granted(folder)).splitlines() == [
         "Rules; about 1,000 tokens of them are in every request:",
         "  1  on   AGENTS.md          1,000 tokens  in every request",
-        "  2  -    CLAUDE.md              0 tokens  not used: AGENTS.md beside it is used.",
+        "  2  on   CLAUDE.md              0 tokens  in every request",
         "  3  on   .clinerules/p.md       0 tokens  when the model works on *.py, a/**",
         "  4  on   x/AGENTS.md            0 tokens  when the model works on x/",
         "/rules lists the rules. `/rules off N` and `/rules on N` turn one off and on.",

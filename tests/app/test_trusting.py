@@ -66,11 +66,11 @@ async def say(live: LiveSession, text: str) -> None:
             return
 
 
-def test_rules_come_from_the_top_of_the_repository_down_and_one_from_each_folder(folder: Path) -> None:
+def test_rules_come_from_the_top_of_the_repository_down(folder: Path) -> None:
     inner = folder / "a" / "b"
     inner.mkdir(parents=True)
     (folder / ".git").mkdir()
-    (folder / "CLAUDE.md").write_text("not read beside AGENTS.md")
+    (folder / "CLAUDE.md").write_text("@AGENTS.md")
     (folder / "a" / "CLAUDE.md").write_text("RULE TWO")
     (inner / "AGENTS.md").write_text("RULE THREE")
     assert blocks(session_trust(inner)) == ()
@@ -86,7 +86,10 @@ def test_only_the_bytes_that_were_trusted_are_read(folder: Path) -> None:
     (folder / "AGENTS.md").write_text("OTHER")
     (folder / "CLAUDE.md").write_text("NEW")
     assert blocks(trust) == ()
-    assert blocks(session_trust(folder, once=True)) == (Rules(origin="AGENTS.md", text="OTHER"),)
+    assert blocks(session_trust(folder, once=True)) == (
+        Rules(origin="AGENTS.md", text="OTHER"),
+        Rules(origin="CLAUDE.md", text="NEW"),
+    )
 
 
 def test_a_yes_for_one_session_is_not_kept(folder: Path) -> None:

@@ -1,6 +1,7 @@
 """The header of a rules, skill or command file: the part of YAML that such headers use, read without a library."""
 
 from collections.abc import Mapping, Sequence
+from textwrap import dedent
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -13,7 +14,7 @@ LONGEST_HEADER = 16_384
 """Characters; a header that does not end within them is broken."""
 
 _FENCE = "---"
-_ENTRY = regex(r"([A-Za-z_][\w.-]{0,63})[ \t]*:(?:[ \t]+(.*))?")
+_ENTRY = regex(r"([A-Za-z_][\w.-]{0,63})[ \t]*:(?!//)[ \t]*(.*)")
 _BLOCK = regex(r"[|>][+-]?[1-9]?[+-]?")
 _ESCAPE = regex(r"\\(.)")
 _BRACES = regex(r"\{([^{}]*)\}")
@@ -50,14 +51,14 @@ class Header(Struct, frozen=True, kw_only=True):
 def read_header(text: str) -> Header:
     """Split a file into its header and its body. Never raises: what cannot be read is said in `problem`."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
-    if not (text.startswith(f"{_FENCE}\n") or text.rstrip() == _FENCE):
-        return Header(values={}, body=text)
     lines = text[: LONGEST_HEADER + 1].split("\n")
+    if lines[0].rstrip() != _FENCE:
+        return Header(values={}, body=text)
     end = next((number for number, line in enumerate(lines[1:], 1) if line.rstrip() == _FENCE), None)
     if end is None or sum(len(line) + 1 for line in lines[:end]) > LONGEST_HEADER:
         return Header(values={}, body=text, problem="Its header begins with --- and has no --- at its end.")
     rest = sum(len(line) + 1 for line in lines[: end + 1])
-    values, problem = _read_entries(lines[1:end])
+    values, problem = _read_entries(dedent("\n".join(lines[1:end])).split("\n") if end > 1 else ())
     return Header(values=values, body=text[rest:].lstrip("\n"), problem=problem)
 
 
@@ -81,6 +82,8 @@ def _read_entries(lines: Sequence[str]) -> tuple[dict[str, HeaderValue], str]:
             if value is None:
                 problem = problem or f"Line {number} of its header has a value that cannot be read."
             else:
+                if entry[1] in values:
+                    problem = problem or f"Its header has {entry[1]!r} more than once; the last one applies."
                 values[entry[1]] = value
         at = below
     return values, problem

@@ -33,7 +33,7 @@ class ActiveFile(Struct, frozen=True, order=True):
 
 RULE_FILES = (
     *("agents.override.md", "agents.md", "claude.md", "claude.local.md", "gemini.md"),
-    *(".clinerules", ".cursorrules", ".windsurfrules", ".github/copilot-instructions.md"),
+    *(".claude/claude.md", ".clinerules", ".cursorrules", ".windsurfrules", ".github/copilot-instructions.md"),
 )
 """Files with rules for the model, in small letters."""
 
@@ -41,9 +41,10 @@ NESTED_RULE_FILES = RULE_FILES[:5]
 """Those that apply in any folder."""
 
 RULE_FOLDERS = {
-    ".clinerules": (".md", ".txt"),
+    ".clinerules": ("",),
     ".claude/rules": (".md",),
     ".cursor/rules": (".mdc", ".md"),
+    ".github/instructions": (".instructions.md",),
     ".windsurf/rules": (".md",),
 }
 """Folders of rules, and the endings of the files in them, at any depth, that are rules."""

@@ -148,12 +148,12 @@ def _rule_candidates(folder: Path, names: Iterable[str]) -> Iterator[str]:
     """Name what may be rules in a folder: files in it, and the folders that tools keep them in."""
     for name in names:
         folded = name.casefold()
-        if folded == ".github":
+        if folded in (".github", ".claude"):
             yield from (f"{name}/{file}" for file in names_in(folder / name))
-        elif folded in RULE_FILES and not (folded in RULE_FOLDERS and _is_folder(folder / name)):
+        if folded in RULE_FILES and not (folded in RULE_FOLDERS and _is_folder(folder / name)):
             yield name
         elif folded in _HOLDERS:
-            inside = "" if folded in RULE_FOLDERS else "/rules"
+            inside = "" if folded in RULE_FOLDERS else "/instructions" if folded == ".github" else "/rules"
             yield from _below(folder / f"{name}{inside}", f"{name}{inside}")
 
 

@@ -11,12 +11,12 @@ from msgspec.structs import replace
 
 from treadle.app.config.places import config_file
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.rule_globs import fits, is_everything, negation_note, reading_of
 from treadle.context.frontmatter import Header, braces, read_header
 from treadle.context.imports import import_paths
 from treadle.context.system import Rules
 from treadle.store.activation import ActiveFile, ActiveKind, active_kind
 from treadle.store.active_items import import_target, listed_item, may_import, named_from, read_item, repository_of
-from treadle.workspace.ignore.ignore_patterns import Patterns
 
 LONGEST_RULES = 32_768
 """Characters of one file that are used."""
@@ -26,10 +26,10 @@ MOST_OF_ALL_RULES = 131_072
 
 _MOST_BLOCKS = 32
 _MOST_GLOBS = 200
-_BESIDE = (("agents.override.md",), ("agents.md",), ("claude.md", "claude.local.md"))
-"""Of these in one folder, the first that there is applies."""
+_OVERRIDE, _GENERAL = "agents.override.md", "agents.md"
+_NEIGHBOURS = (_OVERRIDE, _GENERAL, "claude.md", "claude.local.md", "gemini.md")
+"""Files of one folder for several programs, in the order in which they are sent; each is read."""
 
-_SPELLED = {"agents.override.md": "AGENTS.override.md", "agents.md": "AGENTS.md", "claude.md": "CLAUDE.md"}
 _MOST_FILES = 500
 
 
@@ -72,11 +72,8 @@ class PromptRule(Struct, frozen=True, kw_only=True):
         """Whether it is about a file or folder, by its absolute path."""
         if not path.startswith(f"{self.folder.rstrip('/')}/"):
             return False
-        if not self.paths:
-            return True
         parts = path[len(self.folder.rstrip("/")) + 1 :].split("/")
-        patterns = Patterns(self.paths)
-        return any(patterns.hides(parts[:count], is_directory=count < len(parts)) for count in range(1, len(parts) + 1))
+        return fits(self.paths, parts, reading_of(self.origin))
 
 
 def find_rules(trust: SessionTrust) -> tuple[PromptRule, ...]:
@@ -90,15 +87,17 @@ def nested_rules(trust: SessionTrust, folder: Path) -> Iterator[PromptRule]:
     if not trust.trusted:
         return
     known = {item.path: item for item in trust.trust.nested}
+    found: list[PromptRule] = []
     for path in _nested_names(folder):
         name = os.path.relpath(path, trust.workspace)
         rule_item = listed_item(trust.workspace, name, ActiveKind.RULES) if trust.once else known.get(name)
         if rule_item is None:
             why = "It was not there when you trusted the folder."
-            yield PromptRule(origin=name, use=RuleUse.TOUCHED, folder=str(folder), unused=why)
+            found.append(PromptRule(origin=name, use=RuleUse.TOUCHED, folder=str(folder), unused=why))
         else:
-            found = _Reading(trust.workspace, trust.trust.nested, pinned=not trust.once).rule(rule_item)
-            yield replace(found, use=RuleUse.TOUCHED, folder=str(folder))
+            rule = _Reading(trust.workspace, trust.trust.nested, pinned=not trust.once).rule(rule_item)
+            found.append(replace(rule, use=RuleUse.TOUCHED, folder=str(folder)))
+    yield from _without_repeats(trust.workspace, found)
 
 
 def _nested_names(folder: Path) -> Sequence[Path]:
@@ -106,8 +105,7 @@ def _nested_names(folder: Path) -> Sequence[Path]:
         names = {name.casefold(): name for name in os.listdir(folder)}  # noqa: PTH208 - names suffice
     except OSError:
         return ()
-    group = next((group for group in _BESIDE if group[0] in names), ())
-    return [folder / names[name] for name in (*group, "gemini.md") if name in names]
+    return [folder / names[name] for name in _NEIGHBOURS if name in names]
 
 
 def _users_rules(workspace: Path) -> Iterator[PromptRule]:
@@ -125,16 +123,7 @@ def _folder_rules(workspace: Path, items: Sequence[ActiveFile]) -> Iterator[Prom
     reading = _Reading(workspace, items)
     own = [(place, item) for item in items if (place := _place(workspace, item.path)) is not None]
     own.sort(key=lambda one: (len(one[0].parts), "/." in f"/{one[1].path}", one[1].path))
-    found = [reading.rule(item) for _, item in own]
-    beside: dict[str, set[str]] = {}
-    for rule in found:
-        folder, name = os.path.split(rule.origin)
-        if rule.blocks:
-            beside.setdefault(folder, set()).add(name.casefold())
-    for rule in found:
-        folder, name = os.path.split(rule.origin)
-        better = _better(name.casefold(), beside.get(folder, set()))
-        yield replace(rule, unused=f"{better} beside it is used.") if better else rule
+    yield from _without_repeats(workspace, [reading.rule(item) for _, item in own])
 
 
 def _place(workspace: Path, path: str) -> Path | None:
@@ -146,12 +135,43 @@ def _place(workspace: Path, path: str) -> Path | None:
     return None
 
 
-def _better(name: str, beside: set[str]) -> str:
-    """Name the file that is used in place of this one; empty where there is none."""
-    groups = [group for group in _BESIDE if group[0] in beside]
-    if not any(name in group for group in _BESIDE) or not groups or name in groups[0]:
-        return ""
-    return _SPELLED[groups[0][0]]
+def _without_repeats(workspace: Path, rules: Sequence[PromptRule]) -> Iterator[PromptRule]:
+    """Leave out what another rule says: a file that is replaced, a link to a rule, an import of one, a copy."""
+    overridden = {os.path.split(rule.origin)[0] for rule in rules if rule.blocks and _is_named(rule, _OVERRIDE)}
+    used: dict[str, str] = {}
+    texts: dict[str, str] = {}
+    for rule in rules:
+        if _is_named(rule, _GENERAL) and os.path.split(rule.origin)[0] in overridden:
+            yield replace(rule, unused="AGENTS.override.md beside it is used.")
+            continue
+        if not rule.blocks or rule.unused or rule.use not in (RuleUse.ALWAYS, RuleUse.TOUCHED) or rule.paths:
+            yield rule
+            continue
+        own = {os.path.realpath(workspace / block.origin): block for block in rule.blocks}
+        known = [used[file] for file in own if file in used]
+        kept = tuple(block for file, block in own.items() if file not in used)
+        only_imports = bool(known) and not _without_imports(rule.blocks[0].text)
+        if os.path.realpath(workspace / rule.origin) in used:
+            yield replace(rule, unused=f"It is the same file as {known[0]}.")
+        elif only_imports and len(kept) <= 1:
+            yield replace(rule, unused=f"It only imports {known[0]}, which is used.")
+        elif not rule.blocks[1:] and (same := texts.get(rule.blocks[0].text)):
+            yield replace(rule, unused=f"It has the same text as {same}.")
+        else:
+            used.update(dict.fromkeys(own, rule.origin))
+            texts.setdefault(rule.blocks[0].text, rule.origin)
+            yield replace(rule, blocks=kept)
+
+
+def _is_named(rule: PromptRule, name: str) -> bool:
+    return os.path.split(rule.origin)[1].casefold() == name
+
+
+def _without_imports(text: str) -> str:
+    """Give what a text says besides naming the files that it imports."""
+    for path in import_paths(text):
+        text = text.replace(f"@{path}", "")
+    return text.strip()
 
 
 class _Reading:
@@ -224,32 +244,58 @@ def read_rule(origin: str, content: bytes | None, *, folder: str) -> PromptRule:
         why = problem or "It is empty."
         return PromptRule(origin=origin, use=RuleUse.ALWAYS, folder=folder, unused=why)
     header = read_header(text) if _has_header(origin) else Header(values={}, body=text)
-    globs = header.listed("globs" if origin.endswith(".mdc") or "/.windsurf/" in f"/{origin}" else "paths")
+    key, reading = _glob_key(origin, header), reading_of(origin)
+    globs = header.listed(key) if header.values.get(key) != "" else None
+    use = _use(origin, header, globs)
+    unused = "" if header.body.strip() else "It has a header and no text."
+    if use is RuleUse.TOUCHED and globs == () and "/.clinerules/" in f"/{origin}":
+        unused = unused or "The list of its paths is empty, so it applies to nothing."
+    if len(globs or ()) > _MOST_GLOBS:
+        problem = problem or f"Only the first {_MOST_GLOBS} of its globs are used."
+    paths = (globs or ())[:_MOST_GLOBS] if use is RuleUse.TOUCHED else ()
     return PromptRule(
         origin=origin,
-        use=_use(origin, header, globs),
+        use=RuleUse.ALWAYS if use is RuleUse.TOUCHED and is_everything(paths, reading) else use,
         folder=folder,
         blocks=(Rules(origin=origin, text=header.body.strip()),),
-        paths=tuple(one for glob in (globs or ())[:_MOST_GLOBS] for one in braces(glob.removeprefix("./"))),
+        # What is taken out keeps its braces: it is none of the alternatives.
+        paths=tuple(
+            one for glob in paths for one in ((glob,) if glob.startswith("!") else braces(glob.removeprefix("./")))
+        ),
         description=" ".join(header.text("description").split())[:1_024],
-        problem=header.problem or problem,
-        unused="" if header.body.strip() else "It has a header and no text.",
+        problem=" ".join(filter(None, (header.problem or problem, negation_note(paths, reading)))),
+        unused=unused,
     )
 
 
 def _has_header(origin: str) -> bool:
-    return "/rules/" in f"/{origin}" or "/.clinerules/" in f"/{origin}"
+    return any(place in f"/{origin}" for place in ("/rules/", "/.clinerules/", "/.github/instructions/"))
+
+
+def _glob_key(origin: str, header: Header) -> str:
+    """Name the entry with the globs; that of another program is taken where the own one is missing."""
+    path = f"/{origin}"
+    own = "applyTo" if "/.github/" in path else "globs" if _is_mode_rule(origin) or "/.windsurf/" in path else "paths"
+    return next((key for key in (own, "globs", "paths", "applyTo") if key in header.values), own)
+
+
+def _is_mode_rule(origin: str) -> bool:
+    """Whether the header of a rule says its mode as Cursor's do."""
+    return "/.cursor/" in f"/{origin}" or (origin.endswith(".mdc") and "/.clinerules/" not in f"/{origin}")
 
 
 def _use(origin: str, header: Header, globs: tuple[str, ...] | None) -> RuleUse:
     """Say when a rule applies, by the header that the tool it was written for reads."""
-    if origin.endswith(".mdc"):
+    if _is_mode_rule(origin) and (origin.endswith(".mdc") or header.values):
         if header.truth("alwaysApply"):
             return RuleUse.ALWAYS
         if globs:
             return RuleUse.TOUCHED
         return RuleUse.DESCRIBED if header.text("description") else RuleUse.MENTIONED
-    usual = RuleUse.ALWAYS if globs is None else RuleUse.TOUCHED
+    if "/.github/instructions/" in f"/{origin}" and not globs:
+        return RuleUse.DESCRIBED
+    is_empty = not globs and not (globs == () and "/.clinerules/" in f"/{origin}")
+    usual = RuleUse.ALWAYS if is_empty else RuleUse.TOUCHED
     return _TRIGGERS.get(header.text("trigger"), usual)
 
 
