@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 from treadle.app.importing.foreign_blocks import (
-    numbered_lines,
-    parsed,
+    broken_lines,
+    json_entries,
     shown_block,
     text_in,
     time_in,
@@ -19,7 +19,6 @@ from treadle.app.importing.imported_log import ForeignMessage, ForeignSession, m
 from treadle.protocol.messages import Role
 from treadle.protocol.usage import Usage
 
-_MOST_NAMED = 10
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT}
 _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "summary"}
 """Lines that name the session, the strongest first, and where in them the name is."""
@@ -27,21 +26,12 @@ _TITLES = {"custom-title": "customTitle", "ai-title": "aiTitle", "summary": "sum
 
 def read_transcript(path: Path) -> ForeignSession:
     """Read a transcript; lines that are broken are left out and named. Raises `OSError`."""
-    entries: list[Mapping[str, Any]] = []
-    broken: list[int] = []
-    with path.open("rb") as stream:
-        for number, line in numbered_lines(stream):
-            entry = None if line is None else parsed(line)
-            if isinstance(entry, dict):
-                entries.append(entry)
-            else:
-                broken.append(number)
+    entries, broken = json_entries(path)
     spoken = [one for one in entries if text_in(one.get("type")) in _ROLES and one.get("isSidechain") is not True]
     kept = _on_last_branch([one for one in spoken if one.get("isMeta") is not True])
     titles = {kind: text_in(one.get(_TITLES[kind])) for one in entries if (kind := text_in(one.get("type"))) in _TITLES}
     messages = list(_messages(kept))
     models = [name for one in kept if (name := text_in(_message(one).get("model"))) and not name.startswith("<")]
-    numbers = ", ".join(map(str, broken[:_MOST_NAMED])) + (", …" if len(broken) > _MOST_NAMED else "")
     return ForeignSession(
         origin="claude-code",
         id=next((name for one in kept if (name := text_in(one.get("sessionId")))), path.stem),
@@ -49,7 +39,7 @@ def read_transcript(path: Path) -> ForeignSession:
         title=next((titles[kind] for kind in _TITLES if titles.get(kind)), ""),
         workspace=next((folder for one in kept if (folder := text_in(one.get("cwd")))), ""),
         model=f"anthropic/{models[-1]}" if models else "",
-        problems=(f"{len(broken)} lines are broken and were left out: {numbers}.",) if broken else (),
+        problems=broken_lines(broken),
     )
 
 

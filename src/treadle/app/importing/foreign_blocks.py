@@ -1,7 +1,7 @@
 """Reading what other programs keep: JSON that may be broken in any way, and content blocks as the wire has them."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
 from typing import Any, BinaryIO
@@ -18,11 +18,13 @@ LONGEST_LINE = 64 * 1024 * 1024
 LARGEST_FILE = 512 * 1024 * 1024
 """Bytes of a file that is one JSON value."""
 
+_MOST_NAMED = 10
+
 
 def parsed(raw: bytes) -> Any:
-    """Parse JSON; None where it is none."""
+    """Parse JSON, with or without a mark of its encoding before it; None where it is none."""
     try:
-        return msgspec.json.decode(raw.decode(errors="replace"))
+        return msgspec.json.decode(raw.decode("utf-8-sig", errors="replace"))
     except (msgspec.MsgspecError, RecursionError):
         return None
 
@@ -40,6 +42,28 @@ def numbered_lines(stream: BinaryIO) -> Iterator[tuple[int, bytes | None]]:
             yield number, line if whole else None
 
 
+def json_entries(path: Path) -> tuple[list[Mapping[str, Any]], list[int]]:
+    """Read a file of JSON lines; gives also the numbers of those that are no objects. Raises `OSError`."""
+    entries: list[Mapping[str, Any]] = []
+    broken: list[int] = []
+    with path.open("rb") as stream:
+        for number, line in numbered_lines(stream):
+            entry = None if line is None else parsed(line)
+            if isinstance(entry, dict):
+                entries.append(entry)
+            else:
+                broken.append(number)
+    if not entries and (whole := parsed(path.read_bytes()) if path.stat().st_size <= LARGEST_FILE else None):
+        return ([whole], []) if isinstance(whole, dict) else ([], broken)
+    return entries, broken
+
+
+def broken_lines(broken: Sequence[int]) -> tuple[str, ...]:
+    """Say which lines of a file were left out; nothing where none was."""
+    numbers = ", ".join(map(str, broken[:_MOST_NAMED])) + (", …" if len(broken) > _MOST_NAMED else "")
+    return (f"{len(broken)} lines are broken and were left out: {numbers}.",) if broken else ()
+
+
 def json_list(path: Path, problems: list[str]) -> list[Mapping[str, Any]]:
     """Read a file that is a list of objects; of one that was cut, those before the cut. Raises `OSError`."""
     if path.stat().st_size > LARGEST_FILE:
@@ -48,7 +72,7 @@ def json_list(path: Path, problems: list[str]) -> list[Mapping[str, Any]]:
     raw = path.read_bytes()
     value = parsed(raw)
     if value is None:
-        value = list(_before_cut(raw.decode(errors="replace")))
+        value = list_before_cut(raw.decode(errors="replace"))
         problems.append(f"{path.name} is broken; its first {len(value)} entries were read.")
     if not isinstance(value, list):
         problems.append(f"{path.name} is not a list.")
@@ -57,6 +81,11 @@ def json_list(path: Path, problems: list[str]) -> list[Mapping[str, Any]]:
     if len(kept) < len(value):
         problems.append(f"{path.name}: {len(value) - len(kept)} entries are no objects and were left out.")
     return kept
+
+
+def list_before_cut(text: str) -> list[Any]:
+    """Give the values of a list in JSON up to where it was cut or is broken."""
+    return list(_before_cut(text))
 
 
 def _before_cut(text: str) -> Iterator[Any]:

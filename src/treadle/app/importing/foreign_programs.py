@@ -11,6 +11,7 @@ from typing import Any
 
 from treadle.app.compose import tool_specs
 from treadle.app.config.places import data_directory
+from treadle.app.importing.cline_session import SPOKEN
 from treadle.app.importing.foreign_permissions import ImportContext, permission_of
 from treadle.app.importing.plan import (
     ImportItem,
@@ -126,7 +127,9 @@ def _cline(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001 
     for rules in (home / "Documents" / "Cline" / "Rules", home / "Cline" / "Rules", home / ".cline" / "rules"):
         for file in _rules_files(plan, rules, "*.md", "*.txt"):
             plan_text(plan, file, f"cline-{file.stem}.md")
-    own = home / ".cline" / "data"
+    root = Path(os.environ.get("CLINE_DIR") or home / ".cline")
+    own = Path(os.environ.get("CLINE_DATA_DIR") or root / "data")
+    _sessions(plan, Path(os.environ.get("CLINE_SESSION_DATA_DIR") or own / "sessions"), f"*/*{SPOKEN}")
     stores = [own, *(user / "globalStorage" / "saoudrizwan.claude-dev" for user in _editor_folders(home))]
     for store in stores:
         servers, state = store / "settings" / "cline_mcp_settings.json", store / "globalState.json"
@@ -179,7 +182,8 @@ def _codex(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001
                 )
             elif level is not None:
                 plan.leave_out(f"no trust in {name[:200]}", config, "Treadle trusts no folder before you say so")
-    _sessions(plan, own / "sessions", "*/*/*/*.jsonl", "Those of Codex cannot be imported.")
+    _sessions(plan, own / "sessions", "**/rollout-*.json*")
+    _sessions(plan, own / "archived_sessions", "**/rollout-*.json*")
 
 
 _CODEX = {
@@ -209,13 +213,12 @@ def _as_server(one: object) -> object:
     return server
 
 
-def _sessions(plan: ImportPlan, folder: Path, pattern: str, why_not: str = "") -> None:
-    """Say how many sessions there are, and import those that can be."""
+def _sessions(plan: ImportPlan, folder: Path, pattern: str) -> None:
+    """Say how many sessions there are; those are imported."""
     count = len(_files(folder, pattern, _MOST_SESSIONS))
     if count:
         many = f"{count:,} or more" if count == _MOST_SESSIONS else f"{count:,}"
-        plan.notes.append(f"Sessions in {folder}: {many}. {why_not or 'Those that are not here yet are imported.'}")
-    if count and not why_not:
+        plan.notes.append(f"Sessions in {folder}: {many}. Those that are not here yet are imported.")
         plan.sessions.append(folder)
 
 

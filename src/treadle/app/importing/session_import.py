@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from treadle.app.compose import new_session_id, open_store
 from treadle.app.importing.claude_code_transcript import read_transcript
+from treadle.app.importing.cline_session import SPOKEN, messages_file, read_session
 from treadle.app.importing.cline_task import CONVERSATION, SCREEN, read_task
-from treadle.app.importing.foreign_blocks import numbered_lines, parsed
+from treadle.app.importing.codex_rollout import is_rollout, read_rollout
+from treadle.app.importing.foreign_blocks import LARGEST_FILE, numbered_lines, parsed
 from treadle.app.importing.imported_log import ForeignSession, foreign_id, imported_log
 from treadle.app.importing.own_export import ExportedLog, read_logs
 from treadle.protocol.codec import encode
@@ -73,7 +75,8 @@ def import_sessions(path: Path) -> Iterator[ImportReport]:
 def _places(path: Path) -> Iterator[Path]:
     """Find task folders of Cline, and files; links are not followed."""
     if path.is_file():
-        yield path.parent if path.name in (CONVERSATION, SCREEN) else path
+        own = path.with_name(f"{path.stem}{SPOKEN}")
+        yield path.parent if path.name in (CONVERSATION, SCREEN) else own if own.is_file() else path
         return
     for count, (folder, folders, files) in enumerate(os.walk(path)):
         if count >= _MOST_FILES:
@@ -83,6 +86,9 @@ def _places(path: Path) -> Iterator[Path]:
         if CONVERSATION in files or SCREEN in files:
             folders.clear()
             yield here
+            continue
+        if spoken := messages_file(here, files):
+            yield spoken
             continue
         if here.name == "subagents":
             folders.clear()
@@ -96,7 +102,11 @@ def _import_place(store: Store, place: Path) -> Iterator[ImportReport]:
     try:
         if place.is_dir():
             yield from _import_foreign(store, place, read_task(place))
-        elif _is_own(place):
+        elif place.name.endswith(SPOKEN):
+            yield from _import_foreign(store, place, read_session(place))
+        elif is_rollout(first := _first_value(place)):
+            yield from _import_foreign(store, place, read_rollout(place))
+        elif isinstance(first, dict) and "treadle_export" in first:
             with _opened(place) as stream:
                 for log in read_logs(stream):
                     yield from _import_own(store, place, log)
@@ -112,11 +122,13 @@ def _opened(file: Path) -> BinaryIO:
     return cast("BinaryIO", gzip.open(file, "rb")) if packed else file.open("rb")
 
 
-def _is_own(file: Path) -> bool:
+def _first_value(file: Path) -> object:
+    """Parse the first line of a file that is not blank, or all of one whose lines are no values."""
     with _opened(file) as stream:
         first = next((line for _, line in numbered_lines(stream)), None)
     value = None if first is None else parsed(first)
-    return isinstance(value, dict) and "treadle_export" in value
+    is_one = value is None and file.suffix == ".json" and file.stat().st_size <= LARGEST_FILE
+    return parsed(file.read_bytes()) if is_one else value
 
 
 def _import_foreign(store: Store, place: Path, session: ForeignSession) -> Iterator[ImportReport]:
