@@ -59,7 +59,24 @@ SKILL_FOLDERS = (".agents/skills", ".treadle/skills", ".claude/skills")
 SKILL_FILE = "SKILL.md"
 _IN_COMMAND_FOLDER = tuple(f"{folder}/" for folder in COMMAND_FOLDERS)
 _RULES = frozenset(RULE_FILES)
-_SERVERS = frozenset({".mcp.json"})
+SERVER_FILES = (
+    *(".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml", ".gemini/settings.json"),
+    *("opencode.json", "opencode.jsonc", ".opencode/opencode.json", ".opencode/opencode.jsonc", ".roo/mcp.json"),
+    *(".kilocode/mcp.json", ".amazonq/mcp.json", ".junie/mcp/mcp.json", ".windsurf/mcp_config.json"),
+)
+"""Files that name MCP servers, each for its own program, in the order in which they go before each other."""
+
+SERVERS_AMONG_OTHERS = {
+    ".codex/config.toml": b"mcp_servers",
+    ".gemini/settings.json": b"mcpServers",
+    "opencode.json": b'"mcp"',
+    "opencode.jsonc": b'"mcp"',
+    ".opencode/opencode.json": b'"mcp"',
+    ".opencode/opencode.jsonc": b'"mcp"',
+}
+"""Files with other settings, and what stands in one that names servers."""
+
+_SERVERS = frozenset(SERVER_FILES)
 CLAUDE_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
 """Settings of Claude Code, of which only the hooks act, where the user wants those."""
 
@@ -117,11 +134,14 @@ def _in_rule_folder(name: str) -> bool:
 def digest_of(path: str, content: bytes) -> str:
     """Digest what acts of a file: all of it, but of git's settings, and of Claude Code's, only what can run a program.
 
-    Empty when nothing of these settings can.
+    Empty when nothing of these settings can, and for settings of other programs that name no servers.
     """
     if path.casefold() in CLAUDE_SETTINGS:
         live = _live_hooks(content)
         return sha256(live).hexdigest() if live else ""
+    servers = SERVERS_AMONG_OTHERS.get(path.casefold())
+    if servers is not None and servers not in content:
+        return ""
     if path.casefold() != ".git/config":
         return sha256(content).hexdigest()
     live = _live_settings(content)

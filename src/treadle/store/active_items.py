@@ -13,6 +13,7 @@ from treadle.store.activation import (
     CLAUDE_SETTINGS,
     RULE_FILES,
     RULE_FOLDERS,
+    SERVER_FILES,
     ActiveFile,
     ActiveKind,
     active_kind,
@@ -111,6 +112,7 @@ def read_item(workspace: Path, item: ActiveFile) -> bytes | None:
 def _candidates(workspace: Path) -> Iterator[str]:
     names = names_in(workspace)
     yield from _rule_candidates(workspace, names)
+    yield from _server_candidates(workspace, names)
     for name in names:
         match name.casefold():
             case ".treadle":
@@ -132,6 +134,16 @@ def _candidates(workspace: Path) -> Iterator[str]:
                 yield name
             case _:
                 pass
+
+
+def _server_candidates(workspace: Path, names: Iterable[str]) -> Iterator[str]:
+    """Name the files with servers that lie in folders of programs."""
+    for name in names:
+        inside = [file.partition("/")[2] for file in SERVER_FILES if file.startswith(f"{name.casefold()}/")]
+        for below in inside:
+            *folders, wanted = below.split("/")
+            place = "/".join((name, *folders))
+            yield from (f"{place}/{one}" for one in names_in(workspace / place) if one.casefold() == wanted)
 
 
 def _hook_candidates(workspace: Path, folder: str) -> Iterator[str]:

@@ -22,7 +22,7 @@ from treadle.protocol.messages import Role, Text
 from treadle.protocol.patterns import regex
 from treadle.protocol.usage import Usage
 
-SPOKEN = ".messages.json"
+CLINE_MESSAGES = ".messages.json"
 """How the file with the messages of a session ends."""
 
 _NOTICE = regex(r"<mode_notice\b[^>]*>.*?</mode_notice>|<environment_details>.*?</environment_details>", re.DOTALL)
@@ -32,14 +32,14 @@ _CUT = regex(r'"messages"\s*:\s*(?=\[)')
 
 def messages_file(folder: Path, names: list[str]) -> Path | None:
     """Find the messages of the session that a folder is; None where it is none."""
-    own = f"{folder.name}{SPOKEN}"
+    own = f"{folder.name}{CLINE_MESSAGES}"
     return folder / own if own in names else None
 
 
 def read_session(file: Path) -> ForeignSession:
     """Read a session; what is broken or missing is named. Raises `OSError` where nothing can be read."""
     problems: list[str] = []
-    name = file.name.removesuffix(SPOKEN)
+    name = file.name.removesuffix(CLINE_MESSAGES)
     meta = _table(file.with_name(f"{name}.json"), problems)
     entries = _entries(file, problems)
     models = [info for one in entries if isinstance(info := one.get("modelInfo"), dict)]

@@ -11,7 +11,8 @@ from typing import Any
 
 from treadle.app.compose import tool_specs
 from treadle.app.config.places import data_directory
-from treadle.app.importing.cline_session import SPOKEN
+from treadle.app.config.server_files import codex_entry
+from treadle.app.importing.cline_session import CLINE_MESSAGES
 from treadle.app.importing.foreign_permissions import ImportContext, permission_of
 from treadle.app.importing.plan import (
     ImportItem,
@@ -129,7 +130,7 @@ def _cline(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001 
             plan_text(plan, file, f"cline-{file.stem}.md")
     root = Path(os.environ.get("CLINE_DIR") or home / ".cline")
     own = Path(os.environ.get("CLINE_DATA_DIR") or root / "data")
-    _sessions(plan, Path(os.environ.get("CLINE_SESSION_DATA_DIR") or own / "sessions"), f"*/*{SPOKEN}")
+    _sessions(plan, Path(os.environ.get("CLINE_SESSION_DATA_DIR") or own / "sessions"), f"*/*{CLINE_MESSAGES}")
     stores = [own, *(user / "globalStorage" / "saoudrizwan.claude-dev" for user in _editor_folders(home))]
     for store in stores:
         servers, state = store / "settings" / "cline_mcp_settings.json", store / "globalState.json"
@@ -167,7 +168,9 @@ def _codex(plan: ImportPlan, home: Path, folder: Path) -> None:  # noqa: ARG001
     with _noting(plan, config):
         table = settings_table(config)
         servers = table_in(table, "mcp_servers")
-        plan_servers(plan, config, {name: _as_server(one) for name, one in servers.items()})
+        plan_servers(
+            plan, config, {name: codex_entry(one) if isinstance(one, dict) else one for name, one in servers.items()}
+        )
         for key in ("approval_policy", "sandbox_mode"):
             if key in table:
                 said = f"{key} = {str(table[key])[:80]}"
@@ -195,22 +198,6 @@ _CODEX = {
     "workspace-write": "choose it yourself: `treadle config set mode edits`",
     "danger-full-access": "choose it yourself: the mode `full`",
 }
-
-
-def _as_server(one: object) -> object:
-    """Write a server of Codex as `.mcp.json` has it."""
-    if not isinstance(one, dict):
-        return one
-    server = {key: one[key] for key in ("command", "args", "env", "url", "cwd") if key in one}
-    headers = one.get("http_headers", {})
-    token = one.get("bearer_token_env_var")
-    if isinstance(token, str) and isinstance(headers, dict):
-        headers = {**headers, "Authorization": f"Bearer ${{{token}}}"}
-    if headers:
-        server["headers"] = headers
-    if one.get("enabled") is False:
-        server["disabled"] = True
-    return server
 
 
 def _sessions(plan: ImportPlan, folder: Path, pattern: str) -> None:

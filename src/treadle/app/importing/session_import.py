@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from treadle.app.compose import new_session_id, open_store
 from treadle.app.importing.claude_code_transcript import read_transcript
-from treadle.app.importing.cline_session import SPOKEN, messages_file, read_session
+from treadle.app.importing.cline_session import CLINE_MESSAGES, messages_file, read_session
 from treadle.app.importing.cline_task import CONVERSATION, SCREEN, read_task
 from treadle.app.importing.codex_rollout import is_rollout, read_rollout
 from treadle.app.importing.foreign_blocks import LARGEST_FILE, numbered_lines, parsed
@@ -75,7 +75,7 @@ def import_sessions(path: Path) -> Iterator[ImportReport]:
 def _places(path: Path) -> Iterator[Path]:
     """Find task folders of Cline, and files; links are not followed."""
     if path.is_file():
-        own = path.with_name(f"{path.stem}{SPOKEN}")
+        own = path.with_name(f"{path.stem}{CLINE_MESSAGES}")
         yield path.parent if path.name in (CONVERSATION, SCREEN) else own if own.is_file() else path
         return
     for count, (folder, folders, files) in enumerate(os.walk(path)):
@@ -102,7 +102,7 @@ def _import_place(store: Store, place: Path) -> Iterator[ImportReport]:
     try:
         if place.is_dir():
             yield from _import_foreign(store, place, read_task(place))
-        elif place.name.endswith(SPOKEN):
+        elif place.name.endswith(CLINE_MESSAGES):
             yield from _import_foreign(store, place, read_session(place))
         elif is_rollout(first := _first_value(place)):
             yield from _import_foreign(store, place, read_rollout(place))

@@ -22,6 +22,7 @@ from treadle.app.security.policy_files import FileState, PolicyFiles, usual_plac
 from treadle.app.security.trusting import session_trust, trust_command
 from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
+from treadle.store.activation import SERVER_FILES
 from treadle.workspace.files.text import visible
 
 
@@ -95,7 +96,7 @@ def _rules() -> Iterator[Check]:
 
 def _servers() -> Iterator[Check]:
     """Say which MCP servers are configured for this folder; none is started."""
-    if not os.access(servers_file(), os.F_OK) and not (Path.cwd() / ".mcp.json").exists():
+    if not os.access(servers_file(), os.F_OK) and not any((Path.cwd() / one).exists() for one in SERVER_FILES):
         return
     from treadle.app.servers.configured import configured_servers
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import msgspec
 
-from treadle.store.activation import ActiveKind
+from treadle.app.config.server_files import file_order, read_entries
+from treadle.store.activation import ActiveFile, ActiveKind
 from treadle.store.active_items import read_item
 from treadle.store.trusted_folders import Trust
 from treadle.workspace.files.text import visible_name
@@ -19,18 +20,21 @@ _LONGEST = 500
 
 def server_lines(trust: Trust) -> Iterator[str]:
     """List the servers of a folder: the exact command line or address, and the variables they are given."""
-    item = next((one for one in trust.items if one.kind is ActiveKind.SERVERS), None)
-    content = None if item is None else read_item(trust.workspace, item)
+    items = [one for one in trust.items if one.kind is ActiveKind.SERVERS]
+    for item in sorted(items, key=lambda one: file_order(one.path)):
+        yield from _lines_of(trust, item)
+
+
+def _lines_of(trust: Trust, item: ActiveFile) -> Iterator[str]:
     try:
-        table = msgspec.json.decode(content or b"{}")
-        servers = dict(table["mcpServers"])
-    except (msgspec.DecodeError, KeyError, TypeError, ValueError, RecursionError):
+        servers = read_entries(item.path, read_item(trust.workspace, item) or b"")
+    except ValueError:
         return
     for name, said in list(servers.items())[:_MOST]:
         for verb, what in _uses(said if isinstance(said, dict) else {}):
             line = visible_name(f"{name}: {what}" if what else str(name))
             more = len(line) - _LONGEST
-            yield f"  {verb} {line if more <= 0 else f'{line[:_LONGEST]}… ({more} more characters, see .mcp.json)'}"
+            yield f"  {verb} {line if more <= 0 else f'{line[:_LONGEST]}… ({more} more characters, see {item.path})'}"
     if len(servers) > _MOST:
         yield f"  There are {len(servers) - _MOST} more. None is used where there are more than {_MOST}."
 

@@ -1,9 +1,10 @@
-"""Which MCP servers are configured: in the user's `mcp.json`, in a trusted folder's `.mcp.json`, by the client."""
+"""Which MCP servers are configured: in the user's `mcp.json`, in files of a trusted folder, by the client."""
 
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from enum import StrEnum
+from functools import partial
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
@@ -13,10 +14,11 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.config.places import servers_file
+from treadle.app.config.server_files import file_order, read_entries, unused_entries
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer, ServerTransport
-from treadle.store.activation import ActiveKind
+from treadle.store.activation import ActiveFile, ActiveKind
 from treadle.store.active_items import read_item
 from treadle.workspace.files.text import visible_name
 
@@ -31,7 +33,9 @@ _TYPES = {
     "streamablehttp": ServerTransport.HTTP,
     "sse": ServerTransport.SSE,
 }
-_VARIABLE = re.compile(r"\$\{([A-Za-z_][A-Za-z0-9_]*)(:-((?:[^{}])*))?\}")
+_VARIABLE = re.compile(
+    r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-((?:[^{}])*))?\}|\$\{(input|config|command):([^{}]*)\}"
+)
 
 
 class ServerOrigin(StrEnum):
@@ -43,12 +47,16 @@ class ServerOrigin(StrEnum):
 
 
 class ConfiguredServer(Struct, frozen=True, kw_only=True):
-    """A server with its variables filled in. `problem` says why it cannot be used; `names` are its variables."""
+    """A server with its variables filled in.
+
+    `problem` says why it cannot be used; `names` are its variables, `unused` what its entry says that is not used.
+    """
 
     server: McpServer
     origin: ServerOrigin
     problem: str = ""
     names: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
 
 class Configured(Struct, frozen=True, kw_only=True):
@@ -65,24 +73,23 @@ def configured_servers(trust: SessionTrust, given: Sequence[McpServer] = (), *, 
     """
     found = {one.name: _checked(one, ServerOrigin.CLIENT) for one in given}
     notices: list[str] = []
-    files: tuple[tuple[ServerOrigin, str, Callable[[], bytes]], ...] = (
+    files: list[tuple[ServerOrigin, str, Callable[[], bytes]]] = [
         (ServerOrigin.USER, str(servers_file()), _read_own),
-        (ServerOrigin.FOLDER, FOLDER_FILE, lambda: _read_folders(trust)),
-    )
+        *((ServerOrigin.FOLDER, item.path, partial(_read_folders, trust, item)) for item in _folder_items(trust)),
+    ]
     for origin, name, read in files if others else ():
         try:
-            servers = list(_servers(read(), origin))
+            servers = list(_servers(read(), origin, name, folder=str(trust.workspace)))
         except ValueError as error:
             notices.append(f"The MCP servers of {visible_name(name)} are not used: {error}.")
             continue
         for one in servers:
-            if one.server.name in found:
-                notices.append(
-                    f"The MCP server {visible_name(one.server.name)} of {visible_name(name)} is not used: there is "
-                    "another one with this name."
-                )
-            else:
-                found[one.server.name] = one
+            shown = f"The MCP server {visible_name(one.server.name)} of {visible_name(name)}"
+            before = found.setdefault(one.server.name, one)
+            if before is not one and before != one:
+                notices.append(f"{shown} is not used: there is another one with this name.")
+            elif before is one and one.unused:
+                notices.append(f"{shown} is used without its {', '.join(one.unused)}.")
     return Configured(servers=tuple(found.values()), notices=tuple(notices))
 
 
@@ -96,11 +103,14 @@ def _read_own() -> bytes:
         raise ValueError(error.strerror) from error
 
 
-def _read_folders(trust: SessionTrust) -> bytes:
-    """Read the folder's file exactly as it was trusted; nothing of a folder that is not."""
-    item = next((one for one in trust.items if one.kind is ActiveKind.SERVERS), None)
-    if item is None or not trust.trusted:
-        return b""
+def _folder_items(trust: SessionTrust) -> Sequence[ActiveFile]:
+    """Give the files with servers of a folder that is trusted, that which goes before the others first."""
+    items = [one for one in trust.items if one.kind is ActiveKind.SERVERS] if trust.trusted else []
+    return sorted(items, key=lambda one: file_order(one.path))
+
+
+def _read_folders(trust: SessionTrust, item: ActiveFile) -> bytes:
+    """Read a file of the folder exactly as it was trusted."""
     content = read_item(trust.workspace, item)
     if content is None:
         raise ValueError("it changed since you trusted this folder (`treadle trust` shows it)")
@@ -109,43 +119,56 @@ def _read_folders(trust: SessionTrust) -> bytes:
 
 def read_servers(content: bytes, origin: ServerOrigin) -> tuple[ConfiguredServer, ...]:
     """Read a file of servers, `{"mcpServers": {NAME: ...}}`. Raises `ValueError` with the reason."""
-    return tuple(_servers(content, origin))
+    return tuple(_servers(content, origin, FOLDER_FILE))
 
 
-def _servers(content: bytes, origin: ServerOrigin) -> Iterator[ConfiguredServer]:
+def _servers(content: bytes, origin: ServerOrigin, path: str, *, folder: str = "") -> Iterator[ConfiguredServer]:
     if len(content) > _LARGEST:
         raise ValueError(f"it is larger than {_LARGEST // 1024:,} KiB")
-    if not content.strip():
-        return
-    try:
-        table = msgspec.json.decode(content)
-    except (msgspec.DecodeError, RecursionError) as error:
-        raise ValueError(f"it is not valid JSON ({error})") from error
-    listed = table.get("mcpServers", {}) if isinstance(table, dict) else None
-    if not isinstance(listed, dict):
-        raise ValueError('it holds no table "mcpServers"')  # noqa: TRY004 - as every other mistake in it
+    listed = read_entries(path if origin is ServerOrigin.FOLDER else FOLDER_FILE, content)
     if len(listed) > _MOST:
         raise ValueError(f"it names more than {_MOST} servers")
     for name, said in listed.items():
-        yield _server(name, said, origin)
+        yield _server(name, said, origin, folder)
 
 
-def _server(name: str, said: Any, origin: ServerOrigin) -> ConfiguredServer:
+def _server(name: str, said: Any, origin: ServerOrigin, folder: str) -> ConfiguredServer:
     if not isinstance(said, dict):
         return ConfiguredServer(server=McpServer(name=name), origin=origin, problem="its entry is not a table")
     missing: list[str] = []
     names: list[str] = []
+    known = _known_variables(folder)
 
     def filled(value: Any) -> Any:
-        return _filled(value, missing, names)
+        return _filled(value, missing, names, known)
 
     try:
         server = msgspec.convert(_fields(name, said, filled, own=origin is ServerOrigin.USER), McpServer, strict=False)
     except (msgspec.ValidationError, ValueError) as error:
         return _mistaken(name, origin, error)
     checked = _checked(server, origin)
-    problem = f"the variable {missing[0]} is not set" if missing else checked.problem
-    return replace(checked, problem=problem, names=tuple(dict.fromkeys(names)))
+    problem = _missing_words(missing) if missing else checked.problem
+    return replace(checked, problem=problem, names=tuple(dict.fromkeys(names)), unused=unused_entries(said))
+
+
+def _known_variables(folder: str) -> Mapping[str, str]:
+    """Give the variables that programs fill in themselves, for a folder; those of the environment go before."""
+    if not folder:
+        return {}
+    return {
+        **dict.fromkeys(("workspaceFolder", "workspaceRoot", "cwd", "CLAUDE_PROJECT_DIR"), folder),
+        "workspaceFolderBasename": os.path.basename(folder),  # noqa: PTH119 - a text
+        "userHome": str(Path.home()),
+        "pathSeparator": "/",
+    }
+
+
+def _missing_words(missing: Sequence[str]) -> str:
+    asked = [name for name in missing if ":" in name]
+    if asked:
+        return f"it needs ${{{asked[0]}}}, which only an editor can give; write a variable (${{NAME}}) there"
+    names = list(dict.fromkeys(missing))
+    return f"the variable {names[0]} is not set" if len(names) == 1 else f"the variables {', '.join(names)} are not set"
 
 
 def _checked(server: McpServer, origin: ServerOrigin) -> ConfiguredServer:
@@ -197,20 +220,25 @@ def _incomplete(server: McpServer) -> str:
     )
 
 
-def _filled(value: Any, missing: list[str], names: list[str]) -> Any:
-    """Put variables in the place of `${NAME}` and `${NAME:-default}`, wherever they are."""
+def _filled(value: Any, missing: list[str], names: list[str], known: Mapping[str, str]) -> Any:
+    """Put variables in the place of `${NAME}`, `${NAME:-default}` and `${env:NAME}`, wherever they are."""
     match value:
         case str():
-            return _VARIABLE.sub(lambda found: _of_variable(found, missing, names), value)
+            return _VARIABLE.sub(lambda found: _of_variable(found, missing, names, known), value)
         case list():
-            return [_filled(one, missing, names) for one in value]
+            return [_filled(one, missing, names, known) for one in value]
         case dict():
-            return {key: _filled(one, missing, names) for key, one in value.items()}
+            return {key: _filled(one, missing, names, known) for key, one in value.items()}
         case _:
             return value
 
 
-def _of_variable(found: "re.Match[str]", missing: list[str], names: list[str]) -> str:
+def _of_variable(found: "re.Match[str]", missing: list[str], names: list[str], known: Mapping[str, str]) -> str:
+    if found[1] is None:
+        missing.append(f"{found[4]}:{found[5]}")
+        return ""
+    if found[1] in known and not os.environ.get(found[1]):
+        return known[found[1]]
     names.append(found[1])
     value = os.environ.get(found[1])
     if value:

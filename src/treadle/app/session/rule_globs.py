@@ -33,7 +33,7 @@ def reading_of(origin: str) -> GlobReading:
     return GlobReading.NO_NEGATION if "/.github/" in path else GlobReading.TAKES_OUT
 
 
-def fits(globs: Sequence[str], parts: Sequence[str], reading: GlobReading) -> bool:
+def globs_fit(globs: Sequence[str], parts: Sequence[str], reading: GlobReading) -> bool:
     """Whether a path, in parts from the rule's folder on, is one that the globs are about. No glob fits every path."""
     wanted = [glob for glob in globs if not glob.startswith("!")]
     if not globs:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from treadle.app.config.places import config_file
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.rule_globs import fits, is_everything, negation_note, reading_of
+from treadle.app.session.rule_globs import globs_fit, is_everything, negation_note, reading_of
 from treadle.context.frontmatter import Header, braces, read_header
 from treadle.context.imports import import_paths
 from treadle.context.system import Rules
@@ -73,7 +73,7 @@ class PromptRule(Struct, frozen=True, kw_only=True):
         if not path.startswith(f"{self.folder.rstrip('/')}/"):
             return False
         parts = path[len(self.folder.rstrip("/")) + 1 :].split("/")
-        return fits(self.paths, parts, reading_of(self.origin))
+        return globs_fit(self.paths, parts, reading_of(self.origin))
 
 
 def find_rules(trust: SessionTrust) -> tuple[PromptRule, ...]:
