@@ -1,7 +1,7 @@
 """Commands that are Markdown files: their arguments, what they send along, and that none runs what it must not."""
 
 import os
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 import pytest
 from hypothesis import example, given
@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from tests.app.mentioning import tell
 from treadle.app.security.trusting import session_trust, trust_store
+from treadle.app.session.command_forms import command_name, fill_arguments, read_command
 from treadle.app.session.live import LiveSession
-from treadle.app.session.own_commands.command_files import NamedText, fill_arguments, find_texts
+from treadle.app.session.own_commands.command_files import NamedText, find_texts
 from treadle.app.session.own_commands.slash_commands import slash_names
 from treadle.store.activation import COMMAND_FOLDERS
 
@@ -55,6 +56,63 @@ def test_arguments_are_filled_in(text: str, first: int, filled: str) -> None:
     assert fill_arguments(text, '12 "two words"', first=first) == filled
 
 
+COPILOT, GEMINI = ".github/prompts/a.prompt.md", "Fix x y: !`git log 'x y'` @a.py"
+SHAPES = [
+    (".claude/commands/a.md", "---\ndescription: d\n---\nFix $0, $1.", "x y", "Fix x, y."),
+    (".opencode/command/a.md", "---  \ndescription: d\nagent: build\n---\nFix $1, $ARGUMENTS.", "x y", "Fix x, x y."),
+    (".cursor/commands/a.md", "# Fix\n\nFix it.", "x", "# Fix\n\nFix it."),
+    (".cursor/commands/a.md", "\ufeffFix it.", "", "Fix it."),
+    (".codex/prompts/a.md", "---\nargument-hint: FILE\n---\nFix $1 for $2.", "x 'y z'", "Fix x for y z."),
+    (".gemini/commands/a.toml", 'prompt = "Fix {{args}}: !{git log {{args}}} @{a.py}"', "x y", GEMINI),
+    (".gemini/commands/a.toml", 'description = "d"\nprompt = """\nFix.\n"""', "x", "Fix.\n"),
+    (COPILOT, "---\nmode: agent\ntools: ['x']\n---\nFix ${input:what}.", "x y", "Fix x y."),
+    (COPILOT, "Fix ${input:what:the thing} in ${input:where}, ${input:what}.", "x y z", "Fix x in y z, x."),
+    (COPILOT, "Fix ${input:what} in ${input:where}.", "x", "Fix x in ${input:where}."),
+    (".windsurf/workflows/a.md", "---\ndescription: d\n---\n1. Fix it.", "", "1. Fix it."),
+    (".clinerules/workflows/a.md", "Fix it.", "", "Fix it."),
+    (".roo/commands/a.md", "---\nargument-hint: <x>\n---\nFix $1", "x", "Fix x"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("path", "text", "argument", "filled"), SHAPES)
+def test_a_command_is_filled_as_its_own_program_fills_it(path: str, text: str, argument: str, filled: str) -> None:
+    form = read_command(path, text.removeprefix("\ufeff"))
+    assert (form.problem, form.filled(argument)) == ("", filled)
+
+
+@pytest.mark.parametrize(
+    ("path", "ending", "name"),
+    [
+        ("a.md", ".md", "a"),
+        ("git/commit.toml", ".toml", "git:commit"),
+        ("fix it.prompt.md", ".prompt.md", "fix-it"),
+        ("2-füge.md", ".md", "2-füge"),
+        ("!.md", ".md", "unnamed"),
+        ("Speckit.plan.md", ".md", "Speckit.plan"),
+    ],
+)
+def test_every_command_has_a_name_that_can_be_typed(path: str, ending: str, name: str) -> None:
+    assert command_name(PurePosixPath(path), ending) == name
+
+
+@pytest.mark.parametrize(("text", "says"), [("x", "it is not valid TOML"), ("a = 1", "it has no `prompt`")])
+def test_a_command_of_gemini_that_cannot_be_read_says_why(folder: Path, text: str, says: str) -> None:
+    command(folder, ".gemini/commands/a.toml", text)
+    assert found(folder)["a"].unused.startswith(says)
+
+
+def test_two_commands_of_one_name_are_both_there_unless_they_say_the_same(folder: Path) -> None:
+    command(folder, ".claude/commands/fix.md", "Fix.")
+    command(folder, ".cursor/commands/fix.md", "Fix.")
+    command(folder, ".gemini/commands/fix.toml", 'prompt = "Mend."')
+    command(folder, ".github/prompts/help.prompt.md", "Help.")
+    assert {name: one.body("") for name, one in found(folder).items()} == {
+        "fix": "Fix.",
+        "gemini:fix": "Mend.",
+        "copilot:help": "Help.",
+    }
+
+
 @given(st.text("a$ 0129ARGUMENTS[]\"'\\\n", max_size=40), st.text(max_size=20), st.sampled_from([0, 1]))
 @example("$ARGUMENTS", "$1 $ARGUMENTS", 1)
 @example("$1", "it's", 1)
@@ -77,7 +135,9 @@ def test_commands_are_found_by_their_names(folder: Path, tmp_path: Path) -> None
     command(tmp_path, "home/commands/ours.md", "Ours $1.")
     command(folder, ".claude/commands/mine.md", "Not this one.")
     known = found(folder)
-    assert sorted(known) == ["deep:er:fix", "mine", "ours", "release", "review"]
+    assert sorted(known) == [
+        *("claude:mine", "deep:er:fix", "mine", "no-name", "ours", "release", "review", "treadle:status"),
+    ]
     review = known["review"]
     assert (review.about, review.hint, review.origin) == ("Review it", "FILE", ".treadle/commands/review.md")
     assert (review.body("x"), known["deep:er:fix"].body("x")) == ("Review x.", "# Fix the issue\n\nFix x.")
@@ -98,7 +158,15 @@ def test_odd_files_are_no_commands_and_nothing_hangs(folder: Path, tmp_path: Pat
     (place / "huge.md").write_bytes(b"x" * 1_000_000)
     (place / "link").symlink_to(tmp_path)
     (place / "folder.md").mkdir()
-    assert list(found(folder)) == ["good"]
+    assert {name: one.unused for name, one in found(folder).items()} == {
+        "good": "",
+        "pipe": "it is no text",
+        "zero": "it leads out of the folder",
+        "key": "it leads out of the folder",
+        "loop": "it cannot be read",
+        "binary": "it is no text",
+        "huge": "it has more than 65,536 bytes",
+    }
     assert found(folder)["good"].body("x").strip().endswith("Still x.")
 
 
@@ -106,7 +174,7 @@ def test_a_folder_of_commands_that_is_a_link_brings_in_nothing(folder: Path, tmp
     command(tmp_path, "elsewhere/evil.md", "evil")
     (folder / ".claude").mkdir()
     (folder / ".claude" / "commands").symlink_to(tmp_path / "elsewhere")
-    assert found(folder) == {}
+    assert [(one.unused, one.body("")) for one in found(folder).values()] == [("it leads out of the folder", "")]
 
 
 async def test_a_command_goes_along_as_its_text_with_files_and_output(folder: Path) -> None:
@@ -138,17 +206,18 @@ async def test_a_hostile_command_of_a_folder_that_is_not_trusted_runs_nothing(fo
     assert SECRET not in str(told.bodies)
 
 
-@pytest.mark.parametrize("place", COMMAND_FOLDERS)
-def test_a_command_is_used_only_as_it_was_trusted(folder: Path, place: str) -> None:
-    command(folder, f"{place}/fix.md", "Fix it.")
+@pytest.mark.parametrize(("place", "ending"), COMMAND_FOLDERS.items())
+def test_a_command_is_used_only_as_it_was_trusted(folder: Path, place: str, ending: str) -> None:
+    before, after = ('prompt = "Fix it."', 'prompt = "!{./pwn}"') if ending == ".toml" else ("Fix it.", "!`./pwn`")
+    command(folder, f"{place}/fix{ending}", before)
     trust_store().grant(session_trust(folder).trust)
     opened = session_trust(folder)
-    command(folder, f"{place}/fix.md", "!`./pwn`")
-    command(folder, f"{place}/deep/new.md", "!`./pwn`")
+    command(folder, f"{place}/fix{ending}", after)
+    command(folder, f"{place}/deep/new{ending}", after)
     late = "it is new or changed since you trusted this folder (/trust says how)"
     assert {one.name: one.unused for one in find_texts(opened)} == {"fix": late, "deep:new": late}
     again = session_trust(folder)
-    assert (again.trusted, again.trust.changed) == (False, (f"{place}/deep/new.md", f"{place}/fix.md"))
+    assert (again.trusted, again.trust.changed) == (False, (f"{place}/deep/new{ending}", f"{place}/fix{ending}"))
     trust_store().grant(again.trust)
     assert {one.name: one.unused for one in find_texts(session_trust(folder))} == {"fix": "", "deep:new": ""}
 

@@ -49,15 +49,29 @@ RULE_FOLDERS = {
 }
 """Folders of rules, and the endings of the files in them, at any depth, that are rules."""
 
-COMMAND_FOLDERS = (".treadle/commands", ".claude/commands", ".clinerules/workflows")
-"""Folders of commands: the `.md` files in them at any depth."""
+COMMAND_FOLDERS = {
+    ".treadle/commands": ".md",
+    ".claude/commands": ".md",
+    ".clinerules/workflows": ".md",
+    ".cursor/commands": ".md",
+    ".opencode/command": ".md",
+    ".opencode/commands": ".md",
+    ".gemini/commands": ".toml",
+    ".github/prompts": ".prompt.md",
+    ".windsurf/workflows": ".md",
+    ".roo/commands": ".md",
+}
+"""Folders of commands, and how the files in them, at any depth, end that are commands."""
 
 _NO_RULES = (".clinerules/workflows/", ".clinerules/hooks/", ".clinerules/skills/")
-SKILL_FOLDERS = (".agents/skills", ".treadle/skills", ".claude/skills")
+SKILL_FOLDERS = (
+    *(".agents/skills", ".treadle/skills", ".claude/skills", ".cursor/skills", ".github/skills", ".codex/skills"),
+    *(".gemini/skills", ".cline/skills", ".clinerules/skills", ".opencode/skill", ".opencode/skills", ".roo/skills"),
+    ".windsurf/skills",
+)
 """Folders of skills, each in a folder of its own."""
 
 SKILL_FILE = "SKILL.md"
-_IN_COMMAND_FOLDER = tuple(f"{folder}/" for folder in COMMAND_FOLDERS)
 _RULES = frozenset(RULE_FILES)
 SERVER_FILES = (
     *(".mcp.json", ".cursor/mcp.json", ".vscode/mcp.json", ".codex/config.toml", ".gemini/settings.json"),
@@ -105,7 +119,7 @@ def active_kind(path: str) -> ActiveKind | None:
         return ActiveKind.RULES
     if _is_skill(name):
         return ActiveKind.SKILL
-    if name.endswith(".md") and name.startswith(_IN_COMMAND_FOLDER):
+    if any(name.startswith(f"{folder}/") and name.endswith(ending) for folder, ending in COMMAND_FOLDERS.items()):
         return ActiveKind.COMMAND
     if name in _SERVERS:
         return ActiveKind.SERVERS

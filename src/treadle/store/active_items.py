@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
@@ -11,9 +11,11 @@ from typing import assert_never
 from treadle.protocol.errors import StoreError
 from treadle.store.activation import (
     CLAUDE_SETTINGS,
+    COMMAND_FOLDERS,
     RULE_FILES,
     RULE_FOLDERS,
     SERVER_FILES,
+    SKILL_FOLDERS,
     ActiveFile,
     ActiveKind,
     active_kind,
@@ -28,6 +30,7 @@ _LONGEST_RULES = 1024 * 1024
 """Bytes of a rules file in which imports are looked for."""
 
 _IMPORTING = frozenset({"claude.md", "claude.local.md", "gemini.md"})
+_OFFERED: tuple[Collection[str], ...] = (COMMAND_FOLDERS, SKILL_FOLDERS)
 _HOLDERS = frozenset(folder.partition("/")[0] for folder in RULE_FOLDERS)
 _LARGEST = 16 * 1024 * 1024
 """A file beyond this is told by its size and its time, and so is a change of it."""
@@ -113,18 +116,12 @@ def _candidates(workspace: Path) -> Iterator[str]:
     names = names_in(workspace)
     yield from _rule_candidates(workspace, names)
     yield from _server_candidates(workspace, names)
+    yield from _offered_candidates(workspace, names)
     for name in names:
         match name.casefold():
             case ".treadle":
                 yield from _below(workspace / name, name)
-            case ".agents" | ".claude":
-                skills = names_in(workspace / name / "skills")[:_MOST_FILES]
-                yield from (
-                    f"{name}/skills/{one}/{file}"
-                    for one in skills
-                    for file in names_in(workspace / name / "skills" / one)
-                )
-                yield from _below(workspace / name / "commands", f"{name}/commands")
+            case ".claude":
                 yield from _hook_candidates(workspace, name)
             case ".git" if not (workspace / name).is_symlink() and _is_folder(workspace / name):
                 known = ("config", "config.worktree", "info/attributes")
@@ -144,6 +141,25 @@ def _server_candidates(workspace: Path, names: Iterable[str]) -> Iterator[str]:
             *folders, wanted = below.split("/")
             place = "/".join((name, *folders))
             yield from (f"{place}/{one}" for one in names_in(workspace / place) if one.casefold() == wanted)
+
+
+def _offered_candidates(workspace: Path, names: Iterable[str]) -> Iterator[str]:
+    """Name the commands and the skills in the folders that programs keep them in; those of Treadle are named anyway."""
+    for name in names:
+        if name.casefold() == ".treadle":
+            continue
+        inside = [(kind, folder.split("/")[1]) for kind in _OFFERED for folder in kind if _is_in(folder, name)]
+        for kind, below in inside:
+            place = f"{name}/{below}"
+            if kind is COMMAND_FOLDERS:
+                yield from _below(workspace / place, place)
+                continue
+            for one in names_in(workspace / place)[:_MOST_FILES]:
+                yield from (f"{place}/{one}/{file}" for file in names_in(workspace / place / one))
+
+
+def _is_in(folder: str, name: str) -> bool:
+    return folder.startswith(f"{name.casefold()}/")
 
 
 def _hook_candidates(workspace: Path, folder: str) -> Iterator[str]:
