@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.security.trusting import session_trust
+from treadle.app.security.trusting import session_trust, whole_trust
 from treadle.app.session.rules.rule_files import PromptRule, RuleUse, find_rules, nested_rules
 
 ALWAYS, TOUCHED, DESCRIBED, MENTIONED = RuleUse.ALWAYS, RuleUse.TOUCHED, RuleUse.DESCRIBED, RuleUse.MENTIONED
@@ -90,6 +90,25 @@ def test_a_rule_applies_when_its_own_program_applies_it(folder: Path, name: str,
     if use is TOUCHED:
         assert rule.applies_to(str(folder / "a.ts"))
         assert not rule.applies_to(str(folder / "a.rb"))
+
+
+def test_rules_of_folders_below_apply_to_what_is_in_these(folder: Path) -> None:
+    put(folder, "pkg/.cursor/rules/always.mdc", "---\nalwaysApply: true\n---\na")
+    put(folder, "pkg/.cursor/rules/globs.mdc", "---\nglobs: src/**\n---\ng")
+    put(folder, "pkg/.cursor/rules/manual.mdc", "m")
+    put(folder, "pkg/.claude/rules/deep/c.md", "c")
+    put(folder, "pkg/.github/instructions/x.instructions.md", "of the top of a repository alone")
+    found = {one.origin: one for one in nested_rules(session_trust(folder, once=True), folder / "pkg")}
+    inside = {name: (rule.use.value, rule.applies_to(str(folder / "pkg/src/a"))) for name, rule in found.items()}
+    assert inside == {
+        "pkg/.claude/rules/deep/c.md": ("touched", True),
+        "pkg/.cursor/rules/always.mdc": ("touched", True),
+        "pkg/.cursor/rules/globs.mdc": ("touched", True),
+        "pkg/.cursor/rules/manual.mdc": ("mentioned", True),
+    }
+    assert not found["pkg/.cursor/rules/globs.mdc"].applies_to(str(folder / "src/a"))
+    assert not found["pkg/.cursor/rules/globs.mdc"].applies_to(str(folder / "pkg/docs/a"))
+    assert {item.path for item in whole_trust(folder).nested} == set(found)
 
 
 def test_an_empty_list_of_paths_of_cline_applies_to_nothing_and_says_so(folder: Path) -> None:

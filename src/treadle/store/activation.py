@@ -49,6 +49,9 @@ RULE_FOLDERS = {
 }
 """Folders of rules, and the endings of the files in them, at any depth, that are rules."""
 
+NESTED_RULE_FOLDERS = (".claude/rules", ".cursor/rules")
+"""Those that apply in any folder, to what is in it."""
+
 COMMAND_FOLDERS = {
     ".treadle/commands": ".md",
     ".claude/commands": ".md",

@@ -4,13 +4,15 @@ import os
 from collections.abc import Iterator
 from pathlib import Path
 
-from treadle.store.activation import NESTED_RULE_FILES, ActiveFile, ActiveKind
+from treadle.store.activation import NESTED_RULE_FILES, NESTED_RULE_FOLDERS, RULE_FOLDERS, ActiveFile, ActiveKind
 from treadle.store.active_items import imported_items, listed_item
 
 _LEFT_OUT = frozenset({"node_modules", "venv", "target", "__pycache__"})
 """Folders of other people's code: rules in them are not the project's. Neither are those in hidden folders."""
 
 _MOST_FOLDERS = 20_000
+_MOST_HELD = 100
+_HOLDERS = frozenset(folder.partition("/")[0] for folder in NESTED_RULE_FOLDERS)
 _MOST_RULES = 500
 
 
@@ -33,7 +35,20 @@ def _files(workspace: Path) -> Iterator[str]:
     for count, (place, folders, files) in enumerate(os.walk(workspace)):
         if count >= _MOST_FOLDERS:
             return
+        holders = {name for name in folders if name in _HOLDERS}
         folders[:] = sorted(name for name in folders if not is_passed_over(name))
         if place != str(workspace):
             below = os.path.relpath(place, workspace)
             yield from (f"{below}/{name}" for name in sorted(files) if name.casefold() in NESTED_RULE_FILES)
+            yield from (f"{below}/{name}" for name in held_rules(Path(place)) if holders)
+
+
+def held_rules(folder: Path) -> Iterator[str]:
+    """Name the rules that a folder below the workspace keeps in folders of programs, by their paths in it."""
+    for kept in NESTED_RULE_FOLDERS:
+        for count, (place, folders, files) in enumerate(os.walk(folder / kept)):
+            if count >= _MOST_HELD:
+                break
+            folders.sort()
+            below = os.path.relpath(place, folder)
+            yield from (f"{below}/{name}" for name in sorted(files) if name.endswith(RULE_FOLDERS[kept]))

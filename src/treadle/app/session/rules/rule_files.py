@@ -17,6 +17,7 @@ from treadle.context.imports import import_paths
 from treadle.context.system import Rules
 from treadle.store.activation import ActiveFile, ActiveKind, active_kind
 from treadle.store.active_items import import_target, listed_item, may_import, named_from, read_item, repository_of
+from treadle.store.nested_rules import held_rules
 
 LONGEST_RULES = 32_768
 """Characters of one file that are used."""
@@ -96,7 +97,8 @@ def nested_rules(trust: SessionTrust, folder: Path) -> Iterator[PromptRule]:
             found.append(PromptRule(origin=name, use=RuleUse.TOUCHED, folder=str(folder), unused=why))
         else:
             rule = _Reading(trust.workspace, trust.trust.nested, pinned=not trust.once).rule(rule_item)
-            found.append(replace(rule, use=RuleUse.TOUCHED, folder=str(folder)))
+            use = rule.use if rule.use is RuleUse.MENTIONED else RuleUse.TOUCHED
+            found.append(replace(rule, use=use, folder=str(folder)))
     yield from _without_repeats(trust.workspace, found)
 
 
@@ -105,7 +107,8 @@ def _nested_names(folder: Path) -> Sequence[Path]:
         names = {name.casefold(): name for name in os.listdir(folder)}  # noqa: PTH208 - names suffice
     except OSError:
         return ()
-    return [folder / names[name] for name in _NEIGHBOURS if name in names]
+    held = held_rules(folder) if ".claude" in names or ".cursor" in names else ()
+    return [folder / one for one in (*(names[name] for name in _NEIGHBOURS if name in names), *held)]
 
 
 def _users_rules(workspace: Path) -> Iterator[PromptRule]:
