@@ -36,9 +36,11 @@ def execute(arguments: argparse.Namespace) -> int:
 def _shown(line: "HookLine") -> str:
     from treadle.door.program import harmless
 
-    facts = [f"{line.origin}, {line.file}", f"{line.timeout:g} s"]
+    facts = [f"{line.origin}, {line.file}"]
+    facts += [f"{line.timeout:g} s"] if line.timeout else []
     facts += ["a failure blocks"] if line.blocks else []
-    facts += ["in the sandbox" if line.confined else "not in the sandbox"] if line.type == "command" else []
+    if line.type == "command" and line.timeout:
+        facts += ["in the sandbox" if line.confined else "not in the sandbox"]
     facts += [] if line.active else [f"does not run: {line.why_not}"]
     text = f"{line.event}  {line.matcher}  {line.command}\n    {'; '.join(facts)}"
     return f"{harmless(text)}\n"

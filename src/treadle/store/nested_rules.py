@@ -43,6 +43,12 @@ def _files(workspace: Path) -> Iterator[str]:
             yield from (f"{below}/{name}" for name in held_rules(Path(place)) if holders)
 
 
+def rules_folder(path: str) -> str:
+    """Give the folder that a nested rule is about, by the path of its file."""
+    kept = next((one for one in NESTED_RULE_FOLDERS if f"/{one}/" in path), "")
+    return path.partition(f"/{kept}/")[0] if kept else os.path.dirname(path)  # noqa: PTH120 - a text
+
+
 def held_rules(folder: Path) -> Iterator[str]:
     """Name the rules that a folder below the workspace keeps in folders of programs, by their paths in it."""
     for kept in NESTED_RULE_FOLDERS:

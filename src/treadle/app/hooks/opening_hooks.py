@@ -87,7 +87,8 @@ def claude_table(file: Path) -> dict[str, Any]:
 def claude_specs(table: dict[str, Any], file: str, origin: HookOrigin) -> tuple[HookSpec, ...]:
     """Read the hooks of a settings file of Claude Code. Raises `ConfigError`."""
     try:
-        return tuple(hook_specs(table.get("hooks", {}), origin=origin, file=file, own=False))
+        found = table.get("hooks")
+        return tuple(hook_specs({} if found is None else found, origin=origin, file=file, own=False))
     except ValueError as error:
         raise _wrong(file, error) from error
 

@@ -3,14 +3,20 @@
 import json
 from collections.abc import Iterator
 
+from msgspec.structs import replace
+
 from treadle.app.config.hook_settings import HookOrigin, HookSpec, hook_specs
 from treadle.app.config.layers import WORKSPACE_FILE
 from treadle.app.config.sections import Settings
 from treadle.app.hooks.opening_hooks import CLAUDE, found_hooks
+from treadle.app.reports.foreign_hooks import foreign_hooks, unreadable_settings
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.base import Record
 from treadle.store.activation import CLAUDE_SETTINGS
 from treadle.store.active_items import read_item
+
+_FOLDER = HookOrigin.FOLDER
+_NOT_WANTED = 'your setting hooks_from does not name "claude"'
 
 
 class HookLine(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -30,36 +36,52 @@ class HookLine(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 def list_hooks(settings: Settings, trust: SessionTrust) -> tuple[HookLine, ...]:
-    """List every hook of the user and of a folder; those of a folder that is not trusted are read and never run.
+    """List every hook of the user and of a folder, and why one does not run: also those of other programs.
 
-    Raises `ConfigError` for settings that cannot be used.
+    Those of a folder that is not trusted are read and never run. Raises `ConfigError` for settings that cannot be used.
     """
     found = found_hooks(settings, trust).specs
     lines = [_line(spec, spec.problem) for spec in found]
     if settings.disable_all_hooks:
-        return tuple(_line(spec, "disable_all_hooks is set") for spec in _user_specs(settings))
-    if not trust.trusted:
-        lines += [_line(spec, "the folder is not trusted") for spec in _folder_specs(settings, trust)]
-    return tuple(lines)
+        lines = [_line(spec, "disable_all_hooks is set") for spec in _user_specs(settings)]
+        lines += [_line(spec, "disable_all_hooks is set") for spec in _folder_specs(trust)]
+    else:
+        unwanted = CLAUDE_SETTINGS if CLAUDE not in settings.hooks_from else ()
+        for spec in _folder_specs(trust):
+            if spec.file.casefold() in unwanted:
+                lines.append(_line(spec, _NOT_WANTED))
+            elif not trust.trusted:
+                lines.append(_line(spec, "the folder is not trusted"))
+    return (*lines, *_not_used(trust))
+
+
+def _not_used(trust: SessionTrust) -> Iterator[HookLine]:
+    """Name what a folder has for other programs, and its settings that cannot be read."""
+    for one in foreign_hooks(trust.workspace):
+        spec = HookSpec(event=one.event, matcher=one.matcher, command=one.command, origin=_FOLDER, file=one.file)
+        yield replace(_line(spec, one.why), timeout=0, blocks=False, confined=False)
+    for file, why in unreadable_settings(trust.workspace):
+        spec = HookSpec(event="?", command="", place="the hooks of this file", origin=_FOLDER, file=file)
+        yield replace(_line(spec, why), timeout=0, blocks=False, confined=False)
 
 
 def _user_specs(settings: Settings) -> Iterator[HookSpec]:
     yield from hook_specs(settings.hooks, origin=HookOrigin.USER, file="the settings", own=True)
 
 
-def _folder_specs(settings: Settings, trust: SessionTrust) -> Iterator[HookSpec]:
-    """Read what a folder would run; what cannot be read is left out, since nothing of it runs."""
+def _folder_specs(trust: SessionTrust) -> Iterator[HookSpec]:
+    """Read what a folder would run; what cannot be read is named by itself."""
     import tomllib
 
     for item in trust.items:
         name = item.path.casefold()
         own = name == str(WORKSPACE_FILE)
-        if not own and (name not in CLAUDE_SETTINGS or CLAUDE not in settings.hooks_from):
+        if not own and name not in CLAUDE_SETTINGS:
             continue
-        content = (read_item(trust.workspace, item) or b"").decode(errors="replace")
+        content = (read_item(trust.workspace, item) or b"").decode("utf-8-sig", errors="replace")
         try:
             table = tomllib.loads(content) if own else json.loads(content)
-            yield from hook_specs(table.get("hooks", {}), origin=HookOrigin.FOLDER, file=item.path, own=False)
+            yield from hook_specs(table.get("hooks") or {}, origin=HookOrigin.FOLDER, file=item.path, own=False)
         except (ValueError, AttributeError, RecursionError):
             continue
 

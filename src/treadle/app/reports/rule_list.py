@@ -3,6 +3,7 @@
 import os
 from collections.abc import Iterator
 
+from treadle.app.reports.unused_files import unused_files
 from treadle.app.security.trusting import SessionTrust, shown_path, trust_command
 from treadle.app.session.rules.instructions import RuleSwitches
 from treadle.app.session.rules.rule_files import PromptRule, RuleUse, find_rules, nested_rules
@@ -11,6 +12,7 @@ from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.store.activation import ActiveKind
+from treadle.store.nested_rules import rules_folder
 
 RULES_USAGE = "/rules lists the rules. `/rules off N` and `/rules on N` turn one off and on."
 
@@ -69,7 +71,7 @@ def tokens_of_rule(rule: PromptRule) -> int:
 
 def _all_rules(trust: SessionTrust) -> tuple[PromptRule, ...]:
     """Give the rules of the folder and of the user, and those in folders below that were trusted."""
-    folders = sorted({(trust.workspace / item.path).parent for item in trust.trust.nested})
+    folders = sorted({trust.workspace / rules_folder(item.path) for item in trust.trust.nested})
     return (*find_rules(trust), *(rule for folder in folders for rule in nested_rules(trust, folder)))
 
 
@@ -107,6 +109,7 @@ def _listed(trust: SessionTrust) -> Iterator[str]:
         yield f"The rules of this folder are not used: it is not trusted. To use them: {trust_command(trust.workspace)}"
     if not lines:
         yield "There are no rules. AGENTS.md in this folder is sent to the model with every request; /init writes one."
+        yield from _not_used(trust)
         return
     sent = [line for line in lines if line.always and line.state == "on"]
     yield f"Rules; about {sum(line.tokens for line in sent):,} tokens of them are in every request:"
@@ -116,7 +119,16 @@ def _listed(trust: SessionTrust) -> Iterator[str]:
         yield f"{number:>3}  {line.state:<3}  {shown_path(line.origin):<{width}}  {price}  {line.applies}"
         if line.problem:
             yield f"          {shown_path(line.problem)}"
+    yield from _not_used(trust)
     yield RULES_USAGE
+
+
+def _not_used(trust: SessionTrust) -> Iterator[str]:
+    """Name what the folder has for other agents and is not used."""
+    unused = unused_files(trust)
+    if unused:
+        yield "This folder also has files for other agents that are not used:"
+        yield from (f"  {shown_path(one.place)}{one.many}: {one.why}" for one in unused)
 
 
 def _applies(rule: PromptRule, trust: SessionTrust) -> str:

@@ -1,0 +1,110 @@
+"""The hooks that a folder has for other programs: read to be named, and never run."""
+
+import json
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+
+from treadle.app.config.places import read_regular
+from treadle.store.activation import CLAUDE_SETTINGS
+
+_LARGEST = 1024 * 1024
+_MOST = 200
+_FILES = {
+    ".cursor/hooks.json": "Cursor",
+    ".codex/hooks.json": "Codex",
+    ".codex/config.toml": "Codex",
+    ".gemini/settings.json": "Gemini",
+    ".windsurf/hooks.json": "Windsurf",
+    ".qwen/settings.json": "Qwen Code",
+}
+_PLACES = (
+    (".github/hooks", "*.json", "Copilot"),
+    (".clinerules/hooks", "*", "Cline"),
+    (".kiro/hooks", "*.hook", "Kiro"),
+    (".opencode/plugin", "*.[jt]s", "OpenCode"),
+    (".opencode/plugins", "*.[jt]s", "OpenCode"),
+)
+
+
+class ForeignHook(Struct, frozen=True):
+    """One hook of another program: when it would run, what, and in which file; `why` it does not run here."""
+
+    event: str
+    matcher: str
+    command: str
+    file: str
+    why: str
+
+
+def foreign_hooks(workspace: Path) -> Iterator[ForeignHook]:
+    """Name the hooks of other programs in a folder; a file that cannot be read is named, too."""
+    for name, program in _FILES.items():
+        content = _content(workspace / name)
+        if content is not None:
+            yield from _in_file(name, content, program)
+    for folder, pattern, program in _PLACES:
+        for file in sorted((workspace / folder).glob(pattern))[:_MOST]:
+            name = file.relative_to(workspace).as_posix()
+            content = _content(file) if file.suffix == ".json" else None
+            if content is not None:
+                yield from _in_file(name, content, program)
+            elif file.is_file() and (program != "Cline" or file.suffix.lower() in ("", ".ps1")):
+                yield ForeignHook(file.name.partition(".")[0], "", file.name, name, _why(program))
+
+
+def unreadable_settings(workspace: Path) -> Iterator[tuple[str, str]]:
+    """Name the settings of Claude Code in a folder that cannot be read, with the reason."""
+    for name in CLAUDE_SETTINGS:
+        content = _content(workspace / name)
+        try:
+            table = json.loads(content) if content and content.strip() else {}
+            if not isinstance(table, dict) or not isinstance(table.get("hooks") or {}, dict):
+                yield name, "its hooks are no table"
+        except (ValueError, RecursionError) as error:
+            yield name, f"it is not valid JSON ({error})"
+
+
+def _in_file(name: str, content: str, program: str) -> Iterator[ForeignHook]:
+    import tomllib
+
+    try:
+        table: Any = tomllib.loads(content) if name.endswith(".toml") else json.loads(content or "{}")
+    except (ValueError, RecursionError) as error:
+        if "hooks" in content:
+            yield ForeignHook("?", "", "", name, f"{_why(program)}; it cannot be read ({error})")
+        return
+    hooks = table.get("hooks") if isinstance(table, dict) else None
+    if hooks and not isinstance(hooks, Mapping):
+        yield ForeignHook("?", "", "", name, _why(program))
+    for event, groups in hooks.items() if isinstance(hooks, Mapping) else ():
+        for group in groups if isinstance(groups, list) else (groups,):
+            for matcher, command in _commands(group):
+                yield ForeignHook(str(event), matcher, command, name, _why(program))
+
+
+def _commands(group: Any) -> Iterator[tuple[str, str]]:
+    """Give what a group of handlers runs, and for what; a group may be a handler itself."""
+    if not isinstance(group, Mapping):
+        yield "", str(group)
+        return
+    matcher = group.get("matcher")
+    inside = group.get("hooks")
+    for one in inside if isinstance(inside, list) else (group,):
+        keys = ("command", "bash", "powershell", "prompt", "url", "type")
+        said = next((one[key] for key in keys if one.get(key)), "") if isinstance(one, Mapping) else one
+        yield matcher if isinstance(matcher, str) else "", str(said)
+
+
+def _why(program: str) -> str:
+    return f"a hook of {program}, and Treadle runs only those of its own form, which is that of Claude Code"
+
+
+def _content(file: Path) -> str | None:
+    try:
+        found = read_regular(file, _LARGEST)
+    except OSError:
+        return None
+    return None if found is None else found.decode("utf-8-sig", errors="replace")
