@@ -198,6 +198,8 @@ NAMED: list[tuple[str, Any, str]] = [
     ),
     (".codex/config.toml", f'{CODEX}env_vars = ["MISSING"]\n', "the variable MISSING is not set"),
     (".mcp.json", {"mcpServers": {"a": "x"}}, "its entry is not a table"),
+    (".cursor/mcp.json", usual(command="uvx", args=["treadle", "mcp", "serve"]), "it is Treadle itself"),
+    (".mcp.json", usual(command="/opt/bin/treadle", args=["mcp", "serve"]), "it is Treadle itself"),
     (".mcp.json", usual(type="ws", url="wss://x"), "ws is not a transport"),
     (".mcp.json", usual(args=["x"]), "it has no url"),
     (".mcp.json", usual(command="x", args="-y tool"), "its entry has a mistake"),

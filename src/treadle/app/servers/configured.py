@@ -148,7 +148,14 @@ def _server(name: str, said: Any, origin: ServerOrigin, folder: str) -> Configur
         return _mistaken(name, origin, error)
     checked = _checked(server, origin)
     problem = _missing_words(missing) if missing else checked.problem
+    if origin is ServerOrigin.FOLDER and _is_treadle(server):
+        problem = "it is Treadle itself, named for other programs"
     return replace(checked, problem=problem, names=tuple(dict.fromkeys(names)), unused=unused_entries(said))
+
+
+def _is_treadle(server: McpServer) -> bool:
+    words = (os.path.basename(server.command), *server.args)  # noqa: PTH119 - a text
+    return any(words[at : at + 3] == ("treadle", "mcp", "serve") for at in range(len(words)))
 
 
 def _known_variables(folder: str) -> Mapping[str, str]:
