@@ -160,11 +160,11 @@ def test_odd_files_are_no_commands_and_nothing_hangs(folder: Path, tmp_path: Pat
     (place / "folder.md").mkdir()
     assert {name: one.unused for name, one in found(folder).items()} == {
         "good": "",
-        "pipe": "it is no text",
+        "pipe": "it is not text",
         "zero": "it leads out of the folder",
         "key": "it leads out of the folder",
         "loop": "it cannot be read",
-        "binary": "it is no text",
+        "binary": "it is not text",
         "huge": "it has more than 65,536 bytes",
     }
     assert found(folder)["good"].body("x").strip().endswith("Still x.")

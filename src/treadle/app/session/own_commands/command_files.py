@@ -187,7 +187,7 @@ def _read(file: Path, inside: Path | None) -> tuple[str, str]:
     except (OSError, RuntimeError):
         return "", "it cannot be read"
     if content is None or b"\0" in content:
-        return "", "it is no text"
+        return "", "it is not text"
     if len(content) > _LONGEST:
         return "", f"it has more than {_LONGEST:,} bytes"
     return content.decode("utf-8-sig", errors="replace"), ""
