@@ -287,7 +287,9 @@ class World:
                 kinds: list[ErrorKind | None] = [None] * 6
                 kind = choice([*kinds, *ErrorKind])
                 if kind is not None:
-                    return self.failure(step, attempt, kind)
+                    failed = self.failure(step, attempt, kind)
+                    wait = choice([None, 7_200.0]) if kind is ErrorKind.RATE_LIMIT else None
+                    return replace(failed, error=replace(failed.error, retry_after=wait))
                 stops: list[ReplyStop | None] = [None, None, None, *ReplyStop]
                 return self.reply(step, attempt, stop=choice(stops))
             case MakeRoom(step=step, write=True):
@@ -357,7 +359,9 @@ def walk(jitter: random.Random, limits: Limits, *, longest: int = 60, world: Wor
 def explore(jitter: random.Random, walks: int, *, longest: int = 60) -> Iterator[tuple[Phase, str, Phase]]:
     """Walk at random; yields the phase before, the event that was taken, and the phase after."""
     for _ in range(walks):
-        limits = BOUNDED if jitter.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2)
+        limits = (
+            BOUNDED if jitter.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2, wait_for_reset=True)
+        )
         world = World(limits=limits).begin()
         world.take(SetPresence(user_present=jitter.random() < 0.8))
         for number in range(longest):
@@ -424,7 +428,14 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
     ]
 
 
-BOUNDED = Limits(max_steps=8, max_retries=2, max_seconds=5.0, max_auto_approved=2, session=Budget(tokens=6_000))
+BOUNDED = Limits(
+    max_steps=8,
+    max_retries=2,
+    max_seconds=5.0,
+    max_auto_approved=2,
+    session=Budget(tokens=6_000),
+    wait_for_reset=False,
+)
 """Limits that are all reached now and then."""
 
 

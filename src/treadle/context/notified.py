@@ -216,9 +216,9 @@ class NotificationReader:
                     yield TurnStarted(turn=turn)
                 for prompt_id in prompt_ids:
                     yield self._delivered(prompt_id)
-            case RetryPlanned(attempt=attempt, seconds=seconds, most=most) if self._error is not None:
+            case RetryPlanned(attempt=attempt, seconds=seconds, most=most, until=until) if self._error is not None:
                 self._retrying = True
-                yield RetryScheduled(attempt=attempt, seconds=seconds, error=self._error, most=most)
+                yield RetryScheduled(attempt=attempt, seconds=seconds, error=self._error, most=most, until=until)
                 yield PhaseChanged(phase=Phase.WAITING_TO_RETRY)
             case ModelReplaced(model=model, why=why):
                 yield ModelChanged(model=model, why=why)

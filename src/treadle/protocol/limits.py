@@ -25,7 +25,9 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress. With
     `plain_answer_ends`, which older logs do not have, that is an open checklist, or a next step that the answer
     announces; without it any work.
-    `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it.
+    `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it. With
+    `wait_for_reset`, which older logs do not have, a turn waits until a provider's limit resets; without it a user who
+    is there is asked.
     """
 
     max_steps: int | None = None
@@ -42,6 +44,7 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     reminders: int = 0
     plain_answer_ends: bool | UnsetType = UNSET
     raisable: bool = False
+    wait_for_reset: bool | UnsetType = UNSET
 
 
 class Terms(Record, frozen=True, kw_only=True):

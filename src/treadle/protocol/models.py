@@ -194,7 +194,8 @@ class ModelError(Record, frozen=True, kw_only=True):
 
     `window` is the model's context window in tokens, where an overflow names it. `fix` says what helps where more is
     known of that than the kind says. `retries` bounds how often trying again is of use, None where only the session's
-    limit does. `refused` is the part of the conversation that the provider does not take.
+    limit does. `refused` is the part of the conversation that the provider does not take. `paced`: nothing was sent, as
+    the provider's last answers say that its limit is used up until then.
     """
 
     kind: ErrorKind
@@ -206,6 +207,7 @@ class ModelError(Record, frozen=True, kw_only=True):
     fix: str = ""
     retries: int | None = None
     refused: RefusedPart | None = None
+    paced: bool = False
 
     @property
     def retryable(self) -> bool:

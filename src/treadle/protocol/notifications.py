@@ -204,12 +204,16 @@ class ResultPresented(Tagged, frozen=True, kw_only=True, tag="result_presented")
 
 
 class RetryScheduled(Tagged, frozen=True, kw_only=True, tag="retry_scheduled"):
-    """The same request goes out again after `seconds`: the `attempt`th time of `most` (0 where that is not known)."""
+    """The same request goes out again after `seconds`: the `attempt`th time of `most` (0 where that is not known).
+
+    `until` is the moment (milliseconds since 1970) at which the provider's limit resets, where that is waited for.
+    """
 
     attempt: int
     seconds: float
     error: ModelError
     most: int = 0
+    until: int = 0
 
 
 class ContextCompacted(Tagged, frozen=True, kw_only=True, tag="context_compacted"):

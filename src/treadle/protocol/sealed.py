@@ -78,11 +78,15 @@ class QuestionPut(Tagged, frozen=True, kw_only=True, tag="question_put"):
 
 
 class RetryPlanned(Tagged, frozen=True, kw_only=True, tag="retry_planned"):
-    """The request that failed goes out again after `seconds`: the `attempt`th time of `most`."""
+    """The request that failed goes out again after `seconds`: the `attempt`th time of `most`.
+
+    `until` is the moment (milliseconds since 1970) at which the provider's limit resets, where that is waited for.
+    """
 
     attempt: int
     seconds: float
     most: int
+    until: int = 0
 
 
 class ModelReplaced(Tagged, frozen=True, kw_only=True, tag="model_replaced"):

@@ -75,7 +75,6 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     SetPresence,
-    Source,
     SummaryWritten,
     TimerFired,
 )
@@ -163,7 +162,7 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case SessionStarted() as data:
             return _start_session(state, data), []
         case Resumed() as data:
-            return _resume(state, data)
+            return _resume(state, data, event.at)
         case ContextReady() as data:
             return replies.context_ready(state, data)
         case ContextExceeded() as data:
@@ -179,7 +178,7 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case ReplyFinished() as data:
             return _finish_reply(state, data)
         case ReplyFailed() as data:
-            return replies.reply_failed(state, data)
+            return replies.reply_failed(state, data, event.at)
         case CallJudged() as data:
             return calls.judged(state, data)
         case CallStarted() as data:
@@ -197,19 +196,19 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case TimerFired():
             return replies.retry_now(state)
         case op:
-            return _obey(state, op, event.source)
+            return _obey(state, op, event)
 
 
-def _obey(state: State, op: Op, source: Source) -> Transition:  # noqa: C901, PLR0911, PLR0912 - one line for each op
+def _obey(state: State, op: Op, event: Event) -> Transition:  # noqa: C901, PLR0911, PLR0912 - one line for each op
     match op:
         case Prompt() as data:
-            state = replace(state, queue=(*state.queue, Waiting(prompt=data, source=source)))
+            state = replace(state, queue=(*state.queue, Waiting(prompt=data, source=event.source)))
             return state, [turns.queue_changed(state)]
         case EditQueued() as data:
             return turns.edit_queue(state, data)
         case Answer() as data:
-            state, effects = _answer(state, data)
-            return state, [answers.named_by(source, data, effect) for effect in effects]
+            state, effects = _answer(state, data, event.at)
+            return state, [answers.named_by(event.source, data, effect) for effect in effects]
         case Interrupt():
             return _interrupt(state)
         case SetMode() as data:
@@ -272,14 +271,14 @@ def _set_mode(state: State, data: SetMode) -> Transition:
 def _choose(state: State, choice: ModelChoice) -> Transition:
     state = with_model(state, choice)
     state = replace(state, model=replace(state.model, replaced=None))
-    return state, [Notify(notification=ModelChanged(model=choice.model))]
+    return replies.chosen(state, [Notify(notification=ModelChanged(model=choice.model))])
 
 
 def _bounds_turn(state: State, timer: str) -> bool:
     return state.turn is not None and timer == turn_timer(state.turn.number)
 
 
-def _answer(state: State, data: Answer) -> Transition:
+def _answer(state: State, data: Answer, at: int) -> Transition:
     state = tainted_by(state, data.enclosed)
     question = next(question for question in state.questions if question.id == data.question_id)
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
@@ -289,7 +288,7 @@ def _answer(state: State, data: Answer) -> Transition:
     state = replace(state, questions=tuple(other for other in state.questions if other.id != question.id))
     match state.activity:
         case AwaitingBudget() as held:
-            state, effects = replies.budget_answered(state, held, data)
+            state, effects = replies.budget_answered(state, held, data, at)
         case Compacting():
             state, effects = compaction.summary_answered(state, question, data)
         case _ if question.kind is QuestionKind.BUDGET:
@@ -349,7 +348,7 @@ def _withdraw_questions(state: State) -> Transition:
         state, more = compaction.take_up(state, state.activity)
         effects += more
     elif isinstance(state.activity, AwaitingBudget):
-        state, more = turns.end_turn(state, TurnStop.BUDGET, why="nobody is here to agree to what it costs")
+        state, more = replies.unagreed(state, state.activity)
         effects += more
     elif any(question.kind is QuestionKind.BUDGET for question in state.questions):
         state, more = turns.end_turn(state, TurnStop.MAX_TURN_REQUESTS)
@@ -357,7 +356,7 @@ def _withdraw_questions(state: State) -> Transition:
     return state, effects
 
 
-def _resume(state: State, data: Resumed) -> Transition:
+def _resume(state: State, data: Resumed, at: int) -> Transition:
     state, effects = files.go_on_after_restart(replace(state, user_present=data.user_present))
     state, closed = answers.close_elicitations(state)  # who asked is gone with its program
     effects += closed
@@ -366,11 +365,11 @@ def _resume(state: State, data: Resumed) -> Transition:
         unwritten = isinstance(state.activity, AwaitingReply)
         state, more = (interruptions.drop_unfinished_reply if unwritten else interruptions.abandon)(state)
         return replace(state, activity=Idle()), effects + more
-    state, more = _take_up(state, data)
+    state, more = _take_up(state, data, at)
     return state, [*effects, *turns.bound_time(state), *more]
 
 
-def _take_up(state: State, data: Resumed) -> Transition:
+def _take_up(state: State, data: Resumed, at: int) -> Transition:
     match state.activity:
         case Assembling(step=step):
             return state, [Assemble(step=step)]
@@ -378,8 +377,8 @@ def _take_up(state: State, data: Resumed) -> Transition:
             state, effects = interruptions.drop_unfinished_reply(state)
             state, more = replies.send(state, step, attempt + 1, failures)
             return state, effects + more
-        case Retrying():
-            return replies.retry_now(state)
+        case Retrying(error=error) as waiting:
+            return replies.wait_on(state, waiting, error, at)
         case Compacting() as activity:
             return compaction.take_up(state, activity)
         case AwaitingBudget() if not data.user_present:

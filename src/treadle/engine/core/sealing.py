@@ -79,8 +79,8 @@ def _of_call_or_model(notification: Notification, brought: CallResult | None) ->
     match notification:
         case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result) if result is not brought:
             yield ResultMade(call_id=notification.call.id, result=result)
-        case RetryScheduled(attempt=attempt, seconds=seconds, most=most):
-            yield RetryPlanned(attempt=attempt, seconds=seconds, most=most)
+        case RetryScheduled(attempt=attempt, seconds=seconds, most=most, until=until):
+            yield RetryPlanned(attempt=attempt, seconds=seconds, most=most, until=until)
         case ModelChanged(model=model, why=why) if why:
             yield ModelReplaced(model=model, why=why)
         case ChecklistChanged(text=text):

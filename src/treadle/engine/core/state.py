@@ -11,7 +11,7 @@ from treadle.protocol.checkpoints import Restore
 from treadle.protocol.events import Pin, Prompt, Source
 from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
-from treadle.protocol.models import ModelChoice, ReplyStop, Spent, ToolProtocol
+from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
 from treadle.protocol.permissions import Allowance, Decision, Mode, Question, Standing
 from treadle.protocol.sealed import Passage, PassageKind
@@ -47,12 +47,17 @@ class AwaitingReply(Tagged, frozen=True, kw_only=True, tag="awaiting_reply"):
 
 
 class Retrying(Tagged, frozen=True, kw_only=True, tag="retrying"):
-    """A timer runs before the next attempt."""
+    """A timer runs before the next attempt.
+
+    Where it is for a limit that resets, `until` is that moment (milliseconds since 1970), and `error` what was limited.
+    """
 
     step: int
     attempt: int
     failures: int
     timer: str
+    until: int = 0
+    error: ModelError | None = None
 
 
 class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
@@ -71,12 +76,14 @@ class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
 
 
 class AwaitingBudget(Tagged, frozen=True, kw_only=True, tag="awaiting_budget"):
-    """The request waits for the user's yes to what it can cost."""
+    """The request waits for the user's yes: to what it can cost; with an `error` to a wait `until` a limit resets."""
 
     step: int
     attempt: int
     failures: int
     about: str
+    until: int = 0
+    error: ModelError | None = None
 
 
 Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting | AwaitingBudget

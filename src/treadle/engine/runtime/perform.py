@@ -379,7 +379,10 @@ class Performer:
         return await self._asks().ask(call_id, asked)
 
     async def _wait(self, timer: str, seconds: float) -> None:
-        await asyncio.sleep(seconds)
+        clock, wall = asyncio.get_running_loop().time, self._ports.clock
+        ends, moment = clock() + seconds, wall() + seconds * 1000
+        while (left := min(ends - clock(), (moment - wall()) / 1000)) > 0:  # noqa: ASYNC110 - its clock stands still
+            await asyncio.sleep(min(left, 30.0))  # while the machine sleeps
         await self._session.post(TimerFired(timer=timer))
 
 

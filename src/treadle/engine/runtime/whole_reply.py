@@ -13,7 +13,7 @@ from treadle.engine.core.budgets import Send, check_budgets
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports, Provider
 from treadle.engine.runtime.model_requests import CallMeter, own_size, priced, request_size, reserved_terms
-from treadle.protocol.models import ModelRequest, ReplyStop, StreamFailure, StreamStop, StreamText
+from treadle.protocol.models import ModelError, ModelRequest, ReplyStop, StreamFailure, StreamStop, StreamText
 from treadle.protocol.sealed import SideAnswered
 from treadle.protocol.usage import Usage
 
@@ -72,6 +72,7 @@ async def whole_reply(
 
 async def _read(provider: Provider, request: ModelRequest, meter: CallMeter) -> WholeReply:
     pieces: list[str] = []
+    paced = 0.0
     async with aclosing(provider.stream(request)) as stream:
         async for item in stream:
             meter.take(item)
@@ -83,8 +84,13 @@ async def _read(provider: Provider, request: ModelRequest, meter: CallMeter) -> 
                 case StreamStop(usage=usage):
                     text = "".join(pieces).strip()
                     return WholeReply(text=text, error="" if text else "the model said nothing", usage=usage)
+                case StreamFailure(error=ModelError(paced=True, retry_after=wait)):
+                    paced = wait or 0.0
                 case StreamFailure(error=error):
                     return WholeReply(error=error.message)
                 case _:
                     pass
+    if paced:
+        await asyncio.sleep(paced)
+        return await _read(provider, request, meter)
     return WholeReply(error="the reply ended too early")
