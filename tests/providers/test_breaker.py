@@ -1,7 +1,9 @@
 """The circuit breaker: as a state machine, and before a real server."""
 
 import asyncio
+from functools import partial
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -10,6 +12,9 @@ from tests.providers.support import collect, failure_of, fixed_server, provider_
 from treadle.protocol.models import ErrorKind, ModelError, ReplyStop, StreamEvent, StreamFailure, StreamStop, StreamText
 from treadle.protocol.usage import Usage
 from treadle.providers.breaker import FAILURE_WINDOW, FAILURES, PAUSE, PROBE_WAIT, Circuits, GuardedProvider
+from treadle.providers.connect import provider_for
+from treadle.providers.endpoint import Endpoint
+from treadle.providers.provider_rows import ProviderRow
 from treadle.providers.scripted.provider import ScriptedProvider
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
@@ -116,7 +121,7 @@ def test_however_calls_overlap_it_never_stays_shut(steps: list[StreamEvent | str
 
 
 def guarded(url: str, circuits: Circuits) -> GuardedProvider:
-    return GuardedProvider(provider_at("chat", url), circuits, name="acme", place=url)
+    return GuardedProvider(provider_at("chat", url), circuits, name="acme", account=(url, ""))
 
 
 async def test_a_server_that_keeps_failing_is_not_called_again() -> None:
@@ -155,7 +160,7 @@ async def test_what_is_not_listening_counts_and_a_refusal_of_the_request_does_no
 async def test_an_interrupted_call_is_no_failure_and_is_passed_on() -> None:
     circuits = Circuits(Clock())
     inner = ScriptedProvider(Script(turns=(Turn(items=(SayText(text="Well"), Wait(seconds=60))),)))
-    provider = GuardedProvider(inner, circuits, name="acme", place=PLACE)
+    provider = GuardedProvider(inner, circuits, name="acme", account=(PLACE, ""))
     for _ in range(2 * FAILURES):
         task = asyncio.create_task(collect(provider, request()))
         await asyncio.sleep(0)
@@ -163,3 +168,53 @@ async def test_an_interrupted_call_is_no_failure_and_is_passed_on() -> None:
         with pytest.raises(asyncio.CancelledError):
             await task
     assert circuits.ask(PLACE) is None
+
+
+USED_UP = {"x-ratelimit-remaining-requests": "0", "x-ratelimit-reset-requests": "20s"}
+ANSWER = b'data: {"choices":[{"delta":{"content":"Hi"},"finish_reason":"stop"}]}\n\ndata: [DONE]\n\n'
+
+
+def account_at(url: str, circuits: Circuits, key: str = "") -> GuardedProvider:
+    """Give a provider that tells the circuits of its limits, as those of a session do."""
+    account = (url, key)
+    endpoint = Endpoint(name="acme", base_url=url, api_key=key)
+    row = ProviderRow(name="acme", title="Acme", base_url=url)
+    inner = provider_for(row, endpoint, limits=partial(circuits.learn, account))
+    return GuardedProvider(inner, circuits, name="acme", account=account)
+
+
+async def test_a_call_waits_where_the_last_answer_to_any_session_says_that_nothing_is_left() -> None:
+    clock = Clock()
+    circuits = Circuits(clock)
+    async with fixed_server("200 OK", {"Content-Type": "text/event-stream", **USED_UP}, ANSWER) as url:
+        one, other = (account_at(url, circuits) for _ in range(2))
+        assert StreamText(text="Hi") in await collect(one, request())
+        clock.now += 5
+        paced = (await failure_of(other, request())).error
+        assert (paced.kind, paced.paced, paced.retryable) == (ErrorKind.RATE_LIMIT, True, True)
+        assert paced.retry_after == pytest.approx(15.0)
+        assert paced.message == "acme has no requests left for now, as its last answer says, so nothing is sent yet."
+        assert StreamText(text="Hi") in await collect(account_at(url, circuits, "another-account"), request())
+        assert StreamText(text="Hi") in await collect(other, msgspec.structs.replace(request(), model="another"))
+        clock.now += 15.5
+        assert StreamText(text="Hi") in await collect(other, request())
+        for provider in (one, other):
+            await provider.close()
+
+
+async def test_a_refusal_for_too_many_requests_holds_up_other_sessions_too_and_one_for_hours_does_not() -> None:
+    for wait, paces in (("30", True), ("7200", False)):
+        circuits = Circuits(Clock())
+        headers = {"Content-Type": "application/json", "Retry-After": wait}
+        async with fixed_server("429 Slow", headers, b'{"message":"slow"}') as url:
+            first = (await failure_of(account_at(url, circuits), request())).error
+            second = (await failure_of(account_at(url, circuits), request())).error
+        assert (first.paced, first.status, second.paced) == (False, 429, paces)
+
+
+def test_what_is_left_of_one_limit_does_not_hide_that_another_is_used_up_and_a_later_answer_counts() -> None:
+    circuits, account = Circuits(Clock()), (PLACE, "")
+    circuits.learn(account, "m", {"tokens": 12.0, "requests": 3.0})
+    assert circuits.used_up(account, "m") == ("tokens", 12.0)
+    circuits.learn(account, "m", {})
+    assert circuits.used_up(account, "m") is None

@@ -303,6 +303,7 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
     changed: dict[str, Any] = {
         name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_auto_approved")
     }
+    changed["wait_for_reset"] = settings.wait_for_reset
     if settings.max_retries is not None:
         changed["max_retries"] = settings.max_retries
     changed["budget"] = {

@@ -37,8 +37,7 @@ def flags(arguments: "argparse.Namespace") -> "Mapping[str, Any]":
     said = {name: getattr(arguments, name) for name in _SETTINGS if getattr(arguments, name) is not None}
     budget = {"session_cost": arguments.max_cost, "session_tokens": arguments.max_tokens}
     budget = {name: value for name, value in budget.items() if value is not None}
-    if getattr(arguments, "screen_reader", None):
-        said["screen_reader"] = True
+    said |= {name: True for name in ("screen_reader", "wait_for_reset") if getattr(arguments, name, None)}
     if arguments.add_dirs:
         said["add_dirs"] = tuple(str(folder.expanduser().absolute()) for folder in arguments.add_dirs)
     return {**said, "budget": budget} if budget else said

@@ -119,6 +119,9 @@ def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -
     settings.add_argument("--max-tokens", type=_positive, metavar="N", help="the most tokens to use in this session")
     settings.add_argument("--max-seconds", type=float, metavar="S", help="end a turn after S seconds")
     settings.add_argument(
+        "--wait-for-reset", action="store_true", help="wait until the provider's limit resets, however long that is"
+    )
+    settings.add_argument(
         "--trust",
         action="store_true",
         help="trust the folder for this run only: use its rules and settings without asking",

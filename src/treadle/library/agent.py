@@ -46,6 +46,7 @@ class SettingKeywords(TypedDict, total=False):
     max_steps: int
     max_seconds: float
     max_retries: int
+    wait_for_reset: bool
     max_auto_approved: int
     budget: dict[str, Any]
     context: dict[str, Any]

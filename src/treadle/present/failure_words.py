@@ -3,9 +3,13 @@
 from typing import assert_never
 
 from treadle.present.escape import printable
+from treadle.present.words import span
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.catalogue import parse_ref
+
+_LONG = 60.0
+"""Seconds; when a limit resets later than that, people are told when."""
 
 
 def provider_of(model: str) -> str:
@@ -41,10 +45,17 @@ def describe_failure(error: ModelError, model: str) -> str:
             return f"The model call failed{status}."
 
 
-def describe_retry(error: ModelError, model: str) -> str:
-    """Say in one sentence why a call of a model is made again; of what was not reached, the address."""
-    reached = error.kind not in (ErrorKind.NETWORK, ErrorKind.TIMEOUT)
-    return describe_failure(error, model) if reached or not error.message else printable(error.message.strip())
+def waiting_words(error: ModelError, model: str, *, resets: bool) -> str:
+    """Say in one sentence what the next attempt waits for, if that is a limit of the provider; else how it failed.
+
+    Of what was not reached that is the address.
+    """
+    if resets:
+        return f"Waiting until the limit of {provider_of(model)} resets."
+    if error.paced:
+        return f"Waiting, as the limit of {provider_of(model)} is used up for now."
+    unreached = error.kind in (ErrorKind.NETWORK, ErrorKind.TIMEOUT) and error.message
+    return printable(error.message.strip()) if unreached else describe_failure(error, model)
 
 
 def advice(error: ModelError, model: str) -> str:
@@ -64,7 +75,7 @@ def advice(error: ModelError, model: str) -> str:
         case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND:
             return "Check the model's name and the base URL, or use another model: /model PROVIDER/NAME."
         case ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.SERVER | ErrorKind.EMPTY_REPLY:
-            return "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME."
+            return _later(error)
         case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
             return "Check the network and the base URL, then say how to continue."
         case ErrorKind.CONTEXT_TOO_LONG:
@@ -76,6 +87,15 @@ def advice(error: ModelError, model: str) -> str:
             return "Say how to continue." if error.kind is ErrorKind.CANCELLED else "Rephrase the request."
         case _:
             assert_never(error.kind)
+
+
+def _later(error: ModelError) -> str:
+    if error.kind is ErrorKind.RATE_LIMIT and (error.retry_after or 0.0) > _LONG:
+        return (
+            f"The limit resets in {span(error.retry_after or 0.0)}. Say how to continue then, or use another model: "
+            "/model PROVIDER/NAME. With wait_for_reset = true in your settings a session waits by itself."
+        )
+    return "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME."
 
 
 def facts_of(error: ModelError) -> str:

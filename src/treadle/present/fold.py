@@ -107,8 +107,8 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
         case ResultPresented(text=text):
             canvas.know(presented=text)
             canvas.add(ProseItem(text))
-        case RetryScheduled(attempt=attempt, seconds=seconds, error=error, most=most):
-            _retry(canvas, RetryItem(error, attempt, seconds, most))
+        case RetryScheduled(attempt=attempt, seconds=seconds, error=error, most=most, until=until):
+            _retry(canvas, RetryItem(error, attempt, seconds, most, until))
         case ContextCompacted():
             canvas.add(CompactedItem(notification))
         case ModeChanged(mode=mode):
@@ -141,7 +141,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
 
 def _retry(canvas: Canvas, retry: RetryItem) -> None:
     ends = None if canvas.at is None else canvas.at + retry.seconds
-    canvas.know(retry=Retry(retry.error, ends, retry.attempt, retry.most))
+    canvas.know(retry=Retry(retry.error, ends, retry.attempt, retry.most, retry.until > 0))
     canvas.add(retry)
 
 

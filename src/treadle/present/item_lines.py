@@ -1,6 +1,7 @@
 """What happened in a session, item by item, in lines: the same words wherever a person reads along."""
 
 from collections.abc import Iterator
+from time import localtime, strftime
 
 from msgspec import Struct
 
@@ -65,11 +66,20 @@ def note_line(item: Item) -> str:
             return f"Model: {model}{f' ({why})' if why else ''}"
         case CompactedItem(made=made):
             return f"{room_made(made)}."
-        case RetryItem(error=error, attempt=attempt, seconds=seconds, most=most):
-            of = f" of {most}" if most else ""
-            return f"{error.kind}: {facts_of(error)} Retry {attempt}{of} in {span(seconds)}."
+        case RetryItem(error=error) as retry:
+            return f"{error.kind}: {facts_of(error)} {_again(retry)}"
         case _:
             return ""
+
+
+def _again(retry: RetryItem) -> str:
+    if retry.until:
+        moment = strftime("%Y-%m-%d %H:%M", localtime(retry.until / 1000))
+        return f"Waiting until the limit resets: {moment}, in {span(retry.seconds)}."
+    if retry.error.paced:
+        return f"Waiting {span(retry.seconds)} for that."
+    of = f" of {retry.most}" if retry.most else ""
+    return f"Retry {retry.attempt}{of} in {span(retry.seconds)}."
 
 
 class ProgressLine(Struct, frozen=True):

@@ -178,12 +178,16 @@ class CompactedItem(Struct, frozen=True):
 
 
 class RetryItem(Struct, frozen=True):
-    """A request failed and went out again after `seconds`, the `attempt`th time of `most` (0: not known)."""
+    """A request failed and went out again after `seconds`, the `attempt`th time of `most` (0: not known).
+
+    `until` is when the provider's limit resets (milliseconds since 1970), where that is waited for.
+    """
 
     error: ModelError
     attempt: int
     seconds: float
     most: int = 0
+    until: int = 0
 
 
 class NoteItem(Struct, frozen=True):

@@ -17,12 +17,16 @@ _MOST_TOGETHER = 400
 
 
 class Retry(Struct, frozen=True):
-    """The wait before the next attempt, the `attempt`th of `most`; `at` is when it ends, in seconds since 1970."""
+    """The wait before the next attempt, the `attempt`th of `most`; `at` is when it ends, in seconds since 1970.
+
+    `resets`: it is for a limit of the provider, which the user agreed to wait for.
+    """
 
     error: ModelError
     at: float | None
     attempt: int = 1
     most: int = 0
+    resets: bool = False
 
 
 class WayBack(Struct, frozen=True):

@@ -1,6 +1,6 @@
 """A provider that keeps failing is left alone for a while; then one call tries whether it is back."""
 
-from collections.abc import AsyncGenerator, Callable
+from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from typing import TypeAlias
 
@@ -17,6 +17,12 @@ PAUSE = 30.0
 PROBE_WAIT = 5.0
 """How long a call is told to wait while another one tries the provider (seconds, like the two above)."""
 
+LONGEST_PACE = 60.0
+"""Seconds for which a call waits because its limit is said to be used up; later it is sent, and its answer counts."""
+
+Account: TypeAlias = tuple[str, str]
+"""An address, and the key with which it is called: limits are those of an account."""
+
 DOWN = frozenset({ErrorKind.OVERLOADED, ErrorKind.SERVER, ErrorKind.NETWORK, ErrorKind.TIMEOUT})
 """Failures that say that the provider is not well. A rate limit says when to come back and is none of them."""
 
@@ -32,6 +38,13 @@ class LeftAlone(Struct, frozen=True):
 
     until: float
     probing: bool = False
+
+
+class UsedUp(Struct, frozen=True):
+    """A limit of which nothing is left, by its name in words, `until` a moment (seconds of the clock)."""
+
+    what: str
+    until: float
 
 
 Circuit: TypeAlias = Working | LeftAlone
@@ -73,12 +86,13 @@ def given_up(circuit: Circuit) -> Circuit:
 
 
 class Circuits:
-    """The circuits of a process, by address; `clock` gives seconds."""
+    """The circuits of a process, by address, and the limits that are used up; `clock` gives seconds."""
 
     def __init__(self, clock: Callable[[], float]) -> None:
         self._clock = clock
         self._known: dict[str, Circuit] = {}
         self._last: dict[str, ModelError] = {}
+        self._used_up: dict[tuple[Account, str], UsedUp] = {}
 
     def last_failure(self, place: str) -> ModelError | None:
         """Give what went wrong at a place when it was called last; None where nothing did."""
@@ -110,21 +124,47 @@ class Circuits:
                 self._known[place] = succeeded(circuit)
                 self._last.pop(place, None)
 
+    def learn(self, account: Account, model: str, limits: Mapping[str, float]) -> None:
+        """Take which limits an answer says are used up, in words, and in how many seconds each resets.
+
+        Of one that resets later than `LONGEST_PACE` the provider itself says whether it takes a call after all.
+        """
+        near = {what: wait for what, wait in limits.items() if 0 < wait <= LONGEST_PACE}
+        if near and len(near) == len(limits):
+            what = max(near, key=lambda one: near[one])
+            self._used_up[account, model] = UsedUp(what, self._clock() + near[what])
+        else:
+            self._used_up.pop((account, model), None)
+
+    def used_up(self, account: Account, model: str) -> tuple[str, float] | None:
+        """Give a limit that is used up now, and in how many seconds it resets; None where a call may go out."""
+        known = self._used_up.get((account, model))
+        left = 0.0 if known is None else known.until - self._clock()
+        return None if known is None or left <= 0 else (known.what, left)
+
 
 class GuardedProvider:
-    """The `Provider` port before another one: refuses at once while its place is left alone."""
+    """The `Provider` port before another one: refuses at once while its place is left alone.
 
-    def __init__(self, inner: Provider, circuits: Circuits, *, name: str, place: str) -> None:
+    A call whose limit is used up is not sent either: its failure says when it may be, and that it was paced.
+    """
+
+    def __init__(self, inner: Provider, circuits: Circuits, *, name: str, account: Account) -> None:
         self._inner = inner
         self._circuits = circuits
         self._name = name
-        self._place = place
+        self._account = account
+        self._place = account[0]
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Call the model if it is not left alone; see the port."""
         wait = self._circuits.ask(self._place)
         if wait is not None:
             yield StreamFailure(error=self._left_alone(wait))
+            return
+        used_up = self._circuits.used_up(self._account, request.model)
+        if used_up is not None:
+            yield StreamFailure(error=self._paced(*used_up))
             return
         end: StreamEvent | None = None
         try:
@@ -135,10 +175,16 @@ class GuardedProvider:
                     yield event
         finally:
             self._circuits.record(self._place, end)
+            if isinstance(end, StreamFailure) and end.error.kind is ErrorKind.RATE_LIMIT and end.error.retry_after:
+                self._circuits.learn(self._account, request.model, {"requests": end.error.retry_after})
 
     async def close(self) -> None:
         """Give back connections."""
         await self._inner.close()
+
+    def _paced(self, what: str, left: float) -> ModelError:
+        message = f"{self._name} has no {what} left for now, as its last answer says, so nothing is sent yet."
+        return ModelError(kind=ErrorKind.RATE_LIMIT, message=message, retry_after=left, paced=True)
 
     def _left_alone(self, wait: float) -> ModelError:
         """Refuse in the words of the last failure: what is not there is not overloaded, and waiting does not help."""

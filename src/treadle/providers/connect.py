@@ -6,19 +6,25 @@ from treadle.engine.ports import Provider
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.http_connections import Sent, nothing
 from treadle.providers.provider_rows import ProviderRow, Wire
-from treadle.providers.wire import Authorizer, WireApi
+from treadle.providers.wire import Authorizer, ReportLimits, WireApi
 
 
 def provider_for(
-    row: ProviderRow, endpoint: Endpoint, authorizer: Authorizer | None = None, *, meanwhile: Sent = nothing
+    row: ProviderRow,
+    endpoint: Endpoint,
+    authorizer: Authorizer | None = None,
+    *,
+    meanwhile: Sent = nothing,
+    limits: ReportLimits | None = None,
 ) -> Provider:
     """Build the provider of a row; nothing is connected before the first call.
 
-    `authorizer` proves who asks where there is no key; `meanwhile` is called when the first request has left.
+    `authorizer` proves who asks where there is no key; `meanwhile` is called when the first request has left,
+    `limits` with what an answer says of them.
     """
     from treadle.providers.http_provider import HttpProvider
 
-    return HttpProvider(endpoint, _api(row.wire, endpoint), authorizer, meanwhile=meanwhile)
+    return HttpProvider(endpoint, _api(row.wire, endpoint), authorizer, meanwhile=meanwhile, limits=limits)
 
 
 def _api(wire: Wire, endpoint: Endpoint) -> WireApi:

@@ -1,6 +1,7 @@
 """Failed calls as `ModelError`s: for a person, without secrets, with the time to wait."""
 
 import re
+import time
 from collections.abc import Iterable, Mapping
 
 import msgspec
@@ -93,8 +94,10 @@ def clean(text: str, secrets: Iterable[str]) -> str:
     return text if len(text) <= MAX_MESSAGE else text[:MAX_MESSAGE] + " ..."
 
 
-def from_problem(endpoint: Endpoint, problem: ProviderProblem, *, status: int | None = None) -> ModelError:
-    """Word a refusal that came inside a stream, or with a status."""
+def from_problem(
+    endpoint: Endpoint, problem: ProviderProblem, *, status: int | None = None, now: float | None = None
+) -> ModelError:
+    """Word a refusal that came inside a stream, or with a status; `now` is seconds since 1970."""
     error = failure(
         endpoint, error_kind(status, problem), problem.message, status=problem.status if status is None else status
     )
@@ -103,7 +106,7 @@ def from_problem(endpoint: Endpoint, problem: ProviderProblem, *, status: int | 
         message=error.message,
         status=error.status,
         request_id=clean(problem.request_id, endpoint.secrets),
-        retry_after=seconds(problem.retry_delay, now=0.0) if error.retryable else None,
+        retry_after=seconds(problem.retry_delay, now=time.time() if now is None else now) if error.retryable else None,
         window=_window(error.kind, problem.message),
         fix=error.fix,
     )
@@ -118,7 +121,7 @@ def from_response(
 ) -> ModelError:
     """Map a response that is no stream. `headers` have lower-case names; `now` is seconds since 1970."""
     request_id = next((headers[name] for name in REQUEST_ID_HEADERS if headers.get(name)), "")
-    error = _refusal(endpoint, status, headers, body)
+    error = _refusal(endpoint, status, headers, body, now=now)
     wait = retry_after(headers, now=now)
     return ModelError(
         kind=error.kind,
@@ -131,7 +134,7 @@ def from_response(
     )
 
 
-def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes) -> ModelError:
+def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: bytes, *, now: float) -> ModelError:
     if 300 <= status < 400:
         target = clean(headers.get("location", "nowhere"), endpoint.secrets)
         why = (
@@ -144,7 +147,7 @@ def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: 
     if problem is not None and aws_type:
         problem = msgspec.structs.replace(problem, codes=(aws_type, *problem.codes))
     if problem is not None and (status >= 400 or problem.message):
-        return from_problem(endpoint, problem, status=status)
+        return from_problem(endpoint, problem, status=status, now=now)
     content_type = headers.get("content-type", "")
     if is_html(content_type, body):
         kind = kind_of_status(status) if status >= 400 and status not in _NO_API else ErrorKind.BAD_REQUEST

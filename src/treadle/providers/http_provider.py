@@ -22,7 +22,7 @@ from treadle.providers.http_connections import (
     never_arrived,
     nothing,
 )
-from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, WireApi
+from treadle.providers.wire import Authorizer, CallFailedError, HttpCall, ReportLimits, WireApi
 
 if TYPE_CHECKING:
     from treadle.providers.http_replies import HttpReplies
@@ -39,15 +39,18 @@ class HttpProvider:
         authorizer: Authorizer | None = None,
         *,
         meanwhile: Sent = nothing,
+        limits: ReportLimits | None = None,
     ) -> None:
         """`authorizer` proves who asks where that is more than the endpoint's key.
 
-        `meanwhile` is called when the first request has left, and takes no time itself.
+        `meanwhile` is called when the first request has left, and takes no time itself. `limits` is called with
+        what an answer says of them.
         """
         self._endpoint = endpoint
         self._api = api
         self._authorizer = authorizer
         self._meanwhile = meanwhile
+        self._limits = limits
         self._replies: HttpReplies | None = None
         self._amendments: Amendments | None = None
         self._connections: Connections | None = None
@@ -77,6 +80,7 @@ class HttpProvider:
             self._api,
             self._begin,
             amendments=self._amendments,
+            limits=self._limits,
             secrets=lambda: () if self._authorizer is None else self._authorizer.secrets,
         )
 

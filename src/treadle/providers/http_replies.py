@@ -31,8 +31,9 @@ from treadle.providers.pieces import StreamPieces, UsedIds
 from treadle.providers.provider_problems import problem_in
 from treadle.providers.remedies import Amendments, refused_part
 from treadle.providers.sse import EventTooLargeError, SseEvent
+from treadle.providers.waits import used_up
 from treadle.providers.whole_replies import events_of_whole
-from treadle.providers.wire import SSE, CallFailedError, HttpCall, ReplyPausedError, WireApi, WireReader
+from treadle.providers.wire import SSE, CallFailedError, HttpCall, ReplyPausedError, ReportLimits, WireApi, WireReader
 
 DRAIN_SECONDS = 0.05
 """How long to wait after the last event for the end of the body, so that the connection can be used again."""
@@ -66,6 +67,7 @@ class HttpReplies:
         *,
         amendments: Amendments,
         secrets: Callable[[], tuple[str, ...]],
+        limits: ReportLimits | None = None,
     ) -> None:
         """`secrets` gives the texts, besides those of the endpoint, that no message may show."""
         self._endpoint = endpoint
@@ -73,6 +75,7 @@ class HttpReplies:
         self._begin = begin
         self._amendments = amendments
         self._secrets = secrets
+        self._limits = limits
         self._used_ids = UsedIds()
         self._reached = False
 
@@ -80,6 +83,10 @@ class HttpReplies:
         self, request: ModelRequest, call: HttpCall, begun: Begun | None
     ) -> AsyncGenerator[StreamEvent, None]:
         """Give the reply to a request whose call has begun; a refusal that has a remedy is followed by another call."""
+        if self._limits is not None and begun is not None and not isinstance(begun, Exception):
+            limits = used_up(begun.headers, now=time.time())
+            if limits is not None:
+                self._limits(request.model, limits)
         for left in range(MOST_REMEDIES, -1, -1):
             bodies: list[str] = []
             refused: StreamFailure | None = None

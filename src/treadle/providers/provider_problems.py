@@ -172,7 +172,7 @@ def problem_of(value: dict[str, Any]) -> ProviderProblem:
         codes=codes,
         status=numbers[0] if numbers else None,
         request_id=_text(value, "request_id", "requestId"),
-        retry_delay=_retry_delay(error.get("details")),
+        retry_delay=_retry_delay(error.get("details")) or _reset_of(error, value) or _said_delay(message),
     )
 
 
@@ -200,3 +200,30 @@ def _retry_delay(details: object) -> str:
             case _:
                 pass
     return ""
+
+
+def _reset_of(*parts: dict[str, Any]) -> str:
+    """The wait that the object of a refusal names: seconds from now, or the moment at which a limit resets."""
+    for part in parts:
+        for key in ("resets_in_seconds", "retry_after_seconds", "retry_after", "resets_at"):
+            match part.get(key):
+                case bool():
+                    pass
+                case int() | float() | str() as wait if str(wait).strip():
+                    return str(wait)
+                case _:
+                    pass
+        match part.get("metadata"):
+            case {"headers": dict() as headers}:
+                named = {str(name).lower(): str(text) for name, text in headers.items()}
+                if reset := named.get("retry-after") or named.get("x-ratelimit-reset"):
+                    return reset
+            case _:
+                pass
+    return ""
+
+
+def _said_delay(message: str) -> str:
+    """The wait that a refusal says in its words alone: `Please try again in 1m30.5s`, `Please retry in 36s`."""
+    found = re.search(r"(?:try again|retry) in ((?:\d+(?:\.\d+)?(?:ms|[hms]))+)(?!\w|\.\d)", message, re.IGNORECASE)
+    return found[1] if found else ""

@@ -6,8 +6,8 @@ from datetime import UTC, datetime
 
 from treadle.protocol.patterns import regex
 
-LONGEST_WAIT = 86_400.0
-"""Seconds; what is longer, or cannot be a wait, is read as this."""
+LONGEST_WAIT = 8 * 86_400.0
+"""Seconds; the longest limits are those of a week. What is longer, or cannot be a wait, is read as this."""
 _LONGEST_TEXT = 64
 _UNIX_SECONDS = 1e9
 """Numbers from here on are moments, not waits: seconds since 1970, or milliseconds."""
@@ -18,6 +18,8 @@ _PART = regex(r"(\d+(?:\.\d+)?)(ns|us|µs|μs|ms|[dhms])", re.ASCII)
 _UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "μs": 1e-6, "ms": 1e-3, "s": 1.0, "m": 60.0, "h": 3600.0, "d": 86_400.0}
 _RESET = regex(r"((?:x-|anthropic-)?ratelimit-(?:.+-)?)reset(-.+)?")
 """`x-ratelimit-reset-tokens`, `anthropic-ratelimit-tokens-reset`, `ratelimit-reset` and their like."""
+_CODEX = ("primary", "secondary")
+"""The windows of a subscription: `x-codex-primary-used-percent` and `x-codex-primary-reset-after-seconds`."""
 
 
 def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
@@ -33,18 +35,44 @@ def retry_after(headers: Mapping[str, str], *, now: float) -> float | None:
     return max(_resets(headers, now), default=None) if wait is None else wait
 
 
+def used_up(headers: Mapping[str, str], *, now: float) -> Mapping[str, float] | None:
+    """Give the limits of which an answer says that nothing is left, and in how many seconds each resets.
+
+    Their names are in words: requests, tokens, input tokens. None: the answer says nothing of limits.
+    """
+    told = [(what, wait, left) for what, wait, left in _limits(headers, now) if left is not None]
+    return {what: wait for what, wait, left in told if not left} if told else None
+
+
 def _resets(headers: Mapping[str, str], now: float) -> Iterator[float]:
     """Give when each limit that is used up, or of which nothing else is said, begins anew."""
+    yield from (wait for _, wait, left in _limits(headers, now) if not left)
+
+
+def _limits(headers: Mapping[str, str], now: float) -> Iterator[tuple[str, float, bool | None]]:
+    """Give the name of each limit in words, in how many seconds it resets, and whether anything is left; None: unsaid.
+
+    A window of a subscription says whether it takes requests in place of what is left of them.
+    """
     for name, text in headers.items():
         found = _RESET.fullmatch(name)
         wait = seconds(text, now=now) if found else None
-        if found and wait is not None and not _is_left(headers.get(f"{found[1]}remaining{found[2] or ''}", "")):
-            yield wait
+        if found and wait is not None:
+            begin, end = found[1], found[2] or ""
+            state = headers.get(f"{begin}status{end}", "").strip().lower()
+            left = _is_left(headers.get(f"{begin}remaining{end}", ""))
+            what = begin.partition("ratelimit-")[2].strip("-") or end.strip("-") or "requests"
+            yield what.replace("-", " "), wait, state.startswith("allowed") if state else left
+    for window in _CODEX:
+        wait = seconds(headers.get(f"x-codex-{window}-reset-after-seconds", ""), now=now)
+        used = _NUMBER.fullmatch(headers.get(f"x-codex-{window}-used-percent", "").strip())
+        if wait is not None and used is not None:
+            yield "requests", wait, float(used[0]) < 100
 
 
-def _is_left(remaining: str) -> bool:
+def _is_left(remaining: str) -> bool | None:
     number = _NUMBER.fullmatch(remaining.strip())
-    return number is not None and float(number[0]) > 0
+    return None if number is None else float(number[0]) > 0
 
 
 def seconds(text: str, *, now: float) -> float | None:

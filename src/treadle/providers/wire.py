@@ -70,6 +70,10 @@ class HttpCall(Struct, frozen=True, kw_only=True):
     body: bytes
 
 
+ReportLimits = Callable[[str, Mapping[str, float]], None]
+"""Takes a model's own name at its provider, and in how many seconds each of its limits resets that is used up."""
+
+
 class Authorizer(Protocol):
     """Proves who asks where that is more than a fixed key."""
 

@@ -4,7 +4,7 @@ from typing import Any, assert_never
 
 from treadle.present.call_words import said_of
 from treadle.present.escape import output_of_command, printable
-from treadle.present.failure_words import describe_retry
+from treadle.present.failure_words import waiting_words
 from treadle.present.items import (
     AnswerItem,
     CallItem,
@@ -92,9 +92,13 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             return _note(f"Model: {model}{f' ({why})' if why else ''}")
         case CompactedItem(made=made):
             return _note(f"{room_made(made)}.", warns=True)
+        case RetryItem(error=error, seconds=seconds, until=until) if until or error.paced:
+            return _note(f"{waiting_words(error, view.model, resets=until > 0)} That takes {span(seconds)}.")
         case RetryItem(error=error, attempt=attempt, seconds=seconds, most=most):
             of = f" of {most}" if most else ""
-            return _note(f"{describe_retry(error, view.model)} Attempt {attempt}{of} after {span(seconds)}.")
+            return _note(
+                f"{waiting_words(error, view.model, resets=False)} Attempt {attempt}{of} after {span(seconds)}."
+            )
         case ChecklistItem():
             return {"kind": "gone"}  # it stands beside the page
         case TurnItem(outcome=outcome):

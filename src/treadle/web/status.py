@@ -4,7 +4,7 @@ from typing import Any
 
 from treadle.door.past import SessionState, how_it_ended, state_words
 from treadle.present.checklist_items import todo_of
-from treadle.present.failure_words import describe_retry
+from treadle.present.failure_words import waiting_words
 from treadle.present.spending_words import Spending
 from treadle.present.view import SessionView
 from treadle.present.words import tokens
@@ -44,8 +44,11 @@ def _retry(view: SessionView) -> str:
     """Say why the model is asked again."""
     if view.retry is None:
         return ""
+    words = waiting_words(view.retry.error, view.model, resets=view.retry.resets)
+    if view.retry.resets or view.retry.error.paced:
+        return f"{words} It continues"
     of = f" of {view.retry.most}" if view.retry.most else ""
-    return f"{describe_retry(view.retry.error, view.model)} Attempt {view.retry.attempt}{of}"
+    return f"{words} Attempt {view.retry.attempt}{of}"
 
 
 def spent_words(spending: Spending) -> str:

@@ -57,6 +57,7 @@ _USERS_OWN = {
     "sandbox": "Only the user decides whether commands need a sandbox.",
     "screen_reader": "Only you decide how Treadle is shown to you.",
     "theme": "It is about your terminal, not about the project.",
+    "wait_for_reset": "Only you decide whether a session waits for hours.",
     "web_search": "A search costs money and sends parts of your text to a search service.",
 }
 """What a workspace may not set, and why."""

@@ -167,7 +167,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything a user can set. An empty `model` means: take the first provider that has a key.
 
     `fallback` takes over for a turn when the model's provider keeps failing; `max_retries` bounds the failures in a row
-    before a turn ends without one (0: the first ends it). `max_auto_approved` bounds the calls in a row that run
+    before a turn ends without one (0: the first ends it); with `wait_for_reset` a turn waits until a limit of the
+    provider resets, however long that is. `max_auto_approved` bounds the calls in a row that run
     without asking; `max_unasked` is its name in 0.1.0, and of both the lower applies. `max_seconds` bounds the time of
     a turn. With `checklist` the model keeps one. `approve` names classes of risk that run without asking in every mode
     but plan, beyond what the mode lets run. With `web_search` the provider may search the web by itself, where it can.
@@ -184,6 +185,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     tool_protocol: ToolProtocol | None = None
     fallback: str = ""
     max_retries: Annotated[int, msgspec.Meta(ge=0, le=100)] | None = None
+    wait_for_reset: bool = False
     max_steps: Tokens | None = None
     max_seconds: Seconds | None = None
     max_auto_approved: Tokens | None = None

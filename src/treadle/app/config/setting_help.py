@@ -20,6 +20,7 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "max_auto_approved": "Calls in a row that may run without asking.",
         "max_unasked": "The old name of max_auto_approved; the lower of both applies.",
         "max_retries": "Failures in a row of a provider before a turn ends; 0: the first ends it.",
+        "wait_for_reset": "A turn waits until the provider's limit resets, however long that is.",
         "approve": "Risks that run without asking in every mode but plan, beyond what the mode lets run.",
         "add_dirs": "Folders that are added to each workspace; absolute, or from the home folder.",
         "pass_variables": "Variables that commands get besides the usual harmless ones; never a provider's key.",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from treadle.app.config.places import data_directory, program_log
 from treadle.present.failure_words import facts_of
-from treadle.present.words import counted
+from treadle.present.words import counted, span
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
 
@@ -63,7 +63,11 @@ def describe_error(error: TreadleError) -> str:
 def describe_model_error(error: ModelError, model: str) -> str:
     """Format the failure of a model call."""
     what = f"The call of {model} failed ({error.kind})."
-    return four_lines(what, facts_of(error), error.fix or _FIXES[error.kind])
+    fix = error.fix or _FIXES[error.kind]
+    if error.kind is ErrorKind.RATE_LIMIT and (error.retry_after or 0.0) > 60:
+        fix = f"The limit resets in {span(error.retry_after or 0.0)}. Continue with --continue then. With "
+        fix += "--wait-for-reset Treadle waits by itself."
+    return four_lines(what, facts_of(error), fix)
 
 
 def is_own_folder(error: OSError) -> bool:

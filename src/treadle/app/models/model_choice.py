@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -306,8 +306,10 @@ class Models:
             raise key_missing(row, said.api_key_env or " or ".join(row.keys))
         endpoint = self.endpoint(row, proved=authorizer is not None)
         proof = None if authorizer is None else authorizer(endpoint)
-        inner = provider_for(self.spoken(row), endpoint, proof, meanwhile=load_ahead)
-        guarded = GuardedProvider(inner, self._circuits, name=row.name, place=endpoint.base_url)
+        account = (endpoint.base_url, endpoint.api_key)
+        limits = partial(self._circuits.learn, account)
+        inner = provider_for(self.spoken(row), endpoint, proof, meanwhile=load_ahead, limits=limits)
+        guarded = GuardedProvider(inner, self._circuits, name=row.name, account=account)
         return LearningProvider(
             guarded,
             lambda name, window: self._learn(f"{row.name}/{name}", window),

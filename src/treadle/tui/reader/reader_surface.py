@@ -8,10 +8,11 @@ from treadle.door.open_session import SessionAccess
 from treadle.present.escape import printable
 from treadle.present.items import Item, ModeItem, ProblemItem, ProseItem, RetryItem, SaidItem
 from treadle.present.view import SessionView
-from treadle.present.words import counted, describe_call, enclosed_line
+from treadle.present.words import counted, describe_call, enclosed_line, span
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
+from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (
     CallChanged,
     CallStatus,
@@ -162,8 +163,8 @@ class Reader:
                 self._say(f"Running: {name.verb} {name.about}".rstrip())
             case ModeChanged(mode=mode):
                 self._say(mode_words(mode))
-            case RetryScheduled(seconds=seconds):
-                self._say(_retry_words(seconds))
+            case RetryScheduled(seconds=seconds, error=error, until=until):
+                self._say(_retry_words(seconds, error, until))
             case QueueChanged(prompts=prompts) if before.active and len(prompts) > len(before.queue):
                 self._waited.add(prompts[-1].id)
                 self._say("Your message waits for the end of the turn.")
@@ -329,7 +330,9 @@ class Reader:
         self.show(ProblemItem(error.what, error.why, error.fix))
 
 
-def _retry_words(seconds: float) -> str:
+def _retry_words(seconds: float, error: ModelError, until: int) -> str:
+    if until or error.paced:
+        return f"Waiting until the provider's limit resets, in {span(round(seconds))}."
     return f"The model did not answer. Trying again in {seconds:.0f} s."
 
 
@@ -338,8 +341,8 @@ def _aloud(item: Item) -> str:
     match item:
         case ModeItem(mode=mode):
             return mode_words(mode)
-        case RetryItem(seconds=seconds):
-            return _retry_words(seconds)
+        case RetryItem(seconds=seconds, error=error, until=until):
+            return _retry_words(seconds, error, until)
         case _:
             return ""
 

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from treadle.present.checklist_items import todo_of
 from treadle.present.escape import printable
-from treadle.present.failure_words import describe_retry
+from treadle.present.failure_words import waiting_words
 from treadle.present.view import SessionView
 from treadle.present.words import clip_text, describe_call, span, tokens, written_text
 from treadle.protocol.messages import UserContent
@@ -138,10 +138,12 @@ def _activity(view: SessionView, now: float, width: int) -> tuple[str, float]:
     """Say what is done now, and for how many seconds."""
     since = now - (view.since if view.since is not None else now)
     if view.retry is not None:
-        left = max(0, round((view.retry.at or now) - now))
-        of = f" ({view.retry.attempt} of {view.retry.most})" if view.retry.most else ""
-        again = f"Retrying in {left} s{of}"
-        return (f"{describe_retry(view.retry.error, view.model)} {again}" if width >= NARROW else again), 0.0
+        retry = view.retry
+        left = span(max(0, round((retry.at or now) - now)))
+        of = f" ({retry.attempt} of {retry.most})" if retry.most else ""
+        again = f"Continuing in {left}" if retry.resets or retry.error.paced else f"Retrying in {left}{of}"
+        words = waiting_words(retry.error, view.model, resets=retry.resets)
+        return (f"{words} {again}" if width >= NARROW else again), 0.0
     if view.questions:
         return "Waiting for your answer", 0.0
     running = next((call for call in view.open_calls if call.changed.status is CallStatus.RUNNING), None)

@@ -164,8 +164,12 @@ function leave(card) {
 
 answerable(questions, leave);
 
-const span = (seconds) =>
-  seconds < 60 ? `${seconds} s` : `${Math.floor(seconds / 60)}m ${String(seconds % 60).padStart(2, "0")}s`;
+const two = (number) => String(number).padStart(2, "0");
+const span = (seconds) => {
+  const minutes = Math.floor(seconds / 60);
+  if (!minutes) return `${seconds} s`;
+  return minutes < 60 ? `${minutes}m ${two(seconds % 60)}s` : `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`;
+};
 const left = (at) => Math.max(0, Math.round((at - (Date.now() + skew)) / 1000));
 
 /** Show what changes with the time alone. */
@@ -175,7 +179,7 @@ function tick() {
     if (one.textContent !== text) one.textContent = text;
   }
   if (!status) return;
-  const retry = status.retry && `${status.retry}${status.retry_at ? ` in ${left(status.retry_at)} s` : ""}.`;
+  const retry = status.retry && `${status.retry}${status.retry_at ? ` in ${span(left(status.retry_at))}` : ""}.`;
   const text = retry || (status.active ? `${WORDS[status.phase] ?? "Working"} …` : "");
   if (now.textContent !== text) now.textContent = text;
 }
