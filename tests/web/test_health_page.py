@@ -7,10 +7,10 @@ from contextlib import closing
 from typing import Any
 
 from tests.web.recorded import Visit
-from treadle.app.models.model_choice import process_circuits
 from treadle.app.models.provider_keys import store_key
 from treadle.app.reports.run_health import circuit_lines, disk_report
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure
+from treadle.providers.breaker import process_circuits
 from treadle.web.screens.health_screen import size_words
 
 KEY = "sk-none-of-your-business-4711"

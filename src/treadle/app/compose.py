@@ -13,7 +13,8 @@ from treadle.app.assembly import assemble
 from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.places import database, outputs
 from treadle.app.config.sections import Settings
-from treadle.app.models.model_choice import Models, OwnModel, process_circuits
+from treadle.app.models.model_choice import Models, OwnModel
+from treadle.app.models.model_notes import plain_ref, profile_of
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.files.edit_ledger import ledger_rows, today
 from treadle.app.session.files.roots import further_roots, past_roots
@@ -37,6 +38,7 @@ from treadle.protocol.events import (
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
+from treadle.providers.breaker import process_circuits
 from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.files.names import logged_path
@@ -164,7 +166,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     return assemble(parts, first)
 
 
-_MODEL_FLAGS = {"model", "tool_protocol", "thinking_budget"}
+_MODEL_FLAGS = {"model", "profile", "tool_protocol", "thinking_budget"}
 """Settings on the command line that change the model of a session that is resumed, or how it is used."""
 
 
@@ -182,6 +184,8 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         lost.append(await _leave_out(store, row, log.damage))
     state = recalled.past.state
     settings = bind_base_url(opening.settings, opening.settings.model or state.choice.model)
+    if "profile" not in opening.given:
+        settings = replace(settings, profile=profile_of(state.choice.model))
     models = Models(settings, own=opening.models, circuits=process_circuits())
     await models.ask_server("" if "model" in opening.given else state.choice.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)
@@ -245,7 +249,7 @@ def _of_its_model(opening: Opening, models: Models, state: State) -> tuple[str, 
 
 def _of_another_provider(opening: Opening, model: str) -> tuple[str, ...]:
     """Say that an address of the command line is not that of the session's own model, which it goes on with."""
-    named, own = (ref.partition("/")[0] for ref in (opening.settings.model, model))
+    named, own = (plain_ref(ref).partition("/")[0] for ref in (opening.settings.model, model))
     if "base_url" not in opening.given or "model" in opening.given or named in ("", own):
         return ()
     text = f"--base-url is for {named}, the provider in your settings, but this session uses {model}."
@@ -293,7 +297,8 @@ def _changed_model(given: Collection[str], models: Models, state: State) -> SetM
         return set_model(models)
     own = state.choice
     kept = {name: getattr(own, name) for name in ("tool_protocol", "thinking_budget") if name not in given}
-    return SetModel(choice=replace(set_model(models, own.model).choice, **kept))
+    ref = plain_ref(own.model) if "profile" in given else own.model
+    return SetModel(choice=replace(set_model(models, ref).choice, **kept))
 
 
 def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:

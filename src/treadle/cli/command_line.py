@@ -22,6 +22,7 @@ WISHES = ("allowed_tools", "disallowed_tools", "system_prompt", "append_system_p
 _SETTINGS = (
     "model",
     "base_url",
+    "profile",
     "mode",
     "tool_protocol",
     "fallback",

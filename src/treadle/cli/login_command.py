@@ -15,6 +15,13 @@ if TYPE_CHECKING:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     parser.add_argument("provider", help="the provider, such as anthropic (`treadle providers` lists them)")
+    parser.add_argument(
+        "--as",
+        dest="profile",
+        metavar="NAME",
+        default="",
+        help="store it under a name, for --profile NAME and /profile",
+    )
     parser.add_argument("--key-stdin", action="store_true", help="read the key from standard input")
     parser.add_argument("--model", metavar="NAME", default="", help="the model to try the key with")
     parser.add_argument("--no-check", action="store_true", help="store the key without trying it")
@@ -26,15 +33,29 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.door.settings import load_settings
 
     settings = load_settings({})
-    provider = checked_name(settings, arguments.provider)
+    provider = checked_name(settings, arguments.provider, arguments.profile)
     key = clean_key(_read_key(provider, from_stdin=arguments.key_stdin))
     check = None if arguments.no_check else _check(arguments, settings, provider, key)
     place = keep_key(provider, key, check)
-    sys.stdout.write(f"The key of {provider} is stored in {place} ({describe_check(check).removesuffix('.')}).\n")
+    name, _, profile = provider.partition("@")
+    whose = f"{name} for the profile {profile}" if profile else name
+    sys.stdout.write(f"The key of {whose} is stored in {place} ({describe_check(check).removesuffix('.')}).\n")
     origin = winning_origin(settings, provider)
-    if origin and origin != place:
+    if profile:
+        sys.stdout.write(f"{_how_to_use(settings, provider)}\n")
+    elif origin and origin != place:
         sys.stdout.write(f"{origin} is set in the environment and overrides it.\n")
     return 0
+
+
+def _how_to_use(settings: "Settings", provider: str) -> str:
+    """Say when the key of a profile is used, and that a key in the environment does not override it."""
+    from treadle.door.known_models import winning_origin
+
+    name, _, profile = provider.partition("@")
+    text = f"Use it with --profile {profile}, or /profile {profile} in a session."
+    usual = winning_origin(settings, name)
+    return f"{text} Without a profile the key from {usual} is used." if usual else text
 
 
 def _check(arguments: argparse.Namespace, settings: "Settings", provider: str, key: str) -> "CallCheck | None":
@@ -56,6 +77,8 @@ def _check(arguments: argparse.Namespace, settings: "Settings", provider: str, k
 
 
 def _read_key(provider: str, *, from_stdin: bool) -> str:
+    from treadle.door.known_models import login_command
+
     if from_stdin:
         return sys.stdin.readline()
     if not sys.stdin.isatty():
@@ -63,7 +86,7 @@ def _read_key(provider: str, *, from_stdin: bool) -> str:
             "no-terminal",
             "A key can be typed only in a terminal, where it is hidden.",
             why="Standard input is not a terminal.",
-            fix=f"In a script: treadle login {provider} --key-stdin",
+            fix=f"In a script: {login_command(provider)} --key-stdin",
         )
     from getpass import getpass
 

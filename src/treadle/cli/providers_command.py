@@ -11,11 +11,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    from treadle.door.known_models import Models, provider_lines
+    from treadle.door.known_models import Models, describe_profiles, profile_lines, provider_lines
     from treadle.door.settings import load_settings
     from treadle.protocol.codec import encode
 
-    lines = list(provider_lines(Models(load_settings({}))))
+    settings = load_settings({})
+    lines = list(provider_lines(Models(settings)))
     width = max(len(line.name) for line in lines)
     for line in lines:
         if arguments.json:
@@ -27,6 +28,9 @@ def execute(arguments: argparse.Namespace) -> int:
         sys.stdout.write(
             f"{mark} {line.name:<{width}}  {line.title}  {line.base_url}  {line.wire}  {keys}  ({state})\n"
         )
+    profiles = list(profile_lines(settings))
+    if profiles and not arguments.json:
+        sys.stdout.write(f"{describe_profiles(settings, f'@{settings.profile}/')}\n")
     if not arguments.json:
         sys.stderr.write("* is ready to use. `treadle login PROVIDER` stores a key.\n")
     return 0

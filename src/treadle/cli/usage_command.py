@@ -5,7 +5,7 @@ import os
 import sys
 from pathlib import Path
 
-_KEYS = ("day", "model", "project", "tool", "mode", "session")
+_KEYS = ("day", "model", "project", "profile", "tool", "mode", "session")
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

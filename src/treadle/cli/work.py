@@ -109,6 +109,7 @@ def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -
     settings.add_argument(
         "--fallback", metavar="PROVIDER/MODEL", help=("the model that takes over when the first one fails")
     )
+    settings.add_argument("--profile", metavar="NAME", help="use the keys that `treadle login --as NAME` stored")
     settings.add_argument("--thinking-budget", type=int, metavar="N", help="tokens for thinking (0: none)")
     settings.add_argument(
         "--max-steps", "--max-turns", type=_positive, metavar="N", help="end a turn after N model calls"

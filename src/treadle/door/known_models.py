@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from treadle.app.models.model_rows import usable_providers as usable_providers
     from treadle.app.models.offered import EFFORT_BUDGETS as EFFORT_BUDGETS
     from treadle.app.models.offered import OfferedModel as OfferedModel
+    from treadle.app.models.profiles import describe_profiles as describe_profiles
+    from treadle.app.models.profiles import profile_lines as profile_lines
     from treadle.app.models.provider_login import checked_name as checked_name
     from treadle.app.models.provider_login import clean_key as clean_key
     from treadle.app.models.provider_login import describe_check as describe_check
@@ -33,6 +35,7 @@ if TYPE_CHECKING:
     from treadle.app.models.saving_model import check_setting as check_setting
     from treadle.app.models.saving_model import save_default as save_default
     from treadle.app.models.updating import update_models as update_models
+    from treadle.providers.failures import login_command as login_command
 else:
     __getattr__ = names_of(
         __name__,
@@ -50,7 +53,9 @@ else:
             """,
             "treadle.app.models.model_names": "said_elsewhere",
             "treadle.app.models.offered": "EFFORT_BUDGETS OfferedModel",
+            "treadle.app.models.profiles": "describe_profiles profile_lines",
             "treadle.app.models.saving_model": "check_setting save_default",
             "treadle.app.models.updating": "update_models",
+            "treadle.providers.failures": "login_command",
         },
     )

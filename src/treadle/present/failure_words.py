@@ -7,15 +7,18 @@ from treadle.present.words import span
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.catalogue import parse_ref
+from treadle.providers.failures import login_command
 
 _LONG = 60.0
 """Seconds; when a limit resets later than that, people are told when."""
 
 
 def provider_of(model: str) -> str:
-    """Name the provider of a model (`provider/name`) as people know it."""
+    """Name the provider of a model (`provider/name`) as people know it, and the profile with whose key it is called."""
     try:
-        return parse_ref(model)[0].title
+        profile = printable(model.partition("/")[0].partition("@")[2])
+        title = parse_ref(model)[0].title
+        return f"{title}, {profile}" if profile else title
     except ConfigError:
         return printable(model.partition("/")[0]) or "The provider"
 
@@ -64,7 +67,7 @@ def advice(error: ModelError, model: str) -> str:
         return error.fix
     match error.kind:
         case ErrorKind.AUTHENTICATION:
-            return f"treadle login {printable(model.partition('/')[0])}, or /model for another provider."
+            return f"{printable(login_command(model.partition('/')[0]))}, or /model for another provider."
         case ErrorKind.BALANCE:
             return "Add credit to the account, or use another model: /model PROVIDER/NAME."
         case ErrorKind.BAD_REQUEST:

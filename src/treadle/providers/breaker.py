@@ -2,6 +2,8 @@
 
 from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
+from functools import cache
+from time import monotonic
 from typing import TypeAlias
 
 from msgspec import Struct
@@ -141,6 +143,12 @@ class Circuits:
         known = self._used_up.get((account, model))
         left = 0.0 if known is None else known.until - self._clock()
         return None if known is None or left <= 0 else (known.what, left)
+
+
+@cache
+def process_circuits() -> Circuits:
+    """Give the circuits that all sessions of this process share: what one learned of a provider counts for all."""
+    return Circuits(monotonic)
 
 
 class GuardedProvider:

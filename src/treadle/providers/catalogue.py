@@ -11,7 +11,11 @@ BY_NAME = {name: row for row in ROWS for name in (row.name, *row.aliases)}
 
 
 def find_provider(name: str) -> ProviderRow:
-    """Find a provider by its name or another name for it; raises `ConfigError` with the nearest ones."""
+    """Find a provider by its name or another name for it; raises `ConfigError` with the nearest ones.
+
+    The profile with whose key it is called (`anthropic@work`) is no part of what the provider is.
+    """
+    name = name.partition("@")[0]
     row = BY_NAME.get(name.strip().lower())
     if row is not None:
         return row

@@ -95,6 +95,11 @@ class Endpoint(Struct, frozen=True, kw_only=True):
         return f"Endpoint(name={self.name!r}, host={self.host!r})"
 
     @property
+    def section(self) -> str:
+        """The provider's name in the settings: without the profile with whose key it is called."""
+        return self.name.partition("@")[0]
+
+    @property
     def scheme(self) -> str:
         """The scheme of the base URL in lower case."""
         return split_url(self.base_url).scheme

@@ -72,12 +72,18 @@ def _whose_key(endpoint: Endpoint) -> str:
 
 def _other_key(endpoint: Endpoint, kind: ErrorKind) -> str:
     if not endpoint.api_key:
-        return f"Check {endpoint.key_origin}, or store a key: `treadle login {endpoint.name}`."
+        return f"Check {endpoint.key_origin}, or store a key: `{login_command(endpoint.name)}`."
     first = f" {endpoint.key_variable} overrides a stored key. Change or unset it." if endpoint.key_variable else ""
-    other = f"`treadle login {endpoint.name}`.{first}"
+    other = f"`{login_command(endpoint.name)}`.{first}"
     if kind is ErrorKind.PERMISSION:
         return f"Choose another model with --model, ask the provider for access, or store another key: {other}"
     return f"Store another key: {other}"
+
+
+def login_command(provider: str) -> str:
+    """Give the command that stores a key of a provider, or of its profile: `anthropic`, `anthropic@work`."""
+    name, _, profile = provider.partition("@")
+    return f"treadle login {name} --as {profile}" if profile else f"treadle login {name}"
 
 
 def started_over(endpoint: Endpoint) -> CallFailedError:

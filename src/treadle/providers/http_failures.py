@@ -60,7 +60,7 @@ def _unreached(endpoint: Endpoint, error: Exception, few: int | None) -> ModelEr
     found = why_unreached(error, endpoint.base_url, seconds=endpoint.limits.connect, proxy=proxy)
     match found.obstacle:
         case Obstacle.CERTIFICATE:
-            fix = _CERTIFICATES.format(name=endpoint.name)
+            fix = _CERTIFICATES.format(name=endpoint.section)
             return failure(endpoint, ErrorKind.BAD_REQUEST, found.text, fix=fix)
         case Obstacle.NO_TLS:
             fix = (
@@ -101,13 +101,13 @@ def _from_network(endpoint: Endpoint, error: Exception) -> ModelError:
 def _check(endpoint: Endpoint, proxy: str) -> str:
     if proxy:
         return (
-            f"Check the proxy: HTTPS_PROXY in the environment, or proxy under [providers.{endpoint.name}] in your "
+            f"Check the proxy: HTTPS_PROXY in the environment, or proxy under [providers.{endpoint.section}] in your "
             "settings. Hosts that need none go into NO_PROXY."
         )
     here = endpoint.host in LOOPBACK
-    first = start_advice(endpoint.name, split_url(endpoint.base_url).port) if here else "Check the network."
+    first = start_advice(endpoint.section, split_url(endpoint.base_url).port) if here else "Check the network."
     return f"{first} If the address is wrong, {_way(endpoint)}."
 
 
 def _way(endpoint: Endpoint) -> str:
-    return _ADDRESS.format(name=endpoint.name)
+    return _ADDRESS.format(name=endpoint.section)

@@ -136,7 +136,8 @@ class HttpProvider:
         try:
             self._connections = open_connections(endpoint, certificates, here=self._here)
         except (*HTTP_ERRORS, ValueError) as error:
-            fix = f"Check proxy under [providers.{endpoint.name}] in your settings, and HTTPS_PROXY in the environment."
+            fix = f"Check proxy under [providers.{endpoint.section}] in your settings, and HTTPS_PROXY in the "
+            fix += "environment."
             why = "its proxy cannot be used"
             raise self._failed(ErrorKind.BAD_REQUEST, why, fix) from error
         return self._connections
@@ -152,9 +153,8 @@ class HttpProvider:
         except OSError as error:
             place = endpoint.ca_file or named_certificates() or "of the system"
             why = f"the CA certificates {place} cannot be read ({error.strerror or error})"
-            fix = (
-                f"Correct ca_file under [providers.{endpoint.name}] in your settings, or SSL_CERT_FILE or SSL_CERT_DIR."
-            )
+            fix = f"Correct ca_file under [providers.{endpoint.section}] in your settings, or SSL_CERT_FILE or "
+            fix += "SSL_CERT_DIR."
             raise self._failed(ErrorKind.BAD_REQUEST, why, fix) from error
         return None
 

@@ -40,7 +40,8 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
 
     `base_url` may have `{VARIABLES}` of the environment in it, and is empty where the user must give one.
     `models` names the section of the model data, if it is not the provider's name. `search_price` is what a thousand
-    searches of the web by the provider cost (US dollars), None if that is not one known figure.
+    searches of the web by the provider cost (US dollars), None if that is not one known figure. `profile` is set where
+    the provider is called with the key of a profile, whose name is then a part of the provider's: `anthropic@work`.
     """
 
     name: str
@@ -55,6 +56,7 @@ class ProviderRow(Struct, frozen=True, kw_only=True):
     key_optional: bool = False
     proof: Proof = Proof.KEY
     search_price: float | None = None
+    profile: str = ""
 
     @property
     def section(self) -> str:

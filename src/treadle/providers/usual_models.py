@@ -63,7 +63,7 @@ def usual_model(catalogue: ModelCatalogue, row: ProviderRow, today: str) -> str:
     `GENERAL_NAMES` says which names are the provider's general ones. What is not finished, small, costly or for a
     special use is taken only where there is nothing else.
     """
-    return usual_of(catalogue.section(row.section).values(), row.name, today)
+    return usual_of(catalogue.section(row.section).values(), row.name.partition("@")[0], today)
 
 
 def usual_of(models: Iterable[ModelFigures], provider: str, today: str) -> str:

@@ -18,11 +18,13 @@ from treadle.app.config.sections import ProviderSettings, Settings
 from treadle.app.config.setting_lines import dotted, leaves, line_of, nested
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
+from treadle.providers.catalogue import find_provider
 from treadle.workspace.files.private_file import write_private
 
 _Check = Callable[[Settings, tuple[str, ...]], None]
 """Raises `ConfigError` for settings with which no session could start because of the value at a path."""
 _PROVIDERS = "providers"
+_PROFILES = "profiles"
 _ADDRESS = "base_url"
 _CHOOSES_KEY = frozenset({"api_key_env", "token_command"})
 _REDIRECTS = frozenset({_ADDRESS, "proxy", "ca_file", "api_key_env", "token_command", "headers"})
@@ -67,6 +69,8 @@ def add_to_list(key: str, texts: Sequence[str], check: _Check) -> Saved:
 
 def redirects(path: tuple[str, ...]) -> bool:
     """Whether a setting says where a key goes, which key, or what else does: whoever sets it means just that."""
+    if path[0] == _PROFILES:
+        return len(path) < 3 or path[2] != "folders"
     if path[0] != _PROVIDERS:
         return path == (_ADDRESS,)
     return len(path) < 3 or path[2] in _REDIRECTS
@@ -78,6 +82,11 @@ def _confirm(path: tuple[str, ...], provider: str) -> None:
         settings = msgspec.convert(parse_file(config_file()), Settings)
     except msgspec.ValidationError:
         return  # nothing is confirmed by a file with a mistake
+    if path[0] == _PROFILES:
+        own = settings.profiles.get(path[1])
+        if own is not None and own.base_url and path[-1] != "folders":
+            confirm_host(provider, own.base_url, f"@{path[1]}")
+        return
     said = settings.providers.get(provider, ProviderSettings())
     top = settings.base_url if settings.model.partition("/")[0] == provider else ""
     if path == (_ADDRESS,):
@@ -96,6 +105,9 @@ def _provider_of(path: tuple[str, ...]) -> str:
     """Name the provider that a key is about; empty for none. The address at the top level is that of the model's."""
     if path == (_ADDRESS,):
         return str(parse_file(config_file()).get("model", "")).strip().partition("/")[0]
+    if path[0] == _PROFILES and len(path) > 1:
+        own = parse_file(config_file()).get(_PROFILES, {}).get(path[1], {})
+        return find_provider(model.partition("/")[0]).name if (model := str(own.get("model", ""))) else ""
     return path[1] if path[0] == _PROVIDERS and len(path) > 1 else ""
 
 

@@ -70,19 +70,20 @@ def require_host(names: Collection[str], url: str, key: str = "") -> None:
     provider = next(iter(names))
     confirmed = _is_confirmed([_whose(name, key) for name in names], url)
     shown = f"The key {key} of {provider}" if key else f"The key of {provider}"
+    way = _command(f"profiles.{key[1:]}" if key.startswith("@") else f"providers.{provider}", url)
     if urlsplit(url).scheme.lower() == "http" and not confirmed:
         raise ConfigError(
             "key-in-clear",
             f"{shown} would go to {_origin(url)} in clear text.",
             why="Whoever is on the way could read the key and everything else: the address begins with http://.",
-            fix=f"Use https://. If the network is your own, confirm it: {_command(provider, url)}",
+            fix=f"Use https://. If the network is your own, confirm it: {way}",
         )
     if _in_file(names, url) and not confirmed:
         raise ConfigError(
             "host-unconfirmed",
             f"{shown} would go to {_origin(url)}, which nobody has confirmed for it.",
             why="The settings file names this address. Whoever runs the server there gets the key and your text.",
-            fix=f"If it is the address that you want, confirm it: {_command(provider, url)}",
+            fix=f"If it is the address that you want, confirm it: {way}",
         )
 
 
@@ -90,8 +91,8 @@ def _whose(provider: str, key: str) -> str:
     return f"{provider} {key}".rstrip()
 
 
-def _command(provider: str, url: str) -> str:
-    return f"treadle config set providers.{provider}.base_url {url}"
+def _command(table: str, url: str) -> str:
+    return f"treadle config set {table}.base_url {url}"
 
 
 def _is_confirmed(names: Collection[str], url: str) -> bool:
@@ -103,6 +104,8 @@ def _in_file(names: Collection[str], url: str) -> bool:
     values = parse_file(config_file())
     providers = values.get("providers", {})
     said: list[Any] = [values.get("base_url")]
+    if isinstance(profiles := values.get("profiles"), Mapping):
+        said += [one.get("base_url") for one in profiles.values() if isinstance(one, Mapping)]
     if isinstance(providers, Mapping):
         said += [one.get("base_url") for name in names if isinstance(one := providers.get(name), Mapping)]
     return url in said

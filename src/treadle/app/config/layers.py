@@ -30,6 +30,7 @@ WORKSPACE_FILE = Path(".treadle") / "config.toml"
 VARIABLES = {
     "TREADLE_MODEL": "model",
     "TREADLE_BASE_URL": "base_url",
+    "TREADLE_PROFILE": "profile",
     "TREADLE_MODE": "mode",
     "TREADLE_TOOL_PROTOCOL": "tool_protocol",
     "TREADLE_MAX_STEPS": "max_steps",
@@ -52,6 +53,8 @@ _USERS_OWN = {
     "pass_variables": "Only you decide what commands see of your environment.",
     "network.allow": "Only you decide which hosts commands reach. With network.needs they are asked about together.",
     "network.loopback_ports": "Only you decide which servers of your machine commands reach.",
+    "profile": "Only you decide which of your keys is used.",
+    "profiles": "Only you decide which of your keys is used.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "try_first": "Only the user decides whether commands are tried in a throw-away copy.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
@@ -73,6 +76,8 @@ def load_settings(
     """
     layers = read_layers(flags, file, workspace=workspace, trusted=trusted)
     settings = merge_layers(layers)
+    if settings.profiles:
+        settings = _in_profile(settings, layers, workspace)
     if settings.base_url:
         from treadle.app.config.addresses import bind_base_url, require_bound
 
@@ -81,6 +86,37 @@ def load_settings(
         if settings.model:
             require_bound(settings)
     return settings
+
+
+def _in_profile(settings: Settings, layers: Sequence[Layer], workspace: Path | None) -> Settings:
+    """Settle the profile: what was said for this run, else the one of the nearest folder, else the user's own.
+
+    Its model counts unless this run names another.
+    """
+    said = {key for layer in layers if layer.file is None for key, value in layer.values.items() if value}
+    name = settings.profile
+    if "profile" not in said and workspace is not None:
+        name = _profile_of_folder(settings, workspace) or name
+    own = settings.profiles.get(name)
+    if own is not None and own.base_url and not own.model:
+        raise ConfigError(
+            "base-url-alone",
+            f"The profile {name} has a base URL and no model.",
+            why="It is the address of one provider only, which model of the profile names.",
+            fix=f"Set it: treadle config set profiles.{name}.model PROVIDER/NAME",
+        )
+    model = settings.model if own is None or not own.model or "model" in said else own.model
+    return msgspec.structs.replace(settings, profile=name, model=model)
+
+
+def _profile_of_folder(settings: Settings, workspace: Path) -> str:
+    folder, found = workspace.expanduser().resolve(), [(0, "")]
+    for name, own in settings.profiles.items():
+        for one in own.folders:
+            around = Path(one).expanduser().resolve()
+            if folder.is_relative_to(around):
+                found.append((len(around.parts), name))
+    return max(found)[1]
 
 
 def read_layers(
@@ -201,12 +237,9 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
     modes = list(Mode)
     if "mode" in layer.values and modes.index(wanted.mode) > modes.index(users.mode):
         raise _not_here(file, "mode", f"{wanted.mode} lets more run without asking than your own {users.mode}.")
-    for key, most, value in _limits(wanted, users):
-        if key in layer.values and most is not None and value is not None and value > most:
-            raise _not_here(file, key, f"{value:,} is more than your own {most:,}.")
-    for ref, said in wanted.models.items():
-        if said.input_price is not None or said.output_price is not None:
-            raise _not_here(file, "models", f"Prices decide what cost is shown to you for {ref}.")
+    if key := next((key for key, ref in _models_of(layer.values) if "@" in ref.partition("/")[0]), ""):
+        raise _not_here(file, key, _USERS_OWN["profile"])
+    _require_no_more(file, layer.values, wanted, users)
     values = layer.values
     if "network" in values:  # a project adds to what you deny, and lifts none of it
         of_both = {
@@ -214,6 +247,22 @@ def _read_workspace(file: Path, users: Settings) -> Layer:
         }
         values = {**values, "network": of_both}
     return msgspec.structs.replace(layer, values=values, of_workspace=True)
+
+
+def _require_no_more(file: Path, values: Mapping[str, Any], wanted: Settings, users: Settings) -> None:
+    """Raise `ConfigError` where a repository wants more than the user allows, or says what something costs."""
+    for key, most, value in _limits(wanted, users):
+        if key in values and most is not None and value is not None and value > most:
+            raise _not_here(file, key, f"{value:,} is more than your own {most:,}.")
+    for ref, said in wanted.models.items():
+        if said.input_price is not None or said.output_price is not None:
+            raise _not_here(file, "models", f"Prices decide what cost is shown to you for {ref}.")
+
+
+def _models_of(values: Mapping[str, Any]) -> Iterator[tuple[str, str]]:
+    """Give each model that a file names, with its key."""
+    yield from ((key, values[key]) for key in ("model", "fallback") if key in values)
+    yield from (("modes", said["model"]) for said in values.get("modes", {}).values() if "model" in said)
 
 
 def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | None, float | None]]:

@@ -115,6 +115,23 @@ class ProviderSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=
     reply_timeout: Seconds | None = None
 
 
+class ProfileSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What goes along with the keys that are stored under a name: `treadle login PROVIDER --as NAME`.
+
+    `model` is the one that the profile begins with, `base_url` the address of that model's provider. Sessions in
+    `folders` use the profile without being told to; they are absolute, or begin with `~/`.
+    """
+
+    model: str = ""
+    base_url: str = ""
+    folders: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for a folder that could be any."""
+        if some := next((one for one in self.folders if not one.startswith(("/", "~/"))), ""):
+            raise ValueError(f"folders contains {some!r}, which is neither absolute nor begins with '~/'")
+
+
 class ModelSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the user says of a model, over what the catalogue knows. Prices are US dollars for a million tokens, and for
     a thousand searches of the web; `family` is that of its system prompt.
@@ -173,14 +190,15 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     a turn. With `checklist` the model keeps one. `approve` names classes of risk that run without asking in every mode
     but plan, beyond what the mode lets run. With `web_search` the provider may search the web by itself, where it can.
     `language` is the one that the model writes to the user in, `instructions` are the user's own words that go along
-    with every request. `add_dirs` are further folders that belong to the workspace. `pass_variables` names variables
-    that commands get besides the harmless ones. `hooks` are groups of handlers for each event; `hooks_from` names other
-    programs whose hooks run too. `theme`, `animation` and `editing` are about the terminal app; with
-    `screen_reader` it writes plain lines.
+    with every request. `profile` names the keys that new sessions use. `add_dirs` are further folders that belong to
+    the workspace. `pass_variables` names variables that commands get besides the harmless ones. `hooks` are groups of
+    handlers for each event; `hooks_from` names other programs whose hooks run too. `theme`, `animation` and `editing`
+    are about the terminal app; with `screen_reader` it writes plain lines.
     """
 
     model: str = ""
     base_url: str = ""
+    profile: str = ""
     mode: Mode = Mode.ASK
     tool_protocol: ToolProtocol | None = None
     fallback: str = ""
@@ -211,6 +229,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     modes: Mapping[Mode, ModeSettings] = {}
     providers: Mapping[str, ProviderSettings] = {}
     models: Mapping[str, ModelSettings] = {}
+    profiles: Mapping[str, ProfileSettings] = {}
     diagnostics: Mapping[str, DiagnosticSettings] = {}
     hooks: Mapping[str, Any] = {}
     hooks_from: tuple[Literal["claude"], ...] = ()

@@ -184,7 +184,15 @@ _SETTINGS = {
 _KEYS = {
     "key-missing": Explanation(
         "The provider needs a key. None was found in the environment, the keyring or the key file.",
-        "Run `treadle login PROVIDER`, or set the variable that the message names.",
+        "Run `treadle login PROVIDER`, or set the variable that the message names. The key of a profile comes from "
+        "`treadle login PROVIDER --as NAME` alone.",
+    ),
+    "profile-unknown": Explanation(
+        "No key is stored for a profile of this name, and no settings speak of it.",
+        "`treadle providers` lists the profiles; `treadle login PROVIDER --as NAME` stores a key for one.",
+    ),
+    "profile-name": Explanation(
+        "A profile has a plain name: letters, digits, '.', '_' and '-', at most 40.", "Choose another name."
     ),
     "aws-profile": Explanation(
         "AWS_PROFILE names a profile that is in neither ~/.aws/config nor ~/.aws/credentials.",

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING
@@ -30,13 +30,18 @@ from treadle.app.models.known import (
     with_bounds,
 )
 from treadle.app.models.model_notes import (
+    UNHOSTED,
     SelectedModel,
     as_found,
     as_spoken_elsewhere,
     checked_url,
     clip_thinking,
+    in_profile,
     limits_for,
     own_row,
+    plain_ref,
+    profile_row,
+    profile_said,
     with_settings,
 )
 from treadle.app.models.provider_keys import ApiKey, find_key, require_key_host
@@ -54,9 +59,6 @@ from treadle.providers.web_search import searches_of
 if TYPE_CHECKING:
     from treadle.providers.local import LocalModel
 
-UNHOSTED = ("scripted", "local")
-"""What stands in place of a provider before scripts, and before the models that Treadle runs by itself."""
-
 
 class OwnModel(msgspec.Struct, frozen=True, kw_only=True):
     """A model that a program brings along, and what is known of it; its name is that of the `spec`, `provider/name`."""
@@ -66,12 +68,6 @@ class OwnModel(msgspec.Struct, frozen=True, kw_only=True):
 
 
 _NO_KEYS: Mapping[str, str] = MappingProxyType({})
-
-
-@cache
-def process_circuits() -> Circuits:
-    """Give the circuits that all sessions of this process share: what one learned of a provider counts for all."""
-    return Circuits(time.monotonic)
 
 
 class Models:
@@ -108,7 +104,7 @@ class Models:
         """
         require_bound(self._settings)
         said = self._settings.in_mode(self._settings.mode if mode is None else mode)
-        ref = ref or said.model or self._first_model()
+        ref, usual_key = in_profile(ref or said.model or self._first_model(), self._settings)
         spec = self.spec(ref)
         self.provider(ref)
         protocol = self._settings.tool_protocol or self._override(ref).tool_protocol
@@ -116,7 +112,7 @@ class Models:
             protocol = ToolProtocol.NATIVE if spec.native_tools else ToolProtocol.XML
         wanted = said.thinking_budget if thinking is None else thinking
         budget, notice = clip_thinking(spec, wanted, known=bool(wanted) and self._knows_thinking(spec.ref))
-        notices = (*filter(None, [notice]), *self.notices(spec.ref))
+        notices = (*filter(None, [notice, usual_key]), *self.notices(spec.ref))
         return SelectedModel(spec=spec, tool_protocol=protocol, thinking_budget=budget, notices=notices)
 
     def notices(self, ref: str) -> tuple[str, ...]:
@@ -126,7 +122,11 @@ class Models:
             own = self._own.get(ref)
             return () if own is None else tuple(filter(None, [unknown_notice(own.spec, self.window_is_set(ref))]))
         told = self._notices.get(ref, "")
-        known = self.window_is_set(ref) or ref in self._learned or bool((one := self._local.get(ref)) and one.window)
+        known = (
+            self.window_is_set(ref)
+            or plain_ref(ref) in self._learned
+            or bool((one := self._local.get(ref)) and one.window)
+        )
         unknown = "" if told else unknown_notice(self._known(ref, row, name), known)
         return tuple(filter(None, [data_notice(), retirement_notice(row, self.spec(ref)), told, unknown]))
 
@@ -182,11 +182,11 @@ class Models:
         """Tell what is known of a model of a provider; its window is None where nothing says one."""
         own, local = bool(self.said(row).base_url) or row.name in LOCAL, self._local.get(ref)
         spec = known_spec(row, name, here=own and split_url(self.base_url(row)).hostname in LOOPBACK)
-        if not own and local is None and ref not in self._settings.models and is_mistyped(row, spec):
+        if not own and local is None and plain_ref(ref) not in self._settings.models and is_mistyped(row, spec):
             from treadle.app.models.model_refusals import unknown_model
 
             raise unknown_model(ref, row, name)
-        learned = self._learned.get(spec.ref)
+        learned = self._learned.get(plain_ref(spec.ref))
         if learned and (spec.like or spec.context_window is None):
             spec = msgspec.structs.replace(spec, context_window=learned)
         return with_settings(as_found(spec, local) if local else spec, self._override(ref))
@@ -221,6 +221,9 @@ class Models:
 
     def row(self, name: str) -> ProviderRow:
         """Find a provider by its name: of the settings, or of those that Treadle knows; raises `ConfigError`."""
+        name, _, profile = name.partition("@")
+        if profile:
+            return profile_row(self.row(name), profile)
         said = self._settings.providers.get(name)
         known = BY_NAME.get(name)
         if said is None or (known is not None and not said.wire_api):
@@ -235,7 +238,9 @@ class Models:
 
     def first_with_key(self) -> ProviderRow | None:
         """Find the provider that is taken where no model is named: the first with a key and an address."""
-        return next((row for row in (*map(self.row, USUAL_PROVIDERS), *self.rows()) if self._has_key(row)), None)
+        rows, profile = (*map(self.row, USUAL_PROVIDERS), *self.rows()), self._settings.profile
+        own = [profile_row(row, profile) for row in rows] if profile else []
+        return next((row for row in (*own, *rows) if self._has_key(row)), None)
 
     def _has_key(self, row: ProviderRow) -> bool:
         if row.key_optional or not row.keys or self.key(row) is None:
@@ -254,7 +259,8 @@ class Models:
         if row.name in self._keys:
             return ApiKey(value=self._keys[row.name], origin="")
         said = self.said(row)
-        return find_key(row.name, (said.api_key_env,) if said.api_key_env else row.keys, self._environment)
+        variables = () if row.profile else (said.api_key_env,) if said.api_key_env else row.keys
+        return find_key(row.name, variables, self._environment)
 
     def base_url(self, row: ProviderRow) -> str:
         """Find the address of a provider; raises `ConfigError`."""
@@ -296,11 +302,12 @@ class Models:
         said = self.said(row)
         key = self.key(row)
         authorizer = None
-        if key is None and (row.proof is not Proof.KEY or said.token_command):
+        if key is None and not row.profile and (row.proof is not Proof.KEY or said.token_command):
             from treadle.app.models.cloud import find_authorizer
 
             authorizer = find_authorizer(row, self._environment, said.token_command)
-        if key is None and authorizer is None and row.keys and not row.key_optional and not said.base_url:
+        needs = row.profile or (row.keys and not row.key_optional and not said.base_url)
+        if key is None and authorizer is None and needs:
             from treadle.app.models.model_refusals import key_missing
 
             raise key_missing(row, said.api_key_env or " or ".join(row.keys))
@@ -358,13 +365,14 @@ class Models:
         except ConfigError:
             return
         if spec is not None and (spec.like or spec.context_window is None):
-            learn_window(ref, window)
+            learn_window(plain_ref(ref), window)
             self._learned = learned_windows()
 
     def said(self, row: ProviderRow) -> ProviderSettings:
         """Give what the settings say of a provider, under whichever of its names."""
         providers = self._settings.providers
-        return next((providers[name] for name in (row.name, *row.aliases) if name in providers), ProviderSettings())
+        said = next((providers[name] for name in (row.name, *row.aliases) if name in providers), ProviderSettings())
+        return profile_said(said, row, self._settings.profiles.get(row.profile)) if row.profile else said
 
     def _first_model(self) -> str:
         from treadle.app.models.model_refusals import no_model, no_provider
@@ -386,7 +394,7 @@ class Models:
         )
 
     def _override(self, ref: str) -> ModelSettings:
-        return self._settings.models.get(ref, ModelSettings())
+        return self._settings.models.get(ref) or self._settings.models.get(plain_ref(ref), ModelSettings())
 
 
 def _open_unhosted(ref: str) -> Provider:

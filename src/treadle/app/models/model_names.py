@@ -53,10 +53,13 @@ def with_place(error: ConfigError, ref: str) -> ConfigError:
 
 
 def _names_model(entry: ConfigEntry) -> bool:
-    return entry.path in (("model",), ("fallback",)) or (entry.path[0] == "modes" and entry.path[-1] == "model")
+    return entry.path in (("model",), ("fallback",)) or (
+        entry.path[0] in ("modes", "profiles") and entry.path[-1] == "model"
+    )
 
 
 def named_models(settings: Settings) -> Iterator[tuple[tuple[str, ...], str]]:
     """Give each model that the settings name, with its path of keys."""
     yield from (((name,), ref) for name in ("model", "fallback") if (ref := getattr(settings, name)))
+    yield from ((("profiles", name, "model"), own.model) for name, own in settings.profiles.items() if own.model)
     yield from ((("modes", mode.value, "model"), said.model) for mode, said in settings.modes.items() if said.model)

@@ -5,16 +5,22 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.config.sections import ModelSettings, ProviderSettings
+from treadle.app.config.sections import ModelSettings, ProfileSettings, ProviderSettings, Settings
+from treadle.app.models.provider_keys import stored_names
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelChoice, ModelSpec, Prices, ToolProtocol
+from treadle.providers.catalogue import find_provider
 from treadle.providers.endpoint import CONNECT_HERE, StreamLimits, is_web_address
 from treadle.providers.provider_rows import ProviderRow, Wire
 
 if TYPE_CHECKING:
     from treadle.app.models.model_choice import Models
     from treadle.providers.local import LocalModel
+
+
+UNHOSTED = ("scripted", "local")
+"""What stands in place of a provider before scripts, and before the models that Treadle runs by itself."""
 
 
 class SelectedModel(Record, frozen=True, kw_only=True):
@@ -49,6 +55,72 @@ def own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> Pro
     if known is not None:
         return msgspec.structs.replace(known, wire=wire)
     return ProviderRow(name=name, title=name, base_url=said.base_url, wire=wire, key_optional=True)
+
+
+def profile_row(row: ProviderRow, profile: str) -> ProviderRow:
+    """Give the row of a provider that is called with the key of a profile: its name says so wherever it stands."""
+    return msgspec.structs.replace(
+        row, name=f"{row.name}@{profile}", aliases=(row.name, *row.aliases), models=row.section, profile=profile
+    )
+
+
+def plain_ref(ref: str) -> str:
+    """Give a model's name, `provider@profile/name`, without the profile."""
+    provider, slash, name = ref.partition("/")
+    return f"{provider.partition('@')[0]}{slash}{name}"
+
+
+def profile_of(ref: str) -> str:
+    """Name the profile in a model's name; empty for the usual keys."""
+    return ref.partition("/")[0].partition("@")[2]
+
+
+def with_profile(ref: str, profile: str) -> str:
+    """Name a model with a profile, if that has a key of its provider; one that names a profile itself stays.
+
+    `provider@/name` is the usual key, whatever the profile.
+    """
+    provider, slash, name = ref.strip().partition("/")
+    if "@" in provider or not profile or not slash:
+        return f"{provider.removesuffix('@')}{slash}{name}"
+    try:
+        own = f"{find_provider(provider).name}@{profile}"
+    except ConfigError:
+        own = f"{provider}@{profile}"
+    return f"{own}/{name}" if own in stored_names() else ref
+
+
+def in_profile(ref: str, settings: Settings) -> tuple[str, str]:
+    """Name a model with the profile of the settings, and say where the usual key is used as that has none.
+
+    Raises `ConfigError` for a profile that has neither a key nor settings.
+    """
+    profile = settings.profile
+    own = settings.profiles.get(profile)
+    if profile and own is None and not any(one.endswith(f"@{profile}") for one in stored_names()):
+        from treadle.app.models.model_refusals import no_profile
+
+        raise no_profile(profile)
+    named = with_profile(ref, profile)
+    provider, _, name = ref.partition("/")
+    if not profile or "@" in provider or profile_of(named) or provider in UNHOSTED:
+        return named, ""
+    if own is not None and own.model.partition("/")[0] == provider:
+        return f"{provider}@{profile}/{name}", ""
+    return named, f"The profile {profile} has no key of {provider}: the usual one is used."
+
+
+def as_now(ref: str, present: str) -> str:
+    """Name a model with the profile of the present one; where that has no key of its provider, with the usual key."""
+    provider, slash, name = with_profile(ref, profile_of(present)).partition("/")
+    return f"{provider}{'' if '@' in provider else '@'}{slash}{name}" if slash else ref
+
+
+def profile_said(said: ProviderSettings, row: ProviderRow, own: ProfileSettings | None) -> ProviderSettings:
+    """Put what the settings say of a profile over what they say of its provider: its key is no variable's."""
+    provider = "" if own is None else own.model.partition("/")[0].partition("@")[0]
+    base_url = own.base_url if own is not None and provider in row.aliases and own.base_url else said.base_url
+    return msgspec.structs.replace(said, base_url=base_url, api_key_env="", token_command=())
 
 
 def checked_url(url: str) -> str:

@@ -4,7 +4,9 @@ from difflib import get_close_matches
 
 from treadle.app.models.known import known_models, living_names
 from treadle.app.models.model_names import nearest_refs, with_place
+from treadle.app.models.provider_keys import stored_names
 from treadle.protocol.errors import ConfigError
+from treadle.providers.failures import login_command
 from treadle.providers.provider_rows import Proof, ProviderRow
 
 _KEY_HELP = (
@@ -22,6 +24,14 @@ _OTHER_PROOFS = {
 
 def key_missing(row: ProviderRow, names: str) -> ConfigError:
     """Say that a provider's key was found neither under the `names` of its variables nor among the stored ones."""
+    if row.profile:
+        return ConfigError(
+            "key-missing",
+            f"The profile {row.profile} has no key of {row.title}.",
+            why="None is stored, or it was removed. The key of another profile is not used in its place.",
+            fix=f"Store it with `{login_command(row.name)}`, or choose another profile with --profile NAME, or with "
+            "/profile in a session; `treadle providers` lists them.",
+        )
     return ConfigError(
         "key-missing",
         f"No key for {row.title} was found.",
@@ -73,3 +83,14 @@ def not_a_name(ref: str) -> ConfigError:
         fix=f"Write {near}; `treadle models` lists them.",
     )
     return with_place(error, ref)
+
+
+def no_profile(name: str) -> ConfigError:
+    """Say that no profile has this name."""
+    known = sorted({one.partition("@")[2] for one in stored_names()} - {""})
+    return ConfigError(
+        "profile-unknown",
+        f"There is no profile {name!r}.",
+        why=f"There are: {', '.join(known)}." if known else "No key is stored under a name.",
+        fix=f"Store a key for it: `treadle login PROVIDER --as {name}`.",
+    )

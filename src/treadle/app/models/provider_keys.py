@@ -74,7 +74,8 @@ def require_key_host(row: ProviderRow, said: ProviderSettings, proof: object) ->
     if said.base_url and proof is not None and split_url(said.base_url).hostname not in LOOPBACK:
         from treadle.app.config.key_hosts import key_name, require_host
 
-        require_host((row.name, *row.aliases), said.base_url, key_name(said))
+        names = row.aliases if row.profile else (row.name, *row.aliases)
+        require_host(names, said.base_url, f"@{row.profile}" if row.profile else key_name(said))
 
 
 def store_key(provider: str, value: str) -> str:
@@ -116,6 +117,18 @@ def stored_values() -> list[tuple[str, str]]:
         return [(value, f"{provider} key") for provider, value in _read().keys.items()]
     except ConfigError:
         return []
+
+
+def stored_names() -> frozenset[str]:
+    """Name the providers, `anthropic`, and those of profiles, `anthropic@work`, of which a key is stored.
+
+    A file that cannot be read gives none.
+    """
+    try:
+        stored = _read()
+    except ConfigError:
+        return frozenset()
+    return frozenset((*stored.keys, *stored.keyring))
 
 
 def check_stored() -> None:

@@ -4,6 +4,7 @@ from treadle.app.config.sections import Settings
 from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
 from treadle.app.models.known import USUAL_PROVIDERS
 from treadle.app.models.model_choice import Models
+from treadle.app.models.profiles import checked_profile
 from treadle.app.models.provider_keys import forget_key, store_key
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import Proof, ProviderRow
@@ -40,9 +41,14 @@ def where_to_get(provider: str) -> str:
     return f"Get a key at {page}." if page else "Get a key on the provider's page."
 
 
-def checked_name(settings: Settings, provider: str) -> str:
-    """Give the name under which a provider's key is kept; raises `ConfigError` for an unknown provider."""
-    return Models(settings).row(provider).name
+def checked_name(settings: Settings, provider: str, profile: str = "") -> str:
+    """Give the name under which a provider's key is kept, with its profile: `anthropic`, `anthropic@work`.
+
+    Raises `ConfigError` for an unknown provider, and for what no profile can be called.
+    """
+    name = Models(settings).row(provider.partition("@")[0]).name
+    profile = profile or provider.partition("@")[2]
+    return f"{name}@{checked_profile(profile)}" if profile else name
 
 
 def clean_key(text: str) -> str:
@@ -91,7 +97,7 @@ def describe_check(check: CallCheck | None) -> str:
 
 def remove_key(settings: Settings, provider: str) -> bool:
     """Forget a stored key; says whether there was one."""
-    return forget_key(Models(settings).row(provider).name)
+    return forget_key(checked_name(settings, provider))
 
 
 def winning_origin(settings: Settings, provider: str) -> str:

@@ -14,7 +14,8 @@ def check_setting(settings: Settings, path: tuple[str, ...]) -> None:
     if path[0] in ("model", "base_url"):
         require_bound(bind_base_url(settings, settings.model))
     if path[-1] == "base_url":
-        said = settings.base_url if len(path) == 1 else settings.providers[path[1]].base_url
+        table = settings.profiles if path[0] == "profiles" else settings.providers
+        said = settings.base_url if len(path) == 1 else table[path[1]].base_url
         if said:
             checked_url(said)
     for key, ref in named_models(settings):

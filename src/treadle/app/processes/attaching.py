@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 from treadle.app.compose import open_store
 from treadle.app.config.places import outputs
 from treadle.app.config.sections import Settings
-from treadle.app.models.model_choice import Models, process_circuits
+from treadle.app.models.model_choice import Models
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.model_finder import model_finder
 from treadle.app.session.own_commands.own_shell import OwnShell
 from treadle.app.session.shared.remote import RemoteSession
 from treadle.app.session.shared.session_connection import SessionConnection
 from treadle.protocol.errors import SessionError
+from treadle.providers.breaker import process_circuits
 from treadle.store.sqlite import Store
 from treadle.workspace.workspace import open_workspace
 

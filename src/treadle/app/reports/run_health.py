@@ -7,9 +7,10 @@ from pathlib import Path
 
 from treadle.app.config.layers import load_settings
 from treadle.app.config.places import data_directory
-from treadle.app.models.model_choice import Models, process_circuits
+from treadle.app.models.model_choice import Models
 from treadle.app.models.model_rows import provider_lines, without_secrets
 from treadle.protocol.base import Record
+from treadle.providers.breaker import process_circuits
 
 _MOST_FILES = 100_000
 """Files of one kind that are measured; of more the size is a lower bound."""

@@ -1,4 +1,4 @@
-"""What was used, over all sessions: by day, model, project, tool, mode or session: `treadle usage`, `/usage`."""
+"""What all sessions used, by day, model, project, profile, tool, mode or session: `treadle usage`, `/usage`."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from datetime import date, datetime, timedelta
@@ -32,14 +32,16 @@ class UsageKey(StrEnum):
     DAY = "day"
     MODEL = "model"
     PROJECT = "project"
+    PROFILE = "profile"
     TOOL = "tool"
     MODE = "mode"
     SESSION = "session"
 
 
 class UsageRow(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """The sum of one day, model, project, tool, mode or session. `cost` is US dollars as far as it is known.
+    """The sum of one day, model, project, profile, tool, mode or session.
 
+    A profile is `provider@name`, or `provider` for its usual key. `cost` is US dollars as far as it is known,
     `estimated`: a part of the cost and tokens is our own estimate. `sessions` are those that had any of it; `prices`
     are those of a model today, None where they are not known.
     """
@@ -135,6 +137,8 @@ def _name(one: UsageSlot, by: UsageKey, day: date | None, session: SessionUsage)
             return UNKNOWN_DAY if day is None else day.isoformat()
         case UsageKey.MODEL:
             return one.model
+        case UsageKey.PROFILE:
+            return one.model.partition("/")[0]
         case UsageKey.PROJECT:
             return session.workspace
         case UsageKey.SESSION:

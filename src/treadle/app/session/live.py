@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Self
 
 from msgspec.structs import replace
 
+from treadle.app.models.model_notes import as_now
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.ops import asked_aside, own_words
@@ -209,7 +210,7 @@ class LiveSession:
 
         Raises `ConfigError` when it cannot be called.
         """
-        return self._models.choose(ref, thinking)
+        return self._models.choose(as_now(ref, self.status.model), thinking)
 
     def offered_models(self) -> "Sequence[OfferedModel]":
         """List the models to choose from. To be called in a thread; raises `ConfigError`."""

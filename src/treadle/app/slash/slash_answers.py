@@ -4,7 +4,9 @@ import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
+from treadle.app.config.layers import load_settings
 from treadle.app.models.offered import EFFORT_BUDGETS
+from treadle.app.models.profiles import describe_profiles, model_in_profile
 from treadle.app.security.trusting import SessionTrust, trust_report
 from treadle.app.session.own_commands.command_files import NamedText, find_texts
 from treadle.app.session.own_commands.slash_commands import (
@@ -20,6 +22,7 @@ from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import exact, printable
 from treadle.present.words import clip_text, counted, describe_allowance, tokens, written_text
 from treadle.protocol.attach import SessionStatus
+from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import CompactNow, Pin, RevokeAllowance, SetMode
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Mode
@@ -48,6 +51,18 @@ def _effort(session: SessionAccess, argument: str) -> CommandAnswer:
         text=f"{session.status.model} thinks with effort {argument} from the next request on.",
         ops=(session.choose(session.status.model, EFFORT_BUDGETS[argument]),),
     )
+
+
+def _profile(session: SessionAccess, argument: str) -> CommandAnswer:
+    settings, model = load_settings({}), session.status.model
+    if not argument:
+        return CommandAnswer(text=describe_profiles(settings, model))
+    try:
+        ref = model_in_profile(settings, argument, model)
+        chosen = session.choose(ref)
+    except ConfigError as error:
+        return wrong(f"{error.what} {error.fix}")
+    return CommandAnswer(text=f"{chosen.choice.model} is called from the next request on.", ops=(chosen,))
 
 
 def _pin(session: SessionAccess, argument: str) -> CommandAnswer:
@@ -177,6 +192,7 @@ QUICK: Mapping[str, Handler] = MappingProxyType(
         "act": lambda session, _: _mode(session, Mode.ASK),
         "model": _model,
         "effort": _effort,
+        "profile": _profile,
         "compact": lambda _, argument: CommandAnswer(ops=(CompactNow(focus=argument),)),
         "init": lambda _, argument: CommandAnswer(send=f"/init {argument}".rstrip()),
         "newrule": lambda _, argument: CommandAnswer(send=f"/newrule {argument}".rstrip()),

@@ -223,7 +223,9 @@ def _next_todo(markdown: str) -> str:
 
 def status(view: SessionView, around: BottomState, width: int, signs: Signs) -> Line:
     """Show model, context, money, branch and queue; what does not fit is left out, the last first."""
-    parts = [line(("dim", printable(view.model.partition("/")[2] or view.model))), _context(around)]
+    provider, _, name = view.model.partition("/")
+    profile = provider.partition("@")[2]
+    parts = [line(("dim", printable(f"{name or view.model}{f' ({profile})' if profile else ''}"))), _context(around)]
     if around.editing:
         parts.insert(0, line(("accent", around.editing)))
     parts.append(line(("dim", view.spending.words)))

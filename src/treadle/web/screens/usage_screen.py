@@ -1,4 +1,4 @@
-"""The screen of what was used: by day, model, project, tool, mode and session, and what is left of the budgets."""
+"""The screen of what was used, by day, model, project, profile, tool, mode and session, and what budgets have left."""
 
 import asyncio
 import time
@@ -39,6 +39,7 @@ _HEIGHT = 200.0
 _TITLES = {
     UsageKey.MODEL: "Models",
     UsageKey.PROJECT: "Projects",
+    UsageKey.PROFILE: "Profiles",
     UsageKey.TOOL: "Tools",
     UsageKey.MODE: "Modes",
     UsageKey.SESSION: "Sessions",

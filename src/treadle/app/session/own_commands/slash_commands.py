@@ -104,6 +104,13 @@ _ROWS: tuple[SlashCommand, ...] = (
         about="choose the model from a list, or by its name, provider/name (Alt-P)",
     ),
     SlashCommand(
+        name="profile",
+        effect=Reach.SEE,
+        given=Reach.WORK,
+        arguments="[NAME]",
+        about="list the profiles of keys, or use one in this session; `usual` is the keys without a profile",
+    ),
+    SlashCommand(
         name="effort", effect=Reach.WORK, arguments="[LEVEL]", about="how much the model thinks: off, low, medium, high"
     ),
     SlashCommand(
@@ -191,7 +198,7 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="usage",
         effect=Reach.SEE,
         arguments="[KEY]",
-        about="show what all sessions used, by model or KEY: day, project, tool, mode, session",
+        about="show what all sessions used, by model or KEY: day, project, profile, tool, mode, session",
         takes_time=True,
     ),
     SlashCommand(

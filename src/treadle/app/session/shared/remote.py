@@ -10,6 +10,7 @@ from typing import Self
 
 from msgspec.structs import replace
 
+from treadle.app.models.model_notes import as_now
 from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.files.checklist_file import checklist_file
@@ -171,7 +172,7 @@ class RemoteSession:
 
     def choose(self, ref: str, thinking: int | None = None) -> SetModel:
         """Find another model under this user's settings. Raises `ConfigError` when it cannot be called."""
-        return self._models.choose(ref, thinking)
+        return self._models.choose(as_now(ref, self.status.model), thinking)
 
     def offered_models(self) -> Sequence[OfferedModel]:
         """List the models to choose from. To be called in a thread; raises `ConfigError`."""
