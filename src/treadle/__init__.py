@@ -1,6 +1,6 @@
 """Treadle: a coding agent that says what it did, what it may do, what it costs and how to undo it."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:

@@ -36,9 +36,9 @@ def end(code: int) -> "NoReturn":
 def _run() -> int:
     open_streams()
     if sys.argv[1:] in (["--version"], ["-V"], ["-v"]):
-        from treadle import __version__
+        from treadle.commit import version_words
 
-        sys.stdout.write(f"{__version__} (Treadle)\n")
+        sys.stdout.write(f"{version_words()}\n")
         return 0 if flush_streams() is None else 1
     gc.set_threshold(*LOOK_FOR_CYCLES)
     from treadle.cli.import_cache import install_import_cache

@@ -141,9 +141,9 @@ def _positive(text: str) -> int:
 def execute(arguments: "argparse.Namespace") -> int:
     """Run the session; returns the exit code."""
     if arguments.version:
-        from treadle import __version__
+        from treadle.commit import version_words
 
-        sys.stdout.write(f"{__version__} (Treadle)\n")
+        sys.stdout.write(f"{version_words()}\n")
         return 0
     from treadle.cli.working import work
 

@@ -29,7 +29,6 @@ if TYPE_CHECKING:
     from treadle.app.reports.doctor_report import examine as examine
     from treadle.app.reports.event_words import EventTopic as EventTopic
     from treadle.app.reports.extras import extra_of as extra_of
-    from treadle.app.reports.extras import install_command as install_command
     from treadle.app.reports.job_list import JobLine as JobLine
     from treadle.app.reports.job_list import armed_lines as armed_lines
     from treadle.app.reports.job_list import end_timer as end_timer
@@ -64,6 +63,9 @@ if TYPE_CHECKING:
     from treadle.app.reports.usage_report import usage_weight as usage_weight
     from treadle.app.session.commands.shown_output import ShownOutput as ShownOutput
     from treadle.app.session.known_values import session_redactor as session_redactor
+    from treadle.workspace.installed import extras as extras
+    from treadle.workspace.installed import install_command as install_command
+    from treadle.workspace.installed import installation as installation
 else:
     __getattr__ = names_of(
         __name__,
@@ -77,7 +79,7 @@ else:
             """,
             "treadle.app.reports.doctor_report": "examine",
             "treadle.app.reports.event_words": "EventTopic",
-            "treadle.app.reports.extras": "extra_of install_command",
+            "treadle.app.reports.extras": "extra_of",
             "treadle.app.reports.job_list": "JobLine armed_lines end_timer find_job kill_job list_jobs session_jobs",
             "treadle.app.reports.left_report": "left_lines left_notes left_report",
             "treadle.app.reports.prompt_parts": "ShownPart shown_prompt",
@@ -89,5 +91,6 @@ else:
             """,
             "treadle.app.session.known_values": "session_redactor",
             "treadle.app.session.commands.shown_output": "ShownOutput",
+            "treadle.workspace.installed": "extras install_command installation",
         },
     )

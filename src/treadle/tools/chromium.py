@@ -26,6 +26,7 @@ from treadle.tools.browser_steps import (
 from treadle.workspace.commands.installed_programs import CHROMIUM, chromium_program
 from treadle.workspace.commands.variables import child_variables
 from treadle.workspace.files.text import visible
+from treadle.workspace.installed import install_command
 from treadle.workspace.namespaces.listeners import CommandServers
 from treadle.workspace.network.checked_addresses import HostPort, Resolver, resolve_host
 from treadle.workspace.network.gateway import REFUSED_HEADER, Gateway
@@ -35,7 +36,7 @@ try:
 except ModuleNotFoundError as missing:
     raise ToolError(
         "The browser needs Playwright, which is not installed: the user can add it by "
-        "`pip install 'treadle[browser]'`. Until then use web_fetch, or curl with execute_command."
+        f"`{install_command('browser')}`. Until then use web_fetch, or curl with execute_command."
     ) from missing
 
 _OPTIONS = (

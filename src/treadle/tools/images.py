@@ -55,8 +55,11 @@ def image_of(raw: bytes, name: str) -> tuple[Image, str]:
 
 
 def _how_to_scale() -> str:
-    is_there = importlib.util.find_spec("PIL") is not None
-    return "" if is_there else " With `pip install 'treadle[images]'` Treadle scales it by itself."
+    if importlib.util.find_spec("PIL") is not None:
+        return ""
+    from treadle.workspace.installed import install_command
+
+    return f" After `{install_command('images')}` Treadle scales it by itself."
 
 
 def described(image: tuple[Image, str]) -> tuple[Image | Text, ...]:

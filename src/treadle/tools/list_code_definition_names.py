@@ -19,7 +19,7 @@ from treadle.protocol.tools import (
     ToolSpec,
 )
 from treadle.tools.declarations import LIST_CODE_DEFINITION_NAMES
-from treadle.tools.outlines import INSTALL, Grammar, grammar_for, is_ready, outline
+from treadle.tools.outlines import Grammar, grammar_for, how_to_install, is_ready, outline
 from treadle.tools.quoted_words import result_of
 from treadle.workspace.files.judged import JudgedPath, judge_path
 from treadle.workspace.files.text import HeadTail, size_of, visible
@@ -102,7 +102,7 @@ class ListCodeDefinitionNames(Struct, frozen=True):
             notices.append(f"[{left_out} more files; outline them one by one]")
         if missing_here := {grammar.name for _, grammar in known if not is_ready(grammar)}:
             names = ", ".join(sorted(missing_here))
-            notices.append(f"[files in {names} need the extra `code`, which is not installed: {INSTALL}]")
+            notices.append(f"[files in {names} need the extra `code`, which is not installed: {how_to_install()}]")
         if not known:
             notices.append(f"[{name} has no source file in a language that can be outlined]")
         return "\n\n".join([*sections, *notices])

