@@ -9,10 +9,10 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-user soak check format bench docs picture clean
+.PHONY: help run demo test test-user soak check format bench docs picture package real-model clean
 
 help: ## List the commands
-	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-9s %s\n", $$1, $$2}'
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
 $(VENV)/.run: pyproject.toml
 	@$(PYTHON) -c 'import sys; v = sys.version_info; sys.exit(0 if v >= (3, 11) else f"Treadle needs Python 3.11 or newer; {sys.executable} is {v[0]}.{v[1]}. Name another one: make PYTHON=python3.11 ...")'
@@ -68,5 +68,14 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/
 picture: $(VENV)/.dev ## Draw docs/terminal.svg from a run of the demo
 	@$(BIN)/python scripts/picture.py
 
+package: $(VENV)/.dev ## Build the wheel and the source archive in dist/ and check them (docs/releasing.md)
+	@rm -rf dist
+	@$(BIN)/python -m build --no-isolation --outdir dist . > /dev/null
+	@$(BIN)/twine check --strict dist/*
+	@$(BIN)/python -m pytest -q tests/e2e/test_package.py
+
+real-model: $(VENV)/.dev ## Let a real model without a key do a task: 1.1 GB to download, minutes to compute; by hand, never in CI
+	@$(BIN)/python scripts/real_model.py $(ARGS)
+
 clean: ## Remove what was set up
-	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis
+	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist

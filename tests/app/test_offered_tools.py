@@ -65,7 +65,10 @@ def test_a_browser_is_not_offered_to_a_model_that_takes_no_images(tmp_path: Path
     seeing = left_out("p/m", store, ModelSpec(provider="p", name="m", images=True))
     store.close()
     assert "browser_action" in found
-    assert seeing.get("browser_action", "") in ("", "Playwright is not installed: pip install 'treadle[browser]'")
+    assert seeing.get("browser_action", "") in (
+        "",
+        "Playwright is not installed; the user sees how to add it with: treadle update --with browser",
+    )
 
 
 @pytest.mark.parametrize("present", [True, False])

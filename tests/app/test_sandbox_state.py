@@ -66,7 +66,7 @@ def test_the_doctor_says_what_a_lesser_sandbox_cannot_do(monkeypatch: pytest.Mon
     monkeypatch.setattr("treadle.app.reports.installation.probe", lambda: LANDLOCK)
     (check,) = (check for check in installation_checks() if check.name == "sandbox")
     assert check.found == f"Landlock: {LANDLOCK.reason}"
-    assert check.fix.startswith("Install the package bubblewrap")
+    assert check.fix.startswith("Install the system's package bubblewrap")
     assert "no sockets can be made" in check.fix
     assert all(sentence in check.fix for sentence in differences(Backend.LANDLOCK))
 
@@ -77,7 +77,10 @@ def test_the_doctor_says_what_a_lesser_sandbox_cannot_do(monkeypatch: pytest.Mon
 async def test_what_needs_a_sandbox_does_not_start_without(tmp_path: Path, mode: Mode, use: SandboxUse) -> None:
     with pytest.raises(ConfigError, match="needs a sandbox, and this system has none") as caught:
         await open_session(opening(tmp_path, mode, use))
-    assert (caught.value.code, "Install the package bubblewrap" in caught.value.fix) == ("sandbox-missing", True)
+    assert (caught.value.code, "Install the system's package bubblewrap" in caught.value.fix) == (
+        "sandbox-missing",
+        True,
+    )
 
 
 async def test_a_session_does_not_change_to_auto_without_a_sandbox(tmp_path: Path) -> None:

@@ -1,9 +1,10 @@
 import pytest
 
 from tests.cli.conftest import Command
-from treadle.app.reports.extras import extra_of, extras
+from treadle.app.reports.extras import extra_of
 from treadle.cli import main
 from treadle.cli.parser import CommandParser
+from treadle.workspace.installed import extras, install_command
 
 
 def test_a_code_is_explained(treadle: Command) -> None:
@@ -32,7 +33,7 @@ def test_a_missing_extra_is_named_with_its_command(treadle: Command, monkeypatch
     monkeypatch.setattr(main, "parser_of", lambda name: CommandParser())
     said = treadle("explain")
     assert said.code == 1
-    assert "fix: Run: pip install 'treadle[docs]'" in said.err
+    assert f"fix: Run: {install_command('docs')}" in said.err
 
 
 def test_modules_belong_to_their_extras() -> None:

@@ -8,7 +8,7 @@ import pytest
 from tests.e2e.process import Program
 from tests.hosts.place import Host, run, says, write
 from tests.needed import require
-from treadle import __version__
+from treadle.commit import version_words
 from treadle.providers.scripted.script import MakeCall, SayText
 
 SCHEMA = json.dumps({"type": "array", "items": {"type": "integer"}, "minItems": 1})
@@ -67,7 +67,7 @@ async def test_a_flag_for_scripts_needs_a_task(host: Host, flag: str) -> None:
 @pytest.mark.parametrize("words", [("--version",), ("-v",), ("-V",), ("--version", "--trust")])
 async def test_the_version_begins_with_its_number(host: Host, words: tuple[str, ...]) -> None:
     ended = await Program(host.home).run(*words)
-    assert (ended.code, ended.out) == (0, f"{__version__} (Treadle)\n")
+    assert (ended.code, ended.out) == (0, f"{version_words()}\n")
 
 
 async def test_a_form_that_refers_to_itself_is_whole_for_the_model_too(host: Host) -> None:

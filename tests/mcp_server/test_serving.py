@@ -16,6 +16,7 @@ from tests.e2e.running import PATIENCE, log_of
 from tests.mcp_server.serving import ERAS, TOKEN, Person, Place, accept, client, serving_http, text, until, use, wait
 from treadle.app.errors.exits import Exit
 from treadle.protocol.events import Prompt
+from treadle.workspace.installed import install_command
 
 HELLO = {
     "jsonrpc": "2.0",
@@ -319,7 +320,7 @@ def test_without_the_extra_it_says_how_to_get_it(place: Place) -> None:
         check=False,
     )
     assert (ended.returncode, ended.stdout) == (1, "")
-    assert "fix: Run: pip install 'treadle[mcp]'" in ended.stderr
+    assert f"fix: Run: {install_command('mcp')}" in ended.stderr
 
 
 def test_a_new_token_is_made_for_each_server_and_shown_once(place: Place) -> None:

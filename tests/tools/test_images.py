@@ -13,6 +13,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image
 from treadle.tools import images
 from treadle.tools.images import image_of
+from treadle.workspace.installed import install_command
 
 
 def size_of(image: Image) -> tuple[int, int]:
@@ -64,6 +65,6 @@ def test_without_the_extra_a_large_image_is_refused_with_the_way_to_scale_it(
     with pytest.raises(ToolError) as raised:
         image_of(drawn_png(9_000, 10), "wide.png")
     assert raised.value.text.endswith(
-        "Shrink a copy. With `pip install 'treadle[images]'` Treadle scales it by itself."
+        f"Shrink a copy. After `{install_command('images')}` Treadle scales it by itself."
     )
     assert image_of(drawn_png(3_000, 10), "fits.png")[1] == ""

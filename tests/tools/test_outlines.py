@@ -1,6 +1,7 @@
 """Outlines of source files."""
 
 import gc
+import re
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -15,6 +16,7 @@ from treadle.protocol.errors import ToolError
 from treadle.tools import declarations, outlines
 from treadle.tools.outlines import GRAMMARS, grammar_for, is_ready, outline, parsed
 from treadle.tools.python_outline import python_definitions
+from treadle.workspace.installed import install_command
 from treadle.workspace.workspace import Workspace
 
 _SOURCES: dict[str, tuple[str, dict[int, int]]] = {
@@ -210,7 +212,7 @@ def test_a_text_that_a_grammar_cannot_cope_with_ends_neither_the_process_nor_the
 def test_without_its_grammar_the_extra_to_install_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     outlines._language.cache_clear()
     monkeypatch.setitem(sys.modules, "tree_sitter_javascript", None)
-    with pytest.raises(ToolError, match=r"Outlines of JavaScript need .*pip install 'treadle\[code\]'"):
+    with pytest.raises(ToolError, match=f"Outlines of JavaScript need .*{re.escape(install_command('code'))}"):
         outline("x", GRAMMARS[1])
 
 
@@ -226,7 +228,7 @@ async def test_without_the_extra_python_is_outlined_and_the_tool_says_what_is_no
     assert await text(workspace, "list_code_definition_names", path=".") == (
         "a.py\n1 | class A:\n2 |   def f(self): ...\n\n"
         "[files in Go, JavaScript need the extra `code`, which is not installed: "
-        "the user can install it with `pip install 'treadle[code]'`]"
+        f"the user can install it with `{install_command('code')}`]"
     )
 
 

@@ -19,8 +19,8 @@ from tests.e2e.running import PATIENCE, model
 from tests.rehearsal.surfaces import Reader, Server, Wire, begin_session, words_of
 from tests.web.driving import curl, serving
 from treadle.app.errors.exits import Exit
-from treadle.app.reports.extras import extras
 from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.workspace.installed import extras, install_command
 
 
 def has_ipv6() -> bool:
@@ -116,7 +116,7 @@ async def test_what_it_cannot_do_is_said_in_a_line(tmp_path: Path) -> None:
     ended = await program.run("", command=(sys.executable, "-c", f"{without}; sys.exit(m.main())"))
     if "web" in extras():  # else what is installed here is older than the extra
         assert ended.code == Exit.FAILED
-        assert "pip install 'treadle[web]'" in ended.err
+        assert install_command("web") in ended.err
 
 
 async def test_a_data_directory_that_cannot_be_used_is_said_on_the_page(tmp_path: Path) -> None:

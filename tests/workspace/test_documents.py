@@ -2,6 +2,7 @@
 
 import importlib
 import io
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ from tests.needed import require
 from treadle.protocol.errors import ToolError
 from treadle.workspace.files.documents import ENDINGS, document_text, is_document
 from treadle.workspace.files.extract import READERS
+from treadle.workspace.installed import install_command
 
 
 def _package(name: str) -> Any:
@@ -104,7 +106,7 @@ async def test_without_the_package_the_extra_to_install_is_named(
     without_packages.write_text(f'#!/bin/sh\nexec {sys.executable} -S "$@"\n')
     without_packages.chmod(0o755)
     monkeypatch.setattr(sys, "executable", str(without_packages))
-    with pytest.raises(ToolError, match=r"pip install 'treadle\[docs\]'"):
+    with pytest.raises(ToolError, match=re.escape(install_command("docs"))):
         await document_text(b"%PDF", "a.pdf")
 
 

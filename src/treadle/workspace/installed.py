@@ -52,6 +52,26 @@ class Requirement(Struct, frozen=True):
         return f"{self.name}{self.versions}"
 
 
+class Repository(Struct, frozen=True):
+    """What an installer notes of a repository that it took a package from."""
+
+    requested_revision: str = ""
+
+
+class Folder(Struct, frozen=True):
+    """What an installer notes of a folder that it took a package from."""
+
+    editable: bool = False
+
+
+class DirectUrl(Struct, frozen=True):
+    """The notes of an installer in `direct_url.json`, as PEP 610 has them."""
+
+    url: str = ""
+    vcs_info: Repository | None = None
+    dir_info: Folder | None = None
+
+
 class Installation(Struct, frozen=True, kw_only=True):
     """How a copy was installed. `source` is a path or an address; `also` are packages that `uv tool` was given."""
 
@@ -71,6 +91,8 @@ class Installation(Struct, frozen=True, kw_only=True):
                 return f"{self.source}{named}"
             case Origin.GIT:
                 at = f"@{self.revision}" if self.revision else ""
+                if self.installer is Installer.PIP and self.source.startswith("file:"):  # pip refuses the other form
+                    return f"git+{self.source}{at}#egg=treadle{named}"
                 return f"treadle{named} @ git+{self.source}{at}"
             case Origin.ARCHIVE:
                 return f"treadle{named} @ {self.source}"
@@ -203,8 +225,7 @@ def read_installation(
     direct_url: str, prefix: Path, *, installer: str, python: str, present: Sequence[str] = ()
 ) -> Installation:
     """Read the notes of an installer: `direct_url.json` (empty where there is none), and those in the environment."""
-    noted = _object(direct_url)
-    origin, source, revision = _origin(noted)
+    origin, source, revision = _origin(_noted(direct_url))
     receipt = _receipt(prefix / "uv-receipt.toml")
     return Installation(
         installer=_installer(prefix, installer),
@@ -230,15 +251,14 @@ def _installer(prefix: Path, noted: str) -> Installer:
     return Installer.UVX if in_cache else Installer.UV_PIP
 
 
-def _origin(noted: Mapping[str, Any]) -> tuple[Origin, str, str]:
+def _origin(noted: DirectUrl) -> tuple[Origin, str, str]:
     """Give the origin, the path or address, and the revision that was asked for."""
-    url = str(noted.get("url", ""))
-    if "vcs_info" in noted:
-        return Origin.GIT, url, str(noted["vcs_info"].get("requested_revision", ""))
-    if "dir_info" in noted:
-        folder = unquote(urlsplit(url).path)
-        return (Origin.CHECKOUT if noted["dir_info"].get("editable") else Origin.FOLDER), folder, ""
-    return (Origin.ARCHIVE, url, "") if url else (Origin.NAME, "", "")
+    if noted.vcs_info is not None:
+        return Origin.GIT, noted.url, noted.vcs_info.requested_revision
+    if noted.dir_info is not None:
+        folder = unquote(urlsplit(noted.url).path)
+        return (Origin.CHECKOUT if noted.dir_info.editable else Origin.FOLDER), folder, ""
+    return (Origin.ARCHIVE, noted.url, "") if noted.url else (Origin.NAME, "", "")
 
 
 def _receipt(file: Path) -> Sequence[Mapping[str, Any]]:
@@ -251,12 +271,11 @@ def _receipt(file: Path) -> Sequence[Mapping[str, Any]]:
         return ()
 
 
-def _object(text: str) -> Mapping[str, Any]:
+def _noted(text: str) -> DirectUrl:
     try:
-        found = json.decode(text) if text else {}
+        return json.decode(text, type=DirectUrl) if text else DirectUrl()
     except DecodeError:
-        return {}
-    return found if isinstance(found, dict) else {}
+        return DirectUrl()
 
 
 def _source_folder() -> Path:
