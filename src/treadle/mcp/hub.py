@@ -254,11 +254,9 @@ class McpHub:
         try:
             self._connect(wanted, early)
         except ImportError as error:
-            from treadle.workspace.installed import install_command
-
             why = f"the extra 'mcp' cannot be loaded: {error}"
             self.plans = [replace(plan, problem=plan.problem or why) for plan in self.plans]
-            self.tell(f"MCP servers are not used: {why}. Run: {install_command('mcp')}")
+            self.tell(f"MCP servers are not used: {why}. Run what this prints: treadle update --with mcp")
             await asyncio.gather(*(one.close() for one in early.values() if isinstance(one, ServerProgram)))
 
     def _connect(self, plans: Sequence[ServerPlan], early: Mapping[str, ServerProgram | BaseException]) -> None:

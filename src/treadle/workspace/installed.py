@@ -22,7 +22,7 @@ _NOT_FOR_USERS = ("all", "dev", "peers")
 _NEW_WHEEL = "/PATH/TO/THE/NEW.whl"
 
 
-class Installer(StrEnum):
+class InstalledBy(StrEnum):
     """What takes care of the environment that Treadle runs in."""
 
     PIP = "pip"
@@ -32,7 +32,7 @@ class Installer(StrEnum):
     UVX = "uvx"
 
 
-class Origin(StrEnum):
+class InstalledFrom(StrEnum):
     """Where the installer took Treadle from."""
 
     CHECKOUT = "a checkout in use"
@@ -52,13 +52,13 @@ class Requirement(Struct, frozen=True):
         return f"{self.name}{self.versions}"
 
 
-class Repository(Struct, frozen=True):
+class NotedRepository(Struct, frozen=True):
     """What an installer notes of a repository that it took a package from."""
 
     requested_revision: str = ""
 
 
-class Folder(Struct, frozen=True):
+class NotedFolder(Struct, frozen=True):
     """What an installer notes of a folder that it took a package from."""
 
     editable: bool = False
@@ -68,15 +68,15 @@ class DirectUrl(Struct, frozen=True):
     """The notes of an installer in `direct_url.json`, as PEP 610 has them."""
 
     url: str = ""
-    vcs_info: Repository | None = None
-    dir_info: Folder | None = None
+    vcs_info: NotedRepository | None = None
+    dir_info: NotedFolder | None = None
 
 
 class Installation(Struct, frozen=True, kw_only=True):
     """How a copy was installed. `source` is a path or an address; `also` are packages that `uv tool` was given."""
 
-    installer: Installer
-    origin: Origin
+    installer: InstalledBy
+    origin: InstalledFrom
     python: str = "python3"
     source: str = ""
     revision: str = ""
@@ -87,87 +87,87 @@ class Installation(Struct, frozen=True, kw_only=True):
         """Write what an installer is told to install."""
         named = f"[{','.join(sorted(set(extras)))}]" if extras else ""
         match self.origin:
-            case Origin.CHECKOUT | Origin.FOLDER:
+            case InstalledFrom.CHECKOUT | InstalledFrom.FOLDER:
                 return f"{self.source}{named}"
-            case Origin.GIT:
+            case InstalledFrom.GIT:
                 at = f"@{self.revision}" if self.revision else ""
-                if self.installer is Installer.PIP and self.source.startswith("file:"):  # pip refuses the other form
+                if self.installer is InstalledBy.PIP and self.source.startswith("file:"):  # pip refuses the other form
                     return f"git+{self.source}{at}#egg=treadle{named}"
                 return f"treadle{named} @ git+{self.source}{at}"
-            case Origin.ARCHIVE:
+            case InstalledFrom.ARCHIVE:
                 return f"treadle{named} @ {self.source}"
-            case Origin.NAME:
+            case InstalledFrom.NAME:
                 return f"treadle{named}"
 
     def adding(self, extra: str, packages: Sequence[Requirement]) -> str:
         """Write the command that adds an extra with these packages."""
-        by_package = [str(one) for one in packages] if self.origin is Origin.NAME else []
-        editable = ["-e"] if self.origin is Origin.CHECKOUT else []
+        by_package = [str(one) for one in packages] if self.origin is InstalledFrom.NAME else []
+        editable = ["-e"] if self.origin is InstalledFrom.CHECKOUT else []
         match self.installer:
-            case Installer.PIP | Installer.UV_PIP:
+            case InstalledBy.PIP | InstalledBy.UV_PIP:
                 return _line(*self._pip(), *(by_package or [*editable, self.requirement([extra])]))
-            case Installer.PIPX:
+            case InstalledBy.PIPX:
                 return _line("pipx", "inject", "treadle", *map(str, packages))
-            case Installer.UV_TOOL:
+            case InstalledBy.UV_TOOL:
                 wanted = self.requirement(self.extras if by_package else [*self.extras, extra])
                 return _line("uv", "tool", "install", *editable, wanted, *_each("--with", [*self.also, *by_package]))
-            case Installer.UVX:
+            case InstalledBy.UVX:
                 wanted = self.requirement([] if by_package else [extra])
                 return _line("uvx", *_each("--with", by_package), "--from", wanted, "treadle")
 
     def adding_alone(self, package: str) -> str:
         """Write the command that adds one package without those that it would bring."""
-        by_uv = self.installer in (Installer.UV_PIP, Installer.UV_TOOL, Installer.UVX)
+        by_uv = self.installer in (InstalledBy.UV_PIP, InstalledBy.UV_TOOL, InstalledBy.UVX)
         pip = ("uv", "pip", "install", "--python", self.python) if by_uv else (self.python, "-m", "pip", "install")
         return _line(*pip, "--no-deps", package)
 
     def updating(self) -> tuple[str, ...]:
         """Write the commands that bring it up to date, in their order."""
-        in_folder = self.origin in (Origin.CHECKOUT, Origin.FOLDER)
+        in_folder = self.origin in (InstalledFrom.CHECKOUT, InstalledFrom.FOLDER)
         pull = (_line("git", "-C", self.source, "pull", "--ff-only"),) if in_folder and self._is_repository() else ()
         return (*pull, self._installing_anew())
 
     def notes(self) -> tuple[str, ...]:
         """Say what a person must know before running the commands of `updating`."""
         match self.origin:
-            case Origin.CHECKOUT | Origin.FOLDER if not self._is_repository():
+            case InstalledFrom.CHECKOUT | InstalledFrom.FOLDER if not self._is_repository():
                 return (f"Put the new version into {self.source} first: it is not a git repository.",)
-            case Origin.GIT if self.revision:
+            case InstalledFrom.GIT if self.revision:
                 return (f"It was installed from the revision {self.revision}; write a newer one in its place.",)
-            case Origin.ARCHIVE:
+            case InstalledFrom.ARCHIVE:
                 return (f"Get the new wheel first, and write its path in place of {_NEW_WHEEL}.",)
-            case Origin.NAME:
+            case InstalledFrom.NAME:
                 return ("Treadle is on no public index yet: use the index or the folder that it came from.",)
             case _:
                 return ()
 
     def _installing_anew(self) -> str:
-        newer = f"file://{_NEW_WHEEL}" if self.origin is Origin.ARCHIVE else self.source
+        newer = f"file://{_NEW_WHEEL}" if self.origin is InstalledFrom.ARCHIVE else self.source
         wanted = Installation(
             installer=self.installer, origin=self.origin, source=newer, revision=self.revision
         ).requirement(self.extras)
-        editable = ["-e"] if self.origin is Origin.CHECKOUT else []
-        same_number = self.origin is Origin.GIT  # pip takes the number of the version for the version
+        editable = ["-e"] if self.origin is InstalledFrom.CHECKOUT else []
+        same_number = self.origin is InstalledFrom.GIT  # pip takes the number of the version for the version
         match self.installer:
-            case Installer.PIP:
+            case InstalledBy.PIP:
                 how = ["--upgrade", *(["--force-reinstall"] if same_number else [])]
                 return _line(*self._pip(), *how, *editable, wanted)
-            case Installer.UV_PIP:
+            case InstalledBy.UV_PIP:
                 how = ["--upgrade", "--reinstall-package", "treadle"]
                 return _line(*self._pip(), *how, *editable, wanted)
-            case Installer.PIPX if self.origin is Origin.ARCHIVE:
+            case InstalledBy.PIPX if self.origin is InstalledFrom.ARCHIVE:
                 return _line("pipx", "install", "--force", wanted)
-            case Installer.PIPX:
-                return _line("pipx", "upgrade" if self.origin is Origin.NAME else "reinstall", "treadle")
-            case Installer.UV_TOOL if self.origin is Origin.ARCHIVE:
+            case InstalledBy.PIPX:
+                return _line("pipx", "upgrade" if self.origin is InstalledFrom.NAME else "reinstall", "treadle")
+            case InstalledBy.UV_TOOL if self.origin is InstalledFrom.ARCHIVE:
                 return _line("uv", "tool", "install", wanted, *_each("--with", self.also))
-            case Installer.UV_TOOL:
+            case InstalledBy.UV_TOOL:
                 return _line("uv", "tool", "upgrade", "--reinstall", "treadle")
-            case Installer.UVX:
+            case InstalledBy.UVX:
                 return _line("uvx", "--refresh", "--from", wanted, "treadle")
 
     def _pip(self) -> tuple[str, ...]:
-        if self.installer is Installer.UV_PIP:
+        if self.installer is InstalledBy.UV_PIP:
             return ("uv", "pip", "install", "--python", self.python)
         return (self.python, "-m", "pip", "install")
 
@@ -209,7 +209,10 @@ def installation() -> Installation:
         own = distribution("treadle")
     except PackageNotFoundError:  # it runs from its source
         return Installation(
-            installer=Installer.PIP, origin=Origin.CHECKOUT, python=sys.executable, source=str(_source_folder())
+            installer=InstalledBy.PIP,
+            origin=InstalledFrom.CHECKOUT,
+            python=sys.executable,
+            source=str(_source_folder()),
         )
     there = tuple(extra for extra in sorted(extras()) if not missing_packages(extra))
     return read_installation(
@@ -240,25 +243,25 @@ def read_installation(
     )
 
 
-def _installer(prefix: Path, noted: str) -> Installer:
+def _installer(prefix: Path, noted: str) -> InstalledBy:
     if (prefix / "uv-receipt.toml").exists():
-        return Installer.UV_TOOL
+        return InstalledBy.UV_TOOL
     if (prefix / "pipx_metadata.json").exists():
-        return Installer.PIPX
+        return InstalledBy.PIPX
     if noted != "uv":
-        return Installer.PIP
+        return InstalledBy.PIP
     in_cache = any(part.startswith(("archive-v", "environments-v")) for part in prefix.parts)
-    return Installer.UVX if in_cache else Installer.UV_PIP
+    return InstalledBy.UVX if in_cache else InstalledBy.UV_PIP
 
 
-def _origin(noted: DirectUrl) -> tuple[Origin, str, str]:
+def _origin(noted: DirectUrl) -> tuple[InstalledFrom, str, str]:
     """Give the origin, the path or address, and the revision that was asked for."""
     if noted.vcs_info is not None:
-        return Origin.GIT, noted.url, noted.vcs_info.requested_revision
+        return InstalledFrom.GIT, noted.url, noted.vcs_info.requested_revision
     if noted.dir_info is not None:
         folder = unquote(urlsplit(noted.url).path)
-        return (Origin.CHECKOUT if noted.dir_info.editable else Origin.FOLDER), folder, ""
-    return (Origin.ARCHIVE, noted.url, "") if noted.url else (Origin.NAME, "", "")
+        return (InstalledFrom.CHECKOUT if noted.dir_info.editable else InstalledFrom.FOLDER), folder, ""
+    return (InstalledFrom.ARCHIVE, noted.url, "") if noted.url else (InstalledFrom.NAME, "", "")
 
 
 def _receipt(file: Path) -> Sequence[Mapping[str, Any]]:
