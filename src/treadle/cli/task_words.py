@@ -58,7 +58,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "replay": "play a session again without a model; check that its log can be rebuilt",
             "edits": "show how well models edit; apply an edit without a model",
             "parse": "parse model replies without a model",
-            "docs": "print the generated pages: states, errors, schema",
+            "docs": "print the generated pages: errors, schema",
             "scripted": "serve a scripted model over HTTP",
         },
     }

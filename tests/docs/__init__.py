@@ -1,0 +1,1 @@
+"""What the documents claim is true: each claim is taken out of them and looked up, or run."""
