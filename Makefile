@@ -61,6 +61,7 @@ bench: $(VENV)/.dev ## Print the speed figures, each as a ratio measured side by
 
 docs: $(VENV)/.dev ## Write the generated pages of docs/
 	@$(BIN)/python -m tests.engine.states_page > docs/states.md
+	@$(BIN)/python -m tests.docs.features > docs/features.md.new && mv docs/features.md.new docs/features.md
 	@$(BIN)/treadle docs errors > docs/errors.md
 	@mkdir -p docs/schema
 	@for name in event notification; do $(BIN)/treadle docs schema $$name > docs/schema/$$name.json || exit 1; done

@@ -175,6 +175,8 @@ def trouble(number: Number, row: Row, index: int) -> str:
     parts = [part.strip() for part in binding.split(";")]
     if index >= len(parts):
         return f"the row binds {len(parts)} of the numbers of the phrase"
+    if not re.search(r": .*[A-Za-z_]{3}", parts[index]):
+        return f"{parts[index]} names no constant"
     try:
         value = constant(parts[index])
     except (LookupError, AttributeError, NameError, TypeError) as error:

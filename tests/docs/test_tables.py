@@ -3,6 +3,7 @@
 import re
 from collections.abc import Iterator
 
+import msgspec
 import pytest
 
 from tests.docs.command_lines import parsers
@@ -15,6 +16,7 @@ from treadle.app.config.sections import (
     ProviderSettings,
 )
 from treadle.app.errors.exits import Exit
+from treadle.app.models.known import known_models
 from treadle.app.session.own_commands.slash_commands import SLASH_TABLE
 from treadle.cli.task_words import COMMANDS
 from treadle.providers.provider_rows import ROWS, Wire
@@ -92,3 +94,11 @@ def test_the_line_of_a_command_names_no_choice_that_it_does_not_take(command: st
         (choices,) = (action.choices for action in parsers()["docs"].actions if action.dest == "page")
         assert set(COMMANDS["docs"].partition(": ")[2].split(", ")) == set(choices or ())
     assert COMMANDS[command]
+
+
+def test_the_model_data_is_what_the_page_says() -> None:
+    data = known_models().data
+    text = page("features.md").text
+    count = sum(len(msgspec.json.decode(models)) for models in data.providers.values())
+    assert f"{count:,} models" in text
+    assert f"newest source of {data.date}" in text

@@ -1,4 +1,4 @@
-"""The examples of docs/library.md run, and are typed."""
+"""The examples of docs/library.md run; tests/docs/test_blocks.py holds that they are typed."""
 
 import json
 import re
@@ -10,7 +10,6 @@ from typing import Any
 
 import pytest
 
-from tests.needed import require
 from treadle.testing import call, scripted_model
 
 ROOT = Path(__file__).parents[2]
@@ -91,18 +90,3 @@ async def test_a_model_of_the_program_answers(tmp_path: Path) -> None:
 async def test_the_test_of_the_page_passes(tmp_path: Path) -> None:
     await example("test_notes_are_written")["test_notes_are_written"](tmp_path)
     assert (tmp_path / "notes.txt").read_text() == "hello\n"
-
-
-def test_the_examples_are_typed(tmp_path: Path) -> None:
-    require("mypy")
-    files = [tmp_path / f"example_{number}.py" for number in range(1, len(EXAMPLES) - 1)]
-    for file, text in zip(files, EXAMPLES[1:], strict=False):
-        file.write_text(text)
-    ended = subprocess.run(
-        [sys.executable, "-m", "mypy", *map(str, files)],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert ended.returncode == 0, ended.stdout
