@@ -49,7 +49,7 @@ async def _login(treadle: Command, monkeypatch: pytest.MonkeyPatch, key: str, *f
 async def test_a_key_is_tried_and_stored(treadle: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     said = await _login(treadle, monkeypatch, SECRET)
     assert (said.code, said.err) == (0, "")
-    assert said.out == f"The key of groq is stored in {key_file()} (groq/qwen/qwen3.8-27b: it answered).\n"
+    assert said.out == f"Your key for groq is stored in {key_file()} (groq/qwen/qwen3.8-27b: it answered).\n"
     assert json.loads(key_file().read_text())["keys"] == {"groq": SECRET}
 
 
@@ -75,7 +75,9 @@ async def test_a_key_of_which_nobody_said_that_it_is_wrong_is_kept(
 ) -> None:
     said = await _login(treadle, monkeypatch, key, down=down)
     assert (said.code, said.err) == (0, "")
-    assert said.out.startswith(f"The key of groq is stored in {key_file()} (saved, not checked: groq/qwen/qwen3.8-27b:")
+    assert said.out.startswith(
+        f"Your key for groq is stored in {key_file()} (saved, not checked: groq/qwen/qwen3.8-27b:"
+    )
     assert key not in said.out
     assert json.loads(key_file().read_text())["keys"] == {"groq": key}
 

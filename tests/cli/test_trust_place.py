@@ -17,4 +17,4 @@ def test_a_folder_of_the_home_is_shown_with_a_tilde(
     monkeypatch.setenv("HOME", str(tmp_path))
     trust = Trust(workspace=tmp_path / name, state=TrustState.UNTRUSTED, items=())
     assert trust_question(trust).about == shown
-    assert line_text(said_line(trust, Signs())).endswith(f"Not trusted for now: {shown}")
+    assert line_text(said_line(trust, Signs())).endswith(f"Not trusted yet: {shown}")

@@ -85,7 +85,7 @@ async def test_a_key_is_tried_stored_and_the_session_begins_with_the_chosen_mode
             await terminal.paste(SECRET)
             await terminal.until_shown(f"{len(SECRET)} characters")
             terminal.type(ENTER)
-            stored = ("✓ The key of Groq is stored in", "it answered", "Which model of Groq?")
+            stored = ("✓ Your key for Groq is stored in", "it answered", "Which model of Groq?")
             await terminal.until_shown(*stored, "❯ qwen/qwen3.8-27b")
             await terminal.confirm(DOWN)
             await terminal.until_shown("✓ Model groq/", "saved in", "? for keys")
@@ -103,7 +103,7 @@ async def test_a_key_is_kept_when_the_network_fails_and_the_screen_says_so(tmp_p
     async with _started(program) as terminal:
         await _to_key_of_groq(terminal)
         terminal.type(f"{SECRET}{ENTER}")
-        await terminal.until_shown("The key of Groq is stored in", "saved, not checked:", "Which model of Groq?")
+        await terminal.until_shown("Your key for Groq is stored in", "saved, not checked:", "Which model of Groq?")
         terminal.type(ESCAPE)
         await terminal.until_shown("qwen/qwen3.8-27b (Groq)", "? for keys")
         _nowhere(program, terminal, SECRET)
@@ -199,7 +199,7 @@ async def test_a_key_that_is_typed_is_not_shown(tmp_path: Path) -> None:
     async with on_terminal(program, "login", "groq", "--no-check", columns=WIDE) as terminal:
         await terminal.until_shown("Key of groq (hidden):")
         terminal.type(f"gsk-typed-5772156649{ENTER}")
-        await terminal.until_shown("The key of groq is stored in")
+        await terminal.until_shown("Your key for groq is stored in")
         assert "gsk-typed" not in terminal.shown
         assert await terminal.ended() == Exit.DONE
     assert "gsk-typed-5772156649" in (program.home / "auth.json").read_text()

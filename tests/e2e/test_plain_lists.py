@@ -68,7 +68,7 @@ async def test_a_key_is_added_in_plain_lines_and_never_shown(tmp_path: Path) -> 
             await answers(terminal, numbered(terminal, "Groq"))
             await reads_again(terminal, "API key of Groq.", 2)
             terminal.type(f"{SECRET}\n")
-            await reads(terminal, "The key of Groq is stored in", "Which model of Groq?", "the first.")
+            await reads(terminal, "Your key for Groq is stored in", "Which model of Groq?", "the first.")
             await answers(terminal, "2")
             await reads(terminal, "Model groq/", READY)
             terminal.type(CTRL_D)

@@ -78,7 +78,7 @@ async def test_without_a_yes_the_session_opens_untrusted_and_says_so(place: Plac
         )
         await terminal.confirm(*answer)
         await terminal.until_shown("untrusted: not used: AGENTS.md.", "treadle trust", READY)
-        said = "Not trusted: " if answer == NEVER else "Not trusted for now: "
+        said = "Not trusted: " if answer == NEVER else "Not trusted yet: "
         assert f"⊘ {said}{place.folder}" in terminal.shown
         assert ASKED not in terminal.shown, "one line is left of the question"
         assert not await place.sent_rules(terminal)
@@ -160,7 +160,7 @@ async def test_what_is_typed_after_the_answer_is_in_the_draft(place: Place) -> N
     async with place.start() as terminal:
         await terminal.until_shown(CHOSEN)
         await terminal.confirm()
-        await terminal.until_shown("Not trusted for now")
+        await terminal.until_shown("Not trusted yet")
         terminal.type("hello")
         await terminal.until_shown("› hello", READY)
 

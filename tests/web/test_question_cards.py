@@ -55,7 +55,7 @@ def test_the_answers_are_those_of_the_terminal_and_yes_is_first() -> None:
     assert answers_of(html_of(KEEP)) == [("allow", "Apply"), ("reject", "Discard"), ("for real", "Run it for real")]
     assert answers_of(html_of(BUDGET)) == [("allow", "Yes, up to $10.00"), ("reject", "No")]
     assert answers_of(html_of(FOLLOWUP)) == [("option", "red"), ("option", "blue")]
-    assert answers_of(html_of(AGAIN)) == [("allow", "Yes, with this right, once"), ("reject", "No")]
+    assert answers_of(html_of(AGAIN)) == [("allow", "Yes, once, with this right"), ("reject", "No")]
 
 
 def test_danger_begins_with_no_and_wants_yes_to_be_typed() -> None:

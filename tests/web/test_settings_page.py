@@ -104,7 +104,7 @@ def test_another_site_changes_nothing(visit: Visit) -> None:
 
 def test_a_key_is_stored_and_removed_and_never_comes_back(visit: Visit) -> None:
     said = visit.done("/settings/key", provider="anthropic", key=f" {KEY}\n", untried=True)["said"]
-    assert "The key of anthropic is stored in" in said
+    assert "Your key for anthropic is stored in" in said
     assert KEY not in said
     assert KEY in (visit.recorded.home / "auth.json").read_text()
     for page in ("/settings/providers", "/settings", "/settings/models", "/health"):

@@ -184,7 +184,7 @@ def _permission(question: Question, mode: Mode) -> list[PermissionChoice]:
     if question_style(question) is QuestionStyle.DANGER:
         return [no, _choice("allow_once", once(question))]
     if question.denial is not None:
-        return [_choice("allow_once", "Yes, with this right, once"), no]
+        return [_choice("allow_once", "Yes, once, with this right"), no]
     choices = [_choice("allow_once", "Yes")]
     if mode is Mode.ASK and is_edit(question) and question.decision and question.decision.risk is Risk.WRITE:
         name = "Yes, and all edits in this project this session (edits mode)"

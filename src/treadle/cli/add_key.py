@@ -94,5 +94,5 @@ def _kept(row: ProviderRow, key: str, check: CallCheck | None, look: Look) -> st
     known = check is not None and check.outcome in (CheckOutcome.WORKS, CheckOutcome.LIMITED)
     sign = ("add", signs.ok) if known else ("warn", signs.refused)
     said = describe_check(check).removesuffix(".")
-    leave_line(look, line(sign, ("dim", f" The key of {row.title} is stored in {short_path(place)} ({said}).")))
+    leave_line(look, line(sign, ("dim", f" Your key for {row.title} is stored in {short_path(place)} ({said}).")))
     return ""

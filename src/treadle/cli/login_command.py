@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
     place = keep_key(provider, key, check)
     name, _, profile = provider.partition("@")
     whose = f"{name} for the profile {profile}" if profile else name
-    sys.stdout.write(f"The key of {whose} is stored in {place} ({describe_check(check).removesuffix('.')}).\n")
+    sys.stdout.write(f"Your key for {whose} is stored in {place} ({describe_check(check).removesuffix('.')}).\n")
     origin = winning_origin(settings, provider)
     if profile:
         sys.stdout.write(f"{_how_to_use(settings, provider)}\n")

@@ -45,7 +45,7 @@ def said_line(trust: Trust, signs: Signs) -> Line:
     folder = short_path(shown_path(str(trust.workspace)))
     if trust.state is TrustState.TRUSTED:
         return line(("add", signs.ok), ("dim", f" Trusted: {folder}"))
-    said = "Not trusted for now: {}"
+    said = "Not trusted yet: {}"
     if trust.refused:
         said = "Not trusted: {}. Treadle asks again only when its files change."
     return line(("warn", signs.refused), ("dim", f" {said.format(folder)}"))

@@ -104,7 +104,7 @@ def _about_copy(question: Question, copy: CopyChanges) -> tuple[AnswerRow, ...]:
 
 
 def _again(*, danger: bool) -> tuple[AnswerRow, ...]:
-    yes, no = AnswerRow(Act.ALLOW, "Yes, with this right, once"), AnswerRow(Act.REJECT, NO_WITH_WORDS)
+    yes, no = AnswerRow(Act.ALLOW, "Yes, once, with this right"), AnswerRow(Act.REJECT, NO_WITH_WORDS)
     return (no, yes) if danger else (yes, no)
 
 

@@ -241,7 +241,7 @@ READ_COMMAND_OUTPUT = ToolSpec(
                 "type": "boolean",
                 "description": "Stop it and all it started.",
             },
-            "wake_on": text("Be sent new lines that match this regex."),
+            "wake_on": text("Get new lines that match this regex."),
         },
         optional=("wait", "stop", "wake_on"),
     ),

@@ -105,7 +105,7 @@ def is_interpreter(name: str) -> bool:
 
 def _shell(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge a shell: its script is judged as a line of its own."""
-    findings = [Finding(Risk.EXECUTE, "shell", f"{name} runs a script")]
+    findings = [Finding(Risk.EXECUTE, "shell", "the shell runs a script")]
     options, operands = _told(words)
     firsts = [option for option in options if option.startswith(("--rcfile", "--init-file"))]
     findings += [dangerous("shell", f"{name} {option} runs another file first", held=True) for option in firsts]

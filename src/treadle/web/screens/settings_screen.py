@@ -156,7 +156,7 @@ async def _add_key(request: Request) -> Response:
         place = await asyncio.to_thread(keep_key, provider, key, check)
     except TreadleError as error:
         raise _without_key(error, key) from None
-    text = f"The key of {provider} is stored in {place} ({describe_check(check).removesuffix('.')})."
+    text = f"Your key for {provider} is stored in {place} ({describe_check(check).removesuffix('.')})."
     origin = winning_origin(settings, provider)
     if origin and origin != place:
         text += f" {origin} is set in the environment and overrides it."
