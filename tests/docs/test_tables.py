@@ -19,6 +19,9 @@ from treadle.app.errors.exits import Exit
 from treadle.app.models.known import known_models
 from treadle.app.session.own_commands.slash_commands import SLASH_TABLE
 from treadle.cli.task_words import COMMANDS
+from treadle.policy.modes import _ALLOWED, _IN_A_COPY
+from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Risk
 from treadle.providers.provider_rows import ROWS, Wire
 
 ALL = "\n".join(one.text for one in pages())
@@ -102,3 +105,12 @@ def test_the_model_data_is_what_the_page_says() -> None:
     count = sum(len(msgspec.json.decode(models)) for models in data.providers.values())
     assert f"{count:,} models" in text
     assert f"newest source of {data.date}" in text
+
+
+def test_the_table_of_risks_is_that_of_the_modes() -> None:
+    rows = {row[0].strip("`"): row[2:] for row in cells(page("policy.md").text, "risk")}
+    assert list(rows) == [risk.value for risk in Risk]
+    for risk in Risk:
+        asks, in_a_copy = (said.startswith("yes") for said in rows[risk.value])
+        assert asks is (risk not in _ALLOWED[Mode.ASK]), risk
+        assert in_a_copy is (risk not in _IN_A_COPY), risk
