@@ -63,7 +63,8 @@ def pytest_collection_finish() -> None:
 def _properties(reporter: pytest.TerminalReporter) -> Iterator[tuple[str, object]]:
     for reports in reporter.stats.values():
         for report in reports:
-            yield from getattr(report, "user_properties", ())
+            if getattr(report, "when", "") == "call":  # the report of the teardown has them again
+                yield from getattr(report, "user_properties", ())
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:

@@ -205,7 +205,7 @@ def test_each_piece_of_code_is_what_the_source_has(one: Page, record_property: C
         "Correct the page. A name of another program or an example goes to a table of tests/docs/test_code.py."
     )
     for name, count in Counter(map(kind, claims(one))).items():
-        record_property(f"count: {name}s of documents", count)
+        record_property(f"count: claims of documents, {name}", count)
 
 
 def test_the_exceptions_are_needed() -> None:

@@ -26,7 +26,7 @@ def test_every_number_says_what_the_source_says(page: Page, record_property: Cal
     assert wrong == [], "Correct the page, or the row of tests/docs/numbers.txt."
     free = [one.place for one in every if one.start not in found and not is_measured(page, one.line)]
     assert free == [], WAY
-    record_property("count: numbers of documents", len(every))
+    record_property("count: claims of documents, number", len(every))
 
 
 def test_every_row_of_the_table_is_about_a_number_of_its_page() -> None:
