@@ -15,6 +15,7 @@ from treadle.policy.modes import UNTRUSTED, asked_rights, granting, rights_beyon
 from treadle.policy.path_check import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
 from treadle.policy.shell.network_programs import PUBLISHES
+from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
@@ -218,6 +219,9 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
     line = classify_command(access.command, access.cwd, context)
     asked, named = asked_rights(access.needs, context)
     line = structs.replace(line, findings=(*line.findings, *asked))
+    found = line.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
+    whole = JudgedCommand(access.command, (), own=found, trace=line.trace)
+    parts = (*line.parts, *([] if line.parts and not line.findings else [whole]))
     # Servers and watchers would see old files in a copy, and half of a repository's change is worse than none of it:
     # both are asked about where the mode lets commands change nothing. In auto, git's own work alone runs in `git`.
     tried = context.mode is Mode.PLAN or not (access.background or line.writes_git)
@@ -225,27 +229,14 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
     mixed = line.writes_git and context.mode is Mode.AUTO and not (context.brokers or is_plain_git(line.parts))
     holds = context.confined and context.trusts(access.cwd)
     answers: list[tuple[Part, bool]] = []
-    for part in line.parts:
+    for part in parts:
         subject = Subject(tool=spec.name, trace=part.trace)
         # A host that is asked about when it is connected to is not asked about before.
         later = holds and context.brokers and any(found.brokered for found in part.findings)
         around = (*part.around, *(() if later else _new_hosts(subject, context)))
         alone = confined and not (mixed and any(found.rule == WRITES_GIT for found in part.findings))
         answers.append(_answer(part.text, part.own, subject, context, around=around, confined=alone, holds=holds))
-    if line.findings or not answers:
-        findings = line.findings or (Finding(Risk.READ, "empty", "runs nothing"),)
-        answers.append(
-            _answer(
-                access.command,
-                findings,
-                Subject(tool=spec.name, trace=line.trace),
-                context,
-                confined=confined,
-                holds=holds,
-            )
-        )
-    hosts = [host for trace in (line.trace, *(part.trace for part in line.parts)) for host in trace.hosts]
-    hosts += named
+    hosts = [*(host for part in parts for host in part.trace.hosts), *named]
     return _Judged(
         parts=[part for part, _ in answers],
         command=line,

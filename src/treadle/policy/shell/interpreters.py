@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import lru_cache
 from itertools import dropwhile, pairwise
 from types import MappingProxyType
@@ -25,15 +25,14 @@ _LONG = re.compile(
 
 def judge_outputs(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Find what is written outside the workspace or over a protected file; nothing found is no proof of anything."""
-    paths = (path for path in _outputs(words) if path and is_static(path))
-    return [found for path in paths for found in env.path(path, PathOp.WRITE) if found.risk is Risk.CRITICAL]
-
-
-def _outputs(words: Sequence[str]) -> Iterator[str]:
-    for word, after in pairwise((*words, "")):
-        option, is_glued, value = word.partition("=")
-        if word in ("-o", "-O") or _LONG.fullmatch(option):
-            yield value if is_glued else after
+    pairs = ((word.partition("="), after) for word, after in pairwise((*words, "")))
+    paths = (
+        glued[2] if glued[1] else after
+        for glued, after in pairs
+        if "".join(glued) in ("-o", "-O") or _LONG.fullmatch(glued[0])
+    )
+    found = (one for path in paths if path and is_static(path) for one in env.path(path, PathOp.WRITE))
+    return [one for one in found if one.risk is Risk.CRITICAL]
 
 
 MAX_PIECES = 40

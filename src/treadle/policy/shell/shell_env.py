@@ -2,7 +2,7 @@
 
 import posixpath
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from itertools import dropwhile, islice
 
 from msgspec import Struct, field
@@ -22,7 +22,6 @@ from treadle.protocol.tools import Risk
 MAX_GLOB_MATCHES = 200
 MAX_ENDS = 16
 MAX_EFFORT = 2000
-MAX_OTHERS = 4
 STEPS_A_PATTERN = 15
 CHARACTERS_A_STEP = 100
 
@@ -70,8 +69,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
 
     `cwd` is `UNKNOWN` where it may be anything. `judge_tree` judges a script of the same text. `is_search` marks a
     guess at a command, `is_guess` text of which only the danger counts, as it may never be run; `depth` counts nesting.
-    `each` are the variables that a loop sets to each file of a list, and whether that names all there is; `others` is
-    what the variables may be as well, of which danger counts.
+    `each` are the variables that a loop sets to each file of a list, and whether that names all there is.
     """
 
     context: PolicyContext
@@ -85,7 +83,6 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
     is_search: bool = False
     is_guess: bool = False
     each: tuple[tuple[str, bool], ...] = ()
-    others: tuple[Variables, ...] = ()
     trace: Trace = field(default_factory=Trace)
     effort: Effort = field(default_factory=Effort)
 
@@ -245,19 +242,20 @@ _SETS = frozenset({"read", "unset", "mapfile", "readarray", "getopts", "let", "w
 
 
 def either(*envs: ShellEnv) -> ShellEnv:
-    """Give an environment that may be any of these: what differs is unknown, and each is looked at for danger."""
+    """Give an environment that may be any of these: what differs is unknown, but for a name that is protected."""
     first = envs[0]
     if all(env is first for env in envs):
         return first
-    found: list[Variables] = []
-    for variables in (one for env in envs for one in (env.variables, *env.others)):
-        found.extend([] if variables in found else [variables])
-    names = dict.fromkeys(name for variables in found for name in variables.values)
-    same = {name: first.variables.get(name) for name in names if len({one.get(name) for one in found}) == 1}
+    names = dict.fromkeys(name for env in envs for name in env.variables.values)
+    known = {name: _any_of({env.variables.get(name): None for env in envs}) for name in names}
     cwd = first.cwd if all(env.cwd == first.cwd for env in envs) else UNKNOWN
-    others = tuple(found[:MAX_OTHERS]) if len(found) > 1 else ()
-    known = Variables(first.variables.home, {**dict.fromkeys(names, UNKNOWN), **same})
-    return replace(first, cwd=cwd, variables=known, others=others)
+    return replace(first, cwd=cwd, variables=Variables(first.variables.home, known))
+
+
+def _any_of(values: Iterable[str]) -> str:
+    one, *others = values
+    names = (value.removesuffix(UNKNOWN) for value in (one, *others))
+    return next((name + UNKNOWN for name in names if secret_name(name) or later_name(name)), UNKNOWN) if others else one
 
 
 def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> ShellEnv:

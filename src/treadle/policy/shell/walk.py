@@ -1,5 +1,6 @@
 """Walks the tree of a shell line and judges every command in it, wherever it stands."""
 
+import re
 from collections.abc import Iterable
 from typing import assert_never
 
@@ -21,14 +22,13 @@ from treadle.policy.shell.builtins import (
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
 from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
 from treadle.policy.shell.file_programs import FILE_PROGRAMS
-from treadle.policy.shell.handed_lists import fed_by, judge_lists, listed_in_loop, names_secret, piped_words
+from treadle.policy.shell.handed_lists import judge_lists, listed_in_loop, names_secret, piped_words
 from treadle.policy.shell.judged_programs import judge_command
 from treadle.policy.shell.shell_env import PipedInput, ShellEnv, behind, either
 from treadle.policy.shell.syntax import (
     Block,
     BudgetError,
     Command,
-    Literal,
     Parameter,
     Pipeline,
     ShellScript,
@@ -47,6 +47,7 @@ MAX_ROUNDS = 3
 MAX_LOOP_VALUES = 16
 
 _TAKES_ANY_WORDS = frozenset({"echo", ":", "true", "false"})
+_PID_FILE = re.compile(r"\"?\$\((?:cat |<) *([\w./-]+)\)\"?")
 _NUMBERS = tuple(Parameter(name, quoted=False) for name in "?#$!")
 
 
@@ -147,22 +148,15 @@ class Walk:
         """Judge a command."""
         part = self._judged(command, env)
         self._add(part)
-        others: list[Variables] = []
-        for one in (replace(env, variables=variables, others=()) for variables in env.others):
-            also = self._judged(command, one)
-            if (also.argv, also.findings) != (part.argv, part.findings):
-                self._add(also)
-            others.append(behind(command, also.argv, one).variables)
-        env = replace(env, others=tuple(others))
         if not _JUMPS.isdisjoint(part.argv):
             self._jumped = (*self._jumped, env)
         if part.argv and part.argv[0] in self._functions:
             # What a function sets is not followed.
-            env = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home), others=())
+            env = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home))
         return behind(command, part.argv, env)
 
     def _judged(self, command: Simple, env: ShellEnv) -> JudgedCommand:
-        env = replace(env, trace=Trace(places=[env.cwd]), others=())
+        env = replace(env, trace=Trace(places=[env.cwd]))
         redirected, feed = judge_redirects(command.redirects, env)
         findings = redirected + self._assignments(command, env)
         words = expand_words(command.words, env.variables, env.cwd)
@@ -184,31 +178,19 @@ class Walk:
         return JudgedCommand(
             text=command.text,
             around=_once(findings),
-            own=_once(judge_command(self._with_own_processes(command, words, env), env)),
+            own=_once(judge_command(self._without_own(command, words, env), env)),
             argv=words,
             trace=env.trace,
             input=feed.text if feed else None,
             is_fed=env.feed != PipedInput(),
         )
 
-    def _with_own_processes(self, command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[str, ...]:
-        """Fill in a number where `kill` is given what stands in a file that another program of the line was given."""
-        if words[:1] != ("kill",):
-            return words
-        given = {word for part in self.parts if part.argv and part.argv[0] not in FILE_PROGRAMS for word in part.argv}
-        pids = {
-            word.text
-            for word in command.words
-            for one in word.segments
-            if isinstance(one, Substitution) and len(word.segments) == 1
-            for argv in fed_by(one.script, env).upstream
-            if len(argv) == 2 and argv[0] == "cat" and argv[1] in given
-        }
-        known = (
-            replace(word, segments=(Literal("99999", quoted=True),)) if word.text in pids else word
-            for word in command.words
-        )
-        return expand_words(tuple(known), env.variables, env.cwd)
+    def _without_own(self, command: Simple, words: tuple[str, ...], env: ShellEnv) -> tuple[str, ...]:
+        """Leave out of `kill` what stands in a file that another program of the line was given: its own process."""
+        given = {word for part in self.parts if not FILE_PROGRAMS.keys() & {*part.argv[:1]} for word in part.argv}
+        files = ((word, _PID_FILE.fullmatch(word.text)) for word in command.words)
+        others = [word for word, file in files if file is None or file[1] not in given]
+        return expand_words(others, env.variables, env.cwd) if words[:1] == ("kill",) else words
 
     def _assignments(self, command: Simple, env: ShellEnv) -> list[Finding]:
         findings: list[Finding] = []
@@ -263,9 +245,9 @@ class Walk:
             if is_static(value):
                 return after
             before, env = env, either(env, after)
-            if (env.cwd, env.variables, env.others) == (before.cwd, before.variables, before.others):
+            if (env.cwd, env.variables) == (before.cwd, before.variables):
                 return env
-        forgotten = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home), others=())
+        forgotten = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home))
         self._scripts(block, forgotten)
         return forgotten
 
@@ -278,8 +260,7 @@ class Walk:
 
 
 def _with_value(env: ShellEnv, name: str, value: str) -> ShellEnv:
-    variables, *others = (one.with_value(name, value) for one in (env.variables, *env.others))
-    return replace(env, variables=variables, others=tuple(others))
+    return replace(env, variables=env.variables.with_value(name, value))
 
 
 def _spared(shown: Iterable[Finding]) -> list[Finding]:
