@@ -162,7 +162,8 @@ class CallReader:
         """Take one piece of a call; `position` is its place in the list it came in."""
         function = piece.function or CallFunction()
         call_id, name = "" if piece.id is None else str(piece.id), function.name or ""
-        call = self._last = self._find(piece.index, call_id, name, position)
+        goes_on = bool(function.arguments) and not (call_id or name)
+        call = self._last = self._find(piece.index, call_id, name, position, goes_on=goes_on)
         if not call.begun:
             call.wire_id = call.wire_id or call_id
             call.name = call.name or name
@@ -175,8 +176,8 @@ class CallReader:
         elif call.name and call.arguments:
             yield from self._begin_calls(call.index + 1)
 
-    def _find(self, index: int | None, call_id: str, name: str, position: int) -> _Call:
-        """Find the call that a piece belongs to, or begin one."""
+    def _find(self, index: int | None, call_id: str, name: str, position: int, *, goes_on: bool) -> _Call:
+        """Find the call that a piece belongs to, or begin one; a piece `goes_on` that has arguments alone."""
         known = next((call for call in self._calls if call_id and call.wire_id == call_id), None)
         if index is None:
             if known is not None:
@@ -185,6 +186,9 @@ class CallReader:
                 return self._begin()
             return self._calls[max(self._last.index, min(position, len(self._calls) - 1))]
         call = self._by_index.get(index)
+        if call is None and goes_on and self._last is not None and not _is_another(self._last, ""):
+            # Some servers count on within a call: what has no name and no id goes on with the one that is not whole.
+            return self._last
         if call is None or (name and _is_another(call, call_id)):
             call = (known if call is not None else None) or self._begin()
             self._by_index[index] = call

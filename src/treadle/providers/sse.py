@@ -2,6 +2,8 @@
 
 from typing import NamedTuple
 
+import msgspec
+
 STREAM_END = b"[DONE]"
 """The data with which the servers of OpenAI's APIs end a stream."""
 
@@ -56,18 +58,14 @@ class SseDecoder:
         self._searched = 0
         events: list[SseEvent] = []
         for line in lines:
-            if line:
-                self._field(line)
-            else:
-                events += self._event()
+            events += self._field(line) if line else self._event()
         return events
 
     def end(self) -> list[SseEvent]:
         """Give the event that the body ends in: some servers leave out the empty line behind the last one."""
-        if self._rest:
-            self._field(bytes(self._rest))
-            self._rest.clear()
-        return self._event()
+        before = self._field(bytes(self._rest)) if self._rest else []
+        self._rest.clear()
+        return [*before, *self._event()]
 
     def _event(self) -> list[SseEvent]:
         """Close the event that is open; one without data, or with blank data, is only a sign of life."""
@@ -75,14 +73,27 @@ class SseDecoder:
         self._name, self._data, self._size = b"", [], 0
         return [SseEvent(name.decode("utf-8", "replace"), data)] if data.strip() else []
 
-    def _field(self, line: bytes) -> None:
+    def _field(self, line: bytes) -> list[SseEvent]:
+        """Take a line; gives the event before it where that is whole and the server left out the empty line."""
         if not self._started:
             self._started = True
             line = line.removeprefix(b"\xef\xbb\xbf")
         key, _, value = line.partition(b":")
         value = value.removeprefix(b" ")
-        if key == b"data":
+        events: list[SseEvent] = []
+        if self._data and ((key == b"data" and value[:1] in (b"{", b"[")) or key == b"event") and self._is_whole():
+            events = self._event()
+        if key == b"data" and (self._data or not value.startswith(b":")):  # a gateway's comment of another stream
             self._data.append(value)
             self._size += len(value)
         elif key == b"event":
             self._name = value
+        return events
+
+    def _is_whole(self) -> bool:
+        """Whether the data of the open event is JSON already."""
+        try:
+            msgspec.json.decode(b"\n".join(self._data))
+        except (msgspec.DecodeError, RecursionError):
+            return False
+        return True
