@@ -142,9 +142,15 @@ def read_blocks(text: str) -> tuple[tuple[Section, ...], EditError | None]:
 def finished_section(block: OpenBlock) -> Section | EditError:
     """Every way to split a finished block at a line that may be its separator."""
     likely = [at for at in block.separators if len(block.body[at].strip()) == len(block.marker)]
+    if len(likely) == 2 and likely[1] == len(block.body) - 1:
+        return _error(
+            ErrorCode.MALFORMED,
+            "There is a second separator right above the end marker. Leave it out, or use longer markers if it is a line "
+            "of the file.",
+        )
     places = likely or block.separators
     readings = tuple(
-        EditBlock(tuple(block.body[:at]), tuple(block.body[at + 1 :]), hint=block.hint)
+        EditBlock(tuple(block.body[:at]), tuple(_without_place(block, block.body[at + 1 :])), hint=block.hint)
         for at in places[: _MOST_READINGS + 1]
     )
     if not 0 < len(readings) <= _MOST_READINGS:
@@ -152,6 +158,14 @@ def finished_section(block: OpenBlock) -> Section | EditError:
             ErrorCode.MALFORMED, "A block is not in two parts. Write one `=======` between search text and replacement."
         )
     return Section(readings, block.path)
+
+
+def _without_place(block: OpenBlock, lines: list[str]) -> list[str]:
+    """Leave out the line numbers that a model repeats above the new lines; they are for the place alone."""
+    if block.hint is None or not lines or _START_LINE.fullmatch(lines[0]) is None:
+        return lines
+    rest = lines[2:] if len(lines) > 1 and _END_LINE.fullmatch(lines[1]) else lines[1:]
+    return rest[1:] if rest and _RULE.fullmatch(rest[0]) else rest
 
 
 def _is_complete(block: OpenBlock) -> bool:

@@ -36,6 +36,15 @@ _USUAL = ("cp1252", "gb18030")
 
 _WIDE_SETS = ("gb18030", "cp932", "cp949", "big5hkscs", "euc_jp")
 _NARROW_SETS = ("cp1252", "cp437", "cp1250", "cp1251", "mac_roman", "koi8_r")
+_BEYOND_ASCII = re.compile(rb"[\x80-\xff]")
+_TYPOGRAPHY = re.compile(
+    rb"(?<![^\s(\[{=:/>-])[\x91\x93](?=\S)|(?<=\S)\x94(?![A-Za-z0-9])|(?<=\S)\x92(?![A-Z])|(?<=[\s\d])[\x96\x97](?=[\s\d])"
+    rb"|(?<=[A-Za-z])\x97(?=[A-Za-z])|(?<=[a-z.,])\x85(?=\s|\Z)|\x80(?=\s?\d)|(?<=\d)\x80|(?<=\d )\x80"
+)
+"""Quotes, dashes, the euro and the like of cp1252 where these stand; elsewhere these bytes are letters."""
+_WITHIN_WORDS = re.compile(rb"[A-Za-z][\x82\x84\x87\x89\x8b\x93-\x95\x99\x9b][a-z]")
+"""Signs of cp1252 that stand in no word."""
+
 _PROOF = {2: 1, 3: 3, 4: 6}
 """How much a character of so many bytes proves that a text is UTF-8: others hardly have such bytes by chance."""
 _SURE = 4
@@ -166,6 +175,10 @@ def _guess(sample: bytes, shown: str) -> Encoding:
     as_good = [m for m in found if m.chaos <= best.chaos and m.coherence >= best.coherence]
     equal = {name for match in as_good for name in (match.encoding, *match.could_be_from_charset)}
     name = next((name for name in _USUAL if name in equal), best.encoding)
+    if not sure and _fits(sample, "cp1252") and not _BEYOND_ASCII.search(_TYPOGRAPHY.sub(b"", sample)):
+        name = "cp1252"
+    elif not sure and name == "cp1252" and _WITHIN_WORDS.search(sample):
+        name = next((other for other in _NARROW_SETS if other != name and _fits(sample, other)), name)
     if name.startswith("utf"):
         name = next((other for other in names if not other.startswith("utf")), "cp1252")
     return Encoding(name=name, others=tuple(other for other in names if other != name and not other.startswith("utf")))
