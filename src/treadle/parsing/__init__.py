@@ -8,7 +8,7 @@ from treadle.parsing.invented import InventedResults
 from treadle.parsing.native import NativeReader
 from treadle.parsing.notation import foreign_call
 from treadle.parsing.own_arguments import own_parameters
-from treadle.parsing.reasoning import ReasoningSplitter
+from treadle.parsing.reasoning import ReasoningSplitter, unopened_reasoning
 from treadle.parsing.reply_blocks import (
     CallComplete,
     CallOpened,
@@ -46,6 +46,7 @@ __all__ = [
     "near_tool",
     "own_parameters",
     "parse_chunks",
+    "unopened_reasoning",
     "validate_arguments",
     "written_calls",
 ]

@@ -209,7 +209,8 @@ def surely_milliseconds(number: int) -> bool:
 
 
 def _bare(name: str) -> str:
-    """A tool's name without the module that some models put before it, and the number behind it, folded."""
+    """A tool's name without the module that some models put before it, and the number or token behind it, folded."""
+    name = name.partition("<|")[0]
     found = _QUALIFIED.fullmatch(name)
     return folded(found[1] if found else name)
 

@@ -15,6 +15,7 @@ VERBATIM = frozenset({"content", "diff", "patch", "old_string", "new_string"})
 """Parameters that hold the text of files: only a text is taken for them."""
 
 _INTEGER = regex(r"([+-]?[0-9]{1,4000})(?:\.0{0,100})?")
+_FEW = 16
 _NUMBER = regex(r"[+-]?(?:[0-9]{1,4000}(?:\.[0-9]*)?|\.[0-9]+)(?:[eE][+-]?[0-9]{1,4})?")
 _BOOLEANS = {"true": True, "false": False}
 _NULLS = frozenset({"null", "none"})
@@ -65,6 +66,10 @@ def _coerced(schema: Any, value: Any, name: str = "") -> Any:
     if fits_schema(schema, value):
         return value
     readings = [reading for reading in _readings(schema, value, name) if fits_schema(schema, reading)]
+    if not readings and isinstance(value, str) and types_of(schema) == ["integer"]:
+        # It is an integer, if one out of bounds: that is what is to be reported.
+        found = _INTEGER.fullmatch(value.strip()) if len(value) < _FEW else None
+        return int(found[1]) if found else value
     return readings[0] if readings and all(reading == readings[0] for reading in readings) else value
 
 

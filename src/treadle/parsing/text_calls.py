@@ -23,7 +23,7 @@ _OTHER_KEYS = frozenset({"id", "type"})
 _FENCED = regex(
     r"(`{3,})(?:json|tool_calls?|tool_code|tool_use)?[ \t]{0,9}\r?\n(.*?)\r?\n?[ \t]{0,9}\1", re.DOTALL | re.IGNORECASE
 )
-_TAG_MARKS = r"</?(?:minimax:)?(?:tool_calls?|tool_use|function_calls?|antml:function_calls)>"
+_TAG_MARKS = r"</?(?:minimax:|antml:|｜DSML｜)?(?:tool_calls?|tool_use|function_calls?)>"
 _TOKENS = (
     r"<\|?/?tool_calls?\|>|<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>"
     r"|\[/?TOOL_CALLS\]|<\|(?:python_tag|eom_id|eot_id|im_end|call)\|>"
@@ -36,20 +36,24 @@ _NAMED = regex(
     rf"|<｜tool▁call▁begin｜>(?:function<｜tool▁sep｜>)?({_NAME})(?:<｜tool▁sep｜>)?\s*(?:```json\s*)?(?=\{{)"
     rf"|(?<=\[TOOL_CALLS\])\s*({_NAME})(?:\[ARGS\])?\s*(?=\{{)"
     rf"|(?:<\|start\|>assistant)?<\|channel\|>\w+\s+to=functions\.({_NAME})\s*(?:<\|constrain\|>)?\w*<\|message\|>"
+    rf"|(?:analysis|commentary)\s{{1,9}}to=functions\.({_NAME}?)(?:\s{{0,9}}json)?\s{{0,9}}(?=\{{)"
 )
 """Notations that name the tool in front of the JSON of its arguments."""
 
 _NAMED_END = regex(r"\s*(?:```)?\s*(?:<\|tool_call_end\|>|<｜tool▁call▁end｜>|<\|call\|>)")
-_FUNCTION = regex(rf"""<(?:antml:)?(function|invoke)(?:=|\s{{1,9}}name=)["']?({_NAME})["']?>""")
-_PARAMETER = regex(rf"""\s*<(?:antml:)?parameter(?:=|\s{{1,9}}name=)["']?({_NAME})["']?>""")
-_PARAMETER_END = regex(
-    r"</(?:antml:)?parameter>(?=\s*<(?:antml:)?(?:parameter[=\s]|/))|</(?:antml:)?parameter>(?=\s*</)"
+_FUNCTION = regex(rf"""<(?:antml:|｜DSML｜)?(function|invoke)(?:=|\s{{1,9}}name=)["']?({_NAME})["']?>""")
+_PARAMETER = regex(
+    rf"""\s*<(?:antml:|｜DSML｜)?parameter(?:=|\s{{1,9}}name=)["']?({_NAME})["']?(?:\s{{1,9}}string="\w{{4,5}}")?>"""
 )
-_FUNCTION_END = regex(r"\s*</(?:antml:)?(?:function|invoke)>")
+_PARAMETER_END = regex(
+    r"</(?:antml:|｜DSML｜)?parameter>(?=\s*<(?:antml:|｜DSML｜)?(?:parameter[=\s]|/))|</(?:antml:|｜DSML｜)?parameter>(?=\s*</)"
+)
+_FUNCTION_END = regex(r"\s*</(?:antml:|｜DSML｜)?(?:function|invoke)>")
 _PAIRED = regex(rf"({_NAME})\s*(?=<arg_key>|</tool_call>)")
 _PAIR = regex(rf"<arg_key>\s*({_NAME})\s*</arg_key>\s*<arg_value>(.*?)</arg_value>\s*", re.DOTALL)
 _OPENED = regex(
-    rf"^[ \t]{{0,9}}(?:{_TAG_MARKS}|<(?:antml:)?(?:function|invoke)[=\s]|<(?P<tag>{_NAME})>)"
+    rf"^[ \t]{{0,9}}(?:{_TAG_MARKS}|<(?:antml:|｜DSML｜)?(?:function|invoke)[=\s]"
+    rf"|(?:analysis|commentary)[ \t]{{1,9}}to=functions|<(?P<tag>{_NAME})>)"
     rf"|{_TOKENS}|<\|tool_call_begin\|>|<｜tool▁call▁begin｜>|(?:<\|start\|>assistant)?<\|channel\|>\w+\s+to=",
     re.MULTILINE,
 )
@@ -180,7 +184,12 @@ def _parameters(text: str, at: int) -> tuple[dict[str, Any], int]:
     given: dict[str, Any] = {}
     while begun := _PARAMETER.match(text, at):
         ended = _PARAMETER_END.search(text, begun.end())
-        if ended is None or begun[1] in given or "<parameter" in text[begun.end() : ended.start()]:
+        if (
+            ended is None
+            or begun[1] in given
+            or _PARAMETER.search(text, begun.end(), ended.start())
+            or "<parameter" in text[begun.end() : ended.start()]
+        ):
             raise _UnreadableError
         given[begun[1]] = unframe(text[begun.end() : ended.start()])
         at = ended.end()

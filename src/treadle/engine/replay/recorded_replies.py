@@ -71,7 +71,13 @@ def read_again(
     # A reply without calls was read as text, by a Treadle that may have known fewer notations than this one.
     text_calls = bool(reply.calls)
     reader = ReplyReader(
-        known, protocol, step=reply.step, attempt=reply.attempt, refused=refused, text_calls=text_calls
+        known,
+        protocol,
+        step=reply.step,
+        attempt=reply.attempt,
+        refused=refused,
+        text_calls=text_calls,
+        recorded=True,
     )
     found: list[CallProposed] = []
     for piece in _pieces(reply):

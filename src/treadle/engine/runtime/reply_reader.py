@@ -28,6 +28,7 @@ from treadle.parsing import (
     meant_calls,
     near_tool,
     own_parameters,
+    unopened_reasoning,
     validate_arguments,
     written_calls,
 )
@@ -80,9 +81,10 @@ _LONGEST_SCHEMA = 16_000
 class ReplyReader:
     """Reads the stream of one reply in either tool protocol. `refused` names tools that cannot be used now, and why.
 
-    `text_calls`: whether calls count that stand in the text in a notation of other models.
     `offered` are those that the model was told of, all where None is given: a call of another one by its right name is
     read, and where its arguments do not fit it is answered with its schema.
+    `text_calls`: whether calls count that stand in the text in a notation of other models. `recorded`: the reply was
+    read before, so that its reasoning is told apart.
     """
 
     def __init__(
@@ -95,12 +97,14 @@ class ReplyReader:
         refused: Mapping[str, str] = MappingProxyType({}),
         text_calls: bool = True,
         offered: Container[str] | None = None,
+        recorded: bool = False,
     ) -> None:
         self._tools = tools
         self._refused = refused
         self._offered = tools if offered is None else offered
         self._usable = tuple(name for name in tools if name not in refused)
         self._text_calls = text_calls
+        self._recorded = recorded
         self._step = step
         self._attempt = attempt
         self._xml = XmlReader(self._grammars, reasoning_tags=True) if protocol is ToolProtocol.XML else None
@@ -153,7 +157,20 @@ class ReplyReader:
         found += self._take(self._native.finish())
         self._end_thinking("", "", None)
         self._end_text()
-        return found + self._from_text()
+        found += self._from_text()
+        self._tell_reasoning_apart()
+        return found
+
+    def _tell_reasoning_apart(self) -> None:
+        """Take for reasoning what nothing opened as such, if there is more than that in the reply."""
+        first = self._content[0] if self._content else None
+        if self._recorded or not isinstance(first, Text) or any(isinstance(one, Thinking) for one in self._content):
+            return
+        parts = unopened_reasoning(first.text)
+        if parts is None or not (parts[1].strip() or len(self._content) > 1):
+            return
+        told = [Thinking(text=parts[0])] if parts[0].strip() else []
+        self._content[:1] = [*told, *([Text(text=parts[1])] if parts[1].strip() else [])]
 
     def _from_text(self) -> list[CallProposed]:
         """Take the calls of a reply that has them only in its text, if they are right as calls of tools in use."""
