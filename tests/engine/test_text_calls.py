@@ -286,7 +286,7 @@ def test_an_older_log_keeps_such_a_reply_as_the_text_that_it_was(
     assert "execute_command" in again.hint
 
 
-@settings(max_examples=150)
+@settings(max_examples=60)
 @given(
     form=st.sampled_from([*ALONE, *(form for form in MARKED if form not in AT_TAGS)]),
     content=st.text(st.characters(codec="utf-8", exclude_characters="\r")),
@@ -302,7 +302,7 @@ def test_any_text_of_a_file_comes_through_or_is_refused(
     assert calls or "parameter" in content or "function" in content
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.lists(
         st.sampled_from(

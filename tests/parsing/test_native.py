@@ -12,6 +12,7 @@ from treadle.parsing import CallComplete, CallOpened, Malformation, NativeReader
 
 MALFORMED = "JSON is malformed: invalid character (byte 5)"
 EXAMPLES = settings(max_examples=200)
+FEW = settings(max_examples=50)
 TEXTS = st.text(st.characters(codec="utf-8") | st.sampled_from('"\\{}[]:,\n\t'))
 VALUES = st.recursive(
     st.none() | st.booleans() | st.integers(-(2**60), 2**60) | TEXTS,
@@ -167,7 +168,7 @@ def test_json_that_can_mean_one_object_only_is_that_object_however_it_is_cut(
         assert last == CallComplete(0, "tool", arguments, "id-1", source)
 
 
-@EXAMPLES
+@FEW
 @given(OBJECTS, st.integers(0, 3), st.integers(1, 3), st.sampled_from(["", " ", "\n"]))
 def test_empty_objects_in_front_and_copies_behind_change_nothing(
     arguments: dict[str, Any], empty: int, copies: int, gap: str
@@ -176,7 +177,7 @@ def test_empty_objects_in_front_and_copies_behind_change_nothing(
     assert read(list(source))[-1] == CallComplete(0, "tool", arguments, "id-1", source)
 
 
-@EXAMPLES
+@FEW
 @given(OBJECTS, OBJECTS)
 def test_two_objects_that_differ_are_never_one_call(first: dict[str, Any], second: dict[str, Any]) -> None:
     if not first or first == second:

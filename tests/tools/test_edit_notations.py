@@ -124,7 +124,7 @@ async def test_other_edits_of_a_file_that_is_not_there_make_none(workspace: Work
     assert not path.exists()
 
 
-@settings(max_examples=200)
+@settings(max_examples=80)
 @given(
     st.lists(
         st.sampled_from(

@@ -145,8 +145,8 @@ def finished_section(block: OpenBlock) -> Section | EditError:
     if len(likely) == 2 and likely[1] == len(block.body) - 1:
         return _error(
             ErrorCode.MALFORMED,
-            "There is a second separator right above the end marker. Leave it out, or use longer markers if it is a line "
-            "of the file.",
+            "There is a second separator right above the end marker. Leave it out, or use longer markers if the file "
+            "has such a line.",
         )
     places = likely or block.separators
     readings = tuple(
