@@ -81,7 +81,7 @@ CALLS: list[tuple[str, str, Calls]] = [
     ("openai/openai-python#3246", begun(None, "a", HALF_A[0]) + rest(None, HALF_A[1]) + END, [A]),
     ("openai/openai-python#3241", begun(0, "a", HALF_A[0]) + begun(0, "a", HALF_A[1], None) + END, [A]),
     ("anomalyco/opencode#14973", begun(0, "a", JSON_A) + data({}, "stop") + DONE, [A]),
-    ("openvinotoolkit/model_server#3927", begun(0, "a", JSON_A) + DONE, [A]),
+    ("no reason of the end", begun(0, "a", JSON_A) + DONE, [A]),
     ("huggingface/smolagents#1958", begun(0, None, JSON_A) + begun(0, None, JSON_B) + END, [A, B]),
     ("BerriAI/litellm#4537", begun(0, "a", "{}") + rest(0, JSON_A) + END, [A]),
     ("vercel/ai#20203", data({"tool_calls": []}) + begun(0, "a", JSON_A) + data({"tool_calls": []}) + END, [A]),
