@@ -46,7 +46,7 @@ def test_the_tools_that_change_files_and_no_others_look_for_problems(tmp_path: P
     checked = diagnosed(tools, diagnostics, workspace)
     assert list(checked) == list(tools)
     changed = {name for name, tool in checked.items() if isinstance(tool, DiagnosedTool)}
-    assert changed == {"replace_in_file", "apply_patch", "write_to_file", "new_rule"}
+    assert changed == {"replace_in_file", "apply_patch", "edit_notebook", "write_to_file", "new_rule"}
     assert diagnostics.covers("/w/a.py")
     assert not diagnostics.covers("/w/a.js")
 

@@ -84,6 +84,11 @@ def one(name: str, **given: Any) -> ClaudeCall:
         ),
         ("apply_patch", {"patch": "?"}, [one("Edit", patch="?")]),
         (
+            "edit_notebook",
+            {"path": "a.ipynb", "action": "insert", "cell": "ab", "content": "x"},
+            [one("NotebookEdit", notebook_path="/work/a.ipynb", cell_id="ab", new_source="x", edit_mode="insert")],
+        ),
+        (
             "search_files",
             {"path": ".", "regex": "x+", "file_pattern": "*.py", "context_lines": 2},
             [one("Grep", pattern="x+", path="/work", glob="*.py", **{"-C": 2})],
@@ -154,6 +159,12 @@ def test_a_call_is_seen_under_the_names_that_hosts_match(
             {"path": "/work/a.py", "diff": DIFF.replace("2", "3").rstrip("\n")},
         ),
         (
+            "edit_notebook",
+            {"path": "a.ipynb", "action": "insert", "cell": "ab", "content": "x"},
+            {"notebook_path": "/work/a.ipynb", "cell_id": "ab", "new_source": "y", "edit_mode": "replace"},
+            {"path": "/work/a.ipynb", "action": "replace", "cell": "ab", "content": "y"},
+        ),
+        (
             "read_file",
             {"path": "a.py"},
             {"file_path": "/work/a.py", "offset": 11, "limit": 10},
@@ -196,5 +207,6 @@ def test_values_of_the_wrong_type_are_refused(name: str, given: dict[str, Any]) 
 
 
 def test_a_tool_that_is_named_stands_for_all_that_do_the_same() -> None:
+    assert own_tools_of("NotebookEdit") == ("edit_notebook",)
     assert own_tools_of("Edit") == ("replace_in_file", "apply_patch")
     assert own_tools_of("mcp__math__add") == ("mcp__math__add",)

@@ -59,6 +59,7 @@ IMPORTS_LATE = {
     "tools/tool_catalogue.py": "each tool is loaded with its first call",
     "tools/replace_in_file.py": "the edit engine is loaded with the first edit",
     "tools/write_to_file.py": "the edit engine is loaded with the first edit",
+    "tools/syntax_check.py": "what reads TOML and YAML is loaded with the first such edit",
     "tools/outlines.py": "the grammars are loaded for outlines only",
     "tools/web_fetch.py": "the converter of pages is loaded with the first page",
     "tui/before/ask_choice.py": "plain lines are loaded where they are shown",

@@ -42,6 +42,11 @@ def write(path: str, text: str) -> MakeCall:
     return call("write_to_file", path=path, content=text)
 
 
+def over(path: str, text: str) -> tuple[MakeCall, ...]:
+    """Read a file, and write another text over it."""
+    return (call("read_file", path=path), write(path, text))
+
+
 async def listed(program: Program, work: Path, *more: str) -> list[dict[str, Any]]:
     out = (await program.run("checkpoint", "list", "--json", *more, cwd=work)).out
     return [json.loads(line) for line in out.splitlines()]
@@ -55,7 +60,7 @@ async def test_edits_and_commands_are_undone_and_what_the_user_did_since_stays(t
     program, work = lay_out(tmp_path)
     before = tree(work)
     turns = script(
-        (write("a.txt", "two\n"), write("new/b.txt", "b\n")),
+        (*over("a.txt", "two\n"), write("new/b.txt", "b\n")),
         (call("execute_command", command="rm own.txt; printf 'c\\n' > c.txt; mkdir d && echo x > d/x.txt"),),
     )
     async with ScriptedServer(turns) as server:
@@ -95,7 +100,7 @@ async def test_edits_and_commands_are_undone_and_what_the_user_did_since_stays(t
 
 async def test_a_conflict_is_listed_left_alone_and_the_rest_is_restored(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
-    async with ScriptedServer(script((write("a.txt", "two\n"), write("b.txt", "b\n")))) as server:
+    async with ScriptedServer(script((*over("a.txt", "two\n"), write("b.txt", "b\n")))) as server:
         assert (await headless(program, work, server, "Edit.")).code == Exit.DONE
     (work / "a.txt").write_text("the user wrote over it\n")
     done = await program.run("checkpoint", "restore", "1", "--yes", "--json", cwd=work)
@@ -108,7 +113,7 @@ async def test_the_conversation_goes_back_with_the_files_and_the_model_reads_not
     tmp_path: Path,
 ) -> None:
     program, work = lay_out(tmp_path)
-    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),), (write("z.txt", "z\n"),))
+    turns = script(over("a.txt", "two\n"), (write("a.txt", "three\n"),), (write("z.txt", "z\n"),))
     async with ScriptedServer(turns) as server:
         await headless(program, work, server, "The first task.")
         await headless(program, work, server, "The second task.", "--continue")
@@ -128,7 +133,7 @@ async def test_the_conversation_goes_back_with_the_files_and_the_model_reads_not
 
 async def test_undo_and_rewind_are_commands_too(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
-    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),))
+    turns = script(over("a.txt", "two\n"), (write("a.txt", "three\n"),))
     async with ScriptedServer(turns) as server:
         await headless(program, work, server, "The first task.")
         await headless(program, work, server, "The second task.", "--continue")
@@ -150,7 +155,7 @@ async def test_what_is_not_covered_is_named_and_never_touched(tmp_path: Path) ->
     os.mkfifo(work / "pipe")
     (work / ".gitignore").write_text("*.log\n")
     (work / "own.log").write_text("ignored\n")
-    async with ScriptedServer(script((write("a.txt", "two\n"),))) as server:
+    async with ScriptedServer(script(over("a.txt", "two\n"))) as server:
         await headless(program, work, server, "Edit.")
     (first, _) = await listed(program, work)
     assert [one for one in first["not_covered"] if "pipe" in one]
@@ -172,7 +177,7 @@ async def test_a_file_that_was_taken_back_can_be_made_anew(tmp_path: Path) -> No
 
 async def test_a_fork_goes_on_by_itself_and_its_checkpoints_are_its_own(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
-    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),), (write("b.txt", "b\n"),))
+    turns = script(over("a.txt", "two\n"), (write("a.txt", "three\n"),), (write("b.txt", "b\n"),))
     async with ScriptedServer(turns) as server:
         await headless(program, work, server, "The first task.")
         await headless(program, work, server, "The second task.", "--continue")
@@ -199,7 +204,7 @@ async def test_after_a_kill_edits_are_brought_back_and_what_nobody_knows_is_a_co
     program, work = lay_out(tmp_path)
     before = tree(work)
     line = "printf 'half\\n' > own.txt; touch started; sleep 60"
-    steps = (write("a.txt", "two\n"), call("execute_command", command=line, timeout=90))
+    steps = (*over("a.txt", "two\n"), call("execute_command", command=line, timeout=90))
     async with ScriptedServer(script(steps)) as server:
         arguments = ("--model", MODEL, "--base-url", server.base_url, "--mode", "full", "--trust")
         process = await program.start("-p", "Run.", *arguments, cwd=work)
@@ -216,7 +221,7 @@ async def test_after_a_kill_edits_are_brought_back_and_what_nobody_knows_is_a_co
 
 async def test_each_checkpoint_has_its_place_in_the_conversation(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
-    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),))
+    turns = script(over("a.txt", "two\n"), (write("a.txt", "three\n"),))
     async with ScriptedServer(turns) as server:
         await headless(program, work, server, "The first task.")
         await headless(program, work, server, "The second task.", "--continue")
@@ -229,7 +234,7 @@ async def test_a_message_that_waited_when_the_program_was_killed_does_not_keep_f
     tmp_path: Path,
 ) -> None:
     program, work = lay_out(tmp_path)
-    steps = (write("a.txt", "two\n"), call("execute_command", command="touch started; sleep 60", timeout=90))
+    steps = (*over("a.txt", "two\n"), call("execute_command", command="touch started; sleep 60", timeout=90))
     async with ScriptedServer(script(steps)) as server:
         arguments = ("--model", MODEL, "--base-url", server.base_url, "--mode", "full", "--trust")
         process = await program.start("-p", "Run.", *arguments, cwd=work)
@@ -250,7 +255,7 @@ async def test_a_message_that_waited_when_the_program_was_killed_does_not_keep_f
 
 async def test_a_session_goes_on_from_an_earlier_step_in_a_copy_of_the_files_as_they_were(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
-    turns = script((write("a.txt", "two\n"),), (write("a.txt", "three\n"),))
+    turns = script(over("a.txt", "two\n"), (write("a.txt", "three\n"),))
     async with ScriptedServer(turns) as server:
         await headless(program, work, server, "The first task.")
         await headless(program, work, server, "The second task.", "--continue")
@@ -286,7 +291,7 @@ async def test_a_session_goes_on_from_an_earlier_step_in_a_copy_of_the_files_as_
 async def test_the_files_of_a_step_without_changes_are_not_those_that_the_user_changed_later(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
     turns = script(
-        (write("a.txt", "two\n"),),
+        over("a.txt", "two\n"),
         (call("read_file", path="a.txt"),),
         (write("b.txt", "b\n"),),
         (write("c.txt", "c\n"),),
@@ -307,7 +312,7 @@ async def test_the_files_of_a_step_without_changes_are_not_those_that_the_user_c
 
 async def test_what_the_user_wrote_after_a_kill_right_before_a_change_is_not_the_sessions(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
-    async with ScriptedServer(script((write("a.txt", "two\n"),))) as server:
+    async with ScriptedServer(script(over("a.txt", "two\n"))) as server:
         assert (await headless(program, work, server, "Edit.")).code == Exit.DONE
     log = Store(program.home / "sessions.db")
     (row,) = log.sessions()
@@ -327,7 +332,7 @@ async def test_what_the_user_wrote_after_a_kill_right_before_a_change_is_not_the
 async def test_the_tools_of_a_session_run_again_in_a_copy_and_what_differs_is_named(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
     steps = (
-        (call("read_file", path="own.txt"), write("a.txt", "two\n")),
+        (call("read_file", path="own.txt"), *over("a.txt", "two\n")),
         (call("execute_command", command="cat a.txt own.txt; date +%N"), call("read_file", path=str(work / "a.txt"))),
     )
     async with ScriptedServer(script(*steps)) as server:

@@ -88,8 +88,10 @@ async def test_a_source_that_does_not_work_is_told_once_and_costs_no_edit(tmp_pa
         '[diagnostics.missing]\ncommand = "no-such-linter {files}"\nfiles = ["*.py"]\n'
     )
     (tmp_path / "ws").mkdir()
+    read = Turn(items=(MakeCall(name="read_file", arguments={"path": "a.py"}),))
     (tmp_path / "ws" / "a.py").write_text("1\n")
-    ended, results = await work(tmp_path, settings, *(write("a.py", f"{number}\n") for number in range(2, 7)))
+    ended, results = await work(tmp_path, settings, read, *(write("a.py", f"{number}\n") for number in range(2, 7)))
+    results = results[1:]
     assert ended.code == Exit.DONE, ended.err
     assert results[0].startswith("Replaced a.py")
     assert "[Diagnostics could not run: dies has ended; missing did not work: Exit status 127." in results[0]

@@ -24,6 +24,7 @@ TOOLS: dict[str, dict[str, Any]] = {
     "write_to_file": {"path": "new.txt", "content": "x\n"},
     "replace_in_file": {"path": "a.txt", "diff": "<<<<<<< SEARCH\none\n=======\ntwo\n>>>>>>> REPLACE"},
     "apply_patch": {"patch": PATCH},
+    "edit_notebook": {"path": "a.ipynb", "action": "insert", "cell": "0", "content": "x"},
     "new_rule": {"path": "testing", "content": "x"},
     "use_skill": {"name": "greet"},
     "condense": {"context": "What was done."},
@@ -181,6 +182,7 @@ def lay_out(folder: Path) -> None:
     files = {
         "a.txt": "one\n", "changed.txt": "one\n", "code.py": "def f(): pass\n", "Makefile": "all:\n\ttouch new.txt\n",
         "package.json": '{"scripts": {"build": "touch new.txt"}}', "script.sh": "#!/bin/sh\ntouch new.txt\n",
+        "a.ipynb": '{"cells": [], "metadata": {}, "nbformat": 4, "nbformat_minor": 4}\n',
         "change.patch": "--- a/a.txt\n+++ b/a.txt\n@@ -1 +1 @@\n-one\n+two\n",
     }  # fmt: skip
     for name, text in files.items():

@@ -220,7 +220,7 @@ async def test_the_hidden_part_of_a_change_is_not_left_out_of_what_is_shown(
     assert '+    "collapsed": true\n' in prepared.preview.text
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
 @given(notebooks(), LINES, st.data())
 def test_an_edit_of_a_line_changes_its_cell_alone_or_nothing(written: str, new: str, data: st.DataObject) -> None:
     before = read_notebook(written)

@@ -14,7 +14,7 @@ from tests.tools.calls import call, text
 
 from treadle.protocol.errors import ToolError
 from treadle.tools import declarations, outlines
-from treadle.tools.outlines import GRAMMARS, grammar_for, is_ready, outline, parsed
+from treadle.tools.outlines import GRAMMARS, grammar_for, is_ready, outline, syntax_tree
 from treadle.tools.python_outline import python_definitions
 from treadle.workspace.installed import install_command
 from treadle.workspace.workspace import Workspace
@@ -205,7 +205,7 @@ def test_a_text_that_a_grammar_cannot_cope_with_ends_neither_the_process_nor_the
     grammar = grammar_for("a.go")
     assert grammar is not None
     with pytest.raises(ToolError, match="takes too long to parse this as Go"):
-        parsed("[{" * 131_072, grammar, 0.05)
+        syntax_tree("[{" * 131_072, grammar, 0.05)
     assert outline("package a\n\nfunc f() {}\n", grammar) == ["3 | func f() {}"]
 
 

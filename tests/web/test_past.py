@@ -18,7 +18,7 @@ TEN = "".join(f"line {number}\n" for number in range(1, 31))
 EDITED = TEN.replace("line 2\n", "second\n").replace("line 15\n", "").replace("line 29\n", "<b>29</b>\n")
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
 TURNS = (
-    Turn(items=(make("write_to_file", path="src/a.txt", content=EDITED),)),
+    Turn(items=(make("read_file", path="src/a.txt"), make("write_to_file", path="src/a.txt", content=EDITED))),
     Turn(items=(make("write_to_file", path="b.txt", content="new\n"),)),
     DONE,
     Turn(items=(make("write_to_file", path="c.txt", content="later\n"),)),

@@ -74,7 +74,7 @@ def around(notebook: Notebook) -> tuple[str, str]:
     return notebook.text[: notebook.array.value], notebook.text[notebook.array.end :]
 
 
-FEW = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+FEW = settings(max_examples=40, suppress_health_check=[HealthCheck.too_slow])
 
 
 @FEW

@@ -185,14 +185,14 @@ def outline(text: str, grammar: Grammar) -> list[str]:
     Raises `ToolError` when the grammar is not installed.
     """
     lines = text.split("\n")
-    found = _definitions(parsed(text, grammar), grammar) if grammar.package else iter(python_definitions(text))
+    found = _definitions(syntax_tree(text, grammar), grammar) if grammar.package else iter(python_definitions(text))
     rows: dict[int, int] = {}
     for row, depth in found:
         rows.setdefault(row, depth)
     return [f"{row + 1} | {'  ' * depth}{lines[row].strip()[:_WIDTH]}" for row, depth in rows.items()]
 
 
-def parsed(text: str, grammar: Grammar, seconds: float = _SECONDS) -> "Node":
+def syntax_tree(text: str, grammar: Grammar, seconds: float = _SECONDS) -> "Node":
     """Parse a text of a language other than Python.
 
     Raises `ToolError` when the grammar is not installed, and when it takes so long: odd texts take a grammar minutes,

@@ -14,7 +14,7 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.patterns import regex
-from treadle.tools.outlines import Grammar, grammar_for, is_ready, parsed
+from treadle.tools.outlines import Grammar, grammar_for, is_ready, syntax_tree
 from treadle.workspace.files.text import visible
 
 if TYPE_CHECKING:
@@ -151,7 +151,7 @@ def _in_yaml(text: str) -> _Fault | None:
 
 
 def _by_grammar(text: str, grammar: Grammar) -> _Fault | None:
-    root = parsed(text, grammar, _SECONDS)
+    root = syntax_tree(text, grammar, _SECONDS)
     return _first_error(root, text.split("\n"), grammar) if root.has_error else None
 
 
