@@ -261,7 +261,7 @@ async def test_a_session_goes_on_from_an_earlier_step_in_a_copy_of_the_files_as_
         await headless(program, work, server, "The second task.", "--continue")
     (row,) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
     before = tree(work)
-    other = script((), (write("a.txt", "other\n"), write("c.txt", "c\n")))  # two replies are there already
+    other = script((), (*over("a.txt", "other\n"), write("c.txt", "c\n")))  # two replies are there already
     async with ScriptedServer(other) as server:
         flags: tuple[str, ...] = ("--model", "anthropic-compatible/other", "--base-url", server.base_url)
         again = await program.run("replay", row["id"], "--from", "3", *flags, "--mode", "full", "--trust", cwd=work)
@@ -332,7 +332,7 @@ async def test_what_the_user_wrote_after_a_kill_right_before_a_change_is_not_the
 async def test_the_tools_of_a_session_run_again_in_a_copy_and_what_differs_is_named(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
     steps = (
-        (call("read_file", path="own.txt"), *over("a.txt", "two\n")),
+        (call("read_file", path="own.txt", other_paths=["a.txt"]), write("a.txt", "two\n")),
         (call("execute_command", command="cat a.txt own.txt; date +%N"), call("read_file", path=str(work / "a.txt"))),
     )
     async with ScriptedServer(script(*steps)) as server:

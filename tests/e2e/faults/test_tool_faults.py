@@ -238,11 +238,12 @@ async def test_after_a_resume_a_file_is_stale_only_if_somebody_changed_it(
     (tmp_path / "ws").mkdir()
     path = tmp_path / "ws" / "a.txt"
     path.write_text("one\n")
-    first = make("write_to_file", path="a.txt", content="two\n") if wrote else make("read_file", path="a.txt")
-    await work(tmp_path, first)
+    read = make("read_file", path="a.txt")
+    first = (read, make("write_to_file", path="a.txt", content="two\n")) if wrote else (read,)
+    await work(tmp_path, *first)
     if changed:
         path.write_text("theirs\n")
-    steps = (first, make("attempt_completion", result="Done."), make("write_to_file", path="a.txt", content="mine\n"))
+    steps = (*first, make("attempt_completion", result="Done."), make("write_to_file", path="a.txt", content="mine\n"))
     await work(tmp_path, *steps, flags=("--continue",))
     assert outcomes(tmp_path / "home")[-2] is (Outcome.FAILED if changed else Outcome.OK)
     assert path.read_text() == ("theirs\n" if changed else "mine\n")
