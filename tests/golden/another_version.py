@@ -39,7 +39,8 @@ def write(folder: Path, *, rules: bool = False) -> Path:
             if file.relative_to(target).as_posix() not in PROJECTIONS:
                 _rewrite(file, _Words())
         for file in sorted((target / name).rglob("*.md")):
-            file.write_text("Quite other words.\n", encoding="utf-8")
+            declared, line, _ = file.read_text(encoding="utf-8").rpartition("---\n")
+            file.write_text(f"{declared}{line}Quite other words.\n", encoding="utf-8")
     for name, classes in DEFAULTS.items():
         _rewrite(target / name, _Defaults(classes))
     for file in sorted((target / "engine").rglob("*.py")):
