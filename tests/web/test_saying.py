@@ -4,6 +4,7 @@ import asyncio
 import json
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -302,7 +303,10 @@ async def test_what_a_prompt_of_a_server_can_be_followed_by_is_completed(
         page = await here.start(visit)
         await idle(page)
         path = f"/s/{page.session.id}/complete?text="
-        found = json.loads(await visit.get(f"{path}/fake:weather note=O"))
+        found: dict[str, Any] = {"rows": ()}
+        async with asyncio.timeout(90):
+            while not found["rows"]:  # until the server is up
+                found = json.loads(await visit.get(f"{path}/fake:weather note=O"))
         assert [row["text"] for row in found["rows"][:2]] == [
             "/fake:weather note=Oslo",
             "/fake:weather note='New York'",
