@@ -5,17 +5,15 @@ import shutil
 import sys
 from pathlib import Path
 
-import pytest
-
 from tests.e2e.process import Program
 from tests.mcp.hubs import FAKE, NODE, needs_node
+from tests.needed import needs
 from treadle.app.servers.server_confining import kept_from, readable_paths
 from treadle.protocol.servers import McpServer
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.commands.confinement import Setup
-from treadle.workspace.sandbox import probe
 
-needs_sandbox = pytest.mark.skipif(probe().backend is None, reason="there is no sandbox here")
+needs_sandbox = needs("sandbox")
 
 PYTHON = """import pathlib, sys
 here = pathlib.Path(__file__).resolve().parent

@@ -102,6 +102,27 @@ async def test_schemas_are_sent_up_to_a_bound_that_the_window_sets(tmp_path: Pat
         assert not {"use_mcp_tool", "search_mcp_tools"} & set(xml)
 
 
+async def test_names_that_do_not_fit_are_left_to_the_search(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("many"), fake(*"abc", name="few")) as hub:
+        servers = servers_of(hub)
+        assert servers.search().spec.description.endswith("The servers there are:\nfake: 305 tools\nfew: 5 tools")
+        assert servers.tools({})["search_mcp_tools"] is servers.search()
+
+
+async def test_20_tools_are_searched_and_those_that_were_sent_before_stay(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, *(fake(name=f"s{number}") for number in range(4))) as hub:
+        sent = [hub.tools()["mcp__s1__echo"].spec]
+        servers = SessionServers(hub, native=lambda: True, window=lambda: 200_000, sent=lambda: sent)
+        offered = hub.tools().keys() - servers.left_out().keys()
+        assert offered == {"mcp__s1__echo"}
+        listing = servers.search().spec.description.partition("called mcp__SERVER__TOOL:\n")[2].splitlines()
+        assert listing == [f"s{number}: echo, big, slow, die, reads" for number in range(4)]
+        sent.clear()
+        assert hub.tools().keys() - servers.left_out().keys() == set()
+        await hub.turn("s3", on=False)
+        assert hub.tools().keys() <= hub.tools().keys() - servers.left_out().keys()
+
+
 async def test_what_the_user_allows_by_name_is_bound_to_the_approved_declaration(tmp_path: Path) -> None:
     async with hub_of(tmp_path, fake("change", allowed=("echo",))) as hub:
         servers = servers_of(hub)
