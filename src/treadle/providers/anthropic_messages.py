@@ -29,7 +29,17 @@ from treadle.providers.endpoint import Endpoint
 from treadle.providers.plain_schemas import schema_as
 from treadle.providers.provider_rows import Wire
 from treadle.providers.web_search import ANTHROPIC_TOOL, kept_blocks
-from treadle.providers.wire import SSE, HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
+from treadle.providers.wire import (
+    SSE,
+    HttpCall,
+    MessageCache,
+    ToolCache,
+    dump,
+    effort,
+    origin,
+    own_data,
+    wire_call_name,
+)
 
 LONG = ":1m"
 """What a model's name ends with where its longer window is asked for."""
@@ -126,7 +136,7 @@ class AnthropicMessages:
         known = len(begun.messages)
         if known > max(end, 0) or messages[:known] != begun.messages:
             begun, known = _Begun((), []), 0
-        while known < end and messages[end].role is messages[end - 1].role:
+        while known < end and not self._separate(messages[end], messages[end - 1]):
             end -= 1
         added = self._messages.encode(messages[known:end]) if known < end else []
         if (
@@ -139,6 +149,10 @@ class AnthropicMessages:
             begun.texts.append(message.whole)
             _pack(begun.texts)
         return _Begun(messages[:end], begun.texts)
+
+    def _separate(self, after: Message, before: Message) -> bool:
+        """Whether what follows stays a message of its own: it is written, and of the other role."""
+        return after.role is not before.role and bool(self._messages.encode((after,))[0].whole)
 
     def reader(self) -> "AnthropicReader":
         """Begin to read a reply; the request was written without what does that."""
@@ -170,8 +184,8 @@ class AnthropicMessages:
         explained = any(value["type"] in ("thinking", "redacted_thinking") for _, value in sent)
         return _encoded(
             message.role,
-            [dump(value) for block, value in sent if isinstance(block, ToolResult)],
-            [dump(value) for block, value in sent if not isinstance(block, ToolResult)],
+            [dump(value) for _, value in sent if value["type"] == "tool_result"],
+            [dump(value) for _, value in sent if value["type"] != "tool_result"],
             calls_unexplained=calls and not explained,
         )
 
@@ -179,6 +193,8 @@ class AnthropicMessages:
         """Write a block: as what it came as where it is a search, else as one value or none."""
         if searched := kept_blocks(block, self._origin):
             return searched
+        if isinstance(block, ToolResult):
+            return _result(block)
         value = self._block(block)
         return [] if value is None else [value]
 
@@ -197,15 +213,26 @@ class AnthropicMessages:
                 return {"type": "redacted_thinking", "data": block.data}
             case ToolUse():
                 call_id = _call_id(block.wire_id, block.id)
-                return {"type": "tool_use", "id": call_id, "name": block.name, "input": block.arguments}
+                return {"type": "tool_use", "id": call_id, "name": wire_call_name(block.name), "input": block.arguments}
             case ToolResult():
-                content = [value for value in map(_content, block.content) if value is not None]
-                result = {"type": "tool_result", "tool_use_id": _call_id(block.wire_id, block.call_id)}
-                if content:
-                    result["content"] = content  # type: ignore[assignment]
-                return {**result, "is_error": True} if block.is_error else result
+                return None
             case _:
                 assert_never(block)
+
+
+def _result(block: ToolResult) -> list[dict[str, Any]]:
+    """Write a result. One of a failed call has to have words and nothing else, so images come after it."""
+    content = [value for value in map(_content, block.content) if value is not None]
+    result: dict[str, Any] = {"type": "tool_result", "tool_use_id": _call_id(block.wire_id, block.call_id)}
+    if not block.is_error:
+        return [{**result, "content": content} if content else result]
+    words = [value for value in content if value["type"] == "text"]
+    attached = [value for value in content if value["type"] != "text"]
+    if not words:
+        words = [{"type": "text", "text": "(attached below)" if attached else "(no output)"}]
+    if attached:
+        attached.insert(0, {"type": "text", "text": f"Attached to the result of {block.name}:"})
+    return [{**result, "content": words, "is_error": True}, *attached]
 
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:

@@ -28,7 +28,17 @@ from treadle.providers.anthropic_messages import LONG, LONG_BETA, MARKED_MESSAGE
 from treadle.providers.bedrock_reader import API, EVENT_STREAM, BedrockReader
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.tool_schemas import BEDROCK, description_for, schema_for
-from treadle.providers.wire import HttpCall, MessageCache, ToolCache, dump, effort, origin, own_data
+from treadle.providers.wire import (
+    BRIDGE,
+    HttpCall,
+    MessageCache,
+    ToolCache,
+    dump,
+    effort,
+    origin,
+    own_data,
+    wire_call_name,
+)
 
 CACHE_POINT = b'{"cachePoint":{"type":"default"}}'
 IMAGES = {"image/png": "png", "image/jpeg": "jpeg", "image/jpg": "jpeg", "image/gif": "gif", "image/webp": "webp"}
@@ -48,6 +58,9 @@ _CACHES = regex(r"anthropic\.claude-(?:3-7|3-5-haiku|3-5-sonnet-20241022|[a-z]+-
 """Models whose prompts can be cached at points that we name."""
 
 _EFFORT_MODELS = {"amazon.nova-2": "nova", "openai.gpt-oss": "openai"}
+_ALONE = "meta.llama"
+"""Models that take results only in a message of their own."""
+
 _KNOWS_STATUS = ("anthropic.claude", "amazon.nova")
 """Makers whose models take the status of a result; others refuse it."""
 
@@ -81,7 +94,7 @@ class BedrockConverse:
         knows_status = any(maker in request.model for maker in _KNOWS_STATUS)
         caches = _CACHES.search(request.model) is not None
         encoded = self._messages[knows_status].encode(request.messages)
-        parts = [b'{"messages":[', b",".join(_join(encoded, caches=caches)), b"]"]
+        parts = [b'{"messages":[', b",".join(_join(encoded, caches=caches, mixes=_ALONE not in request.model)), b"]"]
         if request.system.strip():
             system = [dump({"text": request.system})]
             parts += [b',"system":[', b",".join([*system, CACHE_POINT] if caches else system), b"]"]
@@ -102,20 +115,38 @@ class BedrockConverse:
         return BedrockReader(self._endpoint)
 
     def _encode(self, message: Message, *, status: bool) -> _Encoded:
-        blocks = [(block, self._block(block, status=status)) for block in message.content]
-        sent = [(block, value) for block, value in blocks if value is not None]
+        sent = [(block, value) for block in message.content for value in self._values(block, status=status)]
         kinds = {type(block) for block, _ in sent}
         values = [value for _, value in sent]
         if any("document" in value for value in values) and not any("text" in value for value in values):
             sent.append((Text(text=""), {"text": "(attached)"}))  # the API wants words with each document
         return _Encoded(
             message.role,
-            b",".join(dump(value) for block, value in sent if isinstance(block, ToolResult)),
-            b",".join(dump(value) for block, value in sent if not isinstance(block, ToolResult)),
+            b",".join(dump(value) for _, value in sent if "toolResult" in value),
+            b",".join(dump(value) for _, value in sent if "toolResult" not in value),
             calls_unexplained=ToolUse in kinds and not kinds & {Thinking, RedactedThinking},
         )
 
-    def _block(self, block: ContentBlock, *, status: bool) -> dict[str, Any] | None:
+    def _values(self, block: ContentBlock, *, status: bool) -> list[dict[str, Any]]:
+        """Write a block as one value or none; what else than words a failed call has follows its result."""
+        if isinstance(block, ToolResult):
+            return self._result(block, status=status)
+        value = self._block(block)
+        return [] if value is None else [value]
+
+    def _result(self, block: ToolResult, *, status: bool) -> list[dict[str, Any]]:
+        content = [value for value in map(self._content, block.content) if value is not None]
+        result: dict[str, Any] = {"toolUseId": _call_id(block.wire_id, block.call_id)}
+        if not block.is_error or not status:
+            return [{"toolResult": {**result, "content": content or [{"text": "(no output)"}]}}]
+        words = [value for value in content if "text" in value]
+        attached = [value for value in content if "text" not in value]
+        if attached:
+            attached.insert(0, {"text": f"Attached to the result of {block.name}:"})
+        words = words or [{"text": "(attached below)" if attached else "(no output)"}]
+        return [{"toolResult": {**result, "content": words, "status": "error"}}, *attached]
+
+    def _block(self, block: ContentBlock) -> dict[str, Any] | None:
         """Write a block; None leaves it out: blank text, and reasoning that another provider signed."""
         match block:
             case Text() | Image() | Document():
@@ -130,14 +161,9 @@ class BedrockConverse:
                 return {"reasoningContent": {"redactedContent": block.data}}
             case ToolUse():
                 call_id = _call_id(block.wire_id, block.id)
-                return {"toolUse": {"toolUseId": call_id, "name": block.name, "input": block.arguments}}
+                return {"toolUse": {"toolUseId": call_id, "name": wire_call_name(block.name), "input": block.arguments}}
             case ToolResult():
-                content = [value for value in map(self._content, block.content) if value is not None]
-                result: dict[str, Any] = {
-                    "toolUseId": _call_id(block.wire_id, block.call_id),
-                    "content": content or [{"text": "(no output)"}],
-                }
-                return {"toolResult": {**result, "status": "error"} if block.is_error and status else result}
+                return None
             case _:
                 assert_never(block)
 
@@ -184,8 +210,11 @@ def _call_id(wire_id: str, own_id: str) -> str:
     return fitting if _CALL_ID.fullmatch(fitting) else hashlib.sha256(own_id.encode()).hexdigest()
 
 
-def _join(encoded: list[_Encoded], *, caches: bool) -> list[bytes]:
-    """Merge neighbours of one role, results first, and put cache points behind the last user messages."""
+def _join(encoded: list[_Encoded], *, caches: bool, mixes: bool) -> list[bytes]:
+    """Merge neighbours of one role, results first, and put cache points behind the last user messages.
+
+    Without `mixes`, results have a message of their own.
+    """
     merged: list[tuple[Role, list[bytes], list[bytes]]] = []
     for message in encoded:
         if not message.results and not message.rest:
@@ -198,9 +227,16 @@ def _join(encoded: list[_Encoded], *, caches: bool) -> list[bytes]:
     marked = set(islice(users, MARKED_MESSAGES)) if caches else set()
     whole = []
     for index, (role, results, rest) in enumerate(merged):
-        blocks = [*results, *rest, CACHE_POINT] if index in marked else [*results, *rest]
-        whole.append(b'{"role":"%s","content":[%s]}' % (role.value.encode(), b",".join(blocks)))
+        apart = bool(results and rest) and not mixes
+        if apart:
+            whole += [_message(role, results), _message(Role.ASSISTANT, [dump({"text": BRIDGE})])]
+        blocks = [*(() if apart else results), *rest, *((CACHE_POINT,) if index in marked else ())]
+        whole.append(_message(role, blocks))
     return whole
+
+
+def _message(role: Role, blocks: list[bytes]) -> bytes:
+    return b'{"role":"%s","content":[%s]}' % (role.value.encode(), b",".join(blocks))
 
 
 def _thinking(request: ModelRequest, encoded: list[_Encoded]) -> dict[str, Any]:

@@ -33,9 +33,10 @@ class StreamLimits(Struct, frozen=True, kw_only=True):
 
 
 class CallIds(StrEnum):
-    """What a vendor takes as the id of a call: anything, or exactly nine letters and digits."""
+    """What a vendor takes as the id of a call: anything, up to forty characters, or exactly nine letters and digits."""
 
     ANY = "any"
+    FORTY = "forty"
     NINE = "nine"
 
 

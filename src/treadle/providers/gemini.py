@@ -18,15 +18,22 @@ from treadle.protocol.messages import (
     text_of,
 )
 from treadle.protocol.models import ModelRequest
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.gemini_reader import API, SIGNATURE, GeminiReader
 from treadle.providers.plain_schemas import schema_as
 from treadle.providers.web_search import GEMINI_TOOL, gemini_searches, kept_blocks
-from treadle.providers.wire import SSE, HttpCall, MessageCache, ToolCache, dump, origin, own_data
+from treadle.providers.wire import SSE, HttpCall, MessageCache, ToolCache, dump, origin, own_data, wire_call_name
 
 UNSIGNED = "skip_thought_signature_validator"
 """What the API takes as the signature of a call that another model made."""
+
+_BUDGETS = (("2.5-pro", 128, 32_768), ("2.5-flash-lite", 512, 24_576), ("2.5-flash", 1, 24_576))
+"""The least and the most tokens of thinking, by a part of the model's name (the first that fits)."""
+
+_NO_SIGNATURES = regex(r"gemini-[12]\.")
+"""Models that take their own calls back without a signature, as they often make them."""
 
 _ROLES = {Role.USER: b"user", Role.ASSISTANT: b"model"}
 
@@ -51,12 +58,16 @@ class Gemini:
     def __init__(self, endpoint: Endpoint) -> None:
         self._endpoint = endpoint
         self._origin = origin(API, endpoint)
-        self._messages = MessageCache(self._encode)
+        self._messages = {signed: self._cache(signed=signed) for signed in (True, False)}
         self._tools = ToolCache(_tools)
+
+    def _cache(self, *, signed: bool) -> MessageCache[_Encoded]:
+        return MessageCache(lambda message: self._encode(message, signed=signed))
 
     def prepare(self, request: ModelRequest) -> HttpCall:
         """Write the request."""
-        parts = [b'{"contents":[', b",".join(_join(self._messages.encode(request.messages))), b"]"]
+        encoded = self._messages[_NO_SIGNATURES.search(request.model) is None].encode(request.messages)
+        parts = [b'{"contents":[', b",".join(_join(encoded)), b"]"]
         if request.system.strip():
             parts += [b',"systemInstruction":', dump({"parts": [{"text": request.system}]})]
         searches = request.web_search and self._endpoint.quirks.web_search and gemini_searches(request.model)
@@ -68,7 +79,8 @@ class Gemini:
         if request.max_tokens is not None:
             config["maxOutputTokens"] = request.max_tokens
         if request.thinking_budget:
-            config["thinkingConfig"] = {"includeThoughts": True, "thinkingBudget": request.thinking_budget}
+            budget = _budget(request.model, request.thinking_budget)
+            config["thinkingConfig"] = {"includeThoughts": True, "thinkingBudget": budget}
         parts += [b',"generationConfig":', dump(config), b"}"]
         model = request.model if "/" in request.model else f"models/{request.model}"
         url = self._endpoint.url(f"/{quote(model)}:streamGenerateContent", query="alt=sse")
@@ -78,9 +90,13 @@ class Gemini:
         """Begin to read a reply."""
         return GeminiReader(self._endpoint)
 
-    def _encode(self, message: Message) -> _Encoded:
+    def _encode(self, message: Message, *, signed: bool) -> _Encoded:
+        """Write a message; `signed` says that the model wants a signature with the first call of each."""
         blocks = sorted(message.content, key=_comes_later) if message.role is Role.USER else message.content
         parts = [part for block in blocks for part in self._parts(block)]
+        first = next((part for part in parts if "functionCall" in part), None)
+        if signed and first is not None:
+            first.setdefault(SIGNATURE, UNSIGNED)
         return _encoded(message.role, b",".join(dump(part) for part in parts))
 
     def _parts(self, block: ContentBlock) -> list[dict[str, Any]]:
@@ -99,14 +115,14 @@ class Gemini:
                 return [self._call(block)]
             case ToolResult():
                 response = {"error" if block.is_error else "output": text_of(block.content)}
-                value = {"name": block.name, "response": response, **_id(block.wire_id)}
+                value = {"name": wire_call_name(block.name), "response": response, **_id(block.wire_id)}
                 attached = [_inline(part) for part in block.content if not isinstance(part, Text)]
                 return [{"functionResponse": value}, *attached]
             case _:
                 assert_never(block)
 
     def _call(self, block: ToolUse) -> dict[str, Any]:
-        call = {"functionCall": {"name": block.name, "args": block.arguments, **_id(block.wire_id)}}
+        call = {"functionCall": {"name": wire_call_name(block.name), "args": block.arguments, **_id(block.wire_id)}}
         own = own_data(block.wire, self._origin)
         signature = UNSIGNED if own is None else own.get(SIGNATURE)
         return {**call, SIGNATURE: signature} if signature else call
@@ -123,6 +139,14 @@ def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[
     ]
     declared = {**(search or {}), **({"functionDeclarations": functions} if functions else {})}
     return [declared] if declared else []
+
+
+def _budget(model: str, wanted: int) -> int:
+    """Bring a thinking budget into the range of a model: one that is outside is refused."""
+    for name, least, most in _BUDGETS:
+        if name in model:
+            return min(max(wanted, least), most)
+    return wanted
 
 
 def _comes_later(block: ContentBlock) -> bool:

@@ -31,6 +31,7 @@ from treadle.providers.provider_problems import ProviderProblem, problem_in, pro
 from treadle.providers.sse import STREAM_END, SseEvent
 from treadle.providers.web_search import ReportedSearches
 from treadle.providers.wire import (
+    BRIDGE,
     SSE,
     CallFailedError,
     HttpCall,
@@ -44,11 +45,16 @@ from treadle.providers.wire import (
     own_data,
     token_count,
     update_usage,
+    wire_call_name,
 )
 
 API = "openai_chat"
 
 _NINE = regex(r"[A-Za-z0-9]{9}")
+_FORTY = 40
+_NO_EFFORT_WITH_TOOLS = regex(r"(?:.*/)?gpt-5\.(?:[4-9]|\d\d).*")
+"""Models of OpenAI that call functions in this API only where they do not reason."""
+
 _STOPS = {
     "stop": ReplyStop.END_TURN,
     "eos": ReplyStop.END_TURN,
@@ -84,14 +90,21 @@ class OpenAIChat:
             parts.append(b',"stream_options":{"include_usage":true}')
         if request.max_tokens is not None:
             parts += [b',"', quirks.max_tokens_field.encode(), b'":%d' % request.max_tokens]
-        if request.thinking_budget:
-            fields = _thinking(quirks.thinking, request.thinking_budget)
+        if fields := self._thinking(request):
             parts += [b',"%s":%s' % (name.encode(), dump(value)) for name, value in fields.items()]
         if tools := self._tools.encode(request.tools, self._search if request.web_search else None):
             parts += [b',"tools":', tools]
         parts += [b',"messages":[', b",".join(messages), b"]}"]
         headers = self._endpoint.key_headers("authorization")
         return HttpCall(url=self._endpoint.url("/chat/completions"), headers=headers, body=b"".join(parts))
+
+    def _thinking(self, request: ModelRequest) -> dict[str, Any]:
+        """The fields that ask for reasoning, or say that there is to be none."""
+        of_openai = self._endpoint.quirks.call_ids is CallIds.FORTY
+        if of_openai and request.tools and _NO_EFFORT_WITH_TOOLS.fullmatch(request.model):
+            return {"reasoning_effort": "none"}
+        budget = request.thinking_budget
+        return _thinking(self._endpoint.quirks.thinking, budget) if budget else {}
 
     def reader(self) -> "ChatReader":
         """Begin to read a reply."""
@@ -117,6 +130,8 @@ class OpenAIChat:
         for block in message.content:
             if isinstance(block, Thinking | RedactedThinking):
                 self._add_reasoning(value, block)
+        if calls and self._endpoint.quirks.thinking is ThinkingField.SWITCH:
+            value.setdefault("reasoning_content", "")  # with thinking on, these refuse calls without the field
         return [value]
 
     def _add_reasoning(self, value: dict[str, Any], block: Thinking | RedactedThinking) -> None:
@@ -130,7 +145,7 @@ class OpenAIChat:
             value[data[FIELD]] = value.get(data[FIELD], "") + block.text
 
     def _call(self, block: ToolUse) -> dict[str, Any]:
-        function = {"name": block.name, "arguments": dump(block.arguments).decode()}
+        function = {"name": wire_call_name(block.name), "arguments": dump(block.arguments).decode()}
         return {"id": self._call_id(block.wire_id or block.id), "type": "function", "function": function}
 
     def _call_id(self, call_id: str) -> str:
@@ -141,6 +156,8 @@ class OpenAIChat:
                 if _NINE.fullmatch(call_id):
                     return call_id
                 return hashlib.sha256(call_id.encode()).hexdigest()[:9]
+            case CallIds.FORTY:
+                return call_id if len(call_id) <= _FORTY else hashlib.sha256(call_id.encode()).hexdigest()[:_FORTY]
 
     def _user(self, message: Message) -> list[dict[str, Any]]:
         """Results become tool messages, which hold text only; what else they have follows as the user's."""
@@ -165,15 +182,19 @@ class OpenAIChat:
                     pass
                 case _:
                     assert_never(block)
-        if not parts:
-            return results
-        if all(part["type"] == "text" for part in parts):
-            text = "\n\n".join(part["text"] for part in parts)
-            if results and not self._endpoint.quirks.user_after_tool:
-                last = results[-1]
-                return [*results[:-1], {**last, "content": f"{last['content']}\n\n{text}"}]
-            return [*results, {"role": "user", "content": text}]
-        return [*results, {"role": "user", "content": parts}]
+        return self._after(results, parts) if parts else results
+
+    def _after(self, results: list[dict[str, Any]], parts: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        """Put a message of the user behind results, or into the last where a vendor takes none behind them."""
+        words = all(part["type"] == "text" for part in parts)
+        content = "\n\n".join(part["text"] for part in parts) if words else parts
+        said = {"role": "user", "content": content}
+        if not results or self._endpoint.quirks.user_after_tool:
+            return [*results, said]
+        if words:
+            last = results[-1]
+            return [*results[:-1], {**last, "content": f"{last['content']}\n\n{content}"}]
+        return [*results, {"role": "assistant", "content": BRIDGE}, said]
 
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:

@@ -1,5 +1,6 @@
 """The OpenAI Responses API, used without state on the server: reasoning goes back encrypted, as it came."""
 
+import hashlib
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, assert_never
 
@@ -54,10 +55,15 @@ from treadle.providers.wire import (
     own_number,
     token_count,
     update_usage,
+    wire_call_name,
 )
 
 API = "openai_responses"
 ITEM = "item"
+LEAST_ROOM = 16
+"""Tokens; the API refuses a lower limit."""
+
+_LONGEST_ID = 64
 KEPT = ("type", "id", "summary", "content", "encrypted_content")
 """What of a reasoning item goes back."""
 
@@ -79,7 +85,7 @@ class OpenAIResponses:
         if request.system.strip():
             parts += [b',"instructions":', dump(request.system)]
         if request.max_tokens is not None:
-            parts.append(b',"max_output_tokens":%d' % request.max_tokens)
+            parts.append(b',"max_output_tokens":%d' % max(request.max_tokens, LEAST_ROOM))
         if request.thinking_budget:
             reasoning = {"effort": effort(request.thinking_budget), "summary": "auto"}
             parts += [b',"include":["reasoning.encrypted_content"],"reasoning":', dump(reasoning)]
@@ -110,16 +116,30 @@ class OpenAIResponses:
             case Text():
                 return {"role": "assistant", "content": block.text} if block.text else None
             case Thinking() | RedactedThinking():
-                item: dict[str, Any] | None = (own_data(block.wire, self._origin) or {}).get(ITEM)
-                return item
+                return _reasoning((own_data(block.wire, self._origin) or {}).get(ITEM))
             case ToolUse():
                 arguments = dump(block.arguments).decode()
-                call_id = block.wire_id or block.id
-                return {"type": "function_call", "call_id": call_id, "name": block.name, "arguments": arguments}
+                call_id = _call_id(block.wire_id or block.id)
+                name = wire_call_name(block.name)
+                return {"type": "function_call", "call_id": call_id, "name": name, "arguments": arguments}
             case Image() | Document() | ToolResult():
                 return None
             case _:
                 assert_never(block)
+
+
+def _call_id(call_id: str) -> str:
+    """The id of a call, or what stands for one that is longer than this API takes: some gateways hide things in it."""
+    if len(call_id) <= _LONGEST_ID:
+        return call_id
+    return hashlib.sha256(call_id.encode()).hexdigest()
+
+
+def _reasoning(item: dict[str, Any] | None) -> dict[str, Any] | None:
+    """Reasoning as it came, without an id that is longer than the API takes back: the encrypted content says it all."""
+    if item is None or len(str(item.get("id", ""))) <= _LONGEST_ID:
+        return item
+    return {name: value for name, value in item.items() if name != "id"}
 
 
 def _tools(tools: Sequence[ToolSpec], search: Mapping[str, Any] | None) -> list[Mapping[str, Any]]:
@@ -142,7 +162,7 @@ def _user(message: Message) -> list[dict[str, Any]]:
     for block in message.content:
         match block:
             case ToolResult():
-                call_id = block.wire_id or block.call_id
+                call_id = _call_id(block.wire_id or block.call_id)
                 results.append({"type": "function_call_output", "call_id": call_id, "output": _output(block)})
             case Text():
                 parts += [_part(block)] if block.text else []

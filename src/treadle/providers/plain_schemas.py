@@ -63,7 +63,7 @@ def _is_count(schema: Mapping[str, Any], key: str) -> bool:
 
 
 def _are_names(values: object) -> bool:
-    """Whether this is a list of different texts, and not empty."""
+    """Whether this is a list of different texts, and neither it nor one of them empty."""
     if not isinstance(values, list) or not values:
         return False
-    return all(isinstance(one, str) for one in values) and len(set(values)) == len(values)
+    return all(isinstance(one, str) and one for one in values) and len(set(values)) == len(values)

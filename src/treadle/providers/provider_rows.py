@@ -107,7 +107,7 @@ ROWS: tuple[ProviderRow, ...] = (
         title="OpenAI, chat completions",
         base_url="https://api.openai.com/v1",
         keys=("OPENAI_API_KEY",),
-        quirks=Quirks(max_tokens_field="max_completion_tokens", thinking=ThinkingField.EFFORT),
+        quirks=Quirks(max_tokens_field="max_completion_tokens", thinking=ThinkingField.EFFORT, call_ids=CallIds.FORTY),
         models="openai",
     ),
     ProviderRow(

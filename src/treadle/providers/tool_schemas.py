@@ -222,6 +222,9 @@ class _Writer:
             written["description"] = " ".join(filter(None, (written.get("description", ""), said)))
         elif "enum" in written and not form.mixed_enums:
             written["type"] = "string"
+            written["enum"] = [one for one in written["enum"] if one]  # an empty text is refused
+            if not written["enum"]:
+                del written["enum"]
         return written
 
 

@@ -20,6 +20,10 @@ _S = TypeVar("_S", bound=Struct)
 _EFFORTS = ((4096, "low"), (16384, "medium"))
 """Up to how many tokens of thinking which effort is asked for; above it is high."""
 
+_LONGEST_NAME = 64
+BRIDGE = "(The results were read.)"
+"""What stands as the model's between results and a message of the user where a vendor takes no such neighbours."""
+
 _encoder = msgspec.json.Encoder()
 
 _TOO_DEEP = "JSON is nested too deeply"
@@ -223,6 +227,14 @@ def origin(api: str, endpoint: Endpoint) -> str:
 def own_data(wire: WireData | None, source: str) -> dict[str, Any] | None:
     """The wire data of a block if it came from `source`."""
     return wire.data if wire is not None and wire.api == source else None
+
+
+def wire_call_name(name: str) -> str:
+    """The name of a call in a history: models invent names that no API takes back, and would refuse ever after."""
+    if len(name) <= _LONGEST_NAME and name.isascii() and name.replace("_", "a").replace("-", "a").isalnum():
+        return name
+    fitting = "".join(one if one in "_-" or (one.isascii() and one.isalnum()) else "_" for one in name)
+    return fitting[:_LONGEST_NAME] or "_"
 
 
 def effort(budget: int) -> str:
