@@ -208,7 +208,7 @@ def check_wires(world: World) -> None:
         request = ModelRequest(id="r", model="anthropic.claude-sonnet-4-5", system="s", messages=messages, tools=tools)
         for api, (make, _) in APIS.items():
             body = json.loads(make(Endpoint(name=api, base_url="https://h")).prepare(request).body)
-            assert WIRES[api].problems({"model": "in the path", "stream": True, **body}) == [], (api, protocol)
+            assert WIRES[api].book.broken({"model": "in the path", "stream": True, **body}) == [], (api, protocol)
             assert "do it" in json.dumps(
                 next(iter(body.get(key) for key in ("messages", "contents", "input") if key in body))
             )

@@ -1,18 +1,25 @@
-"""Requests that real providers accepted: our checks accept them too, and ours have no field that they do not know."""
+"""Recorded requests and replies of real providers: our doubles take what they took and refuse what they refused."""
 
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 import msgspec
 import pytest
-from tests.providers.recordings import FOLDER
+from msgspec import Struct
+from tests.providers.odd_histories import BOOKS, MAKERS, PICTURE, ROW, tool
+from tests.providers.recordings import FOLDER, Recording, recordings
 from tests.providers.support import APIS, called, provider_at, request, result, user
 
-from treadle.protocol.messages import Message, Role
+from treadle.engine.runtime.reply_reader import ReplyReader
+from treadle.protocol.messages import Message, Role, Text, ToolResult, ToolUse
+from treadle.protocol.models import ModelRequest, StreamCallStart, StreamEvent, StreamFailure, StreamStop, ToolProtocol
+from treadle.providers.endpoint import Endpoint, Quirks
 from treadle.providers.http_provider import HttpProvider
-from treadle.providers.scripted.scripted_server import WIRE_FORMATS
+from treadle.providers.provider_rows import Wire
+from treadle.providers.wire import CallFailedError, ReplyPausedError, WireApi
 
 CLAUDE = "anthropic.claude-sonnet-4-5"
 ENDS = {
@@ -24,6 +31,36 @@ ENDS = {
     "/converse-stream": "bedrock",
     "/converse": "bedrock",
 }
+WIRES = {
+    "anthropic": Wire.ANTHROPIC_MESSAGES,
+    "chat": Wire.OPENAI_CHAT,
+    "responses": Wire.OPENAI_RESPONSES,
+    "gemini": Wire.GEMINI,
+    "bedrock": Wire.BEDROCK_CONVERSE,
+}
+NOT_ITS_FAULT = {
+    "test_tool_use_failed_error.yaml#0": "what the model answered did not fit its tool",
+    "test_tool_use_failed_error_with_text.yaml#0": "the model did not call the tool that it had to",
+    **dict.fromkeys(
+        (
+            "test_multimodal_tool_return_matrix[direct-url-image-google_vertex].yaml#2",
+            "test_multimodal_tool_return_matrix[tool_return_content-url-image-google_vertex].yaml#3",
+        ),
+        "a file could not be fetched",
+    ),
+}
+"""Requests that were answered with 400 for another reason than what stands in them."""
+
+NAMES = {
+    "qwen": ("alibaba",),
+    "azure": ("azure",),
+    "bedrock": ("amazon-bedrock", "bedrock"),
+    "gemini": ("gemini", "google"),
+    "moonshot": ("moonshotai",),
+    "openai-compatible": ("open-responses", "openai-compatible", "snowflake"),
+}
+"""Providers of the catalogue by the files of their recordings, where that is not their name."""
+
 FREE = {"input_schema", "parameters", "parametersJsonSchema", "json", "args", "input_json"}
 """Below these keys anything goes: schemas and arguments."""
 
@@ -58,49 +95,118 @@ NOT_SEEN = {
 """Fields of ours that no recording has; each is in the documentation of its API."""
 
 
-def accepted() -> Iterator[tuple[str, str, dict[str, Any]]]:
-    """The recorded requests that were answered: wire API, name, body."""
+class Recorded(Struct, frozen=True):
+    """A recorded request, with the name of the file it is in and the status of its answer."""
+
+    api: str
+    vendor: str
+    name: str
+    status: int
+    body: dict[str, Any]
+
+
+def recorded() -> Iterator[Recorded]:
+    for vendor, row in rows():
+        place = urlsplit(row["url"]).path
+        api = next((api for end, api in ENDS.items() if place.endswith(end)), "")
+        if row["request"] and api:
+            value = json.loads(row["request"]) if isinstance(row["request"], str) else row["request"]
+            in_path = re.search(r"/models?/([^/]+?)(?::(?:stream)?[gG]enerateContent|/converse)", place)
+            model = unquote(in_path[1]) if in_path else value.get("model")
+            yield Recorded(api, vendor, row["id"].rpartition("/")[2], row["status"], {**value, "model": model})
+
+
+def rows() -> Iterator[tuple[str, dict[str, Any]]]:
     for path in sorted(FOLDER.glob("*.jsonl")):
         for line in path.read_text(encoding="utf-8").splitlines():
-            row = json.loads(line)
-            place = urlsplit(row["url"]).path
-            api = next((api for end, api in ENDS.items() if place.endswith(end)), "")
-            if row["request"] and row["status"] == 200 and api:
-                value = row["request"]
-                yield api, row["id"].rpartition("/")[2], json.loads(value) if isinstance(value, str) else value
+            yield path.stem, json.loads(line)
 
 
-ACCEPTED = list(accepted())
-pytestmark = pytest.mark.skipif(not ACCEPTED, reason=f"there are no recordings in {FOLDER}")
+RECORDED = list(recorded())
+ACCEPTED = [(one.api, one.name, one.body) for one in RECORDED if one.status == 200]
+REFUSED = [one for one in RECORDED if one.status == 400]
+MODELS = {f"{vendor}:{row['id'].rpartition('/')[2]}": row["model"] for vendor, row in rows()}
+REPLIES = [one for one in recordings() if one.status == 200]
+pytestmark = pytest.mark.skipif(not RECORDED, reason=f"there are no recordings in {FOLDER}")
 
 
-def beyond_us(api: str, body: dict[str, Any]) -> bool:
-    """Whether a request has what we never send: tools of the provider, addresses of files, another form of schemas."""
-    text = json.dumps(body)
-    tools = body.get("tools") or (body.get("toolConfig") or {}).get("tools") or []
-    kinds = {"anthropic": "input_schema", "chat": "function", "responses": "parameters", "bedrock": "toolSpec"}
-    if api == "gemini":
-        return any("parametersJsonSchema" not in json.dumps(tool) for tool in tools)
-    return (
-        any(kinds[api] not in tool for tool in tools)
-        or '"type": "url"' in text
-        or body.get("tools") == []
-        or '"text": ""' in text
-        or '"text": " "' in text
+def broken(one: Recorded) -> list[str]:
+    found = BOOKS[WIRES[one.api]].broken({**one.body, "stream": True}, one.vendor)
+    return [f"{each.rule.what}: {each.said}" for each in found]
+
+
+@pytest.mark.parametrize("one", [one for one in RECORDED if one.status == 200], ids=lambda one: f"{one.api}:{one.name}")
+def test_what_the_real_server_took_ours_takes(one: Recorded) -> None:
+    assert broken(one) == []
+
+
+@pytest.mark.parametrize("one", REFUSED, ids=lambda one: f"{one.api}:{one.name}")
+def test_what_the_real_server_refused_ours_refuses(one: Recorded) -> None:
+    assert bool(broken(one)) == (one.name not in NOT_ITS_FAULT)
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(ACCEPTED) > 60
+    assert {api for api, _, _ in ACCEPTED} == set(APIS)
+    assert sum(one.name not in NOT_ITS_FAULT for one in REFUSED) > 3
+
+
+def api_of(recording: Recording) -> WireApi:
+    """The API of a recorded reply, with what the catalogue knows of its provider."""
+    vendor = recording.name.partition(":")[0]
+    name = next((name for name, files in NAMES.items() if vendor in files), vendor)
+    row, wire = ROW.get(name), WIRES[recording.api]
+    quirks = row.quirks if row is not None and row.wire is wire else Quirks()
+    made: WireApi = MAKERS[wire](Endpoint(name=name, base_url="https://a.example", quirks=quirks))
+    return made
+
+
+def read(api: WireApi, body: bytes) -> list[StreamEvent]:
+    """What our reader makes of a recorded body, up to where the provider paused or failed."""
+    decoder, reader = api.framing.decoder(1 << 24), api.reader()
+    found: list[StreamEvent] = []
+    try:
+        for event in (*decoder.feed(body), *decoder.end()):
+            found += reader.read(event)
+        found += [] if found and isinstance(found[-1], StreamStop) else reader.end()
+    except (CallFailedError, ReplyPausedError):
+        pass
+    return found
+
+
+def after(events: list[StreamEvent], model: str) -> ModelRequest:
+    """The request that goes on after a reply: each call has a result, one of them failed and has a picture."""
+    names = dict.fromkeys(event.name for event in events if isinstance(event, StreamCallStart))
+    tools = {name: tool(name, "It works.", {"type": "object", "properties": {}}) for name in (*names, "read_file")}
+    reader = ReplyReader(tools, ToolProtocol.NATIVE, step=1, attempt=1)
+    for event in events:
+        if not isinstance(event, StreamStop | StreamFailure):
+            reader.feed(event)
+    reader.finish()
+    said = reader.message()
+    results = tuple(
+        ToolResult(
+            call_id=use.id,
+            name=use.name,
+            content=(Text(text="one"), PICTURE) if number else (Text(text="two"),),
+            is_error=bool(number),
+            wire_id=use.wire_id,
+        )
+        for number, use in enumerate(block for block in said.content if isinstance(block, ToolUse))
     )
+    answer = Message(role=Role.USER, content=(*results, Text(text="Go on.")))
+    offered = tuple(one for name, one in tools.items() if name)
+    return ModelRequest(id="r", model=model, system="Be brief.", messages=(user("Hi"), said, answer), tools=offered)
 
 
-@pytest.mark.parametrize(("api", "name", "body"), ACCEPTED, ids=[f"{api}:{name}" for api, name, _ in ACCEPTED])
-def test_what_the_real_server_took_ours_takes(api: str, name: str, body: dict[str, Any]) -> None:
-    wire = dict(zip(APIS, (form for _, form in WIRE_FORMATS), strict=True))[api]
-    if not beyond_us(api, body):
-        assert wire.problems({**body, "stream": True, "model": body.get("model", "m")}) == []
-
-
-def test_enough_of_them_are_within_what_we_send() -> None:
-    within = [api for api, _, body in ACCEPTED if not beyond_us(api, body)]
-    assert len(within) > 40
-    assert set(within) == set(APIS)
+@pytest.mark.parametrize("recording", REPLIES, ids=lambda one: one.name)
+def test_what_the_real_server_said_it_takes_back_as_we_send_it(recording: Recording) -> None:
+    api = api_of(recording)
+    vendor = recording.name.partition(":")[0]
+    model = next((model for name, model in MODELS.items() if recording.name.startswith(name)), "") or "any"
+    call = api.prepare(after(read(api, recording.body), model))
+    body = {"model": model, "stream": True, **json.loads(call.body)}
+    assert [f"{one.rule.what}: {one.said}" for one in BOOKS[WIRES[recording.api]].broken(body, vendor)] == []
 
 
 def fields(value: object, path: str = "") -> Iterator[str]:

@@ -12,7 +12,6 @@ from treadle.providers.scripted.refused_schemas import (
     ANTHROPIC_TOOLS,
     BEDROCK_TOOLS,
     GEMINI_TOOLS,
-    NOVA_TOOLS,
     OPENAI_TOOLS,
 )
 from treadle.providers.tool_schemas import ANTHROPIC, BEDROCK, GEMINI, OPENAI, schema_for
@@ -24,7 +23,6 @@ FORMS = {
     "openai": (OPENAI, OPENAI_TOOLS),
     "gemini": (GEMINI, GEMINI_TOOLS),
     "bedrock": (BEDROCK, BEDROCK_TOOLS),
-    "nova": (BEDROCK, NOVA_TOOLS),
 }
 
 scalars = st.one_of(st.none(), st.booleans(), st.integers(-5, 5), st.text("ab$ ", max_size=3), st.floats(-1, 1))
@@ -177,7 +175,7 @@ def test_a_schema_that_branches_into_itself_ends(api: str, name: str) -> None:
         (GEMINI_TOOLS, {"type": "object", "properties": {"a": {"$comment": ""}}}, "unknown name '$comment'"),
         (GEMINI_TOOLS, {"type": "object", "properties": {"a": {"type": ["string", "integer"]}}}, "type must be one"),
         (GEMINI_TOOLS, {"type": "object", "required": ["a"]}, "required[a]: property is not defined"),
-        (NOVA_TOOLS, {"type": "object", "title": "x"}, "title is not supported at the top level"),
+        (GEMINI_TOOLS, {"type": "object", "properties": {"a": {"type": "string", "enum": [""]}}}, "enum[0]: cannot"),
         (OPENAI_TOOLS, {"properties": {}}, "is not a JSON Schema of an object"),
         (OPENAI_TOOLS, {"type": "object", "properties": {"a": {"type": [{}]}}}, "{} is not a type"),
         (GEMINI_TOOLS, {"type": "object", "required": 3}, "required must be a list of names"),

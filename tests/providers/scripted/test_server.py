@@ -12,9 +12,14 @@ from treadle.providers.scripted.gemini_format import GeminiFormat
 from treadle.providers.scripted.responses_format import ResponsesFormat
 from treadle.providers.scripted.script import Refuse, SayText, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer, serve
+from treadle.providers.scripted.wire_format import WireFormat
 
 SCRIPT = Script(turns=(Turn(items=(SayText(text="Hi"),)),), model="demo")
 SCHEMA = {"type": "object", "properties": {}}
+
+
+def said(wire: WireFormat, body: dict[str, Any]) -> list[str]:
+    return [broken.said for broken in wire.book.broken(body)]
 
 
 def text(content: str) -> dict[str, Any]:
@@ -52,7 +57,7 @@ HELLO = {"role": "user", "content": "Hello"}
         (anthropic({"role": "user", "content": []}), "messages.0: content must not be empty"),
         (
             anthropic({"role": "user", "content": [text("")]}),
-            "messages.0.content.0: text content blocks must be non-empty",
+            "messages.0: text content blocks must be non-empty",
         ),
         (
             anthropic({"role": "user", "content": [{"type": "tool_use"}]}),
@@ -78,7 +83,7 @@ HELLO = {"role": "user", "content": "Hello"}
     ],
 )
 def test_what_the_messages_api_refuses_is_a_problem(body: dict[str, Any], problem: str) -> None:
-    problems = AnthropicFormat().problems(body)
+    problems = said(AnthropicFormat(), body)
     assert any(problem in found for found in problems), problems
 
 
@@ -119,7 +124,7 @@ def tool(call_id: str = "t1") -> dict[str, Any]:
     ],
 )
 def test_what_the_chat_api_refuses_is_a_problem(body: dict[str, Any], problem: str) -> None:
-    problems = ChatFormat().problems(body)
+    problems = said(ChatFormat(), body)
     assert any(problem in found for found in problems), problems
 
 
@@ -147,12 +152,15 @@ OUTPUT = {"type": "function_call_output", "call_id": "t1", "output": "ok"}
         (responses({"role": "robot", "content": "x"}), "unknown role 'robot'"),
         (responses({"type": "news"}), "unknown type 'news'"),
         (responses(HELLO, {**FUNCTION, "arguments": "{"}, OUTPUT), "the arguments are not JSON"),
-        (responses(HELLO, {"type": "reasoning", "id": "r"}), "reasoning that is not stored needs its content"),
+        (
+            responses(HELLO, {"type": "reasoning", "id": "rs_1"}, store=False),
+            "reasoning that is not stored needs its content",
+        ),
         (responses(HELLO, tools=[{"name": "x", "parameters": {}}]), "schema of tool 'x'"),
     ],
 )
 def test_what_the_responses_api_refuses_is_a_problem(body: dict[str, Any], problem: str) -> None:
-    problems = ResponsesFormat().problems(body)
+    problems = said(ResponsesFormat(), body)
     assert any(problem in found for found in problems), problems
 
 
@@ -180,19 +188,22 @@ HI = content("user", {"text": "Hi"})
         (gemini(content("user")), "parts must not be empty"),
         (gemini(content("user", {"text": ""})), "cannot have an empty text"),
         (gemini(content("user", {"functionCall": {}})), "cannot have functionCall"),
-        (gemini(HI, tools=[{"functionDeclarations": [{"name": "x"}]}]), "schema of tool 'x'"),
+        (
+            gemini(HI, tools=[{"functionDeclarations": [{"name": "x", "parametersJsonSchema": {}}]}]),
+            "schema of tool 'x'",
+        ),
     ],
 )
 def test_what_the_gemini_api_refuses_is_a_problem(body: dict[str, Any], problem: str) -> None:
-    problems = GeminiFormat().problems(body)
+    problems = said(GeminiFormat(), body)
     assert any(problem in found for found in problems), problems
 
 
 def test_good_requests_have_no_problems() -> None:
-    assert AnthropicFormat().problems(anthropic(HELLO, use(), answer("t1"))) == []
-    assert ChatFormat().problems(chat({"role": "system", "content": "s"}, HELLO, call(), tool(), HELLO)) == []
-    assert ResponsesFormat().problems(responses(HELLO, FUNCTION, OUTPUT, HELLO)) == []
-    assert GeminiFormat().problems(gemini(HI, CALL, RESPONSE)) == []
+    assert said(AnthropicFormat(), anthropic(HELLO, use(), answer("t1"))) == []
+    assert said(ChatFormat(), chat({"role": "system", "content": "s"}, HELLO, call(), tool(), HELLO)) == []
+    assert said(ResponsesFormat(), responses(HELLO, FUNCTION, OUTPUT, HELLO)) == []
+    assert said(GeminiFormat(), gemini(HI, CALL, RESPONSE)) == []
 
 
 async def test_a_request_with_problems_gets_an_error_in_the_form_of_its_api_and_is_noted() -> None:

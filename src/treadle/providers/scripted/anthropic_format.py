@@ -1,6 +1,5 @@
 """The Anthropic Messages API from the server's side."""
 
-import re
 from typing import Any, assert_never
 
 from treadle.protocol.messages import Role
@@ -18,30 +17,18 @@ from treadle.protocol.models import (
     StreamUsage,
 )
 from treadle.protocol.usage import Usage
+from treadle.providers.scripted.anthropic_rules import ANTHROPIC_BOOK
 from treadle.providers.scripted.player import Performance
-from treadle.providers.scripted.refused_requests import ANTHROPIC_REQUESTS, request_problems
-from treadle.providers.scripted.refused_schemas import ANTHROPIC_TOOLS
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen_requests import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
     SSE_TYPE,
     Json,
-    base_problems,
-    duplicates,
     joined,
     sse,
-    texts,
 )
 from treadle.providers.wire import dump
 
-MAX_MARKERS = 4
-_ID = re.compile(r"[A-Za-z0-9_-]+")
-_BLOCKS = {
-    "user": frozenset({"text", "image", "document", "tool_result"}),
-    "assistant": frozenset(
-        {"text", "thinking", "redacted_thinking", "tool_use", "server_tool_use", "web_search_tool_result"}
-    ),
-}
 _BY_STATUS = {
     400: "invalid_request_error",
     401: "authentication_error",
@@ -69,28 +56,8 @@ class AnthropicFormat:
     """Checks requests and writes replies of the Messages API."""
 
     required_headers = ("anthropic-version",)
+    book = ANTHROPIC_BOOK
     content_type = SSE_TYPE
-
-    def problems(self, body: Json) -> list[str]:
-        """Everything about a request that the real API would refuse."""
-        found = base_problems(body, messages="messages")
-        room = body.get("max_tokens")
-        if not isinstance(room, int) or room < 1:
-            found.append("max_tokens: a positive number is required")
-            room = 1
-        budget = (body.get("thinking") or {}).get("budget_tokens", 1024)
-        if "thinking" in body and not 1024 <= budget < room:
-            found.append("thinking.budget_tokens: must be at least 1024 and less than max_tokens")
-        if found:
-            return found
-        if any(not text.strip() for text in texts(body.get("system", []))):
-            found.append("system: text content blocks must be non-empty")
-        found += request_problems(ANTHROPIC_REQUESTS, body)
-        found += _tool_problems(body)
-        found += _message_problems(body["messages"])
-        if dump(body).count(b'"cache_control"') > MAX_MARKERS:
-            found.append(f"a maximum of {MAX_MARKERS} blocks with cache_control may be provided")
-        return found
 
     def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
@@ -117,90 +84,6 @@ def _see(message: Json) -> SeenMessage:
         results=tuple(joined(result.get("content", "")) for result in results),
         has_error=any(result.get("is_error", False) for result in results),
     )
-
-
-def _tool_problems(body: Json) -> list[str]:
-    found: list[str] = []
-    tools = body.get("tools", [])
-    for tool in tools:
-        if tool.get("type", "custom") == "custom":
-            found += ANTHROPIC_TOOLS.problems(tool.get("name"), tool.get("description"), tool.get("input_schema"))
-    found += [f"tools: the name {name} is there twice" for name in duplicates(str(tool.get("name")) for tool in tools)]
-    used = any(
-        block.get("type") in ("tool_use", "tool_result") for value in body["messages"] for block in _blocks(value)
-    )
-    if used and not tools:
-        found.append("requests which include tool_use or tool_result blocks must define tools")
-    return found
-
-
-def _blocks(message: Json) -> list[dict[str, Any]]:
-    content = message.get("content")
-    if isinstance(content, str):
-        return [{"type": "text", "text": content}]
-    return [block for block in content if isinstance(block, dict)] if isinstance(content, list) else []
-
-
-def _message_problems(messages: list[dict[str, Any]]) -> list[str]:
-    found: list[str] = []
-    if messages[0].get("role") != "user":
-        found.append("messages.0: the first message must be the user's")
-    if messages[-1].get("role") != "user":
-        found.append("messages: the last message must be the user's")
-    ids: list[str] = []
-    open_calls: list[str] = []
-    previous = ""
-    for number, message in enumerate(messages):
-        role = str(message.get("role"))
-        blocks = _blocks(message)
-        where = f"messages.{number}"
-        if role == previous or role not in _BLOCKS:
-            found.append(f"{where}: roles must alternate between user and assistant, this one is {role!r}")
-        if not blocks:
-            found.append(f"{where}: content must not be empty")
-        for place, block in enumerate(blocks):
-            found += [f"{where}.content.{place}: {problem}" for problem in _block_problems(block, role)]
-        found += [f"{where}: {problem}" for problem in _result_problems(blocks, open_calls)]
-        open_calls = [str(block.get("id")) for block in blocks if block.get("type") == "tool_use"]
-        ids += open_calls
-        previous = role
-    found += [f"tool_use ids must be unique: {call_id}" for call_id in duplicates(ids)]
-    if open_calls:
-        found.append(f"tool_use ids without tool_result directly after: {', '.join(open_calls)}")
-    return found
-
-
-def _result_problems(blocks: list[dict[str, Any]], open_calls: list[str]) -> list[str]:
-    """Results must come first and answer exactly the calls of the message before."""
-    kinds = [block.get("type") == "tool_result" for block in blocks]
-    answered = [str(block.get("tool_use_id")) for block in blocks if block.get("type") == "tool_result"]
-    found = [f"tool_use id without tool_result directly after: {call}" for call in open_calls if call not in answered]
-    found += [
-        f"tool_result for no tool_use in the message before: {call}" for call in answered if call not in open_calls
-    ]
-    found += [f"two tool_results for {call}" for call in duplicates(answered)]
-    if kinds != sorted(kinds, reverse=True):
-        found.append("tool_result blocks must come first")
-    return found
-
-
-def _block_problems(block: dict[str, Any], role: str) -> list[str]:
-    kind = str(block.get("type"))
-    if kind not in _BLOCKS.get(role, ()):
-        return [f"{kind!r} is not possible in a message of {role}"]
-    match kind:
-        case "text" if not str(block.get("text", "")).strip():
-            return ["text content blocks must be non-empty"]
-        case "tool_use" if not _ID.fullmatch(str(block.get("id"))) or not isinstance(block.get("input"), dict):
-            return ["a tool_use needs an id of letters, digits, _ and - and an object as input"]
-        case "tool_result" if any(not text.strip() for text in texts(block.get("content", []))):
-            return ["text content blocks must be non-empty"]
-        case "thinking" if not block.get("signature"):
-            return ["thinking needs its signature"]
-        case "image" | "document" if not (block.get("source") or {}).get("data"):
-            return ["a source with data is required"]
-        case _:
-            return []
 
 
 class AnthropicWriter:

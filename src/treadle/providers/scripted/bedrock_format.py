@@ -1,7 +1,6 @@
 """The Converse API of Amazon Bedrock from the server's side."""
 
-import re
-from typing import Any, assert_never
+from typing import assert_never
 
 from treadle.protocol.messages import Role
 from treadle.protocol.models import (
@@ -19,21 +18,13 @@ from treadle.protocol.models import (
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.event_stream import frame
+from treadle.providers.scripted.bedrock_rules import BEDROCK_BOOK, converse_tools
 from treadle.providers.scripted.player import Performance
-from treadle.providers.scripted.refused_requests import BEDROCK_REQUESTS, request_problems
-from treadle.providers.scripted.refused_schemas import BEDROCK_TOOLS, NOVA_TOOLS
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen_requests import SeenMessage, SeenRequest, see
-from treadle.providers.scripted.wire_format import Json, base_problems, duplicates, joined
+from treadle.providers.scripted.wire_format import Json, joined
 from treadle.providers.wire import dump
 
-_ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
-_NAME = re.compile(r"[A-Za-z0-9()\[\]-]+(?: [A-Za-z0-9()\[\]-]+)*")
-_BLOCKS = {
-    "user": frozenset({"text", "image", "document", "toolResult", "cachePoint"}),
-    "assistant": frozenset({"text", "reasoningContent", "toolUse", "cachePoint"}),
-}
-MAX_CACHE_POINTS = 4
 _BY_STATUS = {
     400: "ValidationException",
     403: "AccessDeniedException",
@@ -56,33 +47,12 @@ class BedrockFormat:
     """Checks requests and writes replies of the Converse API; its model and its streaming are in the path."""
 
     required_headers = ("authorization",)
+    book = BEDROCK_BOOK
     content_type = "application/vnd.amazon.eventstream"
-
-    def problems(self, body: Json) -> list[str]:
-        """Everything about a request that the real API would refuse."""
-        found = base_problems(body, messages="messages")
-        if found:
-            return found
-        for tool in _tools(body):
-            schema = (tool.get("inputSchema") or {}).get("json")
-            rules = NOVA_TOOLS if "nova" in body["model"] else BEDROCK_TOOLS
-            found += rules.problems(tool.get("name"), tool.get("description"), schema)
-        names = duplicates(str(tool.get("name")) for tool in _tools(body))
-        found += [f"toolConfig: the name {name} is there twice" for name in names]
-        found += _message_problems(body["messages"])
-        found += _budget_problems(body)
-        found += request_problems(BEDROCK_REQUESTS, body)
-        if not _tools(body) and any(
-            {"toolUse", "toolResult"} & set(block) for message in body["messages"] for block in message["content"]
-        ):
-            found.append("the toolConfig field must be defined when using toolUse and toolResult content blocks")
-        if dump(body).count(b'"cachePoint"') > MAX_CACHE_POINTS:
-            found.append(f"a maximum of {MAX_CACHE_POINTS} cache points may be provided")
-        return found
 
     def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
-        tools = tuple(tool["name"] for tool in _tools(body))
+        tools = tuple(tool["name"] for tool in converse_tools(body))
         return see(body["model"], joined(body.get("system", [])), [_see(value) for value in body["messages"]], tools)
 
     def refusal(self, refusal: Refuse) -> bytes:
@@ -95,18 +65,6 @@ class BedrockFormat:
         return BedrockWriter()
 
 
-def _tools(body: Json) -> list[dict[str, Any]]:
-    return [tool.get("toolSpec") or {} for tool in (body.get("toolConfig") or {}).get("tools", [])]
-
-
-def _budget_problems(body: Json) -> list[str]:
-    thinking = (body.get("additionalModelRequestFields") or {}).get("thinking") or {}
-    room = (body.get("inferenceConfig") or {}).get("maxTokens", 1 << 20)
-    if "budget_tokens" in thinking and not 1024 <= thinking["budget_tokens"] < room:
-        return ["thinking.budget_tokens: must be at least 1024 and less than maxTokens"]
-    return []
-
-
 def _see(message: Json) -> SeenMessage:
     results = [block["toolResult"] for block in message["content"] if "toolResult" in block]
     return SeenMessage(
@@ -115,59 +73,6 @@ def _see(message: Json) -> SeenMessage:
         results=tuple(joined(result["content"]) for result in results),
         has_error=any(result.get("status") == "error" for result in results),
     )
-
-
-def _message_problems(messages: list[dict[str, Any]]) -> list[str]:
-    found: list[str] = []
-    if messages[0].get("role") != "user" or messages[-1].get("role") != "user":
-        found.append("messages: the first and the last message must be the user's")
-    open_calls: list[str] = []
-    ids: list[str] = []
-    names: list[str] = []
-    previous = ""
-    for number, message in enumerate(messages):
-        role, blocks = str(message.get("role")), message.get("content") or []
-        where = f"messages.{number}"
-        if role == previous or role not in _BLOCKS:
-            found.append(f"{where}: roles must alternate between user and assistant, this one is {role!r}")
-        if not blocks:
-            found.append(f"{where}: content must not be empty")
-        found += [f"{where}: {problem}" for block in blocks for problem in _block_problems(block, role)]
-        answered = [str(block["toolResult"].get("toolUseId")) for block in blocks if "toolResult" in block]
-        if sorted(answered) != sorted(open_calls):
-            found.append(f"{where}: there must be one toolResult for each toolUse of the message before")
-        open_calls = [str(block["toolUse"].get("toolUseId")) for block in blocks if "toolUse" in block]
-        ids += open_calls
-        documents = [str(block["document"].get("name")) for block in blocks if "document" in block]
-        if documents and not any("text" in block for block in blocks):
-            found.append(f"{where}: a document needs a text block beside it")
-        names += documents
-        previous = role
-    found += [f"duplicate toolUseId {call_id}" for call_id in duplicates(ids)]
-    return found + [f"duplicate document name {name}" for name in duplicates(names)]
-
-
-def _block_problems(block: dict[str, Any], role: str) -> list[str]:
-    (kind,) = block if len(block) == 1 else ("",)
-    if kind not in _BLOCKS.get(role, ()):
-        return [f"{sorted(block)} is no content block of {role}"]
-    match kind:
-        case "text" if not str(block["text"]).strip():
-            return ["the text field in the ContentBlock object is blank"]
-        case "toolUse" if not _ID.fullmatch(str(block[kind].get("toolUseId"))) or "input" not in block[kind]:
-            return ["a toolUse needs an id of at most 64 letters, digits, _ and -, and an input"]
-        case "toolResult":
-            return [problem for part in block[kind]["content"] for problem in _block_problems(part, "user")]
-        case "reasoningContent" if not (
-            (block[kind].get("reasoningText") or {}).get("signature") or block[kind].get("redactedContent")
-        ):
-            return ["reasoning needs its signature"]
-        case "document" if not _NAME.fullmatch(str(block[kind].get("name"))):
-            return ["the name of a document has characters that are not taken"]
-        case "image" | "document" if not (block[kind].get("source") or {}).get("bytes"):
-            return ["a source with bytes is required"]
-        case _:
-            return []
 
 
 class BedrockWriter:

@@ -2,8 +2,6 @@
 
 from typing import Any, assert_never
 
-import msgspec
-
 from treadle.protocol.messages import Role
 from treadle.protocol.models import (
     ReplyStop,
@@ -19,23 +17,18 @@ from treadle.protocol.models import (
     StreamUsage,
 )
 from treadle.protocol.usage import Usage
+from treadle.providers.scripted.chat_rules import CHAT_BOOK
 from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
 from treadle.providers.scripted.player import Performance
-from treadle.providers.scripted.refused_requests import OPENAI_REQUESTS, request_problems
-from treadle.providers.scripted.refused_schemas import OPENAI_TOOLS
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen_requests import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
     SSE_TYPE,
     Json,
-    base_problems,
-    duplicates,
     joined,
     sse,
-    texts,
 )
 
-_ROLES = frozenset({"system", "developer", "user", "assistant", "tool"})
 _STOPS = {
     ReplyStop.END_TURN: "stop",
     ReplyStop.TOOL_USE: "tool_calls",
@@ -48,24 +41,8 @@ class ChatFormat:
     """Checks requests and writes replies of the Chat Completions API."""
 
     required_headers: tuple[str, ...] = ()
+    book = CHAT_BOOK
     content_type = SSE_TYPE
-
-    def problems(self, body: Json) -> list[str]:
-        """Everything about a request that the real API would refuse."""
-        found = base_problems(body, messages="messages")
-        if found:
-            return found
-        tools = [tool.get("function") or {} for tool in body.get("tools", [])]
-        for tool in tools:
-            found += OPENAI_TOOLS.problems(tool.get("name"), tool.get("description"), tool.get("parameters"))
-        found += [
-            f"tools: the name {name} is there twice" for name in duplicates(str(tool.get("name")) for tool in tools)
-        ]
-        if "tools" in body and not tools:
-            found.append("tools: must not be empty")
-        if len(tools) > OPENAI_TOOLS.most:
-            found.append(f"tools: at most {OPENAI_TOOLS.most} are possible")
-        return found + request_problems(OPENAI_REQUESTS, body) + _message_problems(body["messages"])
 
     def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
@@ -89,61 +66,6 @@ def _see(message: Json) -> SeenMessage:
     if message["role"] == "tool":
         return SeenMessage(role=Role.USER, results=(text,))
     return SeenMessage(role=Role(message["role"]), text=text)
-
-
-def _message_problems(messages: list[dict[str, Any]]) -> list[str]:
-    found: list[str] = []
-    ids: list[str] = []
-    open_calls: list[str] = []
-    for number, message in enumerate(messages):
-        role = str(message.get("role"))
-        where = f"messages[{number}]"
-        if role not in _ROLES:
-            found.append(f"{where}: unknown role {role!r}")
-        if role in ("system", "developer") and number > 0:
-            found.append(f"{where}: the system message must come first")
-        if role == "tool":
-            call_id = str(message.get("tool_call_id"))
-            if call_id in open_calls:
-                open_calls.remove(call_id)
-            else:
-                found.append(f"{where}: 'tool' must follow the message with the call {call_id!r} directly")
-        elif open_calls:
-            found.append(f"{where}: tool_call_ids without a response directly after: {', '.join(open_calls)}")
-            open_calls = []
-        found += [f"{where}: {problem}" for problem in _content_problems(message, role)]
-        calls = message.get("tool_calls") or []
-        found += [f"{where}: {problem}" for call in calls for problem in _call_problems(call)]
-        if calls:
-            open_calls = [str(call.get("id")) for call in calls]
-            ids += open_calls
-    if open_calls:
-        found.append(f"tool_call_ids without a response directly after: {', '.join(open_calls)}")
-    if messages[-1].get("role") not in ("user", "tool"):
-        found.append("messages: the last message must be the user's or a tool's")
-    return found + [f"tool call ids must be unique: {call_id}" for call_id in duplicates(ids)]
-
-
-def _content_problems(message: Json, role: str) -> list[str]:
-    content = message.get("content")
-    if content is None and role == "assistant" and message.get("tool_calls"):
-        return []
-    if not content or not isinstance(content, str | list) or any(not text for text in texts(content)):
-        return ["content must not be empty"]
-    kinds = [part.get("type") for part in content] if isinstance(content, list) else []
-    allowed = ("text", "image_url", "file") if role == "user" else ("text",)
-    return [f"content of type {kind!r} is not possible here" for kind in kinds if kind not in allowed]
-
-
-def _call_problems(call: Json) -> list[str]:
-    function = call.get("function") or {}
-    if call.get("type") != "function" or not call.get("id") or not function.get("name"):
-        return ["a tool call needs the type 'function', an id and a name"]
-    try:
-        msgspec.json.decode(function.get("arguments", ""))
-    except (msgspec.DecodeError, TypeError):
-        return [f"the arguments of {function['name']} are not JSON"]
-    return []
 
 
 class ChatWriter:

@@ -20,25 +20,18 @@ from treadle.protocol.models import (
     StreamUsage,
 )
 from treadle.protocol.usage import Usage
+from treadle.providers.scripted.gemini_rules import GEMINI_BOOK, functions_of
 from treadle.providers.scripted.player import Performance
-from treadle.providers.scripted.refused_requests import GEMINI_REQUESTS, request_problems
-from treadle.providers.scripted.refused_schemas import GEMINI_TOOLS
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen_requests import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
     SSE_TYPE,
     Json,
-    base_problems,
-    duplicates,
     joined,
     sse,
 )
 from treadle.providers.wire import dump
 
-_PARTS = {
-    "user": frozenset({"text", "inlineData", "functionResponse"}),
-    "model": frozenset({"text", "inlineData", "functionCall"}),
-}
 _STOPS = {ReplyStop.MAX_TOKENS: "MAX_TOKENS", ReplyStop.REFUSAL: "SAFETY"}
 _BY_STATUS = {
     400: "INVALID_ARGUMENT",
@@ -66,27 +59,13 @@ class GeminiFormat:
     """Checks requests and writes replies of the Gemini API; its model and its streaming are in the path."""
 
     required_headers: tuple[str, ...] = ()
+    book = GEMINI_BOOK
     content_type = SSE_TYPE
-
-    def problems(self, body: Json) -> list[str]:
-        """Everything about a request that the real API would refuse."""
-        found = base_problems(body, messages="contents")
-        if found:
-            return found
-        functions = _functions(body)
-        for function in functions:
-            schema = function.get("parametersJsonSchema")
-            found += GEMINI_TOOLS.problems(function.get("name"), function.get("description"), schema)
-        found += request_problems(GEMINI_REQUESTS, body)
-        names = duplicates(str(function.get("name")) for function in functions)
-        return (
-            found + [f"tools: the name {name} is there twice" for name in names] + _content_problems(body["contents"])
-        )
 
     def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
         system = joined((body.get("systemInstruction") or {}).get("parts"))
-        tools = tuple(function["name"] for function in _functions(body))
+        tools = tuple(function["name"] for function in functions_of(body))
         return see(body["model"], system, [_see(content) for content in body["contents"]], tools)
 
     def refusal(self, refusal: Refuse) -> bytes:
@@ -96,10 +75,6 @@ class GeminiFormat:
     def writer(self, body: Json, performance: Performance) -> "GeminiWriter":
         """Begin a reply."""
         return GeminiWriter(body["model"], performance)
-
-
-def _functions(body: Json) -> list[dict[str, Any]]:
-    return [function for tool in body.get("tools", []) for function in tool.get("functionDeclarations", [])]
 
 
 def _error(status: int, message: str, code: str = "") -> dict[str, Any]:
@@ -114,36 +89,6 @@ def _see(content: Json) -> SeenMessage:
         results=tuple("\n".join(map(str, response.values())) for response in responses),
         has_error=any("error" in response for response in responses),
     )
-
-
-def _content_problems(contents: list[dict[str, Any]]) -> list[str]:
-    found: list[str] = []
-    open_calls: list[str] = []
-    previous = ""
-    for number, content in enumerate(contents):
-        where = f"contents[{number}]"
-        role, parts = str(content.get("role")), content.get("parts") or []
-        if role == previous or role not in _PARTS:
-            found.append(f"{where}: roles must alternate between user and model, this one is {role!r}")
-        if not parts:
-            found.append(f"{where}: parts must not be empty")
-        for part in parts:
-            found += [f"{where}: a part of {role} cannot have {key}" for key in _strange(part, role)]
-        answers = [str(part["functionResponse"].get("name")) for part in parts if "functionResponse" in part]
-        if answers != open_calls:
-            found.append(f"{where}: there must be a function response for each function call before, in its order")
-        open_calls = [str(part["functionCall"].get("name")) for part in parts if "functionCall" in part]
-        previous = role
-    if previous != "user":
-        found.append("contents: the last one must be the user's")
-    return found
-
-
-def _strange(part: Json, role: str) -> list[str]:
-    """Keys that a part must not have; a signature may stand beside anything of the model, and with an empty text."""
-    keys = set(part) - {"thoughtSignature", "thought"} if role == "model" else set(part)
-    found = sorted(keys - _PARTS.get(role, frozenset()))
-    return [*found, "an empty text"] if part.get("text") == "" and "thoughtSignature" not in part else found
 
 
 class GeminiWriter:

@@ -23,6 +23,10 @@ _GEMINI = frozenset(
 _PROPERTY = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
 _DEEPEST = 32
 
+_NAME = "tool names"
+_OBJECT = "a schema of an object"
+_DESCRIBED = "a description"
+
 ToolCheck = Callable[[Mapping[str, Any]], Iterator[str]]
 
 
@@ -39,23 +43,36 @@ class ToolRules(Struct, frozen=True, kw_only=True):
 
     name: re.Pattern[str]
     name_source: str
+    object_source: str
     root: tuple[ToolRule, ...]
     parts: tuple[ToolRule, ...]
-    described: bool = False
-    most: int = 0
+    described: str = ""
+    """Where it is said that a description must not be empty; empty where it may be."""
+
+    def rows(self) -> list[tuple[str, str]]:
+        """What is refused, each with where that is known from."""
+        found = [(_NAME, self.name_source), (_OBJECT, self.object_source)]
+        found += [(_DESCRIBED, self.described)] if self.described else []
+        return [*found, *((rule.what, rule.source) for rule in (*self.root, *self.parts))]
+
+    def findings(self, name: object, description: object, schema: object) -> list[tuple[str, str]]:
+        """Say what is wrong with a declared tool: what is refused, and how it is said."""
+        found = []
+        if not isinstance(name, str) or not self.name.fullmatch(name):
+            found.append((_NAME, f"{name!r} is not a tool name"))
+        if self.described and not (isinstance(description, str) and description):
+            found.append((_DESCRIBED, f"the description of tool {name!r} must not be empty"))
+        if not isinstance(schema, dict) or str(schema.get("type")).lower() != "object":
+            return [*found, (_OBJECT, f"the schema of tool {name!r} is not a JSON Schema of an object")]
+        said = [(rule.what, problem) for rule in self.root for problem in rule.check(schema)]
+        said += [
+            (rule.what, problem) for part in parts_of(schema) for rule in self.parts for problem in rule.check(part)
+        ]
+        return [*found, *((what, f"the schema of tool {name!r}: {problem}") for what, problem in dict.fromkeys(said))]
 
     def problems(self, name: object, description: object, schema: object) -> list[str]:
         """Say everything that is wrong with a declared tool."""
-        found = []
-        if not isinstance(name, str) or not self.name.fullmatch(name):
-            found.append(f"{name!r} is not a tool name")
-        if self.described and not (isinstance(description, str) and description):
-            found.append(f"the description of tool {name!r} must not be empty")
-        if not isinstance(schema, dict) or schema.get("type") != "object":
-            return [*found, f"the schema of tool {name!r} is not a JSON Schema of an object"]
-        said = [problem for rule in self.root for problem in rule.check(schema)]
-        said += [problem for part in parts_of(schema) for rule in self.parts for problem in rule.check(part)]
-        return [*found, *(f"the schema of tool {name!r}: {problem}" for problem in dict.fromkeys(said))]
+        return [said for _, said in self.findings(name, description, schema)]
 
 
 def parts_of(schema: Mapping[str, Any], depth: int = 0) -> Iterator[Mapping[str, Any]]:
@@ -82,12 +99,6 @@ def _no_choice_or_enum(schema: Mapping[str, Any]) -> Iterator[str]:
     yield from _no_choice(schema)
     for key in ("enum", "not", "const"):
         if key in schema:
-            yield f"{key} is not supported at the top level"
-
-
-def _only_three(schema: Mapping[str, Any]) -> Iterator[str]:
-    for key in schema:
-        if key not in ("type", "properties", "required"):
             yield f"{key} is not supported at the top level"
 
 
@@ -185,6 +196,13 @@ def _gemini_words(schema: Mapping[str, Any]) -> Iterator[str]:
         yield "format: only 'enum' and 'date-time' are supported for STRING type"
 
 
+def _empty_choice(schema: Mapping[str, Any]) -> Iterator[str]:
+    enum = schema.get("enum")
+    for number, one in enumerate(enum if isinstance(enum, list) else ()):
+        if one == "":
+            yield f"enum[{number}]: cannot be empty"
+
+
 _2020 = ToolRule(
     what="a schema of draft 2020-12",
     source="the 400 of Messages: 'JSON schema is invalid. It must match JSON Schema draft 2020-12', 2025-11",
@@ -199,6 +217,7 @@ _ITEMS = ToolRule(
 ANTHROPIC_TOOLS = ToolRules(
     name=re.compile(r"[a-zA-Z0-9_-]{1,128}"),
     name_source="docs.claude.com, tool use: name, and the 400 'String should match pattern', 2025-11",
+    object_source="the 400 of Messages: 'input_schema.type: Field required', 2025-11",
     root=(
         ToolRule(
             what="no choice at the root",
@@ -218,6 +237,7 @@ ANTHROPIC_TOOLS = ToolRules(
 OPENAI_TOOLS = ToolRules(
     name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
     name_source="API reference of Chat Completions: tools.function.name, 2025-11",
+    object_source="the 400: 'schema must be a JSON Schema of 'type: \"object\"', got 'type: \"None\"'', 2025-11",
     root=(
         ToolRule(
             what="no choice at the root",
@@ -227,15 +247,15 @@ OPENAI_TOOLS = ToolRules(
         ),
     ),
     parts=(_2020, _ITEMS),
-    most=128,
 )
 GEMINI_TOOLS = ToolRules(
     name=re.compile(r"[a-zA-Z_][a-zA-Z0-9_.:-]{0,63}"),
     name_source="ai.google.dev, FunctionDeclaration: name, 2025-11",
+    object_source="the 400 of generateContent: 'parameters schema should be of type OBJECT', 2025-11",
     root=(
         ToolRule(
             what="no choice at the root",
-            source="the 400 of generateContent: 'parameters schema should be of type OBJECT', 2025-11",
+            source="the 400 of generateContent: 'parameters schema should be of type OBJECT', 2025-11; so is a choice",
             check=_no_choice,
         ),
     ),
@@ -248,21 +268,17 @@ GEMINI_TOOLS = ToolRules(
             source="the 400 of generateContent: 'required[0]: property is not defined', 2025-11",
             check=_required_exist,
         ),
+        ToolRule(
+            what="no empty text in an enum",
+            source="the 400 of generateContent: 'enum[1]: cannot be empty', 2026-03",
+            check=_empty_choice,
+        ),
     ),
 )
 BEDROCK_TOOLS = replace(
     ANTHROPIC_TOOLS,
     name=re.compile(r"[a-zA-Z0-9_-]{1,64}"),
     name_source="API reference of Bedrock: ToolSpecification.name, 2025-11",
-    described=True,
-)
-NOVA_TOOLS = replace(
-    BEDROCK_TOOLS,
-    root=(
-        ToolRule(
-            what="only type, properties and required at the root",
-            source="Amazon Nova user guide, tool use, 2025-11; Claude takes more there (recorded requests)",
-            check=_only_three,
-        ),
-    ),
+    object_source="API reference of Bedrock: ToolInputSchema; the 400 'inputSchema.json.type must be one of', 2025-11",
+    described="API reference of Bedrock: ToolSpecification.description, at least one character, 2025-11",
 )

@@ -2,8 +2,6 @@
 
 from typing import Any, assert_never
 
-import msgspec
-
 from treadle.protocol.messages import Role
 from treadle.protocol.models import (
     ReplyStop,
@@ -21,21 +19,16 @@ from treadle.protocol.models import (
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.openai_errors import openai_code, openai_refusal
 from treadle.providers.scripted.player import Performance
-from treadle.providers.scripted.refused_requests import OPENAI_REQUESTS, request_problems
-from treadle.providers.scripted.refused_schemas import OPENAI_TOOLS
+from treadle.providers.scripted.responses_rules import RESPONSES_BOOK
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen_requests import SeenMessage, SeenRequest, see
 from treadle.providers.scripted.wire_format import (
     SSE_TYPE,
     Json,
-    base_problems,
-    duplicates,
     joined,
     sse,
-    texts,
 )
 
-_ROLES = frozenset({"system", "developer", "user", "assistant"})
 _REASONS = {ReplyStop.MAX_TOKENS: "max_output_tokens", ReplyStop.REFUSAL: "content_filter"}
 
 
@@ -43,20 +36,8 @@ class ResponsesFormat:
     """Checks requests and writes replies of the Responses API."""
 
     required_headers: tuple[str, ...] = ()
+    book = RESPONSES_BOOK
     content_type = SSE_TYPE
-
-    def problems(self, body: Json) -> list[str]:
-        """Everything about a request that the real API would refuse."""
-        found = base_problems(body, messages="input")
-        if found:
-            return found
-        tools = [tool for tool in body.get("tools", []) if tool.get("type") != "web_search"]
-        for tool in tools:
-            found += OPENAI_TOOLS.problems(tool.get("name"), tool.get("description"), tool.get("parameters"))
-        found += [
-            f"tools: the name {name} is there twice" for name in duplicates(str(tool.get("name")) for tool in tools)
-        ]
-        return found + request_problems(OPENAI_REQUESTS, body) + _input_problems(body["input"])
 
     def see(self, body: Json) -> SeenRequest:
         """Sum up a request that has no problems."""
@@ -81,58 +62,6 @@ def _see(item: Json) -> SeenMessage:
             return SeenMessage(role=role, text=joined(item["content"]))
         case _:
             return SeenMessage(role=Role.ASSISTANT)
-
-
-def _input_problems(items: list[dict[str, Any]]) -> list[str]:
-    found: list[str] = []
-    ids: list[str] = []
-    open_calls: list[str] = []
-    answering = False
-    for number, item in enumerate(items):
-        kind = str(item.get("type", "message"))
-        found += [f"input[{number}]: {problem}" for problem in _item_problems(item, kind)]
-        if kind == "function_call_output":
-            answering = True
-            call_id = str(item.get("call_id"))
-            if call_id in open_calls:
-                open_calls.remove(call_id)
-            else:
-                found.append(f"input[{number}]: no tool call found for the output of {call_id!r}")
-        elif open_calls and (answering or item.get("role") == "user"):
-            found += [f"no tool output found for function call {call_id}" for call_id in open_calls]
-            open_calls = []
-        if kind == "function_call":
-            answering = False
-            open_calls.append(str(item.get("call_id")))
-            ids.append(str(item.get("call_id")))
-    found += [f"no tool output found for function call {call_id}" for call_id in open_calls]
-    return found + [f"call ids must be unique: {call_id}" for call_id in duplicates(ids)]
-
-
-def _item_problems(item: Json, kind: str) -> list[str]:
-    match kind:
-        case "message":
-            content = item.get("content")
-            if item.get("role") not in _ROLES:
-                return [f"unknown role {item.get('role')!r}"]
-            if not content or any(not text for text in texts(content)):
-                return ["content must not be empty"]
-            return []
-        case "function_call":
-            try:
-                msgspec.json.decode(item.get("arguments", ""))
-            except (msgspec.DecodeError, TypeError):
-                return ["the arguments are not JSON"]
-            return [] if item.get("call_id") and item.get("name") else ["a function call needs a call_id and a name"]
-        case "function_call_output":
-            return [] if item.get("output") else ["an output is required"]
-        case "web_search_call":
-            return [] if item.get("id") else ["a search needs its id"]
-        case "reasoning":
-            kept = item.get("encrypted_content") or item.get("content")
-            return [] if item.get("id") and kept else ["reasoning that is not stored needs its content"]
-        case _:
-            return [f"unknown type {kind!r}"]
 
 
 class ResponsesWriter:

@@ -18,6 +18,7 @@ from treadle.providers.scripted.billing import Billing, TokenCount
 from treadle.providers.scripted.chat_format import ChatFormat
 from treadle.providers.scripted.client_connection import Connection, Request
 from treadle.providers.scripted.gemini_format import GeminiFormat
+from treadle.providers.scripted.issued_thinking import IssuedThinking
 from treadle.providers.scripted.player import Disconnect, Pause, Performance, Player, Plays, PlayStep
 from treadle.providers.scripted.responses_format import ResponsesFormat
 from treadle.providers.scripted.script import Refuse, Script
@@ -51,7 +52,8 @@ class ScriptedServer:
     What plays in the place of a script may answer each request by what is in it.
     `split` sends the body in pieces of so many bytes (0: as it is written). With `api_key` set, other keys are refused.
     With `tokens`, which counts those of a text, each reply has the usage of its request and its words, and `billing`
-    what a provider would bill, also for a reply that was cut. `requests` is what came, `lists` the questions for its
+    what a provider would bill, also for a reply that was cut. With `vendor`, requests are refused as that provider does
+    (`mistral`), without it as the makers of the APIs do. `requests` is what came, `lists` the questions for its
     models, `violations` what was wrong, `connections` and `hang_ups` how many clients came, and left before the end.
     """
 
@@ -63,6 +65,7 @@ class ScriptedServer:
         split: int = 0,
         api_key: str = "",
         tokens: TokenCount | None = None,
+        vendor: str = "",
     ) -> None:
         self.requests: list[Received] = []
         self.lists: list[Received] = []
@@ -75,6 +78,8 @@ class ScriptedServer:
         self._port = port
         self._split = split
         self._api_key = api_key
+        self._vendor = vendor
+        self._issued = IssuedThinking()
         self._server: asyncio.Server | None = None
         self._tasks: set[asyncio.Task[None]] = set()
 
@@ -141,10 +146,14 @@ class ScriptedServer:
     def _check(self, wire: WireFormat, headers: Mapping[str, str], body: Mapping[str, Any]) -> Refuse | None:
         if self._api_key and not any(value.removeprefix("Bearer ") == self._api_key for value in headers.values()):
             return Refuse(status=401, message="invalid api key")
-        problems = [f"{name}: header is required" for name in wire.required_headers if name not in headers]
-        problems += wire.problems(body)
+        missing = [f"{name}: header is required" for name in wire.required_headers if name not in headers]
+        broken = [*wire.book.broken(body, self._vendor), *self._issued.broken(body)]
+        problems = [*missing, *(one.said for one in broken)]
         self.violations += problems
-        return Refuse(status=400, message="; ".join(problems)) if problems else None
+        if not problems:
+            return None
+        status, code = (400, "") if missing else (broken[0].rule.status, broken[0].rule.code)
+        return Refuse(status=status, message="; ".join(problems), code=code)
 
     async def _perform(
         self, connection: Connection, wire: WireFormat, body: Mapping[str, Any], performance: Performance
@@ -155,6 +164,7 @@ class ScriptedServer:
                     await connection.pause(step.seconds)
             await _refuse(connection, wire, performance.refusal)
             return
+        self._issued.note(performance.steps)
         await connection.start(200, {"content-type": wire.content_type, "cache-control": "no-cache"})
         sent: list[PlayStep] = []
         if self.billing is not None:

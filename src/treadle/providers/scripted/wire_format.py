@@ -5,6 +5,7 @@ from typing import Any, Protocol
 
 from treadle.protocol.models import StreamEvent
 from treadle.providers.scripted.player import Performance
+from treadle.providers.scripted.request_rules import WireRules
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.seen_requests import SeenRequest
 from treadle.providers.wire import dump
@@ -38,8 +39,9 @@ class WireFormat(Protocol):
         """Headers without which the real API refuses."""
         ...
 
-    def problems(self, body: Json) -> list[str]:
-        """Everything about a request that the real API would refuse."""
+    @property
+    def book(self) -> WireRules:
+        """What the real API refuses."""
         ...
 
     def see(self, body: Json) -> SeenRequest:
@@ -78,17 +80,3 @@ def duplicates(values: Iterable[str]) -> list[str]:
     """The values that occur more than once."""
     seen: set[str] = set()
     return [value for value in values if value in seen or seen.add(value)]  # type: ignore[func-returns-value]
-
-
-def base_problems(body: Json, *, messages: str) -> list[str]:
-    """What every format wants: a model, messages, and a stream (the only thing the scripted server gives)."""
-    found = []
-    if not isinstance(body.get("model"), str) or not body["model"]:
-        found.append("model: a name is required")
-    if not isinstance(body.get(messages), list) or not body[messages]:
-        found.append(f"{messages}: at least one is required")
-    elif not all(isinstance(message, dict) for message in body[messages]):
-        found.append(f"{messages}: each must be an object")
-    if body.get("stream") is not True:
-        found.append("stream: the scripted server only streams")
-    return found
