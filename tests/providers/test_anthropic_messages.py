@@ -205,6 +205,18 @@ def test_ids_of_other_providers_are_replaced_by_our_own_on_both_sides() -> None:
     assert messages[0]["content"][0]["id"] == messages[1]["content"][0]["tool_use_id"] == "c_1"
 
 
+@pytest.mark.parametrize("place", range(14))
+def test_a_reply_without_words_leaves_no_two_messages_of_the_user_side_by_side(place: int) -> None:
+    messages = [
+        Message(role=Role.ASSISTANT, content=(Text(text=" " if at == place else "Yes."),)) if at % 2 else user("Go on.")
+        for at in range(15)
+    ]
+    api = AnthropicMessages(PLACE)
+    for end in range(1, 16, 2):
+        sent = json.loads(api.prepare(request(*messages[:end])).body)["messages"]
+        assert [one["role"] for one in sent] == ["user", "assistant"] * (len(sent) // 2) + ["user"]
+
+
 def test_half_characters_do_not_break_a_request() -> None:
     assert body_of(request(user("a\ud83d b")))["messages"][0]["content"][0]["text"] == "a\ufffd b"
 

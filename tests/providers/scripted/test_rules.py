@@ -5,6 +5,7 @@ import random
 import re
 from copy import deepcopy
 from typing import Any
+from urllib.parse import urlsplit
 
 import httpx2
 import pytest
@@ -13,7 +14,7 @@ from tests.providers.scripted.mutants import MEDIA, MUTANTS, conversation
 
 from treadle.providers.provider_rows import Wire
 from treadle.providers.scripted.request_rules import RequestRule
-from treadle.providers.scripted.script import SayText, Script, Turn
+from treadle.providers.scripted.script import SayText, SayThinking, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 USUAL = {
@@ -93,3 +94,17 @@ async def test_a_server_answers_with_the_status_and_the_code_of_the_rule() -> No
         unknown = await client.post(f"{url}/v1/messages", json=claude, headers=headers)
     assert (long.status_code, long.json()["error"]["code"]) == (400, "string_above_max_length")
     assert (unknown.status_code, unknown.json()["error"]["type"]) == (404, "not_found_error")
+
+
+@pytest.mark.parametrize("wire", [Wire.ANTHROPIC_MESSAGES, Wire.BEDROCK_CONVERSE])
+async def test_thinking_that_a_server_signed_has_to_come_back_as_it_was(wire: Wire) -> None:
+    place = USUAL[wire]
+    asked = conversation(wire, place.provider, place.model, random.Random(0))
+    signs = Turn(items=(SayThinking(text="Hm.", signature="c2ln"), SayText(text="Hi")))
+    call = place.api().prepare(asked)
+    changed = call.body.replace(b'"Hm."', b'"Hmm"')
+    async with ScriptedServer(Script(turns=(signs, signs), otherwise=signs)) as server, httpx2.AsyncClient() as client:
+        url = server.base_url + urlsplit(call.url).path
+        answers = [await client.post(url, content=body, headers=call.headers) for body in (changed, changed, call.body)]
+    assert [answer.status_code for answer in answers] == [200, 400, 200]
+    assert "Invalid `signature` in `thinking` block" in answers[1].text
