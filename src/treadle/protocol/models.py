@@ -63,11 +63,13 @@ class PriceStep(Record, frozen=True, kw_only=True):
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
+    cache_write_hour: float | None = None
 
 
 class Prices(Record, frozen=True, kw_only=True):
     """US dollars for a million tokens; `steps` are those of long requests, the shortest first.
 
+    `cache_write_hour` is what is written to the cache for an hour, not for some minutes.
     `estimated`: they are those of a relative of the model, whose own are not known.
     """
 
@@ -75,6 +77,7 @@ class Prices(Record, frozen=True, kw_only=True):
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
+    cache_write_hour: float | None = None
     steps: tuple[PriceStep, ...] = ()
     estimated: bool = False
 

@@ -6,14 +6,16 @@ from treadle.protocol.base import Record
 class Usage(Record, frozen=True, kw_only=True):
     """Tokens of one model call, or their sum, and the searches of the web that the provider made by itself.
 
-    `input_tokens` does not contain the cached ones. `estimated`: a part of it, or of the cost, is our own estimate:
-    the call ended before the provider had said what it used, or its price is that of the model's nearest relative.
+    `input_tokens` does not contain the cached ones. Of those that were written to the cache, `cache_write_hour_tokens`
+    were written for an hour, which costs more than for some minutes. `estimated`: a part of it, or of the cost, is our
+    own estimate: the provider did not say what was used, or cannot be right, or the price is that of a relative.
     """
 
     input_tokens: int = 0
     output_tokens: int = 0
     cache_read_tokens: int = 0
     cache_write_tokens: int = 0
+    cache_write_hour_tokens: int = 0
     reasoning_tokens: int = 0
     searches: int = 0
     estimated: bool = False
@@ -24,6 +26,7 @@ class Usage(Record, frozen=True, kw_only=True):
             output_tokens=self.output_tokens + other.output_tokens,
             cache_read_tokens=self.cache_read_tokens + other.cache_read_tokens,
             cache_write_tokens=self.cache_write_tokens + other.cache_write_tokens,
+            cache_write_hour_tokens=self.cache_write_hour_tokens + other.cache_write_hour_tokens,
             reasoning_tokens=self.reasoning_tokens + other.reasoning_tokens,
             searches=self.searches + other.searches,
             estimated=self.estimated or other.estimated,
