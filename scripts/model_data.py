@@ -89,6 +89,7 @@ def genai_only(section: str, known: Sections) -> dict[str, ModelFigures]:
             output=numbers[1],
             cache_read=numbers[2],
             cache_write=numbers[3],
+            cache_write_hour=None,
             steps=(),
             successor=f"{maker}/{twin.successor}" if twin.successor else "",
             can=twin.can | LISTED,

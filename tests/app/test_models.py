@@ -213,3 +213,29 @@ def test_a_model_at_an_address_of_your_own_searches_nothing_by_itself() -> None:
     own = Models(Settings(model="openai/gpt-6-sol", base_url="http://localhost:1/v1"), {})
     assert own.searches("openai/gpt-6-sol") is None
     assert Models(Settings(model="openai/gpt-6-sol"), {}).searches("openai/gpt-6-sol") is not None
+
+
+@pytest.mark.parametrize(
+    ("written", "ref", "window", "steps"),
+    [
+        ("anthropic/claude-sonnet-4-5[1m]", "anthropic/claude-sonnet-4-5:1m", 1_000_000, 1),
+        ("anthropic/claude-sonnet-4-5:1m", "anthropic/claude-sonnet-4-5:1m", 1_000_000, 1),
+        ("anthropic/claude-sonnet-4-5", "anthropic/claude-sonnet-4-5", 200_000, 0),
+        ("anthropic/claude-opus-4-6[1m]", "anthropic/claude-opus-4-6", 1_000_000, 0),  # it holds that by itself
+        ("anthropic/claude-opus-4-6:1m", "anthropic/claude-opus-4-6", 1_000_000, 0),
+        ("ollama/qwen[1m]", "ollama/qwen[1m]", None, 0),
+    ],
+)
+def test_the_longer_window_is_named_in_either_way(written: str, ref: str, window: int | None, steps: int) -> None:
+    spec = Models(Settings(), KEYS).spec(written)
+    assert spec.ref == ref
+    assert window is None or spec.context_window == window
+    assert len(spec.prices.steps if spec.prices else ()) == steps
+
+
+def test_the_price_of_an_hour_in_the_cache_is_that_of_the_list() -> None:
+    prices = Models(Settings(), KEYS).spec("anthropic/claude-haiku-5-5").prices
+    assert prices is not None
+    assert (prices.cache_write, prices.cache_write_hour) == (0.125, 0.2)
+    long = prices.of(200_000)
+    assert (long.cache_write, long.cache_write_hour) == (0.625, 1)

@@ -11,7 +11,7 @@ from treadle.app.config.layers import load_settings
 from treadle.app.config.places import config_file
 from treadle.app.config.sections import ModelSettings, ProfileSettings, Settings
 from treadle.app.models.model_choice import Models
-from treadle.app.models.model_notes import as_now, plain_ref, profile_of, with_profile
+from treadle.app.models.model_notes import as_now, named_profile, plain_ref, with_profile
 from treadle.app.models.profiles import checked_profile, describe_profiles, model_in_profile, profile_lines
 from treadle.app.models.provider_keys import key_file, store_key, stored_values
 from treadle.app.models.saving_model import check_setting
@@ -153,7 +153,7 @@ def test_another_model_keeps_the_profile_of_the_present_one() -> None:
     assert as_now(f"claude/{OPUS}", work) == f"anthropic@work/{OPUS}"
     assert as_now(f"anthropic/{OPUS}", usual) == f"anthropic@/{OPUS}"
     assert with_profile(f"anthropic@/{OPUS}", "work") == f"anthropic/{OPUS}"
-    assert (plain_ref(work), profile_of(work), profile_of(usual)) == (usual, "work", "")
+    assert (plain_ref(work), named_profile(work), named_profile(usual)) == (usual, "work", "")
 
 
 def test_profiles_are_listed_and_one_is_changed_to() -> None:

@@ -34,6 +34,8 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "editing": ("emacs", "default"),
         "fallback": ("", "default"),
         "max_retries": (None, "default"),
+        "profile": ("", "default"),
+        "wait_for_reset": (False, "default"),
         "max_seconds": (None, "default"),
         "max_steps": (9, f"{file}:2"),
         "max_auto_approved": (None, "default"),

@@ -32,6 +32,7 @@ from treadle.protocol.models import (
     ModelError,
     ModelRequest,
     Prices,
+    PriceStep,
     ReplyStop,
     StreamCallArguments,
     StreamCallStart,
@@ -417,3 +418,52 @@ async def test_a_question_beside_the_work_is_billed_to_the_turn_or_told_of_by_it
     told = [item async for item in feed]
     assert [one.cost for one in told if isinstance(one, Notice)] == [answered.cost]
     assert spending_of(told).total == pytest.approx(session.state.money.spent.cost)
+
+
+@pytest.mark.parametrize(
+    ("told", "believed", "whole"),
+    [
+        (Usage(input_tokens=95, output_tokens=20), True, Usage(input_tokens=95, output_tokens=20)),
+        (Usage(), False, Usage(input_tokens=60, cache_read_tokens=40, output_tokens=20, estimated=True)),
+        # What its cache had is not in its count.
+        (
+            Usage(input_tokens=5, output_tokens=18),
+            False,
+            Usage(input_tokens=5, cache_read_tokens=95, output_tokens=18, estimated=True),
+        ),
+        (
+            Usage(input_tokens=5),
+            False,
+            Usage(input_tokens=5, cache_read_tokens=95, output_tokens=20, estimated=True),
+        ),
+        (Usage(input_tokens=900, output_tokens=18), False, Usage(input_tokens=900, output_tokens=18)),
+        (Usage(input_tokens=900), False, Usage(input_tokens=900, output_tokens=20, estimated=True)),
+    ],
+)
+def test_what_a_server_leaves_out_of_its_count_is_estimated_and_says_so(
+    told: Usage, believed: bool, whole: Usage
+) -> None:
+    meter = CallMeter()
+    meter.send(SIZE)
+    for item in (StreamText(text=PROSE), StreamStop(reason=ReplyStop.END_TURN, usage=told)):
+        meter.take(item)
+    assert meter.used_by_reply(believed=believed) == whole
+
+
+@pytest.mark.parametrize(
+    ("hour", "request_tokens", "cost", "estimated"),
+    [
+        (6.0, 1_000, 700 * 3.75 + 300 * 6.0, False),
+        (None, 1_000, 700 * 3.75 + 300 * 6.0, True),  # twice the input, which no list says
+        (6.0, 300_000, 299_700 * 7.5 + 300 * 12.0, True),
+    ],
+)
+def test_what_the_cache_keeps_for_an_hour_costs_more(
+    hour: float | None, request_tokens: int, cost: float, estimated: bool
+) -> None:
+    step = PriceStep(above=200_000, input=6.0, output=22.5, cache_write=7.5)
+    prices = Prices(input=3.0, output=15.0, cache_write=3.75, cache_write_hour=hour, steps=(step,))
+    usage = Usage(cache_write_tokens=request_tokens, cache_write_hour_tokens=300)
+    marked, price = priced(replace(SPEC, prices=prices), usage)
+    assert price == pytest.approx(cost / 1_000_000)
+    assert marked.estimated is estimated

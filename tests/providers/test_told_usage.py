@@ -3,8 +3,9 @@
 import asyncio
 from dataclasses import dataclass, field
 
+import msgspec
 import pytest
-from tests.providers.support import APIS, provider_at, raw_server, request
+from tests.providers.support import APIS, fixed_server, provider_at, raw_server, request
 
 from treadle.engine.ports import Provider, UnsentError
 from treadle.protocol.models import ErrorKind, StreamEvent, StreamFailure, StreamStop, StreamText, StreamUsage
@@ -140,3 +141,31 @@ async def test_a_cancel_says_whether_the_request_had_left(api: str) -> None:
 
     async with raw_server(silent) as address:
         assert not isinstance(await cut(provider_at(api, address), reached), UnsentError)
+
+
+WRITTEN = {
+    "input_tokens": 3,
+    "cache_creation_input_tokens": 700,
+    "cache_read_input_tokens": 20,
+    "cache_creation": {"ephemeral_5m_input_tokens": 200, "ephemeral_1h_input_tokens": 500},
+}
+
+
+async def test_what_was_written_to_the_cache_for_an_hour_is_said_apart() -> None:
+    events = [
+        {"type": "message_start", "message": {"usage": WRITTEN}},
+        {"type": "content_block_start", "index": 0, "content_block": {"type": "text", "text": "Hi"}},
+        {"type": "message_delta", "delta": {"stop_reason": "end_turn"}, "usage": {"output_tokens": 4}},
+        {"type": "message_stop"},
+    ]
+    body = b"".join(b"data: " + msgspec.json.encode(event) + b"\n\n" for event in events)
+    async with fixed_server("200 OK", {"Content-Type": "text/event-stream"}, body) as url:
+        stop = (await whole(provider_at("anthropic", url)))[-1]
+    assert isinstance(stop, StreamStop)
+    assert stop.usage == Usage(
+        input_tokens=3,
+        output_tokens=4,
+        cache_read_tokens=20,
+        cache_write_tokens=700,
+        cache_write_hour_tokens=500,
+    )

@@ -14,7 +14,7 @@ from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.places import database, outputs
 from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models, OwnModel
-from treadle.app.models.model_notes import plain_ref, profile_of
+from treadle.app.models.model_notes import named_profile, plain_ref
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.files.edit_ledger import ledger_rows, today
 from treadle.app.session.files.roots import further_roots, past_roots
@@ -185,7 +185,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     state = recalled.past.state
     settings = bind_base_url(opening.settings, opening.settings.model or state.choice.model)
     if "profile" not in opening.given:
-        settings = replace(settings, profile=profile_of(state.choice.model))
+        settings = replace(settings, profile=named_profile(state.choice.model))
     models = Models(settings, own=opening.models, circuits=process_circuits())
     await models.ask_server("" if "model" in opening.given else state.choice.model)
     mode, trust = _begin(opening, workspace, opening.settings.mode if "mode" in opening.given else state.mode)

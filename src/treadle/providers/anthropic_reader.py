@@ -53,11 +53,16 @@ class _ServerTools(msgspec.Struct):
     web_search_requests: int | None = None
 
 
+class _Written(msgspec.Struct):
+    ephemeral_1h_input_tokens: int | None = None
+
+
 class _Usage(msgspec.Struct):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_creation_input_tokens: int | None = None
     cache_read_input_tokens: int | None = None
+    cache_creation: _Written | None = None
     server_tool_use: _ServerTools | None = None
 
 
@@ -140,6 +145,10 @@ class AnthropicReader:
             output_tokens=token_count(self._usage.output_tokens),
             cache_read_tokens=token_count(self._usage.cache_read_input_tokens),
             cache_write_tokens=token_count(self._usage.cache_creation_input_tokens),
+            cache_write_hour_tokens=min(
+                token_count((self._usage.cache_creation or _Written()).ephemeral_1h_input_tokens),
+                token_count(self._usage.cache_creation_input_tokens),
+            ),
             searches=token_count((self._usage.server_tool_use or _ServerTools()).web_search_requests),
         )
 

@@ -67,11 +67,17 @@ class _Delta(msgspec.Struct, rename="camel"):
     reasoning_content: _Reasoning | None = None
 
 
+class _Written(msgspec.Struct, rename="camel"):
+    ttl: str = ""
+    input_tokens: int | None = None
+
+
 class _Usage(msgspec.Struct, rename="camel"):
     input_tokens: int | None = None
     output_tokens: int | None = None
     cache_read_input_tokens: int | None = None
     cache_write_input_tokens: int | None = None
+    cache_details: list[_Written] | None = None
 
 
 class _Event(msgspec.Struct, rename="camel"):
@@ -109,6 +115,10 @@ class BedrockReader:
             output_tokens=token_count(self._usage.output_tokens),
             cache_read_tokens=token_count(self._usage.cache_read_input_tokens),
             cache_write_tokens=token_count(self._usage.cache_write_input_tokens),
+            cache_write_hour_tokens=min(
+                sum(token_count(one.input_tokens) for one in self._usage.cache_details or () if one.ttl == "1h"),
+                token_count(self._usage.cache_write_input_tokens),
+            ),
         )
 
     def read(self, event: SseEvent) -> Iterator[StreamEvent]:

@@ -26,6 +26,7 @@ class StepFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=Tr
     output: float
     cache_read: float | None = None
     cache_write: float | None = None
+    cache_write_hour: float | None = None
 
 
 class ModelFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=True):
@@ -47,6 +48,7 @@ class ModelFigures(msgspec.Struct, frozen=True, array_like=True, omit_defaults=T
     released: str = ""
     retires: str = ""
     successor: str = ""
+    cache_write_hour: float | None = None
 
 
 class DataSource(msgspec.Struct, frozen=True):
@@ -117,6 +119,7 @@ def _spec_of(row: ProviderRow, name: str, figures: ModelFigures | None) -> Model
             output=figures.output,
             cache_read=figures.cache_read,
             cache_write=figures.cache_write,
+            cache_write_hour=figures.cache_write_hour,
             steps=tuple(PriceStep(**msgspec.structs.asdict(step)) for step in figures.steps),
         )
     return ModelSpec(

@@ -227,7 +227,7 @@ def _row_of_litellm(name: str, section: str, model: Mapping[str, Any]) -> ModelF
     }
     prices = [_per_million(model.get(key)) for key in _litellm_prices("")]
     if prices[0] == prices[1] == 0:  # that list writes what it does not know as nothing
-        prices = [None] * 4
+        prices = [None] * 5
     successor = model.get("successor_model")
     named = _NAMED_DAY.search(name)
     return ModelFigures(
@@ -243,12 +243,14 @@ def _row_of_litellm(name: str, section: str, model: Mapping[str, Any]) -> ModelF
         released=_day("-".join(named.groups())) if named else "",
         retires=_day(model.get("deprecation_date")),
         successor=_own_name(successor, section),
+        cache_write_hour=prices[4] or None,
     )
 
 
 def _litellm_prices(end: str) -> tuple[str, ...]:
     names = ("input_cost_per_token", "output_cost_per_token", "cache_read_input_token_cost")
-    return tuple(f"{name}{end}" for name in (*names, "cache_creation_input_token_cost"))
+    writes = ("cache_creation_input_token_cost", "cache_creation_input_token_cost_above_1hr")
+    return tuple(f"{name}{end}" for name in (*names, *writes))
 
 
 def _litellm_steps(model: Mapping[str, Any]) -> Iterator[StepFigures]:
@@ -270,7 +272,7 @@ def _litellm_steps(model: Mapping[str, Any]) -> Iterator[StepFigures]:
 def _step(above: int, prices: list[float | None]) -> StepFigures | None:
     if prices[0] is None or prices[1] is None or not 0 < above <= MOST_TOKENS:
         return None
-    return StepFigures(above, prices[0], prices[1], prices[2], prices[3])
+    return StepFigures(above, prices[0], prices[1], *prices[2:])
 
 
 def _merged_section(old: Mapping[str, ModelFigures], new: Mapping[str, ModelFigures]) -> Mapping[str, ModelFigures]:
@@ -298,6 +300,7 @@ def _combined(old: ModelFigures, new: ModelFigures) -> ModelFigures:
         output=priced.output,
         cache_read=priced.cache_read,
         cache_write=priced.cache_write,
+        cache_write_hour=priced.cache_write_hour,
         steps=priced.steps,
         released=old.released or new.released,
         retires=new.retires,

@@ -119,7 +119,7 @@ class ProfileSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
     """What goes along with the keys that are stored under a name: `treadle login PROVIDER --as NAME`.
 
     `model` is the one that the profile begins with, `base_url` the address of that model's provider. Sessions in
-    `folders` use the profile without being told to; they are absolute, or begin with `~/`.
+    `folders` use the profile by themselves; they are absolute, or begin with `~/`.
     """
 
     model: str = ""

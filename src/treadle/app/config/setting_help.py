@@ -68,7 +68,7 @@ _OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
         ("providers", "ca_file"): "A file of certificates to check it with.",
         ("profiles", "model"): "The model that sessions with this profile begin with.",
         ("profiles", "base_url"): "The address of that model's provider with this profile.",
-        ("profiles", "folders"): "Sessions in these folders use the profile without being told to.",
+        ("profiles", "folders"): "Sessions in these folders use the profile by themselves.",
         ("models", "context_window"): "Tokens that this model can hold.",
         ("models", "max_output"): "Tokens of its longest reply.",
         ("models", "input_price"): "US dollars for a million tokens that go in.",

@@ -38,6 +38,7 @@ OLD_DAYS = 60
 """So long before its end a model's retirement is told, and so old a list is when `doctor` warns."""
 
 _DAY_SECONDS = 86_400
+_MILLION = 1_000_000
 
 Learn = Callable[[str, int], None]
 """Takes a model's own name at its provider, and its window in tokens."""
@@ -123,6 +124,20 @@ def known_spec(row: ProviderRow, name: str, *, here: bool = False) -> ModelSpec:
         successor="",
         like=spec.ref,
     )
+
+
+def written_name(row: ProviderRow, name: str) -> str:
+    """Give a model's name as the list has it: the longer window of a Claude may be written `[1m]` or `:1m`.
+
+    Where the model itself holds a million tokens, that is all that is meant.
+    """
+    plain = name.removesuffix("[1m]").removesuffix(":1m")
+    if plain == name or "claude" not in name:
+        return name
+    models = known_models().section(row.section)
+    found = models.get(plain)
+    holds = f"{plain}:1m" not in models and found is not None and (found.context_window or 0) >= _MILLION
+    return plain if holds else f"{plain}:1m"
 
 
 def is_mistyped(row: ProviderRow, spec: ModelSpec) -> bool:

@@ -28,6 +28,7 @@ from treadle.app.models.known import (
     unknown_notice,
     usual_ref,
     with_bounds,
+    written_name,
 )
 from treadle.app.models.model_notes import (
     UNHOSTED,
@@ -205,8 +206,12 @@ class Models:
             return self._own[ref].provider
         row, _ = self.parse(ref)
         key = ref if row is None else row.name
-        if key not in self._open:
-            self._open[key] = _open_unhosted(ref) if row is None else self._open_row(row)
+        if row is None and key not in self._open:
+            from treadle.app.models.unhosted import open_unhosted
+
+            self._open[key] = open_unhosted(ref)
+        elif row is not None and key not in self._open:
+            self._open[key] = self._open_row(row)
         return self._open[key]
 
     async def close(self) -> None:
@@ -224,8 +229,7 @@ class Models:
         name, _, profile = name.partition("@")
         if profile:
             return profile_row(self.row(name), profile)
-        said = self._settings.providers.get(name)
-        known = BY_NAME.get(name)
+        said, known = self._settings.providers.get(name), BY_NAME.get(name)
         if said is None or (known is not None and not said.wire_api):
             return find_provider(name)
         return own_row(name, said, known)
@@ -281,7 +285,8 @@ class Models:
         if provider in UNHOSTED or ref in self._own:
             return None, name
         try:
-            return self.row(provider), name
+            row = self.row(provider)
+            return row, written_name(row, name)
         except ConfigError as error:
             from treadle.app.models.model_names import with_place
 
@@ -299,8 +304,7 @@ class Models:
         return proof_origin(row, self._environment, self.said(row).token_command)
 
     def _open_row(self, row: ProviderRow) -> Provider:
-        said = self.said(row)
-        key = self.key(row)
+        said, key = self.said(row), self.key(row)
         authorizer = None
         if key is None and not row.profile and (row.proof is not Proof.KEY or said.token_command):
             from treadle.app.models.cloud import find_authorizer
@@ -312,10 +316,10 @@ class Models:
 
             raise key_missing(row, said.api_key_env or " or ".join(row.keys))
         endpoint = self.endpoint(row, proved=authorizer is not None)
-        proof = None if authorizer is None else authorizer(endpoint)
-        account = (endpoint.base_url, endpoint.api_key)
-        limits = partial(self._circuits.learn, account)
-        inner = provider_for(self.spoken(row), endpoint, proof, meanwhile=load_ahead, limits=limits)
+        proof, account = None if authorizer is None else authorizer(endpoint), (endpoint.base_url, endpoint.api_key)
+        inner = provider_for(
+            self.spoken(row), endpoint, proof, meanwhile=load_ahead, limits=partial(self._circuits.learn, account)
+        )
         guarded = GuardedProvider(inner, self._circuits, name=row.name, account=account)
         return LearningProvider(
             guarded,
@@ -395,9 +399,3 @@ class Models:
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref) or self._settings.models.get(plain_ref(ref), ModelSettings())
-
-
-def _open_unhosted(ref: str) -> Provider:
-    from treadle.app.models.unhosted import open_unhosted
-
-    return open_unhosted(ref)

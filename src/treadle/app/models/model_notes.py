@@ -70,7 +70,7 @@ def plain_ref(ref: str) -> str:
     return f"{provider.partition('@')[0]}{slash}{name}"
 
 
-def profile_of(ref: str) -> str:
+def named_profile(ref: str) -> str:
     """Name the profile in a model's name; empty for the usual keys."""
     return ref.partition("/")[0].partition("@")[2]
 
@@ -103,7 +103,7 @@ def in_profile(ref: str, settings: Settings) -> tuple[str, str]:
         raise no_profile(profile)
     named = with_profile(ref, profile)
     provider, _, name = ref.partition("/")
-    if not profile or "@" in provider or profile_of(named) or provider in UNHOSTED:
+    if not profile or "@" in provider or named_profile(named) or provider in UNHOSTED:
         return named, ""
     if own is not None and own.model.partition("/")[0] == provider:
         return f"{provider}@{profile}/{name}", ""
@@ -112,7 +112,7 @@ def in_profile(ref: str, settings: Settings) -> tuple[str, str]:
 
 def as_now(ref: str, present: str) -> str:
     """Name a model with the profile of the present one; where that has no key of its provider, with the usual key."""
-    provider, slash, name = with_profile(ref, profile_of(present)).partition("/")
+    provider, slash, name = with_profile(ref, named_profile(present)).partition("/")
     return f"{provider}{'' if '@' in provider else '@'}{slash}{name}" if slash else ref
 
 

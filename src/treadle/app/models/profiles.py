@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from treadle.app.config.sections import Settings
-from treadle.app.models.model_notes import plain_ref, profile_of
+from treadle.app.models.model_notes import named_profile, plain_ref
 from treadle.app.models.provider_keys import stored_names
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -44,7 +44,7 @@ def profile_lines(settings: Settings) -> Iterator[ProfileLine]:
 
 def describe_profiles(settings: Settings, present: str) -> str:
     """List the profiles in lines; the one that the present model, `provider@profile/name`, is called with is marked."""
-    used = profile_of(present)
+    used = named_profile(present)
     lines = [f"{'*' if not used else ' '} usual: the keys without a profile"]
     for one in profile_lines(settings):
         facts = [f"keys of {', '.join(one.providers)}" if one.providers else "no key stored"]

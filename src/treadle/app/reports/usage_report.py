@@ -286,11 +286,12 @@ def _figures(row: UsageRow, *, cost: bool) -> str:
 def _priced(prices: Prices | None) -> str:
     if prices is None:
         return "Its price is unknown."
-    cached = [
-        f"{what} {price:g}"
-        for what, price in (("cache read", prices.cache_read), ("cache written", prices.cache_write))
-        if price is not None
-    ]
+    kinds = {
+        "cache read": prices.cache_read,
+        "cache written": prices.cache_write,
+        "written for an hour": prices.cache_write_hour,
+    }
+    cached = [f"{what} {price:g}" for what, price in kinds.items() if price is not None]
     return f"US dollars for a million tokens: {', '.join([f'in {prices.input:g}', f'out {prices.output:g}', *cached])}."
 
 

@@ -130,16 +130,17 @@ def _finished(call: ModelCall, stop: StreamStop) -> ReplyFinished | ReplyFailed:
     if not _says_something(message) and stop.reason is not ReplyStop.REFUSAL:
         error = ModelError(kind=ErrorKind.EMPTY_REPLY, message="The model sent an empty reply.")
         return _failed(call, error, usage=stop.usage)
-    usage, cost = priced(call.bill.spec, stop.usage)
+    believed = stop.usage.context_tokens > 0 and call.believes(stop.usage.context_tokens)
+    usage, cost = priced(call.bill.spec, call.bill.meter.used_by_reply(believed=believed))
     return ReplyFinished(
         step=call.step,
         attempt=call.attempt,
         message=message,
         stop=stop.reason,
         usage=usage,
-        cost=cost if stop.usage.context_tokens else None,
+        cost=cost,
         hint=call.reader().hint(),
-        doubted=stop.usage.context_tokens > 0 and not call.believes(stop.usage.context_tokens),
+        doubted=not believed,
     )
 
 

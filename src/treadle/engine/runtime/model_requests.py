@@ -18,6 +18,8 @@ from treadle.protocol.limits import Budget, Terms
 from treadle.protocol.models import (
     ModelRequest,
     ModelSpec,
+    Prices,
+    PriceStep,
     StreamCallArguments,
     StreamCallDone,
     StreamCallStart,
@@ -39,6 +41,7 @@ from treadle.protocol.usage import Usage
 _LEAST_THINKING = 1_024
 _LEAST_ANSWER = 1_024
 _TOKENS_IN_PRICE = 1_000_000
+_HOUR_FACTOR = 2.0
 _SEARCHES_IN_PRICE = 1_000
 _LETTERS_PER_TOKEN = 4.5
 _MARKS_PER_TOKEN = 1.8
@@ -166,9 +169,15 @@ def cost(spec: ModelSpec, usage: Usage) -> float | None:
         usage.input_tokens * prices.input
         + usage.output_tokens * prices.output
         + usage.cache_read_tokens * read
-        + usage.cache_write_tokens * write
+        + (usage.cache_write_tokens - usage.cache_write_hour_tokens) * write
+        + usage.cache_write_hour_tokens * _hour_price(prices)
     )
     return total / _TOKENS_IN_PRICE + usage.searches * search / _SEARCHES_IN_PRICE
+
+
+def _hour_price(prices: Prices | PriceStep) -> float:
+    """Give what a million tokens cost that are kept for an hour: twice the input, where no list says it."""
+    return _HOUR_FACTOR * prices.input if prices.cache_write_hour is None else prices.cache_write_hour
 
 
 class RequestSize(Struct, frozen=True, kw_only=True):
@@ -258,6 +267,21 @@ class CallMeter:
         written = round(self._written * BYTES_PER_TOKEN / self._size.bytes_per_token)
         return replace(told, output_tokens=told.output_tokens + written, estimated=True)
 
+    def used_by_reply(self, *, believed: bool) -> Usage:
+        """What a whole reply used: what the provider said, or our own estimate where it said nothing or too little.
+
+        `believed`: its count can be right. What it left out was probably read from its cache.
+        """
+        told = self._told
+        if self._size is None or (believed and told.context_tokens):
+            return told
+        if not told.request_tokens:
+            return self.used
+        missing = max(0, self._size.tokens - told.request_tokens)
+        if not missing and told.output_tokens:
+            return told
+        return replace(self.used, cache_read_tokens=told.cache_read_tokens + missing)
+
 
 def _tokens_of(text: str) -> float:
     """Estimate the tokens of a piece of a reply: those of prose are longer than those of code and data."""
@@ -275,6 +299,8 @@ def priced(spec: ModelSpec | None, usage: Usage) -> tuple[Usage, float | None]:
     if not (usage.context_tokens or usage.searches):
         return usage, 0.0
     price = None if spec is None else cost(spec, usage)
-    if price and spec is not None and spec.prices is not None and spec.prices.estimated:
-        usage = replace(usage, estimated=True)
+    if price and spec is not None and spec.prices is not None:
+        billed = spec.prices.of(usage.request_tokens)
+        hour = bool(usage.cache_write_hour_tokens) and billed.cache_write_hour is None
+        usage = replace(usage, estimated=usage.estimated or spec.prices.estimated or hour)
     return usage, price
