@@ -40,7 +40,7 @@ from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import MessageDone
 from treadle.protocol.permissions import Mode
-from treadle.protocol.sealed import ModelReplaced, ResultMade, SideAnswered
+from treadle.protocol.sealed import ModelReplaced, ResultMade, RetryPlanned, SideAnswered
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, ToolTraits, result_text
 from treadle.protocol.usage import Usage
 from treadle.store.sqlite import SessionRow, Store
@@ -371,3 +371,35 @@ def test_a_failed_result_replaces_what_the_call_brought() -> None:
     )
     (row,) = summed_usage([session(events)], UsageKey.TOOL, None).rows
     assert (row.name, row.calls, row.failed, row.denied, row.result_tokens < 5) == ("read_file", 1, 0, 1, True)
+
+
+def test_a_call_that_waited_for_its_limit_was_not_made_and_profiles_are_summed_apart() -> None:
+    paced = ModelError(kind=ErrorKind.RATE_LIMIT, message="none left", retry_after=9.0, paced=True)
+    events = log(
+        started(),
+        SetModel(choice=choice("p@work/a")),
+        ContextReady(step=1, results=(), content=()),
+        ReplyFailed(step=1, attempt=1, error=paced, usage=Usage(), cost=0.0),
+        reply(0.5),
+        SetModel(choice=choice("p/a")),
+        ContextReady(step=2, results=(), content=()),
+        reply(0.25),
+    )
+    report = summed_usage([session(events)], UsageKey.PROFILE, None)
+    assert [(row.name, row.cost, row.requests) for row in report.rows] == [("p@work", 0.5, 1), ("p", 0.25, 1)]
+
+
+@pytest.mark.parametrize("until", [NOON + 7_200_000, 0])
+def test_who_is_chosen_while_a_limit_is_waited_for_gets_the_request(until: int) -> None:
+    limited = ModelError(kind=ErrorKind.RATE_LIMIT, message="no", retry_after=7_200.0)
+    events = log(
+        started(),
+        ReplyFailed(step=1, attempt=1, error=limited),
+        RetryPlanned(attempt=1, seconds=7_200.0, most=0, until=until),
+        SetModel(choice=choice("p@home/a")),
+        reply(0.5),
+    )
+    whole, halves = used(events), used(events[3:], used(events[:3]))
+    assert whole == halves
+    report = summed_usage([session(events)], UsageKey.PROFILE, None)
+    assert max(report.rows, key=lambda row: row.cost).name == ("p@home" if until else "p")

@@ -26,7 +26,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.messages import ResultContent, Text
 from treadle.protocol.models import ModelChoice
-from treadle.protocol.sealed import ModelReplaced, ResultMade, SideAnswered, TurnSettled
+from treadle.protocol.sealed import ModelReplaced, ResultMade, RetryPlanned, SideAnswered, TurnSettled
 from treadle.protocol.tools import CallResult, Outcome
 from treadle.protocol.usage import Usage
 
@@ -59,6 +59,7 @@ _TAKEN = frozenset(
         CallProposed,
         CallFinished,
         ResultMade,
+        RetryPlanned,
     }
 )
 
@@ -120,7 +121,8 @@ class _OpenCall(Record, frozen=True, kw_only=True):
 class LoggedUsage(Record, frozen=True, kw_only=True):
     """What a log says was used, up to event number `through`; what else is here is needed to read on from there.
 
-    `chosen` is the model that the user chose, `model` the one that is called, `sent` the one of the last request.
+    `chosen` is the model that the user chose, `model` the one that is called, `sent` the one of the last request. While
+    a limit's reset is waited for (`waits`), another model gets the request as soon as it is chosen.
     """
 
     through: int = 0
@@ -130,6 +132,7 @@ class LoggedUsage(Record, frozen=True, kw_only=True):
     model: str = ""
     sent: str = ""
     mode: str = ""
+    waits: bool = False
     open_calls: dict[str, _OpenCall] = field(default_factory=dict)
 
     @property
@@ -148,6 +151,7 @@ class UsageReader:
     def __init__(self, known: LoggedUsage = LoggedUsage()) -> None:  # noqa: B008 - it is frozen
         self._through, self._shared = known.through, known.shared
         self._chosen, self._model, self._sent, self._mode = known.chosen, known.model, known.sent, known.mode
+        self._waits = known.waits
         self._open = dict(known.open_calls)
         self._slots: dict[_Key, list[Amounts]] = {one.key: [one.amounts] for one in known.slots}
 
@@ -168,6 +172,7 @@ class UsageReader:
             model=self._model,
             sent=self._sent,
             mode=self._mode,
+            waits=self._waits,
             open_calls=self._open,
         )
 
@@ -185,17 +190,18 @@ class UsageReader:
                 self._mode = mode
                 self._shared = parent.seq if isinstance(parent, Parent) else 0
             case SetModel(choice=choice):
-                self._chosen = self._model = choice.model
+                self._choose(choice)
             case SetMode(mode=mode, choice=choice):
                 self._mode = mode
-                if isinstance(choice, ModelChoice):
-                    self._chosen = self._model = choice.model
+                self._choose(choice)
+            case RetryPlanned(until=until):
+                self._waits = until > 0
             case ModelReplaced(model=model):
                 self._model = self._sent = model
             case TurnSettled():
                 self._model = self._chosen
             case ContextReady() | TimerFired() | Resumed():
-                self._sent = self._model
+                self._sent, self._waits = self._model, False
                 if isinstance(event.data, ContextReady):
                     self._open.clear()  # the model has their results now
             case CallProposed(call=call):
@@ -203,11 +209,18 @@ class UsageReader:
             case _:
                 pass
 
+    def _choose(self, choice: ModelChoice | None) -> None:
+        if choice is None:
+            return
+        self._chosen = self._model = choice.model
+        if self._waits:
+            self._sent, self._waits = choice.model, False
+
     def _count(self, event: Event) -> None:
         match event.data:
             case ReplyFinished(usage=usage, cost=cost):
                 self._request(event, self._sent, usage, cost, uncounted=not usage.context_tokens)
-            case ReplyFailed(usage=usage, cost=cost):
+            case ReplyFailed(usage=usage, cost=cost, error=error) if not error.paced:
                 self._request(event, self._sent, usage, cost)
             case SummaryWritten(usage=usage, cost=cost) | SideAnswered(usage=usage, cost=cost):
                 self._request(event, self._model, usage, cost)
