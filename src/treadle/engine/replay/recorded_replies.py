@@ -69,15 +69,13 @@ def read_again(
     """Parse a recorded reply by the tools of its offer; `declared` are those that an offer does not hold itself."""
     known, refused = _tools(reply, offer, declared)
     # A reply without calls was read as text, by a Treadle that may have known fewer notations than this one.
-    text_calls = bool(reply.calls)
     reader = ReplyReader(
         known,
         protocol,
         step=reply.step,
         attempt=reply.attempt,
         refused=refused,
-        text_calls=text_calls,
-        recorded=True,
+        recorded=bool(reply.calls),
     )
     found: list[CallProposed] = []
     for piece in _pieces(reply):

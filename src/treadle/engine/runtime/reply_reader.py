@@ -83,8 +83,8 @@ class ReplyReader:
 
     `offered` are those that the model was told of, all where None is given: a call of another one by its right name is
     read, and where its arguments do not fit it is answered with its schema.
-    `text_calls`: whether calls count that stand in the text in a notation of other models. `recorded`: the reply was
-    read before, so that its reasoning is told apart.
+    Of a reply that was `recorded`, its reasoning is told apart already, and that says whether it had calls: one without
+    them has none in the notation of another model either.
     """
 
     def __init__(
@@ -95,15 +95,13 @@ class ReplyReader:
         step: int,
         attempt: int,
         refused: Mapping[str, str] = MappingProxyType({}),
-        text_calls: bool = True,
         offered: Container[str] | None = None,
-        recorded: bool = False,
+        recorded: bool | None = None,
     ) -> None:
         self._tools = tools
         self._refused = refused
         self._offered = tools if offered is None else offered
         self._usable = tuple(name for name in tools if name not in refused)
-        self._text_calls = text_calls
         self._recorded = recorded
         self._step = step
         self._attempt = attempt
@@ -164,7 +162,11 @@ class ReplyReader:
     def _tell_reasoning_apart(self) -> None:
         """Take for reasoning what nothing opened as such, if there is more than that in the reply."""
         first = self._content[0] if self._content else None
-        if self._recorded or not isinstance(first, Text) or any(isinstance(one, Thinking) for one in self._content):
+        if (
+            self._recorded is not None
+            or not isinstance(first, Text)
+            or any(isinstance(one, Thinking) for one in self._content)
+        ):
             return
         parts = unopened_reasoning(first.text)
         if parts is None or not (parts[1].strip() or len(self._content) > 1):
@@ -175,7 +177,7 @@ class ReplyReader:
     def _from_text(self) -> list[CallProposed]:
         """Take the calls of a reply that has them only in its text, if they are right as calls of tools in use."""
         last = self._content[-1] if self._content else None
-        if not self._text_calls or self._calls or self._ended or not isinstance(last, Text):
+        if self._recorded is False or self._calls or self._ended or not isinstance(last, Text):
             return []
         if "<" not in last.text and "{" not in last.text:
             return []
