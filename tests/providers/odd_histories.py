@@ -188,7 +188,7 @@ class Decorator:
         self._ids: dict[str, tuple[str, str]] = {}
 
     def message(self, message: Message) -> Message:
-        blocks = [one for block in message.content for one in self._block(block)]
+        blocks = [one for block in message.content for one in self._block(block, message.role)]
         return replace(message, content=(*self._before(message.role), *blocks, *self._after(message.role)))
 
     def _before(self, role: Role) -> list[ContentBlock]:
@@ -203,9 +203,11 @@ class Decorator:
             return [Text(text=self._jitter.choice(_TEXTS))] if self._jitter.random() < 0.2 else []
         return [self._jitter.choice((PICTURE, PAPER))] if self._jitter.random() < 0.2 else []
 
-    def _block(self, block: ContentBlock) -> Iterator[ContentBlock]:
+    def _block(self, block: ContentBlock, role: Role) -> Iterator[ContentBlock]:
         match block:
-            case Text() if self._jitter.random() < 0.5:
+            case Text() if role is Role.ASSISTANT and self._jitter.random() < 0.5:
+                if self._jitter.random() < 0.1:
+                    yield Thinking(text="Or not.", signature="c2lnbmVk", wire=_wires(self._jitter, self._home))
                 yield Text(text=self._jitter.choice(_TEXTS))
             case ToolUse():
                 wire_id = _ids(self._jitter, len(self._ids))

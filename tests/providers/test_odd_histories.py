@@ -2,14 +2,15 @@
 
 import json
 import random
+from collections.abc import Iterable
 
 import pytest
 from tests.providers.odd_histories import PLACES, Place, asked, histories
 
-SEEDS = range(24)
+SEEDS = (*range(21), 1_036, 1_052, 1_165)
 
 
-def troubles(place: Place, seeds: range) -> dict[str, int]:
+def troubles(place: Place, seeds: Iterable[int]) -> dict[str, int]:
     """What a double has against the requests of random sessions, and in how many."""
     found: dict[str, int] = {}
     for seed in seeds:

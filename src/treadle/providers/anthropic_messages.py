@@ -163,8 +163,8 @@ class AnthropicMessages:
     def _budget(self, request: ModelRequest, encoded: list[_Encoded]) -> bytes:
         """Limits of the reply, `max_tokens` with thinking in it.
 
-        Models that take a budget refuse to go on with thinking after calls without signed thinking before them (another
-        provider made them), so it stays off there.
+        Models that take a budget refuse to go on with thinking after calls whose message does not begin with signed
+        thinking (another provider made them), so it stays off there.
         """
         budget = max(request.thinking_budget or 0, 0)
         room = request.max_tokens or USUAL_REPLY + budget
@@ -173,7 +173,8 @@ class AnthropicMessages:
             thinking = {"type": "adaptive", "display": "summarized"}
             return text + b',"thinking":%s,"output_config":%s' % (dump(thinking), dump({"effort": effort(budget)}))
         budget = min(max(budget, MIN_THINKING), room - 1) if budget else 0
-        last = next((message for message in reversed(encoded) if message.role is Role.ASSISTANT), None)
+        replies = (message for message in reversed(encoded) if message.role is Role.ASSISTANT and message.whole)
+        last = next(replies, None)
         if budget < MIN_THINKING or (last is not None and last.calls_unexplained):
             return text
         return text + b',"thinking":{"type":"enabled","budget_tokens":%d}' % budget
@@ -181,7 +182,7 @@ class AnthropicMessages:
     def _encode(self, message: Message) -> _Encoded:
         sent = [(block, value) for block in message.content for value in self._values(block)]
         calls = any(isinstance(block, ToolUse) for block, _ in sent)
-        explained = any(value["type"] in ("thinking", "redacted_thinking") for _, value in sent)
+        explained = bool(sent) and sent[0][1]["type"] in ("thinking", "redacted_thinking")
         return _encoded(
             message.role,
             [dump(value) for _, value in sent if value["type"] == "tool_result"],

@@ -116,7 +116,7 @@ class BedrockConverse:
 
     def _encode(self, message: Message, *, status: bool) -> _Encoded:
         sent = [(block, value) for block in message.content for value in self._values(block, status=status)]
-        kinds = {type(block) for block, _ in sent}
+        calls = any("toolUse" in value for _, value in sent)
         values = [value for _, value in sent]
         if any("document" in value for value in values) and not any("text" in value for value in values):
             sent.append((Text(text=""), {"text": "(attached)"}))  # the API wants words with each document
@@ -124,7 +124,7 @@ class BedrockConverse:
             message.role,
             b",".join(dump(value) for _, value in sent if "toolResult" in value),
             b",".join(dump(value) for _, value in sent if "toolResult" not in value),
-            calls_unexplained=ToolUse in kinds and not kinds & {Thinking, RedactedThinking},
+            calls_unexplained=calls and "reasoningContent" not in sent[0][1],
         )
 
     def _values(self, block: ContentBlock, *, status: bool) -> list[dict[str, Any]]:
@@ -242,8 +242,8 @@ def _message(role: Role, blocks: list[bytes]) -> bytes:
 def _thinking(request: ModelRequest, encoded: list[_Encoded]) -> dict[str, Any]:
     """The fields that ask for reasoning, each maker's in its own way; others think as they are.
 
-    Claude with a budget refuses to go on with thinking after calls without signed thinking before them, and wants the
-    budget below the limit of the reply.
+    Claude with a budget refuses to go on with thinking after calls whose message begins without signed thinking, and
+    wants the budget below the limit of the reply.
     """
     budget = max(request.thinking_budget or 0, 0)
     if not budget:
@@ -260,7 +260,7 @@ def _thinking(request: ModelRequest, encoded: list[_Encoded]) -> dict[str, Any]:
     budget = max(budget, MIN_THINKING)
     if request.max_tokens is not None:
         budget = min(budget, request.max_tokens - 1)
-    last = next((message for message in reversed(encoded) if message.role is Role.ASSISTANT), None)
+    last = next((message for message in reversed(encoded) if message.role is Role.ASSISTANT and message.rest), None)
     if budget < MIN_THINKING or (last is not None and last.calls_unexplained):
         return {}
     return {"thinking": {"type": "enabled", "budget_tokens": budget}}
