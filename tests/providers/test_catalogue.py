@@ -161,7 +161,7 @@ def test_figures_of_a_known_model_are_complete() -> None:
         name="claude-sonnet-4-5",
         context_window=200_000,
         max_output=64_000,
-        prices=Prices(input=3, output=15, cache_read=0.3, cache_write=3.75),
+        prices=Prices(input=3, output=15, cache_read=0.3, cache_write=3.75, cache_write_hour=6),
         native_tools=True,
         images=True,
         thinking=True,
