@@ -149,6 +149,8 @@ def test_another_model_keeps_the_profile_of_the_present_one() -> None:
     work, usual = f"anthropic@work/{SONNET}", f"anthropic/{SONNET}"
     assert as_now(f"anthropic/{OPUS}", work) == f"anthropic@work/{OPUS}"
     assert as_now(f"anthropic@home/{OPUS}", work) == f"anthropic@home/{OPUS}"
+    assert as_now("openai/gpt-6-sol", work) == "openai/gpt-6-sol"
+    store_key("openai@third", "sk-of-third-1618033")
     assert as_now("openai/gpt-6-sol", work) == "openai@/gpt-6-sol"
     assert as_now(f"claude/{OPUS}", work) == f"anthropic@work/{OPUS}"
     assert as_now(f"anthropic/{OPUS}", usual) == f"anthropic@/{OPUS}"

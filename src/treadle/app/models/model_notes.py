@@ -111,9 +111,14 @@ def in_profile(ref: str, settings: Settings) -> tuple[str, str]:
 
 
 def as_now(ref: str, present: str) -> str:
-    """Name a model with the profile of the present one; where that has no key of its provider, with the usual key."""
-    provider, slash, name = with_profile(ref, named_profile(present)).partition("/")
-    return f"{provider}{'' if '@' in provider else '@'}{slash}{name}" if slash else ref
+    """Name a model with the profile of the present one; where that has no key of its provider, with the usual key.
+
+    The name says so only where there is another key that the settings could mean.
+    """
+    named = with_profile(ref, named_profile(present))
+    provider, slash, name = named.partition("/")
+    others = any(one.startswith(f"{provider}@") for one in stored_names())
+    return f"{provider}@{slash}{name}" if others and "@" not in provider else named
 
 
 def profile_said(said: ProviderSettings, row: ProviderRow, own: ProfileSettings | None) -> ProviderSettings:
