@@ -69,7 +69,7 @@ async def test_the_version_that_is_spoken_is_answered(tmp_path: Path) -> None:
 
 def test_initialize_is_answered_before_the_program_or_the_sdk_is_loaded() -> None:
     code = (
-        "import sys, asyncio; from treadle.acp import main; from msgspec import Raw\n"
+        "import sys, asyncio; from treadle.acp import acp_main as main; from msgspec import Raw\n"
         "main._load = lambda: None\n"
         "async def go():\n"
         "    return await main._Front({}, False)._request('initialize', Raw(b'{\"protocolVersion\": 1}'))\n"
@@ -77,7 +77,7 @@ def test_initialize_is_answered_before_the_program_or_the_sdk_is_loaded() -> Non
         "print(*sys.modules)"
     )
     ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    loaded = set(ended.stdout.split()) - {"treadle.app", "treadle.app.hosting.descriptor_lines"}
+    loaded = set(ended.stdout.split()) - {"treadle.app", "treadle.app.hosting", "treadle.app.hosting.descriptor_lines"}
     late = ("acp", "pydantic", "mcp", "httpx2", "sqlite3", "treadle.app", "treadle.protocol", "prompt_toolkit", "rich")
     assert sorted(name for name in loaded if any(f"{name}.".startswith(f"{one}.") for one in late)) == []
 

@@ -50,7 +50,7 @@ async def test_a_session_uses_its_profile_and_so_does_its_resumption_until_the_k
         code, out, _ = await run("login", "groq", "--as", "work", "--key-stdin", key=WORK)
         stored, use = out.splitlines()
         assert code == 0
-        assert stored.startswith(f"The key of groq for the profile work is stored in {key_file()} (groq@work/qwen/")
+        assert stored.startswith(f"Your key for groq for the profile work is stored in {key_file()} (groq@work/qwen/")
         assert use.startswith("Use it with --profile work, or /profile work in a session. Without a profile the key ")
         assert "GROQ_API_KEY" in use
         await run("login", "groq", "--as", "home", "--key-stdin", "--no-check", key=HOME)

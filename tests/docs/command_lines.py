@@ -17,7 +17,7 @@ from treadle.protocol.errors import ConfigError
 WHOLE = re.compile(r"treadle(?![\w./-])")
 ANY_NUMBER = ("N", "S", "USD", "DAYS")
 """Words that stand for a number; other words of capitals stand for themselves, which every text may be."""
-ONLY_INCOMPLETE = ("the following arguments are required", "argument -p/--print: expected one argument")
+ONLY_INCOMPLETE = ("Something is missing: ", "-p or --print needs a value.")
 _END = re.compile(r"^(#|\||\|\||&&|;|<|>|2>|\))")
 _HOSTS = {"--input-format", "--verbose"}
 
@@ -55,7 +55,7 @@ def mistake(words: Sequence[str]) -> str:
                 task_of([] if arguments.task is None else _words(arguments.task), COMMANDS)
     except SystemExit as end:
         text = said.getvalue().strip()
-        return "" if not end.code or any(one in text for one in ONLY_INCOMPLETE) else text.splitlines()[-1]
+        return "" if not end.code or any(one in text for one in ONLY_INCOMPLETE) else text.splitlines()[0]
     except ConfigError as error:
         return str(error)
     return ""

@@ -25,7 +25,7 @@ GREETING = f"{MARK} {NAME}"
 PATIENT = (
     sys.executable,
     "-c",
-    "from treadle.tui import look; look.ANSWER_SECONDS = 20.0; from treadle.__main__ import main; main()",
+    "from treadle.tui.paint import look; look.ANSWER_SECONDS = 20.0; from treadle.__main__ import main; main()",
 )
 """The program, for terminals that answer in time however busy this machine is."""
 

@@ -91,15 +91,15 @@ CASES = {
     ),
     "an unknown session": Case(
         ("-p", "Hi.", "--resume", "2099"),
-        "There is no session with the id '2099'",
-        "No session's id begins",
+        "There is no session '2099'",
+        "No session has an id or a title",
         code=Exit.FAILED,
     ),
     "nothing to continue": Case(
         ("-p", "Hi.", "--continue"), "There is no session to continue", "No session was started in", code=Exit.FAILED
     ),
     "an unknown session to show": Case(
-        ("show", "2099"), "There is no session with the id '2099'", "No session's id begins", code=Exit.FAILED
+        ("show", "2099"), "There is no session '2099'", "No session has an id or a title", code=Exit.FAILED
     ),
     "a home that cannot be": Case(
         ("-p", "Hi.", *NOWHERE),

@@ -130,7 +130,7 @@ async def test_what_is_not_there_is_said_and_the_rest_is_stopped(tmp_path: Path)
         await place.until_waiting(session)
         stopped = await place.run("stop", "zzz", session)
         assert (stopped.code, stopped.out) == (Exit.FAILED, f"Stopped {session}: Write it.\n")
-        assert "There is no session with the id 'zzz'." in stopped.err
+        assert "There is no session 'zzz'." in stopped.err
         again = await place.run("stop", session)
         assert again == Ended(
             Exit.DONE,

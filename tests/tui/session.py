@@ -168,6 +168,7 @@ OFFERED = (
 
 
 def _choose(ref: str, thinking: int | None) -> SetModel:
+    ref = ref.replace("@/", "/")  # the usual key
     if ref != "fake/two":
         raise ConfigError("model-name", f"{ref!r} is not known.", why="There is one other model.", fix="Take it.")
     return SetModel(choice=ModelChoice(model=ref, tool_protocol=ToolProtocol.XML, thinking_budget=thinking))

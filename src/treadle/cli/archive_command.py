@@ -6,12 +6,12 @@
 import argparse
 import sys
 
-from treadle.cli.parser import add_session
+from treadle.cli.parser import session_operand
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    add_session(parser, nargs="?")
+    session_operand(parser, nargs="?")
     parser.add_argument(
         "--older-than", type=_days, metavar="DAYS", help="all sessions of every folder that were not used for so long"
     )

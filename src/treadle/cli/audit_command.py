@@ -5,7 +5,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from treadle.cli.parser import add_session
+from treadle.cli.parser import session_operand
 
 if TYPE_CHECKING:
     from treadle.door.reports import AuditRecord, Verified
@@ -15,9 +15,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     verbs = parser.add_subparsers(dest="verb", required=True, metavar="verify|show")
     verify = verbs.add_parser("verify", help="check the hash chain of a session, or of all")
-    add_session(verify, nargs="?")
+    session_operand(verify, nargs="?")
     show = verbs.add_parser("show", help="show the calls of a session and their results")
-    add_session(show)
+    session_operand(show)
     for verb in (verify, show):
         verb.add_argument("--json", action="store_true", help="one JSON object a line")
 

@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from treadle.cli.parser import LAST, add_session, named_session
+from treadle.cli.parser import LAST, session_operand, named_session
 
 if TYPE_CHECKING:
     from treadle.door.review import ListedCheckpoint
@@ -32,7 +32,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
             what.add_argument("--both", action="store_true", help="the files and the conversation")
             command.add_argument("--preview", action="store_true", help="show what would change, and change nothing")
             command.add_argument("--yes", action="store_true", help="do not ask")
-        add_session(command, nargs="?", otherwise=LAST)
+        session_operand(command, nargs="?", otherwise=LAST)
         command.add_argument("--json", action="store_true", help="JSON, one object a line")
 
 

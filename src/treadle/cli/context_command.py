@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treadle.cli.parser import LAST, add_session, named_session
+from treadle.cli.parser import LAST, session_operand, named_session
 
 if TYPE_CHECKING:
     from treadle.protocol.events import Event
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    add_session(parser, nargs="?", otherwise=LAST)
+    session_operand(parser, nargs="?", otherwise=LAST)
     parser.add_argument("--step", type=int, help="the request of this step (by default the last one)")
     parser.add_argument("--next", action="store_true", help="what the next request would hold by now")
     parser.add_argument("--left", action="store_true", help="what the last compaction removed, and what replaced it")

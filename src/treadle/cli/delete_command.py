@@ -3,12 +3,12 @@
 import argparse
 import sys
 
-from treadle.cli.parser import add_session
+from treadle.cli.parser import session_operand
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    add_session(parser)
+    session_operand(parser)
     parser.add_argument("--yes", "-y", action="store_true", help="do not ask")
 
 

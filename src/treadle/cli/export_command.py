@@ -4,12 +4,12 @@ import argparse
 import sys
 from pathlib import Path
 
-from treadle.cli.parser import add_session
+from treadle.cli.parser import session_operand
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    add_session(parser, nargs="?")
+    session_operand(parser, nargs="?")
     parser.add_argument(
         "--all", action="store_true", help="every session of every folder, archived ones too; JSON only"
     )

@@ -19,6 +19,6 @@ def execute(arguments: argparse.Namespace) -> int:
     parser = parser_of(arguments.command)
     if arguments.all and parser.after is not None:
         parser.after = lambda: commands_text(seldom=True)
-    parser.told_elsewhere = "" if arguments.all else parser.told_elsewhere
+    parser.listed_elsewhere = "" if arguments.all else parser.listed_elsewhere
     parser.print_help()
     return 0

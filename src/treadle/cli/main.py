@@ -71,7 +71,7 @@ def parser_of(name: str) -> "CommandParser":
     module = _module(name)
     parser = CommandParser(prog=f"treadle {name}".strip(), description=module.__doc__, allow_abbrev=False)
     if name:
-        parser.told_elsewhere = SETTINGS
+        parser.listed_elsewhere = SETTINGS
     else:
         parser.after = commands_text
         parser.usage = 'treadle [options] ["task"], or treadle COMMAND ...'

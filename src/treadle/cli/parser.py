@@ -15,7 +15,7 @@ LAST = "default: this folder's last"
 """The words for it; `named_session` finds it."""
 
 
-def add_session(parser: argparse.ArgumentParser, *, nargs: str | None = None, otherwise: str = "") -> None:
+def session_operand(parser: argparse.ArgumentParser, *, nargs: str | None = None, otherwise: str = "") -> None:
     """Add the operand for a session, the same for all commands; `otherwise` says what happens without one."""
     about = "the session: its id, or the beginning of its id or title" + (f" ({otherwise})" if otherwise else "")
     default = [] if nargs == "*" else ""
@@ -37,7 +37,7 @@ class CommandParser(argparse.ArgumentParser):
     """A parser that can be asked what it takes, so that completion is written from it. `after` ends its help."""
 
     after: Callable[[], str] | None = None
-    told_elsewhere = ""
+    listed_elsewhere = ""
     """The title of the group of options that help does not list again."""
 
     @property
@@ -47,7 +47,7 @@ class CommandParser(argparse.ArgumentParser):
 
     def format_help(self) -> str:
         """Write the help."""
-        shown = [one for one in self._actions if _title(one) != (self.told_elsewhere or None)]
+        shown = [one for one in self._actions if _title(one) != (self.listed_elsewhere or None)]
         formatter = self._get_formatter()
         formatter.add_usage(self.usage, shown, self._mutually_exclusive_groups)
         formatter.add_text(self.description)
@@ -98,7 +98,7 @@ def _title(action: argparse.Action) -> str | None:
 
 
 def _in_lines(message: str) -> tuple[str, str]:
-    """Say a mistake that argparse tells in its own words: what is wrong, and why."""
+    """Say a mistake that argparse says in its own words: what is wrong, and why."""
     import re
 
     said = re.fullmatch(r"argument (.+?): (.+)", message, re.DOTALL)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from treadle.cli.parser import add_session
+from treadle.cli.parser import session_operand
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import FetchUrl, RunCommand
@@ -28,7 +28,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     recheck = verbs.add_parser(
         "recheck", help="check the calls of past sessions again, with other rules or in another mode"
     )
-    add_session(recheck, nargs="*", otherwise="default: all")
+    session_operand(recheck, nargs="*", otherwise="default: all")
     recheck.add_argument("--all", action="store_true", help="all sessions")
     recheck.add_argument("--policy", type=Path, metavar="FILE", help="use this rule file instead of those in force")
     recheck.add_argument("--mode", choices=_MODES, help="use this mode instead of the session's")

@@ -4,14 +4,14 @@ import argparse
 import sys
 from pathlib import Path
 
-from treadle.cli.parser import LAST, add_session, named_session
+from treadle.cli.parser import LAST, session_operand, named_session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
     from treadle.cli.work import add_settings
 
-    add_session(parser, nargs="?", otherwise=LAST)
+    session_operand(parser, nargs="?", otherwise=LAST)
     parser.add_argument(
         "--strict", action="store_true", help="check that the log can be rebuilt byte for byte (the default)"
     )

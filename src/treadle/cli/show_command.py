@@ -3,12 +3,12 @@
 import argparse
 import sys
 
-from treadle.cli.parser import LAST, add_session, named_session
+from treadle.cli.parser import LAST, session_operand, named_session
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    add_session(parser, nargs="?", otherwise=LAST)
+    session_operand(parser, nargs="?", otherwise=LAST)
     parser.add_argument("--events", action="store_true", help="show the raw events of the log, one JSON object a line")
 
 

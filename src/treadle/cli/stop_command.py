@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.cli.parser import add_session
+from treadle.cli.parser import session_operand
 
 if TYPE_CHECKING:
     from treadle.door.past import StoppedSession
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    add_session(parser, nargs="*")
+    session_operand(parser, nargs="*")
     parser.add_argument("--all", action="store_true", help="all sessions in the background, of every folder")
     parser.add_argument("--directory", "-C", type=Path, metavar="DIR", help="with --all: only those of this folder")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")

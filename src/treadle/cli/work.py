@@ -72,9 +72,7 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         default="",
         help="continue a session: its id, or the beginning of its id or title; without SESSION, choose one from a list",
     )
-    which.add_argument(
-        "--continue", "-c", dest="go_on", action="store_true", help="continue this folder's last session"
-    )
+    which.add_argument("--continue", "-c", dest="go_on", action="store_true", help="continue the folder's last session")
     which.add_argument(
         "--attach",
         metavar="SESSION",

@@ -196,6 +196,8 @@ class NotificationReader:
                 yield from self._closed(question for question, about in self._questions.items() if about == call_id)
             case QuestionPut(question=question):
                 yield from self._asked(question)
+                if question.kind is QuestionKind.BUDGET:  # asked instead of a request that waits for the answer
+                    yield PhaseChanged(phase=Phase.AWAITING_USER_CONFIRMATION)
             case _:
                 self._release()
                 yield from self._said_of_turn(data)

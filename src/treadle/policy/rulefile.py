@@ -93,8 +93,10 @@ def _read_rule(table: dict[str, Any], file: RuleFile, source: str) -> Rule:
     try:
         if unknown := sorted(set(table) - set(_WRITTEN)):
             raise ValueError(f"Object contains unknown field `{unknown[0]}`")
-        verdict = str(table.get("verdict", "")).lower()
-        meant = {"verdict": _VERDICTS.get(verdict, verdict), "op": table.get("op") or None}
+        meant: dict[str, Any] = {"op": table.get("op") or None}
+        if "verdict" in table:
+            verdict = str(table["verdict"]).lower()
+            meant["verdict"] = _VERDICTS.get(verdict, verdict)
         rule = msgspec.convert({**table, **meant, "scope": file.scope, "source": source}, Rule)
         if rule.op is PathOp.LIST or not rule.id or "" in (*rule.argv, *rule.match, *rule.not_match):
             raise ValueError("op is read or write, and no name, word or example is empty")

@@ -237,10 +237,6 @@ _STARTING = {
         "A folder added to the workspace is missing, too wide, or one where Treadle keeps its own files.",
         "Name a project's folder with --add-dir. add_dirs in your settings file is read at each start.",
     ),
-    "add-dir-late": Explanation(
-        "A folder cannot be added to a session that already exists.",
-        "Start a new session with --add-dir.",
-    ),
     "no-terminal": Explanation(
         "This needs a terminal, and there is none.",
         'In a script: treadle -p "task"; treadle login PROVIDER --key-stdin.',

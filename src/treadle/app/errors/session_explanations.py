@@ -19,6 +19,10 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "--resume has no id, and there is no interactive session in which to choose one.",
             "Name the session: treadle --resume ID. `treadle sessions` lists them.",
         ),
+        "add-dir-late": Explanation(
+            "A folder cannot be added to a session that already exists.",
+            "Start a new session with --add-dir.",
+        ),
         "session-none": Explanation(
             "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
         ),

@@ -384,18 +384,17 @@ class Models:
         row = self.first_with_key()
         if row is None:
             raise no_provider()
-        ref = usual_ref(row) or self._usual.get(row.name, "")
-        if not ref:
-            raise no_model(row)
-        return ref
+        if ref := usual_ref(row) or self._usual.get(row.name, ""):
+            return ref
+        raise no_model(row)
 
     def _knows_thinking(self, ref: str) -> bool:
         """Whether it is known that a model thinks, or that it does not."""
-        row, name = self.parse(ref)
         local = self._local.get(ref)
-        return (local is not None and local.thinking is not None) or (
-            row is not None and name in known_models().section(row.section)
-        )
+        if local is not None and local.thinking is not None:
+            return True
+        row, name = self.parse(ref)
+        return row is not None and name in known_models().section(row.section)
 
     def _override(self, ref: str) -> ModelSettings:
         return self._settings.models.get(ref) or self._settings.models.get(plain_ref(ref), ModelSettings())

@@ -204,9 +204,7 @@ class Performer:
 
         @cache
         def reader() -> "ReplyReader":
-            from treadle.engine.runtime.reply_reader import (
-                ReplyReader,  # with all of the parsers: no request waits for that
-            )
+            from treadle.engine.runtime.reply_reader import ReplyReader  # with all parsers: no request waits for that
 
             protocol = state.choice.tool_protocol
             return ReplyReader(known, protocol, step=step, attempt=attempt, refused=refused, offered=offered)
@@ -380,9 +378,9 @@ class Performer:
 
     async def _wait(self, timer: str, seconds: float) -> None:
         clock, wall = asyncio.get_running_loop().time, self._ports.clock
-        ends, moment = clock() + seconds, wall() + seconds * 1000
-        while (left := min(ends - clock(), (moment - wall()) / 1000)) > 0:  # noqa: ASYNC110 - its clock stands still
-            await asyncio.sleep(min(left, 30.0))  # while the machine sleeps
+        ends, moment = clock() + seconds, wall() + seconds * 1000  # the first stands still while the machine sleeps
+        while (left := min(ends - clock(), (moment - wall()) / 1000)) > 0:  # noqa: ASYNC110
+            await asyncio.sleep(min(left, 30.0))
         await self._session.post(TimerFired(timer=timer))
 
 

@@ -58,8 +58,8 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
 SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "work": (
-            *("model", "mode", "plan", "act", "effort", "compact", "undo", "rewind", "btw", "todo", "init", "newrule"),
-            *("pin", "steer", "queue", "edit", "drop"),
+            *("model", "profile", "mode", "plan", "act", "effort", "compact", "undo", "rewind", "btw", "todo", "init"),
+            *("newrule", "pin", "steer", "queue", "edit", "drop"),
         ),
         "session": ("new", "clear", "resume", "rename", "fork", "export", "quit"),
         "look inside": (
