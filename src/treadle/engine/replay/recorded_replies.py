@@ -1,6 +1,6 @@
 """Reading a recorded reply again: the parsers of its tool protocol give the same calls, or the log was changed."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -67,7 +67,7 @@ def read_again(
     reply: RecordedReply, offer: OfferChanged, protocol: ToolProtocol, declared: Mapping[str, ToolSpec]
 ) -> ReadAgain:
     """Parse a recorded reply by the tools of its offer; `declared` are those that an offer does not hold itself."""
-    known, refused = _tools(reply, offer, declared)
+    known, refused, offered = _tools(reply, offer, declared)
     # A reply without calls was read as text, by a Treadle that may have known fewer notations than this one.
     reader = ReplyReader(
         known,
@@ -75,6 +75,7 @@ def read_again(
         step=reply.step,
         attempt=reply.attempt,
         refused=refused,
+        offered=offered,
         recorded=bool(reply.calls),
     )
     found: list[CallProposed] = []
@@ -86,8 +87,8 @@ def read_again(
 
 def _tools(
     reply: RecordedReply, offer: OfferChanged, declared: Mapping[str, ToolSpec]
-) -> tuple[Mapping[str, ToolSpec], Mapping[str, str]]:
-    """Give all tools of the session, and those that could not be used, each with the reason.
+) -> tuple[Mapping[str, ToolSpec], Mapping[str, str], Container[str]]:
+    """Give all tools of the session, those that could not be used, each with the reason, and those that were offered.
 
     In native calls the offer holds their declarations; in text calls its words name them. A question to nobody is
     never refused: it has a result of its own.
@@ -103,7 +104,7 @@ def _tools(
         begins = _REFUSED.format(name=name)
         if name in refused and problem.startswith(begins):
             refused[name] = problem[len(begins) : -1]
-    return known, refused
+    return known, refused, offered
 
 
 def _in_order(logged: ToolSpec, own: ToolSpec | None) -> ToolSpec:
