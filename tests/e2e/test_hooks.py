@@ -239,6 +239,20 @@ async def test_a_hook_that_the_sandbox_stopped_is_said_to_be_that_with_what_to_s
     assert "set confined = false for it in" in read
 
 
+@SANDBOX
+async def test_a_folder_s_hook_logs_there_and_one_that_the_sandbox_stopped_says_what_to_set(place: Place) -> None:
+    (place.base / "people" / "kept").mkdir()
+    logs = 'mkdir -p "$CLAUDE_PROJECT_DIR"/.claude/logs && cat >> "$CLAUDE_PROJECT_DIR"/.claude/logs/calls.jsonl'
+    passes = one("echo x >> ~/kept/x", "Bash", onFailure="continue")
+    (place.folder / ".claude").mkdir(exist_ok=True)
+    place.settings({"PreToolUse": [*one(logs, "Bash"), *passes]}, folder=True)
+    ended, _ = await place.work(run("touch made"), words=["--mode", "full", "--trust"])
+    assert (place.folder / "made").exists()
+    assert json.loads((place.folder / ".claude" / "logs" / "calls.jsonl").read_text())["tool_name"] == "Bash"
+    assert "The sandbox stopped this hook." in ended.err
+    assert 'set onFailure = "continue" for it in' in ended.err
+
+
 EVENTS = ("SessionStart", "UserPromptSubmit", "PreToolUse", "PostToolUse", "Stop", "SessionEnd", "PermissionRequest")
 
 

@@ -39,7 +39,7 @@ def place(tmp_path: Path) -> Place:
 def test_the_logs_that_a_hook_names_are_made_and_go_again_where_they_stay_empty(place: Place) -> None:
     access = place.open("echo x >> ~/.claude/bash-command-log.txt; mkdir -p ~/.claude/logs")
     log = place.claude / "bash-command-log.txt"
-    assert access.writable == tuple(map(str, (place.claude / "logs", place.root / ".claude" / "logs", log)))
+    assert access.writable == tuple(map(str, (place.claude / "logs", log, place.root / ".claude" / "logs")))
     assert all(map(os.path.exists, access.writable))
     again = place.open("echo x >> ~/.claude/bash-command-log.txt")
     place.logs.close(access)
@@ -88,10 +88,39 @@ def test_no_link_leads_out(place: Place, tmp_path: Path) -> None:
     assert not (place.claude / "settings.json").exists()
 
 
-def test_hooks_of_a_folder_and_of_a_host_have_nothing_of_it(place: Place) -> None:
-    for origin in (HookOrigin.FOLDER, HookOrigin.HOST):
-        assert place.open("echo x >> ~/.claude/a.log; ls logs", origin=origin) == HookAccess()
+def test_hooks_of_a_folder_have_only_logs_of_that_folder_and_those_of_a_host_nothing(place: Place) -> None:
+    line = "echo x >> ~/.claude/a.log; ls logs; echo x >> .claude/b.txt; echo x >> .claude/c.json"
+    assert place.open(line, origin=HookOrigin.HOST) == HookAccess()
+    own = place.root / ".claude"
+    assert place.open(line, origin=HookOrigin.FOLDER) == HookAccess(writable=(f"{own}/logs", f"{own}/b.txt"))
     assert list(place.claude.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        '"$CLAUDE_PROJECT_DIR"/.claude/hooks/log.sh',
+        "${CLAUDE_PROJECT_DIR}/.claude/hooks/log.sh --all",
+        "sh .claude/hooks/log.sh",
+        "sh $TREADLE_PROJECT_DIR/.claude/hooks/log.sh",
+    ],
+)
+@pytest.mark.parametrize("origin", [HookOrigin.USER, HookOrigin.FOLDER])
+def test_a_script_of_the_folder_is_looked_into_however_it_is_named(
+    place: Place, command: str, origin: HookOrigin
+) -> None:
+    script = place.root / ".claude" / "hooks" / "log.sh"
+    script.parent.mkdir()
+    script.write_text('mkdir -p "$CLAUDE_PROJECT_DIR/.claude/logs"\ndate >> "$CLAUDE_PROJECT_DIR/.claude/calls.csv"\n')
+    writable = place.open(command, origin=origin).writable
+    assert {f"{place.root}/.claude/logs", f"{place.root}/.claude/calls.csv"} <= set(writable)
+
+
+def test_a_link_of_the_folder_makes_nothing_readable(place: Place) -> None:
+    key = place.claude.parent / "notes"
+    key.write_text("private")
+    (place.root / "check.sh").symlink_to(key)
+    assert place.open("sh check.sh; sh $CLAUDE_PROJECT_DIR/check.sh").readable == ()
 
 
 def test_without_a_folder_of_claude_code_none_is_made(tmp_path: Path) -> None:

@@ -129,7 +129,12 @@ class CommandHook(Struct, frozen=True):
     def _stopped(self, denial: SandboxDenial) -> str:
         what = f"The sandbox stopped this hook. {describe_denial(denial)}"
         if self.spec.origin is HookOrigin.FOLDER:
-            return f"{what} A folder's hooks always run in the sandbox."
+            file = self.spec.file or "its settings"
+            return (
+                f"{what} A folder's hooks always run in the sandbox. They may write in the workspace, in .claude/logs "
+                'and to logs in .claude. To let calls pass when it fails, set onFailure = "continue" for it in '
+                f"{file}. To run it without the sandbox, move it to your own settings with confined = false."
+            )
         return (
             f"{what} A hook may write in the workspace, in ~/.claude/logs and to logs in ~/.claude. To run it without "
             f"the sandbox, set confined = false for it in {self.spec.file or 'your settings'}."

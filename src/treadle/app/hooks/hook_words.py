@@ -54,7 +54,7 @@ def heard_answer(row: HookRow, answer: HookAnswer) -> HeardAnswer:
         # Plain words are context at a prompt anyway; elsewhere what is in them may be the words of anybody.
         word = _only_strict(word, with_context=not problem and row.event == HookEvent.USER_PROMPT_SUBMIT)
     if answer.stopped:
-        problem = f"{problem}. {answer.stopped}" if problem else ""
+        problem = f"{problem}. {answer.stopped.rstrip('.')}" if problem else ""
         if word.decision in (HookDecision.DENY, HookDecision.ASK):
             word = replace(word, reason=" ".join(filter(None, (word.reason, answer.stopped))))
     notice = f"The {row.shown} printed other text beside its answer, so its yes does not apply." if unheard else ""
