@@ -12,6 +12,8 @@ from tests.e2e.running import left_of
 from tests.mcp.hubs import FAKE
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import Settings
+from treadle.app.reports import server_checks
+from treadle.app.reports.server_checks import longest_start, server_list
 from treadle.app.security.trusted_servers import server_lines
 from treadle.app.security.trusting import session_trust
 from treadle.app.servers.configured import ServerOrigin, configured_servers, read_servers, server_secrets
@@ -222,3 +224,23 @@ def test_servers_whose_tools_are_left_out_are_named_with_how_many() -> None:
     assert line.startswith("Tools of MCP servers that are not offered: one (1 tool), two (2 tools). ")
     assert "`treadle mcp tools two --approve`" in line
     assert left_out_line([]) == ""
+
+
+def test_a_list_waits_as_long_as_servers_that_start_one_after_the_other_may_take() -> None:
+    ten = [McpServer(name=str(number), command="x", connect_seconds=30.0) for number in range(10)]
+    assert longest_start(ten) > 2 * 30.0
+    assert longest_start(ten[:1]) > 30.0
+    assert longest_start([McpServer(name="a", command="x", connect_seconds=30.0, enabled=False)]) < 30.0
+
+
+async def test_a_list_shows_no_server_that_is_still_starting_and_says_which_are_slow(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(server_checks, "_SAID_AFTER", 0.01)  # programs start later than that
+    entry = {"command": sys.executable, "args": [str(FAKE)], "sandbox": False}
+    servers = {f"s{number}": entry for number in range(9)}
+    (home / "mcp.json").write_text(json.dumps({"mcpServers": servers}))
+    told: list[str] = []
+    found = await server_list(session_trust(tmp_path / "ws"), connect=True, tell=told.append)
+    assert {one.name: one.state for one in found} == dict.fromkeys(servers, ServerState.CONNECTED)
+    assert told == [f"Waiting for {', '.join(servers)}."]

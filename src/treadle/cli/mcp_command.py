@@ -124,7 +124,11 @@ def _list(arguments: argparse.Namespace) -> int:
     from treadle.door.mcp import configured_servers, server_list
 
     trust = _trust(arguments)
-    found = asyncio.run(server_list(trust, connect=not arguments.offline))
+
+    def tell(text: str) -> None:
+        sys.stderr.write(f"{text}\n")
+
+    found = asyncio.run(server_list(trust, connect=not arguments.offline, tell=tell))
     for notice in (*configured_servers(trust).notices, *filter(None, [trust.notice()])):
         sys.stderr.write(f"{notice}\n")
     _write(found, as_json=arguments.json)

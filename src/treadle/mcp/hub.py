@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _T = TypeVar("_T")
 
-_AT_ONCE = 8
+STARTED_AT_ONCE = 8
 """Servers that are started side by side."""
 
 _HEAD_START = 0.15
@@ -67,7 +67,7 @@ class McpHub:
         self._thread = threading.Thread(target=self._run_thread, name="mcp", daemon=True)
         self._connections: Mapping[str, ServerConnection] = MappingProxyType({})
         self._owners: list[asyncio.Task[None]] = []
-        self._places = asyncio.Semaphore(_AT_ONCE)
+        self._places = asyncio.Semaphore(STARTED_AT_ONCE)
         self._running: dict[str, list[_Running]] = {}
         self._ready = threading.Event()
         self._told_asking: set[str] = set()
@@ -247,7 +247,7 @@ class McpHub:
     async def _begin(self) -> None:
         """Start the first programs, and load the SDK while they start."""
         wanted = [plan for plan in self.plans if plan.server.enabled and not plan.problem]
-        first = {plan.slug: plan.program for plan in wanted[:_AT_ONCE] if plan.program is not None}
+        first = {plan.slug: plan.program for plan in wanted[:STARTED_AT_ONCE] if plan.program is not None}
         started = await asyncio.gather(*map(_started, first.values()), return_exceptions=True)
         early = dict(zip(first, started, strict=True))  # with errors, which their owners take care of
         await asyncio.sleep(_HEAD_START)

@@ -1,7 +1,7 @@
 """Looks at servers outside of a session: connects to them, says how they are, and takes the person's yes."""
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from difflib import unified_diff
 from functools import cache
@@ -27,25 +27,35 @@ from treadle.app.servers.configured import (
 )
 from treadle.app.servers.identity import forget_tokens, identity_of, pin_book
 from treadle.app.servers.opening_servers import ServersPlace, ServersSurface, log_folder, open_hub
-from treadle.mcp.hub import McpHub
+from treadle.mcp.hub import STARTED_AT_ONCE, McpHub
 from treadle.mcp.server_tool import ServerTool
 from treadle.mcp.states import Declared, PinState, ServerHealth, ServerState
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.servers import McpServer
 from treadle.workspace.files.text import visible
 
-_LONGEST_WAIT = 120.0
+_LONGEST_WAIT = 600.0
+_SAID_AFTER = 3.0
+"""Seconds after which a person is told which servers are still waited for."""
+
 _LONGEST_SIGN_IN = 600.0
+_STARTING = frozenset({ServerState.WAITING, ServerState.CONNECTING})
 _SETTLING = 0.3
 """Seconds in which a server may still add tools, once it knows what Treadle can do."""
 
 
 @asynccontextmanager
 async def connected(
-    configured: Configured, trust: SessionTrust, seconds: float = 0.0, *, sign_in: Any = None
+    configured: Configured,
+    trust: SessionTrust,
+    seconds: float = 0.0,
+    *,
+    sign_in: Any = None,
+    tell: Callable[[str], None] | None = None,
 ) -> AsyncIterator[McpHub]:
     """Connect to servers for a while, and wait for them `seconds` at most (0: as long as each may take).
 
-    `sign_in` stands in for what is kept of having signed in.
+    `sign_in` stands in for what is kept of having signed in. `tell` hears which servers are slow.
     """
     settings = load_settings({}, workspace=trust.workspace, trusted=trust.trusted)
 
@@ -62,11 +72,22 @@ async def connected(
     hub = open_hub(configured, place, ServersSurface(tell=lambda _: None, sign_in=sign_in))
     hub.start()
     try:
-        longest = max((one.server.connect_seconds for one in configured.servers), default=0.0)
-        await hub.settled(seconds or min(_LONGEST_WAIT, longest + 2.0))
+        longest = seconds or longest_start([one.server for one in configured.servers])
+        if tell is not None:
+            await hub.settled(min(_SAID_AFTER, longest))
+            slow = [visible(one.name) for one in hub.health() if one.state in _STARTING]
+            if slow:
+                tell(f"Waiting for {', '.join(slow)}.")
+        await hub.settled(longest)
         yield hub
     finally:
         await hub.close()
+
+
+def longest_start(servers: Sequence[McpServer]) -> float:
+    """Give the seconds after which all of them are connected or have failed; only some of them start at a time."""
+    used = [one.connect_seconds for one in servers if one.enabled]
+    return min(_LONGEST_WAIT, max(used, default=0.0) + sum(used) / STARTED_AT_ONCE + 2.0)
 
 
 def named_server(configured: Configured, name: str) -> Configured:
@@ -83,8 +104,10 @@ def named_server(configured: Configured, name: str) -> Configured:
     return Configured(servers=tuple(found))
 
 
-async def server_list(trust: SessionTrust, *, connect: bool, seconds: float = 15.0) -> tuple[ServerHealth, ...]:
-    """Say how all configured servers are; without `connect` nothing is started."""
+async def server_list(
+    trust: SessionTrust, *, connect: bool, tell: Callable[[str], None] | None = None
+) -> tuple[ServerHealth, ...]:
+    """Say how all configured servers are; without `connect` nothing is started. `tell` hears which ones are slow."""
     configured = configured_servers(trust)
     if not configured.servers:
         return ()
@@ -94,7 +117,7 @@ async def server_list(trust: SessionTrust, *, connect: bool, seconds: float = 15
         found = hub.health()
         await hub.close()
         return found
-    async with connected(configured, trust, seconds) as hub:
+    async with connected(configured, trust, tell=tell) as hub:
         return hub.health()
 
 
