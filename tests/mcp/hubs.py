@@ -21,7 +21,7 @@ from treadle.mcp.states import ServerPlan
 from treadle.protocol.messages import Text
 from treadle.protocol.servers import McpServer
 from treadle.protocol.tools import CallResult
-from treadle.tools.images import image_of
+from treadle.tools.images import served_image_of
 from treadle.workspace.commands.confinement import Setup
 
 ROOT = Path(__file__).parents[2]
@@ -78,7 +78,9 @@ async def hub_of(
             file.write(f"{text}\n")
 
     plans = [one if isinstance(one, ServerPlan) else plan_of(one, folder, vouched=vouched) for one in servers]
-    base = HubPorts(pins=PinBook(folder / "pins"), version="1", tell=tell, read_image=image_of, roots=(str(folder),))
+    base = HubPorts(
+        pins=PinBook(folder / "pins"), version="1", tell=tell, read_image=served_image_of, roots=(str(folder),)
+    )
     hub = McpHub(plans, replace(base, **ports))
     hub.start()
     try:

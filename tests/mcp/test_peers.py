@@ -23,12 +23,12 @@ from treadle.mcp.states import ServerState
 from treadle.protocol.messages import Image
 from treadle.protocol.servers import McpServer, ServerEra, ServerTransport
 from treadle.protocol.tools import CallResult, Origin, Outcome
-from treadle.tools.images import image_of
+from treadle.tools.images import served_image_of
 
 
 async def resource(hub: McpHub, **arguments: Any) -> CallResult:
     """Read a resource as the model does."""
-    return await (await AccessResource(hub, image_of, resource_spec()).prepare(arguments)).run(lambda _: None)
+    return await (await AccessResource(hub, served_image_of, resource_spec()).prepare(arguments)).run(lambda _: None)
 
 
 def free_port() -> int:

@@ -15,14 +15,14 @@ from treadle.mcp.hub import McpHub
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer, ServerEra
 from treadle.protocol.tools import CallResult, Origin, Outcome
-from treadle.tools.images import image_of
+from treadle.tools.images import served_image_of
 
 MODERN = Path(__file__).with_name("modern_server.py")
 
 
 async def resource(hub: McpHub, **arguments: Any) -> CallResult:
     """Read a resource as the model does."""
-    return await (await AccessResource(hub, image_of, resource_spec()).prepare(arguments)).run(lambda _: None)
+    return await (await AccessResource(hub, served_image_of, resource_spec()).prepare(arguments)).run(lambda _: None)
 
 
 async def test_all_pages_are_listed_where_a_server_has_no_templates(tmp_path: Path) -> None:

@@ -17,7 +17,7 @@ from treadle.mcp.list_changes import ServerChanges
 from treadle.mcp.server_lists import listed_by
 from treadle.mcp.server_program import ServerProgram, start_program
 from treadle.mcp.server_tool import ServerSaidError
-from treadle.mcp.sound_listing import with_sound_tools
+from treadle.mcp.sound_listing import with_sound_answers
 from treadle.mcp.states import Declared, ServerPlan, ServerState
 from treadle.mcp.transports import (
     BoundedTransport,
@@ -257,7 +257,7 @@ class ServerConnection:
                 if not events:  # there the transport enters the client
                     await stack.enter_async_context(client)
                 streams = await stack.enter_async_context(network_transport(server.url, client, events=events))
-            yield with_sound_tools(streams)
+            yield with_sound_answers(streams)
 
     async def _noticed(self, message: Any) -> None:
         self._changes.noticed(message)

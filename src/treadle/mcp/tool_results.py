@@ -2,6 +2,7 @@
 
 import base64
 import binascii
+import codecs
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
@@ -11,6 +12,7 @@ import msgspec
 from treadle.mcp.declaring import harmless_data
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, ResultContent, Text
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import CallResult, Origin, Outcome
 from treadle.workspace.files.text import HeadTail, visible
 from treadle.workspace.untrusted import mark_untrusted
@@ -20,6 +22,9 @@ ReadImage = Callable[[bytes, str], tuple[Image, str]]
 
 _MOST_CHARACTERS = 60_000
 _MOST_IMAGES = 8
+_LARGEST_TEXT = 4 * 1024 * 1024  # characters of base64
+_CHARSET = regex(r"""charset=["']?([\w.:-]+)""")
+_NO_TEXT = regex(r"[\x00-\x08\x0e-\x1a\x1c-\x1f]")
 _LARGEST_IMAGE = 6 * 1024 * 1024  # characters of base64
 
 
@@ -109,7 +114,26 @@ def _resource_text(resource: types.TextResourceContents | types.BlobResourceCont
     named = f"[resource {resource.uri}{f', {resource.mime_type}' if resource.mime_type else ''}]"
     if isinstance(resource, types.TextResourceContents):
         return f"{named}\n{resource.text}"
-    return named if _is_image(resource) else f"{named} ({len(resource.blob) * 3 // 4:,} bytes, not text: left out)"
+    if _is_image(resource):
+        return named
+    text = _text_in(resource.blob, resource.mime_type or "")
+    return (
+        f"{named} ({len(resource.blob) * 3 // 4:,} bytes, not text: left out)" if text is None else f"{named}\n{text}"
+    )
+
+
+def _text_in(blob: str, media_type: str) -> str | None:
+    """Read base64 that holds text: in UTF-8, UTF-16 with its mark, or as its type says; nothing where it is none."""
+    if len(blob) > _LARGEST_TEXT:
+        return None
+    said = _CHARSET.search(media_type)
+    try:
+        raw = base64.b64decode(blob, validate=True)
+        wide = raw.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE))
+        text = raw.decode("utf-16" if wide else said[1] if said else "utf-8-sig")
+    except (LookupError, ValueError):
+        return None
+    return None if _NO_TEXT.search(text) else text
 
 
 def _is_image(resource: Any) -> bool:

@@ -1,6 +1,7 @@
 """How the messages of a server come and go: over the pipes of its program, over HTTP, or through its host."""
 
 import asyncio
+import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from typing import Any
@@ -167,13 +168,16 @@ _ADVICE = {
 }
 
 
+_LINK = re.compile(r" For further information visit https://errors\.pydantic\.dev/\S+")
+
+
 def error_reason(error: BaseException) -> str:
     """Name what is behind an error, which may be a group of such, in one harmless line."""
     while isinstance(error, BaseExceptionGroup):
         error = error.exceptions[0]
     if isinstance(error, httpx2.HTTPStatusError):
         return f"HTTP {error.response.status_code}"
-    said = " ".join(visible(str(error)).split())[:300]
+    said = _LINK.sub("", " ".join(visible(str(error)).split()))[:300]
     return said or type(error).__name__
 
 

@@ -19,6 +19,7 @@ _SCALE = Path(__file__).parents[1] / "workspace" / "files" / "scale.py"
 
 _ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _OTHERS = frozenset({".bmp", ".tif", ".tiff", ".ico", ".heic", ".heif", ".avif", ".psd", ".jxl", ".jp2"})
+_NO_WAY = "Continue without it."
 _NO_SIZE = frozenset({0xD8, 0xDD, 0x01, *range(0xD0, 0xD8)})
 _SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
@@ -29,11 +30,20 @@ def is_image(name: str) -> bool:
 
 
 def image_of(raw: bytes, name: str) -> tuple[Image, str]:
-    """Wrap an image's bytes, scaled to what models take, and say so; their beginning tells what kind it is.
+    """Wrap the bytes of an image file, scaled to what models take, and say so; their beginning tells what kind it is.
 
     Scaling takes up to some seconds; it needs the extra `images`. Raises `ToolError`.
     """
-    media_type, width, height = _checked(raw, name)
+    return _image_of(raw, name, file=True)
+
+
+def served_image_of(raw: bytes, name: str) -> tuple[Image, str]:
+    """Wrap an image that a server sent, as `image_of` does a file. Raises `ToolError`: there is no file to work on."""
+    return _image_of(raw, name, file=False)
+
+
+def _image_of(raw: bytes, name: str, *, file: bool) -> tuple[Image, str]:
+    media_type, width, height = _checked(raw, name, file=file)
     if len(raw) <= _LARGEST and max(width, height) <= _SCALED_SIDE:
         return _wrapped(media_type, raw), ""
     made = _scaled(raw)
@@ -43,23 +53,23 @@ def image_of(raw: bytes, name: str) -> tuple[Image, str]:
         return _wrapped(found[0], made), said
     if len(raw) > _LARGEST:
         raise ToolError(
-            f"{name} has {len(raw):,} bytes; models accept images of at most {_LARGEST:,}. Shrink a copy."
-            f"{_how_to_scale()}"
+            f"{name} has {len(raw):,} bytes; models accept images of at most {_LARGEST:,}. {_how_to_scale(file=file)}"
         )
     if max(width, height) > _LONGEST_SIDE:
         raise ToolError(
             f"{name} is {width:,} by {height:,} pixels; models accept images of at most {_LONGEST_SIDE:,} on each "
-            f"side. Shrink a copy.{_how_to_scale()}"
+            f"side. {_how_to_scale(file=file)}"
         )
     return _wrapped(media_type, raw), ""
 
 
-def _how_to_scale() -> str:
+def _how_to_scale(*, file: bool) -> str:
+    advice = "Shrink a copy." if file else _NO_WAY
     if importlib.util.find_spec("PIL") is not None:
-        return ""
+        return advice
     from treadle.workspace.installed import install_command
 
-    return f" After `{install_command('images')}` Treadle scales it by itself."
+    return f"{advice} After `{install_command('images')}` Treadle scales it by itself."
 
 
 def described(image: tuple[Image, str]) -> tuple[Image | Text, ...]:
@@ -82,12 +92,14 @@ def _scaled(raw: bytes) -> bytes:
     return done.stdout if done.returncode == 0 else b""
 
 
-def _checked(raw: bytes, name: str) -> tuple[str, int, int]:
+def _checked(raw: bytes, name: str, *, file: bool) -> tuple[str, int, int]:
     """Tell the type and the size in pixels of an image that is whole; raises `ToolError`."""
     try:
         media_type, width, height, whole = _read(raw)
     except (struct.error, IndexError):
         raise _damaged(name) from None
+    if not media_type and not file:
+        raise ToolError(f"{name} is no PNG, JPEG, GIF or WebP, which models accept. {_NO_WAY}")
     if not media_type and PurePath(name).suffix.lower() in _OTHERS:
         raise ToolError(
             f"{name} is an image in a format that models do not accept. Convert a copy to PNG with a command, such as "

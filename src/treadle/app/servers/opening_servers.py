@@ -22,7 +22,7 @@ from treadle.mcp.server_program import ProgramStart
 from treadle.mcp.states import Exchange, ServerPlan
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import ServerTransport
-from treadle.tools.images import image_of
+from treadle.tools.images import served_image_of
 from treadle.workspace.commands.confinement import Setup
 from treadle.workspace.commands.variables import child_variables, path_outside
 
@@ -81,7 +81,7 @@ def open_hub(
         pins=pin_book(),
         version=__version__,
         tell=surface.tell,
-        read_image=image_of,
+        read_image=served_image_of,
         redact=lambda text: place.redactor().redact(text),
         roots=(str(place.trust.workspace), *place.roots),
         taken=surface.taken,

@@ -41,7 +41,7 @@ from treadle.protocol.events import Noted
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.sealed import Passage, PassageKind, PromptPart
 from treadle.protocol.tools import ToolSpec
-from treadle.tools.images import image_of
+from treadle.tools.images import served_image_of
 from treadle.workspace.files.text import visible
 from treadle.workspace.untrusted import mark_untrusted
 
@@ -98,7 +98,7 @@ class SessionServers:
         fixed: tuple[Tool, ...] = (
             self._search,
             UseTool(hub, use_spec()),
-            AccessResource(hub, image_of, resource_spec()),
+            AccessResource(hub, served_image_of, resource_spec()),
         )
         self.fixed: Mapping[str, Tool] = {tool.spec.name: tool for tool in fixed}
 
