@@ -108,6 +108,7 @@ def test_imports_are_found_outside_of_code_only() -> None:
 @given(st.text("@`~ a/.\n\\", max_size=200))
 @example("@\\ ")
 @example("@``@")
+@example("@@\\``")
 def test_imports_of_any_text_are_few_and_not_empty(text: str) -> None:
     found = import_paths(text)
     assert len(found) <= 64
@@ -128,3 +129,17 @@ def test_a_quote_within_quotes_ends_no_item_of_a_list() -> None:
         "x' # y",
         'b", c',
     )
+
+
+@pytest.mark.parametrize("above", ["\n", "\n\n", " \n", "\r\n", "\ufeff\n", "\t\n\n"])
+@pytest.mark.parametrize("fence", ["---", "--- ", "---\t"])
+def test_empty_lines_above_a_header_and_blanks_at_its_fences_hide_nothing(above: str, fence: str) -> None:
+    header = read_header(f"{above}{fence}\ndescription: words\n{fence}\nBody\n")
+    assert (header.text("description"), header.body, header.problem) == ("words", "Body\n", "")
+
+
+@pytest.mark.parametrize(
+    "text", ["\n---\nno entry\n---\nBody\n", "\n---\nrule: it is\n", " ---\na: b\n---\n", "\n---\n---\nBody\n", "\n"]
+)
+def test_what_stands_below_an_empty_line_and_is_no_header_is_text(text: str) -> None:
+    assert read_header(text) == Header(values={}, body=text)

@@ -30,7 +30,11 @@ async def test_a_file_is_read_with_line_numbers_and_remembered(workspace: Worksp
     path = _write(workspace, "a.py", "one\r\n\ttwo\x1b\r\n")
     prepared = await prepare(workspace, "read_file", path="a.py")
     assert prepared.accesses == (ReadPath(path=str(path)),)
-    assert await prepared.run(lambda _: None) == result_of(Origin.WORKSPACE, Outcome.OK, "1 | one\n2 | \ttwo\\x1b")
+    assert await prepared.run(lambda _: None) == result_of(
+        Origin.WORKSPACE,
+        Outcome.OK,
+        "1 | one\n2 | \ttwo\\x1b\n[control characters are shown as escapes, such as \\x1b; edits can copy them so]",
+    )
     assert workspace.seen.stale(str(path), "other bytes")
     assert not workspace.seen.stale(str(path), sha256(path.read_bytes()))
 

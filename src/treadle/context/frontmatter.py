@@ -51,6 +51,15 @@ class Header(Struct, frozen=True, kw_only=True):
 def read_header(text: str) -> Header:
     """Split a file into its header and its body. Never raises: what cannot be read is said in `problem`."""
     text = text.removeprefix("\ufeff").replace("\r\n", "\n")
+    below = text.lstrip()
+    if below != text:
+        header = _read_at_start(below)  # a line that begins with blanks is no fence, and a lone rule no header
+        is_one = header.values and not header.problem and text[: -len(below)].endswith("\n")
+        return header if is_one else Header(values={}, body=text)
+    return _read_at_start(text)
+
+
+def _read_at_start(text: str) -> Header:
     lines = text[: LONGEST_HEADER + 1].split("\n")
     if lines[0].rstrip() != _FENCE:
         return Header(values={}, body=text)

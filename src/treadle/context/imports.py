@@ -32,4 +32,4 @@ def _outside_code(text: str) -> Iterator[str]:
         elif mark in ("```", "~~~"):
             fence = mark
         else:
-            yield _CODE.sub(" ", line) if "`" in line else line
+            yield _CODE.sub("` ", line) if "`" in line else line  # `: no backslash before it escapes the blank

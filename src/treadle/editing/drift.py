@@ -1,7 +1,10 @@
 """Take systematic drift out of a block: line numbers, code fences, escapes."""
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+import sys
+import unicodedata
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from itertools import pairwise
 
 from msgspec import Struct
@@ -28,6 +31,9 @@ _ENTITY_CHARS = {
     "lt": "<", "#60": "<", "gt": ">", "#62": ">", "amp": "&", "#38": "&",
     "quot": '"', "#34": '"', "#x22": '"', "apos": "'", "#39": "'", "#x27": "'",
 }  # fmt: skip
+_SHOWN = re.compile(r"\\(?:x([0-9a-f]{2})|u([0-9a-f]{4})|U([0-9a-f]{8})|r)")
+_HIDDEN_KINDS = frozenset({"Cc", "Cf", "Cs"})
+_LONE_BYTES = 0xDC00
 _BACKSLASHED = re.compile(r"\\([\"'\\/nrt])")
 _BACKSLASH_CHARS = {"n": "\n", "r": "", "t": "\t"}
 
@@ -46,6 +52,40 @@ def readings_without_drift(block: EditBlock) -> Iterator[Interpretation]:
     yield from _without_entities(block)
     yield from _without_escaped_newlines(block)
     yield from _without_escaped_quotes(block)
+
+
+def readings_as_shown(block: EditBlock) -> Iterator[EditBlock]:
+    """Readings in which the escapes of SEARCH are the control characters that a page of a file shows so.
+
+    An escape from `\\x80` on is such a character, or a byte that is no UTF-8.
+    """
+    for lone in (0, _LONE_BYTES):
+        used = {
+            match[0]: char
+            for line in block.search
+            for match in _SHOWN.finditer(line)
+            if (char := _shown_char(match, lone)) is not None
+        }
+        if not used or (lone and max(used.values()) < chr(lone)):
+            continue
+
+        read = partial(_SHOWN.sub, partial(_char_or_text, used))
+        exact = block.exact and replace(block.exact, old=read(block.exact.old), new=read(block.exact.new))
+        yield replace(_mapped(block, read), exact=exact)
+
+
+def _char_or_text(used: Mapping[str, str], match: re.Match[str]) -> str:
+    return used.get(match[0], match[0])
+
+
+def _shown_char(match: re.Match[str], lone: int) -> str | None:
+    """The character that is shown as an escape; None for one that is shown as itself. `lone` is added to a byte."""
+    digits = match[1] or match[2] or match[3]
+    number = int(digits, 16) if digits else ord("\r")
+    if match[1] and number >= 0x80:
+        number += lone
+    char = chr(number) if number <= sys.maxunicode else ""
+    return char if char and unicodedata.category(char) in _HIDDEN_KINDS and char not in "\t\n" else None
 
 
 def _without_fence(block: EditBlock) -> Iterator[Interpretation]:

@@ -6,7 +6,7 @@ from itertools import islice
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.editing.drift import Interpretation, readings_without_drift
+from treadle.editing.drift import Interpretation, readings_as_shown, readings_without_drift
 from treadle.editing.edit_refusals import (
     at_lines,
     refuse,
@@ -54,8 +54,7 @@ def place_block(block: EditBlock, work: WorkingText) -> Placing:
 
 def _place(block: EditBlock, work: WorkingText) -> Placing:
     if block.everywhere:
-        found = replace_everywhere(block, work)
-        return found if isinstance(found, EditError) else PlacedBlock(Tier.EXACT, *found)
+        return _place_everywhere(block, work)
     if _changes_nothing(block):
         return refuse(ErrorCode.NO_CHANGE, block, work.views)
     placing = _place_strictly(block, work.original, work.source.ends)
@@ -64,6 +63,16 @@ def _place(block: EditBlock, work: WorkingText) -> Placing:
     if placing is None and all(is_blank(line) for line in block.search):
         return _place_without_search(block, work)
     return placing or _place_loosely(block, work.views)
+
+
+def _place_everywhere(block: EditBlock, work: WorkingText) -> Placing:
+    found = replace_everywhere(block, work)
+    if isinstance(found, EditError) and found.code is ErrorCode.NOT_FOUND:
+        for each in readings_as_shown(block):
+            read = replace_everywhere(each, work)
+            if not isinstance(read, EditError):
+                return PlacedBlock(Tier.ESCAPES, *read)
+    return found if isinstance(found, EditError) else PlacedBlock(Tier.EXACT, *found)
 
 
 def _as_in_file(refused: EditError, block: EditBlock, alone: WorkingText) -> EditError:
@@ -169,7 +178,21 @@ def _strict_attempts(block: EditBlock) -> Iterator[_Attempt]:
 def _place_strictly(block: EditBlock, views: TextViews, ends: Sequence[str]) -> Placing | None:
     if all(is_blank(line) for line in block.search):
         return _place_exactly(block, views, ends)
-    return _place_exactly(block, views, ends) or _first_found(_strict_attempts(block), views)
+    return (
+        _place_exactly(block, views, ends)
+        or _place_as_shown(block, views, ends)
+        or _first_found(_strict_attempts(block), views)
+    )
+
+
+def _place_as_shown(block: EditBlock, views: TextViews, ends: Sequence[str]) -> Placing | None:
+    """The block with the control characters that its escapes stand for, which have to be in the file as they are."""
+    for each in readings_as_shown(block):
+        found = None if block.exact is not None else _first_found([(None, each, find_exact)], views)
+        found = found or _place_exactly(each, views, ends)
+        if found is not None:
+            return replace(found, tier=Tier.ESCAPES) if isinstance(found, PlacedBlock) else found
+    return None
 
 
 def _first_found(attempts: Iterable[_Attempt], views: TextViews) -> Placing | None:

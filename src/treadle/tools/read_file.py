@@ -144,6 +144,8 @@ def _show(page: Page, name: str, note: str, *, last: int | None) -> str:
         notes.append(f"lines {page.first}-{page.last} of {total}; read on with start_line={page.last + 1}")
     if note:
         notes.append(note)
+    if page.escape:
+        notes.append(f"control characters are shown as escapes, such as {page.escape}; edits can copy them so")
     if page.encoding != "utf-8":
         notes.append(f"the file's encoding is {page.encoding}")
     return "\n".join([*shown, *(f"[{note}]" for note in notes)])

@@ -10,7 +10,7 @@ from msgspec import Struct
 
 from treadle.workspace.files.encodings import detect
 from treadle.workspace.files.judged import JudgedPath
-from treadle.workspace.files.text import size_of, visible
+from treadle.workspace.files.text import first_escape, size_of, visible
 from treadle.workspace.files.text_files import MAX_WHOLE, decode, open_regular, reading
 
 _SAMPLE = 64 * 1024
@@ -33,7 +33,7 @@ class Page(Struct, frozen=True, kw_only=True):
     """Consecutive lines of a file as they are shown, without their ends, the first one numbered `first` (from 1).
 
     `total` counts the file's lines; None when there are more and the file is too large to count. `digest` is empty
-    for such a file.
+    for such a file. `escape` is the first escape that stands for a control character on it, such as `\\x0c`.
     """
 
     lines: tuple[str, ...]
@@ -41,6 +41,7 @@ class Page(Struct, frozen=True, kw_only=True):
     total: int | None
     encoding: str
     digest: str
+    escape: str = ""
 
     @property
     def last(self) -> int:
@@ -59,32 +60,36 @@ def read_page(path: str | JudgedPath, name: str, *, first: int = 1, limits: Page
         with io.TextIOWrapper(file, encoding=read_as.name, errors="replace", newline="\n") as text:
             pieces = _pieces(text, limits.width)
             before = sum(1 for _ in islice(pieces, first - 1))
-            chosen, held = _take(pieces, limits)
-    return Page(
-        lines=chosen, first=first, total=None if held else before + len(chosen), encoding=read_as.name, digest=""
-    )
+            chosen, held, escape = _take(pieces, limits)
+    total = None if held else before + len(chosen)
+    return Page(lines=chosen, first=first, total=total, encoding=read_as.name, digest="", escape=escape)
 
 
 def page_of(text: str, digest: str, *, encoding: str = "utf-8", first: int = 1, limits: PageLimits = _USUAL) -> Page:
     """Take lines from number `first` on of a text that comes from a file with this digest."""
     lines = text.removesuffix("\n").split("\n") if text else []
     wanted = islice(lines, first - 1, first + limits.lines)
-    chosen, _ = _take(((line.removesuffix("\r"), 0) for line in wanted), limits)
-    return Page(lines=chosen, first=first, total=len(lines), encoding=encoding, digest=digest)
+    chosen, _, escape = _take(((line.removesuffix("\r"), 0) for line in wanted), limits)
+    return Page(lines=chosen, first=first, total=len(lines), encoding=encoding, digest=digest, escape=escape)
 
 
-def _take(lines: Iterator[tuple[str, int]], limits: PageLimits) -> tuple[tuple[str, ...], bool]:
-    """Take the lines of a page, each with how many characters of it are not here, and tell whether there are more."""
+def _take(lines: Iterator[tuple[str, int]], limits: PageLimits) -> tuple[tuple[str, ...], bool, str]:
+    """Take the lines of a page, each with how many characters of it are not here.
+
+    Tells whether there are more, and the first escape of a control character.
+    """
     chosen: list[str] = []
+    escape = ""
     room = limits.size
     for line, left_out in lines:
         kept = line[: min(limits.width, max(room, 1))] if not chosen else line[: limits.width]
         shown, missing = visible(kept), len(line) - len(kept) + left_out
         room -= size_of(shown) + _NUMBER
         if len(chosen) == limits.lines or (chosen and room < 0):
-            return tuple(chosen), True
+            return tuple(chosen), True, escape
+        escape = escape or (first_escape(kept) if shown != kept else "")
         chosen.append(f"{shown} [... {missing:,} more characters in this line]" if missing else shown)
-    return tuple(chosen), False
+    return tuple(chosen), False, escape
 
 
 def _pieces(text: TextIO, width: int) -> Iterator[tuple[str, int]]:

@@ -35,6 +35,12 @@ def visible(text: str) -> str:
     return _CONTROL.sub(lambda found: escaped(found[0]), text)
 
 
+def first_escape(text: str) -> str:
+    """Give the first escape that `visible` writes; empty where it writes none."""
+    found = _CONTROL.search(text)
+    return "" if found is None else escaped(found[0])
+
+
 def visible_name(name: str) -> str:
     """Show a file's name on one line, so that it cannot be taken for two or for something else."""
     return visible(name).replace("\n", "\\n").replace("\t", "\\t")
