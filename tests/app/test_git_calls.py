@@ -322,3 +322,17 @@ async def test_nothing_but_files_pipes_and_terminals_is_taken(tmp_path: Path) ->
         os.close(handle)
     one.close()
     other.close()
+
+
+@pytest.mark.parametrize("line", ["cd sub && echo x > new && git add new", "git -C sub commit --allow-empty -m second"])
+async def test_what_git_cannot_write_of_a_submodule_is_said_with_the_way(folder: Path, line: str) -> None:
+    other = folder / "other"
+    other.mkdir()
+    git(other, "init", "-b", "main")
+    git(other, "commit", "--allow-empty", "-m", "first")
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "add", str(other), "sub")
+    before = git(folder / "sub", "rev-parse", "HEAD")
+    found = await ran(folder, line)
+    assert "Git's data of submodules can name programs, so they stay as they are there." in found.texts[0]
+    assert 'needs: ["host"] in a call of its own asks' in found.texts[0]
+    assert git(folder / "sub", "rev-parse", "HEAD") == before

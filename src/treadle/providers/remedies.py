@@ -209,7 +209,8 @@ _PARTS: tuple[tuple[RefusedPart, str, str], ...] = (
         (
             r"could not process image|image.{0,80}(?:not supported|not match|exceeds?|too (?:large|small|many)|invalid|"
             r"cannot|could not|unable|dimension|corrupt|empty)|(?:invalid|unsupported|unable to process|failed to \w+|"
-            r"too many|cannot \w+|not a valid).{0,20} images?|inline_?data"
+            r"too many|cannot \w+|not a valid).{0,20} images?|inline_?data|"
+            r"image.{0,120}(?:media[ _]?type|appears to be)|media[ _]?type.{0,40}(?:mismatch|not match)"
         ),
         "Anthropic 'Could not process image', OpenAI 'Invalid image', Gemini 'Unable to process input image', 2026-05",
     ),

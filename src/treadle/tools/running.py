@@ -30,6 +30,10 @@ _LINES_ASKED, _MOST_ASKED = 10, 2_000
 """Lines and characters of the output that a question about the changes shows."""
 
 _ADVICE = "Give it more time, run it in the background, or have it do and print less."
+_SUBMODULES = (
+    " Git's data of submodules can name programs, so they stay as they are there. "
+    'needs: ["host"] in a call of its own asks the user to run it without the sandbox.'
+)
 _COPY_ADVICE = "It ran in a throw-away copy, where nothing runs for long. Use background for servers and watchers."
 
 
@@ -103,7 +107,8 @@ async def run_line(
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
     denial = setup.find_denial(report) if failed and not command.why_stopped else None
     if denial is not None:
-        report = f"{report}\n[{describe_denial(denial)}]"
+        way = _SUBMODULES if denial.right is Right.WRITE and "/.git/modules/" in denial.text else ""
+        report = f"{report}\n[{describe_denial(denial)}{way}]"
     if copy is not None:
         copy = replace(copy, ended=command.describe(), output=_last_lines(printed))
         report = _with(report, (copy.trouble,) if copy.trouble else ())

@@ -165,6 +165,22 @@ def test_a_file_without_a_table_of_hooks_keeps_a_session_from_starting(folder: P
     assert caught.value.code == "config-hooks"
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        '{\n  // what the team wants\n  "hooks": HOOKS\n}',
+        '{"hooks": HOOKS, /* no more */}',
+        '\ufeff{"hooks": HOOKS,\n}\n// the end\n',
+        '{"note": "// no comment, [1,]", "hooks": HOOKS}',
+    ],
+)
+def test_settings_with_comments_and_commas_at_the_end_are_read(folder: Path, content: str) -> None:
+    hooks = {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "echo '// x, ]'"}]}]}
+    (folder / "people" / ".claude" / "settings.json").write_text(content.replace("HOOKS", json.dumps(hooks)))
+    (folder / "home" / "config.toml").write_text('hooks_from = ["claude"]')
+    assert [spec.command for spec in found(folder)] == ["echo '// x, ]'"]
+
+
 RIGHT = {"matcher": "Edit", "hooks": [{"type": "command", "command": "lint"}]}
 
 

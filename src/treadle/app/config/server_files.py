@@ -42,7 +42,7 @@ def read_entries(path: str, content: bytes) -> Mapping[str, Any]:
         except (tomllib.TOMLDecodeError, RecursionError) as error:
             raise ValueError(f"it is not valid TOML ({error})") from error
     else:
-        table = _json(text)
+        table = json_with_comments(text)
     key, write = _FORMS.get(PurePosixPath(path.casefold()).name if "opencode" in path else path.casefold(), _USUAL)
     if not isinstance(table, dict):
         raise ValueError(f'it holds no table "{key}"')  # noqa: TRY004 - as every other mistake in it
@@ -165,7 +165,7 @@ def _text(value: Any) -> Any:
     return str(value) if isinstance(value, int | float) else value
 
 
-def _json(text: str) -> Any:
+def json_with_comments(text: str) -> Any:
     """Read JSON, also with comments and a comma before a closing bracket. Raises `ValueError`."""
     try:
         return msgspec.json.decode(text)

@@ -5,13 +5,13 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.config.hook_settings import HookEvent, HookOrigin, HookSpec, all_hooks, hook_specs
 from treadle.app.config.places import outputs, read_regular
 from treadle.app.config.sections import Settings
+from treadle.app.config.server_files import json_with_comments
 from treadle.app.errors.error_report import print_notice
 from treadle.app.hooks.hook_commands import CommandHook, ConfineHook, HookPlace
 from treadle.app.hooks.hook_places import LogPlaces
@@ -125,8 +125,8 @@ def _table(content: bytes, file: str) -> dict[str, Any]:
     if not content.strip():
         return {}
     try:
-        found = msgspec.json.decode(content.removeprefix(b"\xef\xbb\xbf"))
-    except (ValueError, RecursionError) as error:
+        found = json_with_comments(content.decode("utf-8-sig"))
+    except ValueError as error:
         raise _wrong(file, error) from error
     return found if isinstance(found, dict) else {}
 
