@@ -184,3 +184,15 @@ def test_a_schema_that_branches_into_itself_ends(api: str, name: str) -> None:
 def test_the_scripted_servers_refuse_what_the_real_ones_refuse(rules: Any, schema: object, complaint: str) -> None:
     (problem,) = rules.problems("tool", "d", schema)
     assert complaint in problem
+
+
+@pytest.mark.parametrize("api", FORMS)
+@pytest.mark.parametrize("rest", [{}, {"not": {"required": ["c"]}}, {"enum": [{}]}, {"allOf": [{}]}, {"anyOf": [{}]}])
+def test_the_schema_of_the_report_is_taken_and_keeps_its_arguments(api: str, rest: dict[str, Any]) -> None:
+    """A tool of a server that offers one of two arguments made every request of a session fail."""
+    branches = [{"required": ["a"]}, {"required": ["b"]}]
+    properties = {"a": {"type": "array"}, "b": {"type": "string"}}
+    form, rules = FORMS[api]
+    written = schema_for(form, {"type": "object", "properties": properties, "oneOf": branches, **rest})
+    assert rules.problems("tool", "It works.", written) == []
+    assert set(written["properties"]) == {"a", "b"}

@@ -93,6 +93,12 @@ FORMS = st.sampled_from(
 ENCODINGS = st.sampled_from(["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be", "utf-32"])
 
 
+@pytest.mark.parametrize("before", ["Shell ready\n", "\x1b[0m", "\ufeff", "Now using node v22.1.0 (npm v10)\n"])
+def test_what_a_shell_prints_before_a_no_hides_it_not(before: str) -> None:
+    printed = f"{before}{json.dumps(specific(PRE, permissionDecision='deny', permissionDecisionReason='No.'))}\n"
+    assert heard(printed.encode(), PRE).word.decision is HookDecision.DENY
+
+
 @given(st.sampled_from(DENIALS), FORMS, NOISE, NOISE, ENCODINGS)
 def test_a_no_is_a_no_whatever_stands_around_it(
     said: tuple[str, dict[str, Any]], form: Any, before: str, after: str, encoding: str
