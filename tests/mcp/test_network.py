@@ -299,7 +299,7 @@ async def test_signing_in_comes_back_by_itself_or_is_pasted_and_lasts(tmp_path: 
         else:
             assert b"Signed in" in await asyncio.to_thread(lambda: urlopen(back).read())
         said = await process.stdout.read()
-        assert (await process.wait(), said.decode().splitlines()[-1]) == (0, "Signed in to web, which has 1 tools.")
+        assert (await process.wait(), said.decode().splitlines()[-1]) == (0, "Signed in to web, which has 1 tool.")
         assert (await program.run("mcp", "test", "web", cwd=tmp_path)).code == 0
         kept = tmp_path / "home" / "auth.json"
         assert kept.stat().st_mode & 0o777 == 0o600

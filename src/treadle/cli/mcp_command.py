@@ -151,7 +151,7 @@ def _add(arguments: argparse.Namespace) -> int:
 
     health = asyncio.run(add_server(arguments.name, _entry(arguments), _trust(arguments), project=arguments.project))
     unused = [f"{name} ({said})" for name, said in health.tools.items() if said.startswith("not used")]
-    sys.stdout.write(f"Added {arguments.name} with {len(health.tools)} tools, approved as they are now.\n")
+    sys.stdout.write(f"Added {arguments.name} with {_tool_count(health)}, approved as they are now.\n")
     sys.stdout.writelines(f"  {harmless(line)}\n" for line in unused)
     if health.instructions:
         sys.stdout.write(f"Its instructions for the model are approved, too: treadle mcp tools {arguments.name}\n")
@@ -249,8 +249,12 @@ def _login(arguments: argparse.Namespace) -> int:
         sys.stdout.flush()
 
     health = asyncio.run(sign_in_to(arguments.name, _trust(arguments), show, _pasted))
-    sys.stdout.write(f"Signed in to {arguments.name}, which has {len(health.tools)} tools.\n")
+    sys.stdout.write(f"Signed in to {arguments.name}, which has {_tool_count(health)}.\n")
     return 0
+
+
+def _tool_count(health: "ServerHealth") -> str:
+    return f"{len(health.tools)} tool{'s' * (len(health.tools) != 1)}"
 
 
 async def _pasted() -> str:

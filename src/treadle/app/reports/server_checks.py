@@ -30,6 +30,7 @@ from treadle.app.servers.opening_servers import ServersPlace, ServersSurface, lo
 from treadle.mcp.hub import STARTED_AT_ONCE, McpHub
 from treadle.mcp.server_tool import ServerTool
 from treadle.mcp.states import Declared, PinState, ServerHealth, ServerState
+from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer
 from treadle.workspace.files.text import visible
@@ -263,7 +264,7 @@ async def shown_tools(name: str, trust: SessionTrust, *, approve: bool) -> tuple
     if not approve:
         return lines
     book.pin(name, plan.identity, declared, only=True)
-    return (*lines, f"Approved {len(tools)} tools as they are now.")
+    return (*lines, f"Approved {counted(len(tools), 'tool')} as they are now.")
 
 
 def _instruction_lines(declared: Declared, health: ServerHealth, approved: str) -> Iterator[str]:

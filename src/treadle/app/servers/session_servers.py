@@ -35,6 +35,7 @@ from treadle.mcp.fixed_tools import (
 from treadle.mcp.hub import McpHub
 from treadle.mcp.server_tool import ServerTool
 from treadle.mcp.states import PinState, ServerHealth, ServerPlan, ServerState
+from treadle.present.words import counted
 from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Noted
@@ -339,11 +340,11 @@ def _note(text: str) -> Noted:
 def health_lines(servers: Sequence[ServerHealth]) -> Iterator[str]:
     """Write how servers are doing: a line for each, and one for what is not as usual."""
     for one in servers:
-        facts = [f"{len(one.tools)} tools"] if one.tools or one.state is ServerState.CONNECTED else []
-        facts += [f"{len(one.prompts)} prompts"] if one.prompts else []
+        facts = [counted(len(one.tools), "tool")] if one.tools or one.state is ServerState.CONNECTED else []
+        facts += [counted(len(one.prompts), "prompt")] if one.prompts else []
         facts += ["resources"] if one.resources else []
         facts += [f"protocol {one.protocol}"] if one.protocol else []
-        facts += [f"restarted {one.restarts} times"] if one.restarts else []
+        facts += [f"restarted {counted(one.restarts, 'time')}"] if one.restarts else []
         facts += [f"{one.garbage} lines that are no message"] if one.garbage else []
         about = f"  {', '.join(facts)}" if facts else ""
         yield visible(f"{one.name}  {one.state}  ({one.transport}, {one.target}, of the {one.origin}){about}")
