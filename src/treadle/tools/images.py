@@ -19,7 +19,6 @@ _SCALE = Path(__file__).parents[1] / "workspace" / "files" / "scale.py"
 
 _ENDINGS = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 _OTHERS = frozenset({".bmp", ".tif", ".tiff", ".ico", ".heic", ".heif", ".avif", ".psd", ".jxl", ".jp2"})
-_NO_WAY = "Continue without it."
 _NO_SIZE = frozenset({0xD8, 0xDD, 0x01, *range(0xD0, 0xD8)})
 _SIZES = frozenset(range(0xC0, 0xD0)) - {0xC4, 0xC8, 0xCC}
 
@@ -52,24 +51,24 @@ def _image_of(raw: bytes, name: str, *, file: bool) -> tuple[Image, str]:
         said = f"{name} is {width:,} by {height:,} pixels and was scaled to {found[1]:,} by {found[2]:,}."
         return _wrapped(found[0], made), said
     if len(raw) > _LARGEST:
-        raise ToolError(
-            f"{name} has {len(raw):,} bytes; models accept images of at most {_LARGEST:,}. {_how_to_scale(file=file)}"
-        )
+        raise _too_large(f"{name} has {len(raw):,} bytes; models accept images of at most {_LARGEST:,}.", file=file)
     if max(width, height) > _LONGEST_SIDE:
-        raise ToolError(
-            f"{name} is {width:,} by {height:,} pixels; models accept images of at most {_LONGEST_SIDE:,} on each "
-            f"side. {_how_to_scale(file=file)}"
+        what = (
+            f"{name} is {width:,} by {height:,} pixels; models accept images of at most {_LONGEST_SIDE:,} on each side."
         )
+        raise _too_large(what, file=file)
     return _wrapped(media_type, raw), ""
 
 
-def _how_to_scale(*, file: bool) -> str:
-    advice = "Shrink a copy." if file else _NO_WAY
-    if importlib.util.find_spec("PIL") is not None:
-        return advice
-    from treadle.workspace.installed import install_command
+def _too_large(what: str, *, file: bool) -> ToolError:
+    how = ""
+    if importlib.util.find_spec("PIL") is None:
+        from treadle.workspace.installed import install_command
 
-    return f"{advice} After `{install_command('images')}` Treadle scales it by itself."
+        how = f" After `{install_command('images')}` Treadle scales it by itself."
+    if file:
+        return ToolError(f"{what} Shrink a copy.{how}")
+    return ToolError(f"{what} Continue without it.{how}")
 
 
 def described(image: tuple[Image, str]) -> tuple[Image | Text, ...]:
@@ -99,7 +98,7 @@ def _checked(raw: bytes, name: str, *, file: bool) -> tuple[str, int, int]:
     except (struct.error, IndexError):
         raise _damaged(name) from None
     if not media_type and not file:
-        raise ToolError(f"{name} is no PNG, JPEG, GIF or WebP, which models accept. {_NO_WAY}")
+        raise ToolError(f"{name} is no PNG, JPEG, GIF or WebP, which models accept. Continue without it.")
     if not media_type and PurePath(name).suffix.lower() in _OTHERS:
         raise ToolError(
             f"{name} is an image in a format that models do not accept. Convert a copy to PNG with a command, such as "
