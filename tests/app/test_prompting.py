@@ -15,12 +15,26 @@ from treadle.app.errors.exits import Exit
 from treadle.app.reports.prompt_parts import shown_prompt
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.rules.prompting import FAMILIES, OwnTexts, family_of, prompt_parts
+from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Mode
 from treadle.protocol.sealed import system_text
 from treadle.providers.model_data import built_in_models
 
 SNAPSHOTS = Path(__file__).with_name("prompts")
+MOST_WORK_TOKENS = 450
+SAID_TO_EVERY_FAMILY = (
+    "changes that are not yours",
+    "if files change unexpectedly, stop and ask",
+    "narrowest test",
+    "`path:line`",
+    "what you ran",
+    "what failed",
+    "`$tmpdir`",
+    "script",
+    "a denial names what is not allowed",
+    "another way that is allowed",
+)
 CASES = [(family, protocol) for family in FAMILIES for protocol in ToolProtocol]
 
 
@@ -45,6 +59,13 @@ def test_the_prompt_of_each_family_and_protocol_is_as_it_was_looked_at(family: s
     shown = "".join(f"=== {part.name}\n{part.text}\n\n" for part in parts)
     file = SNAPSHOTS / f"{family}-{protocol}.txt"
     assert shown == file.read_text(), f"look at the change, then write it to {file}"
+
+
+@pytest.mark.parametrize("family", FAMILIES)
+def test_how_to_work_is_said_in_at_most_450_tokens_and_leaves_nothing_out(family: str) -> None:
+    (work,) = [part for part in prompt_parts(family, ToolProtocol.NATIVE, OwnTexts()) if part.name == "work"]
+    assert len(work.text.encode()) / BYTES_PER_TOKEN <= MOST_WORK_TOKENS
+    assert {said for said in SAID_TO_EVERY_FAMILY if said not in work.text.casefold()} == set()
 
 
 def test_a_strong_model_gets_little_and_a_small_one_an_example() -> None:
