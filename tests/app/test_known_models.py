@@ -19,7 +19,7 @@ from treadle.app.models.updating import update_models
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt, Source
 from treadle.protocol.messages import Text
-from treadle.protocol.models import ModelRequest, StreamFailure
+from treadle.protocol.models import ModelRequest, Prices, StreamFailure
 from treadle.protocol.notifications import Notice
 from treadle.providers.model_data import LISTED, TOOLS, DataSource, ModelFigures, built_in_models
 from treadle.providers.model_sources import encode_data
@@ -28,6 +28,7 @@ from treadle.providers.provider_rows import ROWS, Proof
 KEYED = [
     row for row in ROWS if row.keys and not row.key_optional and row.proof is Proof.KEY and "{" not in row.base_url
 ]
+FREE = Prices(input=0.0, output=0.0)
 PAST, SOON, FAR = "2020-01-01", day(5), "2099-01-01"
 
 
@@ -177,9 +178,45 @@ def test_a_model_of_this_machine_takes_neither_window_nor_price_of_a_relative() 
         Models(Settings(model="openai-compatible/claude-sonnet-9", base_url=url), {}).choose().spec
         for url in ("http://127.0.0.1:1/v1", "https://gateway.example/v1")
     )
-    assert (here.context_window, here.prices, here.like) == (ASSUMED_WINDOW, None, "")
+    assert (here.context_window, here.prices, here.like) == (ASSUMED_WINDOW, FREE, "")
     assert away.prices is not None
     assert away.like.endswith(("claude-sonnet-5-5", "claude-sonnet-5.5"))
+
+
+@pytest.mark.parametrize(
+    ("model", "base_url", "prices"),
+    [
+        ("ollama/qwen3:8b", "", FREE),
+        ("ollama/qwen3:8b", "http://[::1]:9/v1", FREE),
+        ("lmstudio/any", "", FREE),
+        ("lmstudio/openai/gpt-oss-20b", "", FREE),
+        ("llama.cpp/any", "", FREE),
+        ("vllm/any", "http://localhost:9/v1", FREE),
+        ("local/smollm2", "", FREE),
+        ("scripted/x", "", FREE),
+        ("openai-compatible/any", "http://localhost:9/v1", FREE),
+        ("ollama/gpt-oss:120b-cloud", "", None),
+        ("ollama/qwen3:8b", "http://192.168.1.9:11434/v1", None),
+        ("openai-compatible/any", "https://gateway.example/v1", None),
+        ("litellm/any", "", None),
+        ("openai/unheard-of", "http://localhost:9/v1", None),
+    ],
+)
+def test_what_runs_on_this_machine_is_free_and_what_is_passed_on_is_not_said_to_be(
+    model: str, base_url: str, prices: Prices | None
+) -> None:
+    assert Models(Settings(model=model, base_url=base_url), {}).spec(model).prices == prices
+
+
+def test_the_price_that_the_user_says_of_a_model_of_this_machine_is_taken() -> None:
+    said = ModelSettings(input_price=1.0, output_price=2.0)
+    assert Models(Settings(models={"ollama/x": said}), {}).spec("ollama/x").prices == Prices(input=1.0, output=2.0)
+
+
+def test_a_known_model_of_this_machine_keeps_what_is_known_of_it() -> None:
+    for name, figures in built_in_models().section("lmstudio").items():
+        spec = Models(Settings(), {}).spec(f"lmstudio/{name}")
+        assert (spec.context_window, spec.prices) == (figures.context_window or ASSUMED_WINDOW, FREE)
 
 
 async def test_a_provider_is_asked_for_its_list_before_the_second_call_of_a_model_that_nobody_knows() -> None:

@@ -94,7 +94,8 @@ async def test_an_interrupted_turn_says_about_and_one_without_a_price_says_that_
         program = priced(tmp_path / name)
         (program.home / "config.toml").write_text(prices)
         async with ScriptedServer(SLOW, tokens=count_tokens) as server:
-            process = await program.start("-p", "Go.", *flags(server, tmp_path / name / "w"))
+            proxy = () if prices else ("--model", "litellm/scripted", "--base-url", f"{server.base_url}/v1")
+            process = await program.start("-p", "Go.", *flags(server, tmp_path / name / "w"), *proxy)
             while not server.requests:
                 await asyncio.sleep(0.01)
             await asyncio.sleep(0.2)

@@ -67,7 +67,7 @@ WORK = (
     "item prose: Which colour?",
     "item said: You green",
     "item prose: All of it is done.",
-    "item end: Done · 7 steps · cost unknown, ",
+    "item end: Done · 7 steps · $0.00 · ",
 )
 
 ITEMS = r"""() => [...document.querySelectorAll("#items > li.item")].filter((item) => !item.hidden)

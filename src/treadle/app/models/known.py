@@ -13,7 +13,7 @@ import msgspec
 from treadle.app.config.places import data_directory
 from treadle.engine.ports import Provider, unsent
 from treadle.protocol.limits import USUAL_REPLY
-from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, StreamEvent, StreamFailure
+from treadle.protocol.models import ErrorKind, ModelRequest, ModelSpec, Prices, StreamEvent, StreamFailure
 from treadle.providers.endpoint import MEBIBYTE
 from treadle.providers.model_data import ModelCatalogue, ModelFigures, built_in_models, decode_models
 from treadle.providers.provider_rows import ROWS, ProviderRow
@@ -36,6 +36,9 @@ ASSUMED_WINDOW = 128_000
 SOON_DAYS = 30
 OLD_DAYS = 60
 """So long before its end a model's retirement is told, and so old a list is when `doctor` warns."""
+
+_CLOUD = (":cloud", "-cloud")
+"""Ends of the names of models that a server of this machine does not run itself but has another one run."""
 
 _DAY_SECONDS = 86_400
 _MILLION = 1_000_000
@@ -101,11 +104,14 @@ def living_names(row: ProviderRow) -> tuple[str, ...]:
 def known_spec(row: ProviderRow, name: str, *, here: bool = False) -> ModelSpec:
     """Tell what is known of a model; of an unknown one what its nearest relative is known for, which it names.
 
-    On a server of this machine (`here`) a model holds what that was started with, which no relative knows, and is free.
+    On a server of this machine (`here`) a model holds what that was started with, which no relative knows, and is free,
+    unless the server passes it on: one in Ollama's cloud, or one of a provider that has an address of its own.
     No list knows the models of a server that has no address but the one that the user says.
     """
-    if here and not row.base_url:
-        return ModelSpec(provider=row.name, name=name)
+    if here and (not row.base_url or row.name in LOCAL):
+        known = known_models().spec(row, name) if row.base_url else ModelSpec(provider=row.name, name=name)
+        free = Prices(input=0.0, output=0.0)
+        return known if name.endswith(_CLOUD) else msgspec.structs.replace(known, prices=free)
     catalogue = known_models()
     if name in catalogue.section(row.section):
         return catalogue.spec(row, name)
@@ -113,7 +119,8 @@ def known_spec(row: ProviderRow, name: str, *, here: bool = False) -> ModelSpec:
     if relative is None:
         return ModelSpec(provider=row.name, name=name)
     spec = catalogue.spec(*relative)
-    prices = None if spec.prices is None else msgspec.structs.replace(spec.prices, estimated=True)
+    billed = row.name not in LOCAL  # what others take for it is no price of your own server
+    prices = None if spec.prices is None or not billed else msgspec.structs.replace(spec.prices, estimated=True)
     return msgspec.structs.replace(
         spec,
         prices=prices,
