@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import time
 from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import argparse
 
     from treadle.door.commands import SlashCommand
+    from treadle.door.open_session import LiveSession, SessionAccess
     from treadle.door.opening import Opening
     from treadle.door.settings import Settings
     from treadle.door.trust import SessionTrust
@@ -172,10 +174,11 @@ async def _attached(
     following: list[str] = []
     async with await attach_session(prefix, folder, settings) as remote:
         code = await run_interactive(remote, look, first_prompt=content, kept=False, switch=following.append)
-        continues = not (code or following or remote.closed)
-    if continues:
-        back = f"To return: treadle --attach {remote.id}"
-        write_wrapped(sys.stdout, f"You left session {remote.id}. It continues. {back}")
+        if not (following or remote.closed):
+            going, back = _going_on(remote), f"To return: treadle --attach {remote.id}"
+            said = f"It continues{': ' if going else ''}{', '.join(going)}."
+            with suppress(OSError):
+                write_wrapped(sys.stdout, f"You left session {remote.id}. {said} {back}")
     return code, following[-1] if following and code == 0 else ""
 
 
@@ -266,21 +269,53 @@ async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", l
 
     live = await open_session(opening)
     following: list[str] = []
+    ended = ""
     try:
         async with live:
-            code = await run_interactive(live, look, first_prompt=content, switch=following.append)
+            try:
+                code = await run_interactive(live, look, first_prompt=content, switch=following.append)
+            finally:
+                ended = _ends_with(live)
             return code, following[-1] if following and code == 0 else ""
     finally:
         if not live.empty:
-            _say_how_to_go_on(live.id)
+            _say_how_to_go_on(live.id, ended)
 
 
-def _say_how_to_go_on(session_id: str) -> None:
-    """Name the session that was left, unless the terminal is gone."""
+def _say_how_to_go_on(session_id: str, ended: str) -> None:
+    """Name the session that was left, and what ended with it, unless the terminal is gone."""
     from treadle.door.program import resume_line, write_wrapped
 
     with suppress(OSError):
-        write_wrapped(sys.stderr, resume_line(session_id))
+        write_wrapped(sys.stderr, "\n".join(filter(None, (ended, resume_line(session_id)))))
+
+
+def _ends_with(live: "LiveSession") -> str:
+    """Say what ends when the session is closed, and what goes on when it is resumed; empty for nothing."""
+    ends = _counts((live.others, "attached program"), session=live.id)
+    lines = [f"Ended with the session: {', '.join(ends)}."] if ends else []
+    if live.status.turn_active:
+        lines.append("The turn is not done: it continues when you resume the session.")
+    return "\n".join(lines)
+
+
+def _going_on(session: "SessionAccess") -> list[str]:
+    """Name what goes on in a session that somebody leaves."""
+    status = session.status
+    working = ["the agent is working"] if status.turn_active and not status.questions else []
+    asked = (len(status.questions), "open question"), (len(status.queue), "queued message")
+    return [*working, *_counts(*asked, session=session.id)]
+
+
+def _counts(*more: tuple[int, str], session: str) -> list[str]:
+    """Count the commands and the timers that a session has now, and `more`; leaves out what there is none of."""
+    from treadle.door.reports import session_jobs
+    from treadle.present.words import counted
+
+    jobs = [one for one in session_jobs(session, now=int(time.time() * 1000)) if one.running]
+    timers = sum(not one.number for one in jobs)
+    found = (len(jobs) - timers, "background command"), (timers, "timer"), *more
+    return [counted(number, noun) for number, noun in found if number]
 
 
 def _asked_trust(arguments: "argparse.Namespace", look: "Look") -> "SessionTrust":

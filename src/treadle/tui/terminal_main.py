@@ -66,7 +66,7 @@ async def _run(live: SessionAccess, feed: AsyncIterator[Stamped], surface: Surfa
             with ends_on_signals(surface.screen.leave), _callbacks(surface):
                 code = await surface.screen.run()
         finally:
-            sys.stdout.write(surface.finish(kept=kept and code == Exit.DONE))
+            sys.stdout.write(surface.finish(kept=kept and code != Exit.FAILED))
             sys.stdout.flush()
         for task in work:
             task.cancel()

@@ -66,11 +66,12 @@ class LiveSession:
     are the folders of the workspace besides the one that it is worked in. `source` is as whom its own terminal posts.
     What is `beside` it is entered when it has begun, and left before it ends; what was `opened` for it is closed then,
     the last first. `wakes` says whether something will wake it. One that runs in the background has an `attendance`,
-    set before it is entered.
+    set before it is entered. `others` counts the surfaces of other processes that are attached, without pages.
     """
 
     source = Source(kind="tui", id="main")
     continues = False
+    others = 0
     attendance: "Attendance | None" = None
 
     def __init__(  # noqa: PLR0913 - what a session is made of

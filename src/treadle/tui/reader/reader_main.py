@@ -51,7 +51,7 @@ async def run_reader(
         with ends_on_signals(reader.leave, reader.interrupt):
             code = await reader.code
         keyboards[0].close()
-        reader.finish(kept=kept and code == Exit.DONE)
+        reader.finish(kept=kept and code != Exit.FAILED)
         for task in work:
             task.cancel()
     return code

@@ -34,8 +34,9 @@ def _last(live: SessionAccess) -> str:
 
 def kept_line(live: SessionAccess, view: SessionView, turns: int) -> str:
     """Say what is kept of a session in which there were turns."""
-    spent = view.spending.words
-    return f"Session kept: {' · '.join(filter(None, (printable(live.title), counted(turns, 'turn'), spent)))}"
+    changed = f"+{view.added} -{view.removed}" if view.added or view.removed else ""
+    facts = (printable(live.title), counted(turns, "turn"), changed, view.spending.words)
+    return f"Session kept: {' · '.join(filter(None, facts))}"
 
 
 def branch_of(folder: Path) -> str:

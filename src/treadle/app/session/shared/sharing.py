@@ -89,7 +89,7 @@ class Shared(Struct, frozen=True, kw_only=True):
     """What further surfaces need of a session. `run` names this process's numbering of notifications.
 
     `servers` are its MCP servers, `ports` those of its commands; both are asked in a thread. `attendance` is that of a
-    session that has no terminal.
+    session that has no terminal. `count` takes 1 for a surface that has come, -1 for one that has gone.
     """
 
     session_id: str
@@ -102,11 +102,18 @@ class Shared(Struct, frozen=True, kw_only=True):
     servers: "ServersAccess | None" = None
     ports: "Callable[[], PortsAccess] | None" = None
     attendance: Attendance | None = None
+    count: Callable[[int], None] = lambda _: None
 
 
 async def share_session(live: "LiveSession", engine: Session) -> None:
     """Let surfaces attach to a session until this is cancelled; where no socket can be had, none can."""
     attendance = live.attendance
+
+    def count_others(change: int) -> None:
+        live.others += change
+        if attendance is not None:
+            attendance.count(change)
+
     session = Shared(
         session_id=live.id,
         workspace=str(live.workspace),
@@ -118,6 +125,7 @@ async def share_session(live: "LiveSession", engine: Session) -> None:
         servers=live.servers,
         ports=live.ports,
         attendance=attendance,
+        count=count_others,
     )
     try:
         await share(session)
@@ -197,9 +205,9 @@ class _Client:
         after = cursor.number if cursor is not None and cursor.run == self._session.run else None
         attachment = self._session.attach(after)
         # The page shows every session, whether or not somebody looks.
-        attendance = None if hello.kind == _PAGE else self._session.attendance
-        if attendance is not None:
-            attendance.count(1)
+        counts = hello.kind != _PAGE
+        if counts:
+            self._session.count(1)
         try:
             await self._send(
                 Attached(
@@ -216,8 +224,8 @@ class _Client:
             await self._talk(attachment, source)
         finally:
             attachment.feed.leave()
-            if attendance is not None:
-                attendance.count(-1)
+            if counts:
+                self._session.count(-1)
 
     async def _talk(self, attachment: Attachment, source: Source) -> None:
         delivering = asyncio.create_task(self._deliver(attachment))
