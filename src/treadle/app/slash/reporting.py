@@ -16,7 +16,7 @@ from treadle.app.history.session_export import export_session, write_export
 from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
 from treadle.app.reports.doctor_report import examine
 from treadle.app.reports.job_list import list_jobs
-from treadle.app.reports.known_sessions import listed_sessions
+from treadle.app.reports.known_sessions import ListedSession, listed_in
 from treadle.app.reports.left_report import left_lines, left_notes, left_report
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.rule_list import rules_command, skills_text
@@ -27,7 +27,7 @@ from treadle.app.session.own_commands.slash_commands import CommandAnswer, Handl
 from treadle.app.session.shared.access import SessionAccess
 from treadle.app.session.shared.remote_servers import NO_SERVERS
 from treadle.app.slash.going_back import fork, rewind, undo
-from treadle.app.slash.slash_answers import QUICK
+from treadle.app.slash.slash_answers import QUICK, status_rows
 from treadle.present.words import counted
 from treadle.protocol.errors import ToolError
 from treadle.workspace.files.text import visible
@@ -57,9 +57,26 @@ def _context(session: SessionAccess, argument: str) -> CommandAnswer:
     return CommandAnswer(text=visible("\n".join(lines)))
 
 
+def _status(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    found = _as_listed(session)
+    rows = [
+        *status_rows(session),
+        f"cost     {found.spending.words if found.steps else 'nothing yet'}",
+        f"changed  {f'+{found.added} -{found.removed} lines' if found.added or found.removed else 'no lines'}",
+    ]
+    return CommandAnswer(text="\n".join(rows))
+
+
+def _as_listed(session: SessionAccess) -> ListedSession:
+    """Give the figures of a session from its log, as the list of sessions has them."""
+    with session_log(session.id) as (row, store):
+        (found,) = listed_in(store, [row])
+        return found
+
+
 def _cost(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
-    found = next((one for one in listed_sessions(session.workspace) if one.id == session.id), None)
-    if found is None or not found.steps:
+    found = _as_listed(session)
+    if not found.steps:
         return CommandAnswer(text="Nothing was spent in this session yet.")
     return CommandAnswer(
         text=f"This session so far: {found.spending.words}, {counted(found.steps, 'step')}, {found.model}."
@@ -149,6 +166,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "diff": _diff,
         "context": _context,
         "cost": _cost,
+        "status": _status,
         "usage": _usage,
         "jobs": _jobs,
         "mcp": _mcp,

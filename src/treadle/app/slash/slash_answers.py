@@ -114,10 +114,11 @@ def _revoke(session: SessionAccess, argument: str) -> CommandAnswer:
     return CommandAnswer(ops=(RevokeAllowance(allowance_id=allowed[position - 1].id),))
 
 
-def _status(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+def status_rows(session: SessionAccess) -> list[str]:
+    """Say what is true of a session apart from what stands in its log only."""
     now = session.status
     trusted = "trusted" if session.trust.trusted else "not trusted"
-    rows = [
+    return [
         f"session  {session.id}{f' ({clip_text(session.title, _SHOWN)})' if session.title else ''}",
         f"folder   {session.workspace} ({trusted})",
         *(f"also     {root}" for root in session.roots),
@@ -126,7 +127,6 @@ def _status(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: AR
         f"state    {', '.join(_going_on(now))}",
         f"context  {_context_line(session)}",
     ]
-    return CommandAnswer(text="\n".join(rows))
 
 
 def _going_on(now: SessionStatus) -> Iterator[str]:
@@ -203,7 +203,6 @@ QUICK: Mapping[str, Handler] = MappingProxyType(
         "approvals": _approvals,
         "revoke": _revoke,
         "trust": lambda session, _: CommandAnswer(text=trust_report(session.trust)),
-        "status": _status,
         "help": _help,
         **{name: _said(text) for name, text in _LATER.items()},
     }
