@@ -54,7 +54,9 @@ async def test_a_second_terminal_joins_answers_leaves_and_comes_back(tmp_path: P
                 await first.until_shown("you allowed it in terminal 2", "two.txt")
                 await second.until(lambda shown: "two.txt" in shown and "❯ Yes" in shown, "the second question")
                 second.type(CTRL_D)
-                await second.until_shown("You left session", "It continues: 1 open question. To return: treadle --attach")
+                await second.until_shown(
+                    "You left session", "It continues: 1 open question. To return: treadle --attach"
+                )
                 assert await second.ended() == 0
             assert (project / "one.txt").read_text() == "one\n"
             async with on_terminal(program, "--attach", "--directory", str(project)) as third:
