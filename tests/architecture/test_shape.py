@@ -38,6 +38,7 @@ IMPORTS_LATE = {
     "headless/host_control.py": "what hosts ask for rarely is loaded when one does",
     "headless/hosting.py": "what answers the requests of hosts is loaded with the first one",
     "headless/host_messages.py": "what does commands for hosts is loaded with the first one",
+    "tui/paint/code_lines.py": "Pygments is loaded with the first code that is shown, after the first paint",
     "engine/core/texts.py": "what explains a decision is loaded where a call is denied",
     "headless/progress.py": "what says what happened, and how a turn ended, is loaded when there is something to say",
     "providers/certificates.py": "the library is loaded by a thread",

@@ -5,6 +5,7 @@ import difflib
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from treadle.tui.paint.code_lines import MOST_COLOURED, code_lines, code_places, in_roles, without_tabs
 from treadle.tui.paint.diff_rows import DiffRow, FileDiff, diff_lines, read_diff
 from treadle.tui.paint.lines import line_text
 from treadle.tui.paint.theme import Signs
@@ -88,3 +89,70 @@ def test_every_line_of_a_diff_is_in_its_rows(before: list[str], after: list[str]
 def _body(lines: list[str]) -> list[str]:
     """The lines of a diff of one file that are content: the head of a part has two numbers in front of it."""
     return [one for one in lines[2:] if one[:1] in "+- " and one[:1]]
+
+
+PYTHON = "--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n def f():\n-    return 1  # one\n+    return 2  # one\n"
+
+
+def roles_of(diff: str, text: str) -> set[str]:
+    """The roles of the pieces that are this text."""
+    return {roles for row in diff_lines(diff, 80, Signs()) for roles, piece in row if piece == text}
+
+
+def test_code_is_coloured_by_the_name_of_its_file_and_what_changed_stays_marked() -> None:
+    assert roles_of(PYTHON, "def") == {"code-keyword"}
+    assert roles_of(PYTHON, "return") == {"del-row code-keyword", "add-row code-keyword"}
+    assert roles_of(PYTHON, "1") == {"del-row del-word code-number"}
+    assert roles_of(PYTHON, "2") == {"add-row add-word code-number"}
+    assert roles_of(PYTHON, "# one") == {"del-row code-comment", "add-row code-comment"}
+    assert roles_of(PYTHON.replace("x.py", "x.unknown"), "def f():") == {""}
+
+
+def test_each_side_is_read_by_itself_so_that_what_goes_does_not_colour_what_comes() -> None:
+    diff = '--- a/x.py\n+++ b/x.py\n@@ -1,2 +1,2 @@\n-"""open\n+x = 1\n return\n'
+    assert roles_of(diff, "return") == {"code-keyword"}
+
+
+def test_a_marked_comment_has_the_plain_colour() -> None:
+    diff = "--- a/x.py\n+++ b/x.py\n@@ -1 +1 @@\n-value = 1  # one two three\n+value = 1  # one two four\n"
+    assert roles_of(diff, "three") == {"del-row del-word"}
+
+
+def test_what_is_too_long_is_plain() -> None:
+    rows = "".join(f"+return {number}\n" for number in range(MOST_COLOURED // 7))
+    large = f"--- a/x.py\n+++ b/x.py\n@@ -0,0 +1,{MOST_COLOURED // 7} @@\n{rows}"
+    assert {roles for row in diff_lines(large, 80, Signs())[1:] for roles, _ in row} == {
+        "dim add-row",
+        "add add-row",
+        "add-row",
+        "dim",
+    }
+    assert code_places(["return", "x" * 2_001], name="x.py") == ()
+    assert code_places(["return", "x" * 2_000], name="x.py") != ()
+
+
+ANYTHING = st.text(st.sampled_from("ab '\"#/*{}()<>=\\\t0`$;:\u202e\x1b日"), max_size=40)
+
+
+@settings(max_examples=150)
+@given(
+    st.lists(ANYTHING, max_size=8), st.sampled_from(["x.py", "x.ts", "x.html", "x.sh", "x.md", "Makefile", "x.c", ""])
+)
+def test_colours_change_no_character_and_cost_one_pass(lines: list[str], name: str) -> None:
+    coloured = code_lines("\n".join(lines), name=name)
+    assert [line_text(row) for row in coloured] == [line_text(without_tabs([("", one)])) for one in lines or [""]]
+    places = code_places(lines, name=name)
+    for text, of in zip(lines, places, strict=False):
+        pieces = list(in_roles([(text[:3], False), (text[3:], True)], of, "row", "word"))
+        assert "".join(piece for _, piece in pieces) == text
+        assert len(pieces) <= 2 * len(of) + 3
+
+
+@settings(max_examples=100)
+@given(st.lists(ANYTHING, max_size=6), st.lists(ANYTHING, max_size=6))
+def test_a_diff_shows_the_same_text_with_and_without_colours(before: list[str], after: list[str]) -> None:
+    def text(name: str) -> list[str]:
+        lines = difflib.unified_diff(before, after, f"a/{name}", f"b/{name}", lineterm="")
+        return [line_text(row) for row in diff_lines("\n".join(lines), 40, Signs(), whole=True)][1:]
+
+    assert text("x.py") == text("x.unknown")

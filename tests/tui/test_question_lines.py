@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -20,9 +21,9 @@ from tests.tui.asked import (
 )
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import FetchUrl, ReadPath, Right, Risk, RunCommand, SandboxDenial, WritePath
-from treadle.tui.paint.lines import Line, line_text
+from treadle.tui.paint.lines import Line, line, line_text
 from treadle.tui.paint.theme import Signs
-from treadle.tui.question.asked import Asking, Stage, ask, change
+from treadle.tui.question.asked import Asking, Stage, ask, change, comment, confirm, move
 from treadle.tui.question.dialog import ONCE_MORE, Dialog
 from treadle.tui.question.question_lines import question_lines, whole_question
 
@@ -48,13 +49,42 @@ def shown(asking: Asking, width: int, **more: object) -> str:
 
 
 def test_a_hint_stands_where_the_keys_are_named() -> None:
-    assert shown(ask(RUN), 80, hint=ONCE_MORE).splitlines()[-1] == f"▎ {ONCE_MORE}"
+    assert shown(ask(RUN), 80, hint=ONCE_MORE).splitlines()[-2:] == [f"▎ {ONCE_MORE}", ""]
+
+
+@pytest.mark.parametrize("name", EVERY_KIND)
+def test_a_question_stands_apart_where_that_costs_none_of_its_lines(name: str) -> None:
+    asking = ask(EVERY_KIND[name])
+    apart = rows_of(asking, 80, rows=40)
+    assert apart[:2] == [(), line(("dim", "─" * 80))]
+    assert apart[-1] == ()
+    question = apart[2:-1]
+    assert all(line_text(row).startswith("▎") for row in question)
+    for room in range(4):
+        laid = rows_of(asking, 80, rows=len(question) + room)
+        assert (laid[:-1] == question[:-1]) == (room < 3)  # the keys that are named depend on the room
+        assert (laid[:-2] == apart[:-2]) == (room == 3)
+
+
+def test_a_line_of_words_stands_apart_with_its_question() -> None:
+    asking = comment(ask(RUN))
+    laid = question_lines(Dialog(asking=asking, focused=True), ("/project",), width=80, rows=24, signs=Signs())
+    assert laid.above[:2] == [(), line(("dim", "─" * 80))]
+    assert (laid.above[-1] != (), laid.under[-1]) == (True, ())
+
+
+def test_the_block_that_is_asked_about_looks_like_a_diff() -> None:
+    asking = confirm(move(ask(EDIT), 2))
+    assert isinstance(asking, Asking)
+    texts = [line_text(row) for row in rows_of(asking, 80)]
+    assert [text for text in texts if text.startswith(("▎   -", "▎   +"))] == ["▎   - first", "▎   + first!"]
+    assert not any("SEARCH" in text or "REPLACE" in text for text in texts)
 
 
 def test_a_long_command_shows_its_beginning_and_its_end() -> None:
     line = "\n".join([*[f": line {number}" for number in range(399)], "touch made-at-the-end"])
     text = shown(ask(command(line, decided(Risk.EXECUTE))), 80)
-    assert text.count("\n") <= 17
+    assert text.count("▎") <= 17
     assert ": line 0\n" in text
     assert "touch made-at-the-end" in text
     assert "more lines, ctrl-o shows all" in text
@@ -109,7 +139,7 @@ def test_every_path_outside_is_named_with_where_links_lead(tmp_path: Path) -> No
         FetchUrl(url="http://a/"),
     )
     question = replace(path(WritePath(path="/x"), Risk.WRITE), accesses=accesses)
-    text = [line.removeprefix("▎ ") for line in shown(ask(question), 400, roots=(str(root), "/srv")).splitlines()]
+    text = [line.removeprefix("▎ ") for line in shown(ask(question), 400, roots=(str(root), "/srv")).splitlines()[2:]]
     assert text[:5] == [
         text[0],
         r"  /etc/x\x0arisk: none\u202e",

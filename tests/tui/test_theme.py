@@ -2,10 +2,11 @@
 
 import pytest
 
-from treadle.tui.paint.theme import ROLES, Palette, Theme, theme_of
+from treadle.tui.paint.theme import ROLES, Ink, Palette, Theme, theme_of
 
 DARK, LIGHT = ("#000000", "#1e1e1e", "#282c34"), ("#ffffff", "#fdf6e3")
 TEXT = ("accent", "dim", "add", "del", "warn", "danger", "code")
+CODE = ("code-comment", "code-keyword", "code-string", "code-number", "code-name", "code-type")
 ROWS = ("add-row", "add-word", "del-row", "del-word", "user")
 
 
@@ -34,6 +35,21 @@ def test_what_stands_on_a_tinted_row_is_the_plain_foreground_and_readable(role: 
         ink = ROLES[role][palette]
         assert not ink.fg
         assert contrast(foreground, ink.bg) >= 4.5
+
+
+@pytest.mark.parametrize("role", CODE)
+def test_code_is_readable_on_every_usual_background_and_on_the_rows_of_a_diff(role: str) -> None:
+    for palette, backgrounds in ((Palette.DARK, DARK), (Palette.LIGHT, LIGHT)):
+        ink = ROLES[role][palette]
+        # A comment that is marked has the plain foreground.
+        tinted = ROWS if role != "code-comment" else ("add-row", "del-row", "user")
+        under = [*backgrounds, *(ROLES[row][palette].bg for row in tinted)]
+        assert min(contrast(ink.fg, background) for background in under) >= 4.7, (role, palette)
+
+
+def test_code_has_no_look_of_its_own_without_colours() -> None:
+    assert {ROLES[role][palette] for role in CODE for palette in (Palette.PLAIN, Palette.DUMB)} == {Ink()}
+    assert not any(ROLES[role][Palette.ANSI].fg.startswith("#") for role in CODE)
 
 
 def test_backgrounds_are_left_out_where_there_are_only_sixteen_colours() -> None:

@@ -1,40 +1,21 @@
 """The lines of a change as HTML: coloured as code, with the words marked that differ."""
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cache
 from itertools import pairwise
-from typing import Any, TypeAlias
+from typing import Any
 
 from markupsafe import Markup, escape
-from pygments.lexer import Lexer
-from pygments.token import Comment, Keyword, Name, Number, Operator, String
 
 from treadle.door.review import FileConflict, ReviewedHunk
 from treadle.present.changed_words import Spans, changed_words
+from treadle.present.code_colours import ColouredPlaces, coloured_places, lexer_of
 from treadle.present.escape import printable
-from treadle.web.markup import lexer_of
 
 _MOST_OF_FILE, _MOST_OF_PAGE = 100_000, 400_000
 """Characters of one version of a file, and of all that one page shows, that are coloured; more of it is plain."""
 
 _LONGEST = 2_000
 """Characters of a line that are shown; a file with a longer one is not coloured."""
-
-_CLASSES = (
-    (Comment, "c"),
-    (Keyword.Type, "kt"),
-    (Keyword, "k"),
-    (Operator.Word, "k"),
-    (String, "s"),
-    (Number, "m"),
-    *((name, "nf") for name in (Name.Function, Name.Builtin, Name.Attribute)),
-    *((name, "nc") for name in (Name.Class, Name.Namespace, Name.Exception, Name.Tag, Name.Decorator)),
-)
-"""What is coloured: all else is as it is."""
-
-ColouredPlaces: TypeAlias = tuple[tuple[int, int, str], ...]
-"""The places of a line that have a colour, each with its class."""
-
 
 class LineColours:
     """The colours of the lines of files, as far as one page has them."""
@@ -51,29 +32,7 @@ class LineColours:
         if lexer is None:
             return ()
         self._left -= size
-        return _coloured(lexer, lines)
-
-
-def _coloured(lexer: Lexer, lines: Sequence[str]) -> Sequence[ColouredPlaces]:
-    found: list[list[tuple[int, int, str]]] = [[] for _ in lines]
-    texts = [line.partition("\n")[0] for line in lines]  # behind it is what is said of a missing line end
-    number = column = 0
-    # Not get_tokens: it would drop and replace line ends.
-    for _, kind, value in lexer.get_tokens_unprocessed("\n".join(texts) + "\n"):
-        colour = _class_of(kind)
-        first, *others = value.split("\n")
-        for at, part in enumerate((first, *others)):
-            if at:
-                number, column = number + 1, 0
-            if colour and part:
-                found[number].append((column, column + len(part), colour))
-            column += len(part)
-    return [tuple(pieces) for pieces in found]
-
-
-@cache
-def _class_of(kind: Any) -> str:
-    return next((name for known, name in _CLASSES if kind in known), "")
+        return coloured_places(lexer, lines)
 
 
 def line_html(text: str, pieces: ColouredPlaces = (), marks: Spans = (), tag: str = "") -> Markup:

@@ -1,7 +1,7 @@
 """Markdown, code and diffs as HTML that can do nothing: no raw HTML, no images, no links but to web addresses."""
 
 from collections.abc import Iterator, Sequence
-from functools import cache, lru_cache
+from functools import cache
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -10,10 +10,8 @@ from markdown_it.token import Token
 from markupsafe import Markup, escape
 from pygments import highlight
 from pygments.formatters import HtmlFormatter
-from pygments.lexer import Lexer
-from pygments.lexers import get_lexer_by_name, get_lexer_for_filename
-from pygments.util import ClassNotFound
 
+from treadle.present.code_colours import lexer_of
 from treadle.present.escape import printable
 from treadle.present.words import shorten_middle
 
@@ -116,17 +114,6 @@ def _opening(tokens: Sequence[Token], close: int) -> str:
 def _markdown() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
     return made.enable(["table", "strikethrough"])
-
-
-@lru_cache(maxsize=64)
-def lexer_of(language: str, name: str) -> Lexer | None:
-    """Find what colours a language, or a file by its name; None where nothing does."""
-    try:
-        if language:
-            return get_lexer_by_name(language, stripnl=False, ensurenl=False)
-        return get_lexer_for_filename(name, stripnl=False, ensurenl=False) if name else None
-    except ClassNotFound:
-        return None
 
 
 @cache

@@ -3,11 +3,13 @@
 import re
 from collections.abc import Iterator, Sequence
 from difflib import SequenceMatcher
+from itertools import groupby
 
 from msgspec import Struct
 
 from treadle.present.escape import exact, printable
-from treadle.tui.paint.lines import Line, apart, clip, line, line_text, wrap
+from treadle.tui.paint.code_lines import MOST_COLOURED, CodePlaces, code_places, in_roles, without_tabs
+from treadle.tui.paint.lines import Line, apart, clip, line, wrap
 from treadle.tui.paint.theme import Signs
 
 _HEAD = re.compile(r"@@ -(\d+)(?:,\d+)? \+(\d+)(?:,\d+)? @@ ?(.*)")
@@ -153,18 +155,35 @@ def diff_lines(text: str, width: int, signs: Signs, *, whole: bool = False) -> l
     shown: list[Line] = []
     for file in read_diff(text):
         shown += _file_lines(file, width)
-        rows = [_row_lines(row, width, signs) for row in file.rows]
-        if whole or len(rows) <= _MOST:
-            shown += [part for row in rows for part in row]
-        else:
-            left_out = len(rows) - _FIRST - _LAST
-            shown += [part for row in rows[:_FIRST] for part in row]
+        places = _code_places(file)
+        rows = list(zip(file.rows, places, strict=True))
+        left_out = 0 if whole or len(rows) <= _MOST else len(rows) - _FIRST - _LAST
+        first = rows[:_FIRST] if left_out else rows
+        shown += [part for row, of in first for part in _row_lines(row, of, width, signs)]
+        if left_out:
             more = line(("dim", f"      {signs.more} {left_out:,} more lines, ctrl-o shows all"))
             shown.append(clip(more, width, signs.more))
-            shown += [part for row in rows[-_LAST:] for part in row]
+            shown += [part for row, of in rows[-_LAST:] for part in _row_lines(row, of, width, signs)]
         for note in file.notes:
             shown += wrap(line(("dim", f"      {note}")), width, indent=line("      "))
     return shown
+
+
+def _code_places(file: FileDiff) -> list[CodePlaces]:
+    """Give the coloured places of each row: each part of the file is read as it was, and as it becomes."""
+    found: list[CodePlaces] = [()] * len(file.rows)
+    if sum(len(_text(row)) + 1 for row in file.rows) > MOST_COLOURED:
+        return found
+    start = 0
+    for is_gap, part in groupby(file.rows, key=lambda row: row.sign not in _ROLES):
+        count = len(list(part))
+        for side in () if is_gap else ("-", "+"):
+            places = [at for at in range(start, start + count) if file.rows[at].sign in (side, " ")]
+            coloured = code_places([_text(file.rows[at]) for at in places], name=file.path)
+            for at, of in zip(places, coloured, strict=False):
+                found[at] = of
+        start += count
+    return found
 
 
 def _file_lines(file: FileDiff, width: int) -> list[Line]:
@@ -187,14 +206,12 @@ def counts(counted: str) -> Line:
 _ROLES = {"+": ("add", "add-row", "add-word"), "-": ("del", "del-row", "del-word"), " ": ("dim", "", "")}
 
 
-def _row_lines(row: DiffRow, width: int, signs: Signs) -> list[Line]:
+def _row_lines(row: DiffRow, places: CodePlaces, width: int, signs: Signs) -> list[Line]:
     if row.sign not in _ROLES:
         return [line(("dim", f"    {signs.gap}"))]
     sign, plain, word = _ROLES[row.sign]
     begin = line((f"dim {plain}", f"  {row.number:>4} "), (f"{sign} {plain}", row.sign), (plain, " "))
-    pieces = tuple(
-        (f"{plain} {word}" if changed else plain, exact(piece).expandtabs(4)) for piece, changed in row.pieces if piece
-    )
+    pieces = without_tabs((roles, exact(piece)) for roles, piece in in_roles(row.pieces, places, plain, word))
     # Further rows stand under the text: its own blanks must not count as words.
     return wrap((*begin, *pieces), width, indent=line((f"dim {plain}", f"       {signs.wrapped} ")), keep=9)
 
@@ -202,23 +219,34 @@ def _row_lines(row: DiffRow, width: int, signs: Signs) -> list[Line]:
 _LIVE_ROWS = 8
 
 
-def live_edit_lines(body: str, width: int) -> list[Line]:
-    """Show the end of an edit while it is written: lines that go and lines that come, without their markers."""
-    rows: list[Line] = []
+def live_edit_lines(body: str, width: int, name: str = "") -> list[Line]:
+    """Show the end of an edit of a file while it is written: lines that go and lines that come, without markers."""
+    rows = [(sign, text) for sign, text in _edit_rows(printable(body)) if sign.strip() or text.strip()][-_LIVE_ROWS:]
+    return [clip(row, width) for row in _edit_lines(rows, name)]
+
+
+def edit_block_lines(body: str, width: int, name: str = "") -> list[Line]:
+    """Show one block of an edit whole: lines that go and lines that come, without markers."""
+    rows = _edit_lines(list(_edit_rows(body.rstrip("\n"))), name)
+    return [part for row in rows for part in wrap(row, width, indent=line("    "), keep=4)]
+
+
+def _edit_rows(body: str) -> Iterator[tuple[str, str]]:
+    """Read blocks of SEARCH and REPLACE, or the lines of a patch: the sign of each line and its text."""
     sign = "-" if "SEARCH" in body else ""
-    for one in printable(body).split("\n"):
+    for one in body.split("\n"):
         if _MARKER.match(one):
             sign = "+" if one.startswith("=") else "-" if "SEARCH" in one else ""
-            continue
-        shown = sign or one[:1]
-        text = one if sign else one[1:] if one[:1] in ("+", "-") else one
-        kind, plain, _ = _ROLES.get(shown if shown in ("+", "-") else " ", _ROLES[" "])
-        rows.append(
-            clip(
-                line(
-                    "  ", (f"{kind} {plain}", shown if shown in ("+", "-") else " "), (plain, f" {text.expandtabs(4)}")
-                ),
-                width,
-            )
-        )
-    return [row for row in rows if line_text(row).strip()][-_LIVE_ROWS:]
+        elif sign or one[:1] not in ("+", "-"):
+            yield sign or " ", one
+        else:
+            yield one[:1], one[1:]
+
+
+def _edit_lines(rows: Sequence[tuple[str, str]], name: str) -> Iterator[Line]:
+    texts = [text for _, text in rows]
+    places = code_places(texts, name=name) or [()] * len(texts)
+    for (sign, text), of in zip(rows, places, strict=True):
+        kind, plain, _ = _ROLES[sign]
+        pieces = without_tabs((roles, exact(part)) for roles, part in in_roles([(text, False)], of, plain))
+        yield line("  ", (f"{kind} {plain}", sign), (plain, " "), *pieces)

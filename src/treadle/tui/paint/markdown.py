@@ -1,17 +1,17 @@
 """The model's Markdown for a terminal: everything starts at the left, code has no frame, links show their address."""
 
-from functools import lru_cache
-from typing import Any, ClassVar
+from typing import ClassVar
 
 from markdown_it import MarkdownIt
 from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
 from rich.markdown import BlockQuote, CodeBlock, Heading, HorizontalRule, Markdown, MarkdownElement, TableElement
+from rich.padding import Padding
 from rich.segment import Segment
-from rich.syntax import Syntax
 from rich.table import Table
 from rich.text import Text
 
 from treadle.present.escape import printable
+from treadle.tui.paint.code_lines import code_lines
 
 _RENDERED = 1_000
 
@@ -20,15 +20,12 @@ class _Heading(Heading):
     LEVEL_ALIGN: ClassVar = dict.fromkeys(Heading.LEVEL_ALIGN, "left")
 
 
-@lru_cache(maxsize=64)
-def _lexer(name: str) -> Any:
-    """Find a lexer once: a block that grows is drawn many times."""
-    return Syntax("", name).lexer or name
-
-
 class _Code(CodeBlock):
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield Syntax(str(self.text).rstrip(), _lexer(self.lexer_name), theme=self.theme, word_wrap=True, padding=(0, 2))
+        text = str(self.text).rstrip()
+        rows = [piece for row in code_lines(text, language=self.lexer_name) for piece in (*row, ("", "\n"))]
+        shown = Text.assemble(*((part, roles) for roles, part in rows[:-1]), overflow="fold")
+        yield Padding(shown, (0, 2))
 
 
 class _Quote(BlockQuote):
@@ -65,9 +62,9 @@ class _Table(TableElement):
 class _Markdown(Markdown):
     parser: ClassVar = MarkdownIt().enable("strikethrough").enable("table")
 
-    def __init__(self, text: str, *, code_theme: str) -> None:  # without that of the base: it makes a parser every time
+    def __init__(self, text: str) -> None:  # without that of the base: it makes a parser every time
         self.markup, self.parsed = text, self.parser.parse(text)
-        self.code_theme = self.inline_code_theme = code_theme
+        self.code_theme = self.inline_code_theme = ""  # code has the roles of the theme
         self.justify, self.style, self.inline_code_lexer = None, "none", None
         self.hyperlinks = False
 
@@ -82,14 +79,13 @@ class _Markdown(Markdown):
     }
 
 
-def prose(markdown: str, *, light: bool = False) -> RenderableType:
-    """Render finished blocks, for a dark background or a `light` one."""
-    code_theme = "ansi_light" if light else "ansi_dark"
-    return _Markdown(printable(markdown), code_theme=code_theme)
+def prose(markdown: str) -> RenderableType:
+    """Render finished blocks."""
+    return _Markdown(printable(markdown))
 
 
-def growing(markdown: str, rows: int, *, light: bool = False) -> RenderableType:
+def growing(markdown: str, rows: int) -> RenderableType:
     """Render what is still written: a long text plainly and only its end, as it is drawn many times."""
     if len(markdown) <= _RENDERED:
-        return prose(markdown, light=light)
+        return prose(markdown)
     return Text(printable("\n".join(markdown.split("\n")[-rows:])))

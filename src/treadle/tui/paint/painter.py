@@ -46,7 +46,6 @@ class Painter:
         self._theme = theme
         self._width = max(20, columns - 1)
         self.last = last
-        self._light = theme.palette is Palette.LIGHT
         self._console = _console(self._width, theme)
 
     def items(self, items: Sequence[PrintedItem]) -> str:
@@ -61,7 +60,7 @@ class Painter:
 
     def _paint(self, item: PrintedItem) -> list[str]:
         if isinstance(item, ProseItem):
-            return _without_blank_ends(self._rendered(prose(item.markdown, light=self._light)))
+            return _without_blank_ends(self._rendered(prose(item.markdown)))
         return ansi(item_lines(item, self._width, self._theme.signs), self._theme)
 
     def last_of(self, items: Sequence[PrintedItem], rows: int) -> Sequence[PrintedItem]:
@@ -90,7 +89,7 @@ class Painter:
 
     def grown(self, markdown: str, rows: int) -> list[str]:
         """Paint a text that still grows."""
-        return _without_blank_ends(self._rendered(growing(markdown, rows, light=self._light)))
+        return _without_blank_ends(self._rendered(growing(markdown, rows)))
 
     def _moving(self, item: ThoughtItem | WritingItem | CallItem, now: float, *, blinks: bool) -> list[Line]:
         signs = self._theme.signs
@@ -102,7 +101,7 @@ class Painter:
                 verb, about = verb_of(item.tool), printable(clip_text(item.argument, 60))
                 row = clip(line(("dim", f"{signs.more} {verb} "), ("dim", about)), self._width, signs.more)
                 shown = item.text if item.parameter in _STREAMS else ""
-                return [row, *live_edit_lines(shown, self._width)]
+                return [row, *live_edit_lines(shown, self._width, item.argument)]
             case CallItem():
                 # A call that is asked about is in the question.
                 asked = item.changed.status is CallStatus.ASKING
@@ -142,7 +141,7 @@ def _console(width: int, theme: Theme) -> Console:
         width=width,
         force_terminal=True,
         color_system="truecolor" if theme.true_colour else "256",
-        theme=RichTheme({name: roles.get(role, role) for name, role in _MARKDOWN.items()}),
+        theme=RichTheme({**roles, **{name: roles.get(role, role) for name, role in _MARKDOWN.items()}}),
         highlight=False,
     )
 

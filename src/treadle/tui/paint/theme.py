@@ -62,6 +62,12 @@ ROLES: Mapping[str, Mapping[Palette, Ink]] = MappingProxyType(
             Ink(bold=True, reverse=True),
         ),
         "code": _row(Ink("#8fb8ff"), Ink("#0b57b5"), Ink("cyan"), Ink()),
+        "code-comment": _row(Ink("#9aa1ab", italic=True), Ink("#5c636c", italic=True), Ink("bright_black"), Ink()),
+        "code-keyword": _row(Ink("#e8bdf8"), Ink("#75199a"), Ink("magenta"), Ink()),
+        "code-string": _row(Ink("#e8c88a"), Ink("#7a3e00"), Ink("cyan"), Ink()),
+        "code-number": _row(Ink("#ffc0a8"), Ink("#902318"), Ink("cyan"), Ink()),
+        "code-name": _row(Ink("#a6cdff"), Ink("#0b499b"), Ink(), Ink()),
+        "code-type": _row(Ink("#8fe0d8"), Ink("#00524d"), Ink(), Ink()),
         "user": _row(Ink(bg="#2a2d33"), Ink(bg="#eef0f3"), _BOLD, _BOLD),
         "bold": _everywhere(_BOLD),
         "italic": _everywhere(Ink(italic=True)),
@@ -94,6 +100,7 @@ class Signs(Struct, frozen=True, kw_only=True):
     gap: str = "⋯"
     received: str = "↓ "
     up: str = "↑"
+    groups: str = "█▓▒■▪·"
     spinner: str = "⠋⠙⠹⠸⢰⣠⣄⡆"
 
 
@@ -116,6 +123,7 @@ ASCII_SIGNS = Signs(
     gap=":",
     received="",
     up="up",
+    groups="#%=+o.",
     spinner="|/-\\",
 )
 

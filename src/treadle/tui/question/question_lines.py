@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.present.answer_rows import Act, AnswerRow
 from treadle.present.escape import exact, printable
@@ -10,7 +11,7 @@ from treadle.present.grants import grants_of
 from treadle.present.question_words import AskedPart, QuestionWords, asked_in_words, in_short
 from treadle.present.words import counted
 from treadle.protocol.permissions import QuestionKind
-from treadle.tui.paint.diff_rows import counts, diff_lines, is_folded
+from treadle.tui.paint.diff_rows import counts, diff_lines, edit_block_lines, is_folded
 from treadle.tui.paint.lines import Line, apart, cells, clip, line, middle_out, wrap
 from treadle.tui.paint.theme import Signs
 from treadle.tui.question.asked import WITH_NO, Asking, Stage, choices, main_text
@@ -22,6 +23,8 @@ _USUAL_TEXT = 12
 """Rows of what a question is about, before the middle is left out; with the details open all that there is room for."""
 
 _MOST_TITLE = _MOST_CHOICE = 3
+_ROWS_APART = 3
+"""A blank line and a rule above a question, and a blank line below it."""
 
 
 class QuestionRows(Struct, frozen=True, kw_only=True):
@@ -50,7 +53,20 @@ def waiting_line(dialog: Dialog, width: int, signs: Signs) -> Line:
 
 
 def question_lines(dialog: Dialog, roots: Sequence[str], *, width: int, rows: int, signs: Signs) -> QuestionRows:
-    """Lay out the question that has the keys, in at most about `rows` rows; what they cannot hold is counted."""
+    """Lay out the question that has the keys, in at most about `rows` rows; what they cannot hold is counted.
+
+    Where there is room for that too, a rule and blank lines keep it apart from what is above and below.
+    """
+    laid = _question_rows(dialog, roots, width=width, rows=rows, signs=signs)
+    if len(laid.above) + bool(laid.field) + len(laid.under) + _ROWS_APART > rows:
+        return laid
+    head: list[Line] = [(), line(("dim", signs.rule * width))]
+    if laid.field:
+        return replace(laid, above=[*head, *laid.above], under=[*laid.under, ()])
+    return replace(laid, above=[*head, *laid.above, ()])
+
+
+def _question_rows(dialog: Dialog, roots: Sequence[str], *, width: int, rows: int, signs: Signs) -> QuestionRows:
     asking = dialog.asking
     assert asking is not None  # noqa: S101 - whoever asks has one
     bar = (("danger" if asking.danger else "warn", signs.bar), ("", " "))
@@ -141,7 +157,8 @@ def _about(asking: Asking, roots: Sequence[str], width: int) -> _About:
     match asking.stage:
         case Stage.BLOCKS:
             title = f"Block {len(asking.kept) + 1} of {len(asking.blocks)}"
-            return _About([line(("bold", title))], _text_rows(exact(asking.block), width), [])
+            name = asking.question.arguments.get("path", "")
+            return _About([line(("bold", title))], edit_block_lines(asking.block, width, str(name)), [])
         case Stage.RULE:
             what = "setting" if asking.question.kind is QuestionKind.ELICITATION else "rule"
             return _About([line(("bold", f"Save this {what}?"))], [], list(_rule_rows(asking, width)))
