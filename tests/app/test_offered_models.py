@@ -7,9 +7,11 @@ import pytest
 from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models
+from treadle.app.models.model_order import newest_first
 from treadle.app.models.model_rows import offered_models
 from treadle.app.models.saving_model import save_default
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.models import ModelSpec
 
 
 @pytest.fixture(autouse=True)
@@ -27,6 +29,36 @@ def test_what_can_be_used_comes_first_the_usual_model_before_the_others() -> Non
     assert (offered[0].key, offered[0].title) == ("GROQ_API_KEY", "Groq")
     other = next(model for model in offered if model.ref == "anthropic/claude-sonnet-4-5")
     assert (other.usable, other.key, other.window, other.thinks) == (False, "", 200_000, True)
+
+
+def listed(*models: tuple[str, str]) -> list[str]:
+    specs = [ModelSpec(provider="p", name=name, released=released) for name, released in models]
+    assert newest_first(specs[::-1]) == newest_first(specs)
+    return [spec.name for spec in newest_first(specs)]
+
+
+def test_the_newest_come_first_and_names_without_a_date_before_dated_ones() -> None:
+    assert listed(
+        ("a-3-20240307", "2024-03-07"),
+        ("a-4-20250514", "2025-05-14"),
+        ("a-3-latest", "2024-03-07"),
+        ("a-4", "2025-05-14"),
+        ("b-0613", "2026-01-01"),
+        ("b@20250929", "2025-09-29"),
+        ("b-2025-08-07:1m", "2025-08-07"),
+    ) == ["a-4", "a-3-latest", "b-0613", "b@20250929", "b-2025-08-07:1m", "a-4-20250514", "a-3-20240307"]
+
+
+def test_without_a_day_of_release_a_model_is_newer_than_lower_versions_of_its_line() -> None:
+    assert listed(
+        ("x/a-4.7", "2026-04-16"), ("x/a-small-5", ""), ("x/a-5.5", ""), ("x/a-4", "2025-05-14"), ("x/a-4.6", "")
+    ) == ["x/a-5.5", "x/a-small-5", "x/a-4.7", "x/a-4.6", "x/a-4"]
+    assert listed(("a-1", "2020-01-01"), ("q-9", ""), ("a-0.5", "")) == ["a-1", "q-9", "a-0.5"]
+
+
+def test_providers_stay_together_and_in_their_order() -> None:
+    specs = [ModelSpec(provider=name, name=f"m-{number}") for name in ("z", "a") for number in (1, 2)]
+    assert [spec.ref for spec in newest_first(specs)] == ["z/m-2", "z/m-1", "a/m-2", "a/m-1"]
 
 
 def test_a_default_is_saved_with_its_thinking_and_comments_stay(home: Path) -> None:

@@ -5,6 +5,7 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from tests.tui.asked import COMPOUND, DANGER, EDIT, GUIDANCE, RUN
+from treadle.present.context_use import ContextUse
 from treadle.present.items import (
     CallItem,
     ChecklistItem,
@@ -28,6 +29,7 @@ from treadle.protocol.usage import Usage
 from treadle.tui.paint.lines import Line, line
 from treadle.tui.paint.printed_items import (
     CallLine,
+    ContextItem,
     DiffItem,
     EnteredCommand,
     Greeting,
@@ -159,6 +161,8 @@ TOUR: tuple[PrintedItem, ...] = (
     ),
     EnteredCommand("/queue"),
     SaidItem("\n".join(f"line {number}" for number in range(26))),
+    ContextItem(ContextUse(groups=(2_300, 5_100, 0, 900, 41_000), window=200_000)),
+    ContextItem(ContextUse(groups=(2_300, 5_100, 40, 0, 0))),
     DiffItem(LONG_DIFF),
     TurnItem(TurnOutcome(stop=TurnStop.CANCELLED, steps=1, cost=0.02, usage=Usage(estimated=True)), seconds=4.0),
 )

@@ -6,7 +6,7 @@ from tests.tui.snapshots import same_as_before
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.tui.draft.completing import _is_meant
-from treadle.tui.draft.menu import MENU_ROWS, Menu, MenuEntry, menu_lines
+from treadle.tui.draft.menu import MENU_ROWS, Menu, MenuEntry, fitting_arguments, menu_lines
 from treadle.tui.draft.menus import key_lines, menu_for, mode_entries, queue_entries
 from treadle.tui.paint.lines import line_text
 from treadle.tui.paint.theme import Signs
@@ -88,3 +88,19 @@ def test_what_follows_a_prompt_of_a_server_is_offered_and_never_taken_unasked() 
     assert not _is_meant("/fake:weather O", menu, menu.entries[0])
     assert _is_meant("/fake:weather O", menu.move(0), menu.entries[0])
     assert (menu_for("/mode e", ARGUMENTS, (), following).free, asked) == (False, ["/fake:weather O"])
+
+
+def test_a_quiet_entry_is_offered_where_no_other_fits_or_where_it_is_what_is_typed() -> None:
+    entries = (
+        MenuEntry("router/maker/x-5", "", "1"),
+        MenuEntry("maker/x-5", "", "2", quiet=True),
+        MenuEntry("maker/y", "", "3", quiet=True),
+    )
+
+    def offered(typed: str) -> list[str]:
+        return [entry.name for entry in fitting_arguments(typed, entries)]
+
+    assert offered("") == ["router/maker/x-5"]
+    assert offered("x-5") == ["router/maker/x-5"]
+    assert offered("maker/x-5") == ["maker/x-5", "router/maker/x-5"]
+    assert offered("maker/y") == ["maker/y"]

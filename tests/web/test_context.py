@@ -7,9 +7,11 @@ from treadle.app.reports.context_report import (
     block_text,
     context_report,
     context_shares,
+    context_use,
     next_request,
     sent_request,
 )
+from treadle.present.context_use import CONTEXT_GROUPS
 from treadle.protocol.events import CallFinished, ContextReady, Event
 from treadle.store.sqlite import Store
 
@@ -53,6 +55,17 @@ def test_what_the_provider_holds_is_expected_for_five_minutes_only(visit: Visit)
     assert soon.blocks[0].cached is True
     late = context_report(next_request(events, events[-1].at + 301_000), None)
     assert {block.cached for block in late.blocks} == {False}
+
+
+def test_the_bar_of_the_terminal_has_the_figures_of_the_report(visit: Visit) -> None:
+    report = context_report(next_request(events_of(visit), int(time.time() * 1_000)), None)
+    shares = {share.kind: share.tokens for share in context_shares(report)}
+    use = context_use(report, 100_000)
+    known = dict(zip(CONTEXT_GROUPS, use.groups, strict=True))
+    assert known["system prompt"] == shares["system prompt"] > 0
+    assert known["tools"] == shares["tools"] > 0
+    assert known["results"] == shares.get("results", 0) + shares.get("files read", 0) > 0
+    assert (use.used, use.free) == (report.estimated, 100_000 - report.estimated)
 
 
 def test_the_page_has_the_sums_of_the_report_and_the_error_of_the_estimate(visit: Visit) -> None:

@@ -13,6 +13,7 @@ from treadle.app.models.known import (
     usual_ref,
 )
 from treadle.app.models.model_choice import Models
+from treadle.app.models.model_order import newest_first
 from treadle.app.models.offered import OfferedModel
 from treadle.app.models.provider_keys import require_key_host
 from treadle.protocol.base import Record
@@ -111,12 +112,13 @@ def usable_providers(models: Models) -> frozenset[str]:
 
 
 def catalogue_models(models: Models, query: str) -> Sequence[ModelSpec]:
-    """List the known models that a query means, those of usable providers first.
+    """List the known models that a query means, those of usable providers first, of each the newest first.
 
     They are the names with all its words, else names that are like it.
     """
     usable = usable_providers(models)
-    found = sorted([*_catalogue(models.rows()), *_learned()], key=lambda spec: spec.provider not in usable)
+    ordered = [*newest_first(_catalogue(models.rows())), *_learned()]
+    found = sorted(ordered, key=lambda spec: spec.provider not in usable)
     words = query.lower().split()
     holding = [spec for spec in found if all(word in spec.ref.lower() for word in words)]
     if holding or not words:

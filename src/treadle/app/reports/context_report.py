@@ -12,6 +12,7 @@ from treadle.engine.core.past_history import last_state
 from treadle.engine.core.state import State
 from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.window import next_message
+from treadle.present.context_use import CONTEXT_GROUPS, ContextUse
 from treadle.present.words import clip_text, counted
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, SessionError
@@ -49,6 +50,15 @@ _KINDS = {
     for why in said
 }
 """What blocks are summed up as, by why they are there."""
+
+_GROUPS = {
+    "system prompt": "system prompt",
+    "tools": "tools",
+    "rules": "rules",
+    "files read": "results",
+    "results": "results",
+}
+"""What each kind is in a bar; all else are messages."""
 
 _LONGEST_SOURCE = 60
 
@@ -245,6 +255,14 @@ def context_shares(report: ContextReport) -> tuple[ContextShare, ...]:
         ContextShare(kind=kind, blocks=len(some), tokens=sum(one.tokens for one in some))
         for kind, some in groups.items()
     )
+
+
+def context_use(report: ContextReport, window: int | None) -> ContextUse:
+    """Sum a request up by what fills the window (tokens)."""
+    sums = dict.fromkeys(CONTEXT_GROUPS, 0)
+    for share in context_shares(report):
+        sums[_GROUPS.get(share.kind, "messages")] += share.tokens
+    return ContextUse(groups=tuple(sums.values()), window=window)
 
 
 def _kind_of(block: PricedBlock) -> str:

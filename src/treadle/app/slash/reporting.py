@@ -13,7 +13,7 @@ from treadle.app.config.layers import read_layers
 from treadle.app.config.places import config_file
 from treadle.app.history.keeping_sessions import find_session, rename_session
 from treadle.app.history.session_export import export_session, write_export
-from treadle.app.reports.context_report import context_lines, context_report, model_prices, sent_request
+from treadle.app.reports.context_report import context_lines, context_report, context_use, model_prices, sent_request
 from treadle.app.reports.doctor_report import examine
 from treadle.app.reports.job_list import list_jobs
 from treadle.app.reports.known_sessions import ListedSession, listed_in
@@ -54,7 +54,8 @@ def _context(session: SessionAccess, argument: str) -> CommandAnswer:
     sent = sent_request(events)
     report = context_report(sent, model_prices(sent.model))
     lines = [*context_lines(report, sent.model), *left_notes(events, "/context left")]
-    return CommandAnswer(text=visible("\n".join(lines)))
+    use = context_use(report, session.status.window)
+    return CommandAnswer(text=visible("\n".join(lines)), context=use)
 
 
 def _status(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001

@@ -16,6 +16,7 @@ class MenuEntry(Struct, frozen=True):
     """One row: what it is called, what it is, and what the line becomes.
 
     `bare` says of a command with an argument that it can be entered without one. `group`: what it is one of.
+    `quiet`: it is shown where no other fits what is typed, or where it is exactly that.
     """
 
     name: str
@@ -23,6 +24,7 @@ class MenuEntry(Struct, frozen=True):
     becomes: str
     bare: bool = False
     group: str = ""
+    quiet: bool = False
 
 
 class Menu(Struct, frozen=True, kw_only=True):
@@ -63,6 +65,7 @@ def fitting_arguments(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEnt
     found = [(_plain(entry.name), entry) for entry in entries]
     ranked = [(0 if typed == name else 1 if typed in name else 2, entry) for name, entry in found]
     kept = [(rank, entry) for (rank, entry), (name, _) in zip(ranked, found, strict=True) if in_order(typed, name)]
+    kept = [(rank, entry) for rank, entry in kept if not rank or not entry.quiet] or kept
     return tuple(entry for _, entry in sorted(kept, key=lambda one: one[0]))
 
 

@@ -92,7 +92,7 @@ def allowance_entries(allowed: Sequence[Allowance]) -> Sequence[MenuEntry]:
 def model_entries(models: Sequence[OfferedModel], now: str) -> Sequence[MenuEntry]:
     """Give what `/model` can be followed by."""
     return [
-        MenuEntry(row.id, " · ".join(filter(None, row.columns[2:])), f"/model {row.id}")
+        MenuEntry(row.id, " · ".join(filter(None, row.columns[2:])), f"/model {row.id}", quiet=row.quiet)
         for row in model_rows(models, now)
     ]
 

@@ -61,7 +61,8 @@ class Shape(Struct, frozen=True, kw_only=True):
 
 
 class Picker(Struct, frozen=True, kw_only=True):
-    """What is shown and chosen. `rows` is None until they are known; `note` is said in place of rows where none fits.
+    """What is shown and chosen. `rows` is None until they are known; `empty` and
+    `unfit` are said where there is none, and where none fits what is typed.
 
     `chosen` is the place among those that fit `typed`; `keys` are said below.
     """
@@ -70,6 +71,7 @@ class Picker(Struct, frozen=True, kw_only=True):
     shape: Shape
     rows: tuple[PickerRow, ...] | None = None
     empty: str = "There is nothing here."
+    unfit: str = "Nothing fits."
     typed: str = ""
     chosen: int = 0
     keys: tuple[str, ...] = ()
@@ -140,7 +142,7 @@ def picker_lines(picker: Picker, width: int, signs: Signs) -> list[Line]:
     head = apart(begin, place, width - 1) or clip(begin, width - 1, signs.more)
     rows = [head]
     if not count:
-        none = "Reading…" if picker.rows is None else "Nothing fits." if picker.typed.strip() else picker.empty
+        none = "Reading…" if picker.rows is None else picker.unfit if picker.typed.strip() else picker.empty
         rows.append(clip(line(("dim", f"  {none}")), width - 1, signs.more))
     first = max(0, min(picker.chosen - PICKER_ROWS // 2, count - PICKER_ROWS))
     shown = picker.found[first : first + PICKER_ROWS]

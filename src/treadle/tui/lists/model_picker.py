@@ -6,6 +6,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.door.known_models import EFFORT_BUDGETS, OfferedModel
+from treadle.present.words import counted
 from treadle.tui.lists.filter_list import Pick, take_key, with_rows
 from treadle.tui.lists.filter_list_rows import MODELS, model_rows
 from treadle.tui.session.aside import Aside
@@ -48,13 +49,18 @@ class TakenModel(Struct, frozen=True, kw_only=True):
     default: bool = False
 
 
+_ALL = "ctrl-a all models"
+_LESS = "ctrl-a only those with a key"
+
+
 class ModelPicker:
-    """The models; `now` is the one that the session uses."""
+    """The models that can be called, or all that are known; `now` is the one that the session uses."""
 
     def __init__(self, models: ModelList, now: str) -> None:
         self._models = models
         self._now = now
         self._effort = ""
+        self._all = False
         self.picker = MODELS
         models.refresh()
         self.follow()
@@ -62,13 +68,22 @@ class ModelPicker:
     def follow(self) -> None:
         """Take the models as they are known now."""
         models = self._models.known()
-        if models is not None:
-            self.picker = with_rows(self.picker, list(model_rows(models, self._now)), self._now)
+        if models is None:
+            return
+        shown = [model for model in models if self._all or model.usable or model.ref == self._now]
+        self.picker = with_rows(self.picker, list(model_rows(shown, self._now)), self._now)
+        more = len(models) - len(shown)
+        unfit = f"Nothing fits. Ctrl-A shows {counted(more, 'more model')} of providers without a key." if more else ""
+        self.picker = replace(self.picker, unfit=unfit or MODELS.unfit, keys=self._keys())
 
     def press(self, key: Pick, text: str = "") -> TakenModel | None:
         """Take a key; gives the model that was taken."""
         row = self.picker.row
-        if row is None or key not in (Pick.TAKE, Pick.DEFAULT, Pick.LEFT, Pick.RIGHT):
+        if key is Pick.ALL:
+            self._all = not self._all
+            self.picker = replace(self.picker, hint="")
+            self.follow()
+        elif row is None or key not in (Pick.TAKE, Pick.DEFAULT, Pick.LEFT, Pick.RIGHT):
             self.picker = take_key(self.picker, key, text)
         elif key in (Pick.LEFT, Pick.RIGHT):
             self._think(row.id, 1 if key is Pick.RIGHT else -1)
@@ -87,6 +102,9 @@ class ModelPicker:
             return
         steps = ("", *EFFORT_BUDGETS)
         self._effort = steps[max(0, min(steps.index(self._effort) + step, len(steps) - 1))]
-        about = f"←→ thinking: {self._effort or 'as set'}"
-        keys = tuple(about if key.startswith("←→") else key for key in MODELS.keys)
-        self.picker = replace(self.picker, keys=keys, hint="")
+        self.picker = replace(self.picker, keys=self._keys(), hint="")
+
+    def _keys(self) -> tuple[str, ...]:
+        thinking = f"←→ thinking: {self._effort or 'as set'}" if self._effort else "←→ thinking"
+        said = {"←→ thinking": thinking, _ALL: _LESS if self._all else _ALL}
+        return tuple(said.get(key, key) for key in MODELS.keys)

@@ -113,7 +113,7 @@ def _marked(rows: Sequence[DiffRow]) -> Iterator[DiffRow]:
     number = 0
     while number < len(rows):
         gone = _run(rows, number, "-")
-        come = _run(rows, number + len(gone), "+")
+        come = _run(rows, number + len(gone), "+") if gone else []
         if not gone or not come:
             yield from gone or [rows[number]]
             number += max(1, len(gone))

@@ -5,6 +5,7 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from treadle.door.open_session import Ended
+from treadle.present.context_use import ContextUse
 from treadle.present.items import (
     CallItem,
     ChecklistItem,
@@ -61,6 +62,12 @@ class DiffItem(Struct, frozen=True):
     text: str
 
 
+class ContextItem(Struct, frozen=True):
+    """How full the context is."""
+
+    use: ContextUse
+
+
 class OwnDone(Struct, frozen=True):
     """A command of the person's own has ended."""
 
@@ -77,6 +84,7 @@ PrintedItem: TypeAlias = (
     | ReadsLine
     | ChecklistItem
     | DiffItem
+    | ContextItem
     | OwnDone
     | NoteItem
     | ProblemItem

@@ -36,10 +36,12 @@ from treadle.protocol.models import money
 from treadle.protocol.notifications import CallStatus, TurnStop
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.tui.draft.mentions import accented
+from treadle.tui.paint.context_bar import context_bar
 from treadle.tui.paint.diff_rows import counts, diff_lines
 from treadle.tui.paint.lines import Line, cells, clip, line, wrap
 from treadle.tui.paint.printed_items import (
     CallLine,
+    ContextItem,
     DiffItem,
     EnteredCommand,
     Greeting,
@@ -76,6 +78,8 @@ def item_lines(item: PrintedItem, width: int, signs: Signs) -> list[Line]:  # no
             return [row for todo in todo_of(markdown) for row in todo_row(todo, width, signs)]
         case DiffItem(text=text):
             return diff_lines(text, width, signs)
+        case ContextItem(use=use):
+            return context_bar(use, width, signs)
         case OwnDone(ended=ended):
             return list(_own_done(ended, width, signs))
         case NoteItem(text=text, warns=warns):

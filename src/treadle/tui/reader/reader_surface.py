@@ -26,9 +26,10 @@ from treadle.protocol.notifications import (
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Flow
 from treadle.tui.draft.draft_pieces import Pieces
+from treadle.tui.paint.context_bar import context_words
 from treadle.tui.paint.diff_rows import diff_lines
 from treadle.tui.paint.lines import line_text
-from treadle.tui.paint.printed_items import DiffItem, EnteredCommand, OwnDone, PrintedItem
+from treadle.tui.paint.printed_items import ContextItem, DiffItem, EnteredCommand, OwnDone, PrintedItem
 from treadle.tui.paint.printed_lines import item_lines
 from treadle.tui.paint.scrollback import open_scrollback
 from treadle.tui.paint.theme import Signs
@@ -353,6 +354,8 @@ def _lines_of(item: PrintedItem) -> list[str]:
             return []  # it was just typed
         case ProseItem(markdown=markdown):
             return markdown.strip("\n").split("\n")
+        case ContextItem(use=use):
+            return [context_words(use)]
         case DiffItem(text=text):  # there is no pager: what is asked about is read out whole
             rows = diff_lines(text, _WIDTH, _SIGNS, whole=True)
         case _:

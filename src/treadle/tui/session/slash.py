@@ -11,7 +11,7 @@ from treadle.present.view import SessionView
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.notifications import ConversationRewound, Notification
 from treadle.tui.draft.menus import keys_text
-from treadle.tui.paint.printed_items import EnteredCommand
+from treadle.tui.paint.printed_items import ContextItem, EnteredCommand
 from treadle.tui.session.aside import Aside
 from treadle.tui.session.entered_lines import (
     ChooseModel,
@@ -157,6 +157,8 @@ class SlashCommands:
     def _answered(self, answer: "CommandAnswer | None") -> None:
         if answer is None:
             return
+        if answer.context is not None:
+            self._show(ContextItem(answer.context))
         if answer.text:
             self._show(NoteItem(answer.text, warns=answer.warning))
         self._back_to = answer.draft or self._back_to

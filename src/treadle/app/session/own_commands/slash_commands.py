@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Mapping
 from enum import Flag, auto
 from types import MappingProxyType
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
@@ -12,6 +12,9 @@ from treadle.app.session.shared.access import SessionAccess
 from treadle.protocol.events import Op
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
+
+if TYPE_CHECKING:
+    from treadle.present.context_use import ContextUse
 
 
 class Surfaces(Flag):
@@ -323,7 +326,8 @@ def nearest_slash(name: str, others: Collection[str] = ()) -> str:
 class CommandAnswer(Struct, frozen=True, kw_only=True):
     """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command.
 
-    `draft` is the message that its ops take back, for whoever wants to send it again in other words.
+    `draft` is the message that its ops take back, for whoever wants to send it again in other words. `context` is what
+    a surface may show of the text as a picture above it.
     """
 
     text: str = ""
@@ -331,6 +335,7 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
     send: str = ""
     draft: str = ""
     warning: bool = False
+    context: "ContextUse | None" = None
 
 
 Handler: TypeAlias = Callable[[SessionAccess, str], CommandAnswer]

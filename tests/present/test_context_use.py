@@ -1,0 +1,35 @@
+"""The bar of the context: its cells are in proportion, none is lost, and what is there is seen."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.present.context_use import ContextUse, bar_cells
+
+AMOUNTS = st.lists(st.integers(0, 2_000_000), min_size=1, max_size=6)
+
+
+@given(AMOUNTS, st.integers(6, 200))
+def test_all_cells_are_given_and_what_there_is_has_one(amounts: list[int], cells: int) -> None:
+    shares = bar_cells(amounts, cells)
+    assert sum(shares) == (cells if any(amounts) else 0)
+    assert [share > 0 for share in shares] == [amount > 0 for amount in amounts]
+
+
+@given(AMOUNTS, st.integers(60, 200))
+def test_what_is_more_never_has_fewer_cells(amounts: list[int], cells: int) -> None:
+    shares = bar_cells(amounts, cells)
+    ranked = sorted(zip(amounts, shares, strict=True))
+    # The largest gives or takes what rounding left over.
+    assert all(one[1] <= other[1] for one, other in zip(ranked[:-1], ranked[1:-1], strict=False))
+
+
+def test_cells_are_in_proportion() -> None:
+    assert bar_cells((10, 30, 60), 10) == (1, 3, 6)
+    assert bar_cells((1, 1, 100_000), 10) == (1, 1, 8)
+    assert bar_cells((0, 0), 10) == (0, 0)
+
+
+def test_what_is_free_is_never_less_than_nothing() -> None:
+    assert ContextUse(groups=(10, 20), window=100).free == 70
+    assert ContextUse(groups=(10, 200), window=100).free == 0
+    assert ContextUse(groups=(10, 20)).free == 0
