@@ -1,5 +1,7 @@
 """The bar of the context: its cells are in proportion, none is lost, and what is there is seen."""
 
+from itertools import pairwise
+
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -20,7 +22,7 @@ def test_what_is_more_never_has_fewer_cells(amounts: list[int], cells: int) -> N
     shares = bar_cells(amounts, cells)
     ranked = sorted(zip(amounts, shares, strict=True))
     # The largest gives or takes what rounding left over.
-    assert all(one[1] <= other[1] for one, other in zip(ranked[:-1], ranked[1:-1], strict=False))
+    assert all(one[1] <= other[1] for one, other in pairwise(ranked[:-1]))
 
 
 def test_cells_are_in_proportion() -> None:

@@ -124,10 +124,10 @@ async def test_a_model_is_chosen_from_the_list_and_the_draft_stays(tmp_path: Pat
         term.type("half a thought")
         await term.until("› half a thought")
         term.type(ALT_P)
-        await term.until("Model ›", "❯ one ", "in use", "ctrl-a all models")
+        await term.until("Model ›", "❯ one ", "in use", "ctrl-a all ")
         assert "claude-sonnet-4-5" not in term.shown
         term.type("\x01")
-        await term.until("claude-sonnet-4-5", "no key", "ctrl-a only those with a key")
+        await term.until("claude-sonnet-4-5", "no key", "ctrl-a fewer")
         term.type("\x01")
         await term.until_gone("claude-sonnet-4-5")
         term.type("no such thing")

@@ -4,8 +4,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
+from treadle.present.items import Placed, ProseItem
+from treadle.present.view import SessionView
 from treadle.tui.paint.lines import Line, line, line_text, wrap
 from treadle.tui.paint.pager import Pager, PagerKey
+from treadle.tui.paint.pager_rows import whole_rows
 from treadle.tui.paint.theme import Signs
 
 
@@ -102,3 +105,25 @@ def test_every_row_can_be_reached_and_nothing_breaks_it(height: int, keys: list[
             seen += [word for word in line_text(row).split() if word not in seen]
         one.press(PagerKey.DOWN)
     assert seen == words.split()
+
+
+CODE = "Look:\n\n```python\ndef one():\n    return 1\n```\n\nand\n\n~~~\nplain\n~~~\n\n```sh\nopen # end"
+
+
+def prose_rows(markdown: str, width: int = 60) -> list[Line]:
+    item = Placed(position=0, version=1, seq=1, item=ProseItem(markdown))
+    return whole_rows([item], SessionView(), "here", width, Signs())[:-1]
+
+
+def test_code_of_an_answer_is_coloured_and_all_of_its_text_is_there() -> None:
+    rows = prose_rows(CODE)
+    assert [line_text(row)[2:] for row in rows] == CODE.split("\n")
+    assert [text for row in rows for role, text in row if role == "code-keyword"] == ["def", "return"]
+    assert rows[-1][-1] == ("code-comment", "# end")
+
+
+@settings(max_examples=100)
+@given(st.lists(st.sampled_from(["", "```", "```python", "~~~", "x = 1", "  def", "````"]), max_size=10))
+def test_no_line_of_an_answer_is_lost_in_the_pager(lines: list[str]) -> None:
+    wanted = "\n".join(lines).strip("\n").split("\n")
+    assert [line_text(row)[2:] for row in prose_rows("\n".join(lines))] == (wanted if any(wanted) else [])

@@ -17,6 +17,7 @@ _MOST_OF_FILE, _MOST_OF_PAGE = 100_000, 400_000
 _LONGEST = 2_000
 """Characters of a line that are shown; a file with a longer one is not coloured."""
 
+
 class LineColours:
     """The colours of the lines of files, as far as one page has them."""
 

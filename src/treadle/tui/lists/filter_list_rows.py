@@ -14,7 +14,7 @@ MODELS = Picker(
     title="Model",
     shape=Shape(wide=0, right=frozenset({2, 3}), dropped=(3, 2, 1)),
     empty="No model is known.",
-    keys=("↑↓ enter this session", "←→ thinking", "ctrl-d as default", "ctrl-a all models", "esc close"),
+    keys=("↑↓ enter this session", "←→ thinking", "ctrl-d default", "ctrl-a all", "esc close"),
 )
 
 SESSIONS = Picker(

@@ -49,8 +49,8 @@ class TakenModel(Struct, frozen=True, kw_only=True):
     default: bool = False
 
 
-_ALL = "ctrl-a all models"
-_LESS = "ctrl-a only those with a key"
+_ALL = "ctrl-a all"
+_FEWER = "ctrl-a fewer"
 
 
 class ModelPicker:
@@ -106,5 +106,5 @@ class ModelPicker:
 
     def _keys(self) -> tuple[str, ...]:
         thinking = f"←→ thinking: {self._effort or 'as set'}" if self._effort else "←→ thinking"
-        said = {"←→ thinking": thinking, _ALL: _LESS if self._all else _ALL}
+        said = {"←→ thinking": thinking, _ALL: _FEWER if self._all else _ALL}
         return tuple(said.get(key, key) for key in MODELS.keys)

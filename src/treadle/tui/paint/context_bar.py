@@ -10,7 +10,10 @@ _ROLES = ("accent", "code", "warn", "add", "code-keyword", "dim")
 
 
 def context_bar(use: ContextUse, width: int, signs: Signs) -> list[Line]:
-    """Lay the bar out: the cells of each group and of what is free, how much that is, and what each sign means."""
+    """Lay the bar out: the cells of each group and of what is free, how much that is, and what each sign means.
+
+    A blank line is below it.
+    """
     amounts = (*use.groups, use.free)
     shares = bar_cells(amounts, max(len(amounts), min(_MOST_CELLS, width - 3)))
     bar = line("  ", *((role, sign * share) for role, sign, share in zip(_ROLES, signs.groups, shares, strict=True)))
@@ -24,7 +27,7 @@ def context_bar(use: ContextUse, width: int, signs: Signs) -> list[Line]:
             rows.append(legend)
             legend = ()
         legend = (*legend, ("", "   " if legend else "  "), *entry)
-    return [*rows, legend] if legend else rows
+    return [*rows, legend, ()] if legend else [*rows, ()]
 
 
 def context_words(use: ContextUse) -> str:

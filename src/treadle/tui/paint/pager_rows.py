@@ -9,7 +9,9 @@ from treadle.present.items import CallItem, Item, Placed, ProseItem, SaidItem, T
 from treadle.present.view import SessionView
 from treadle.present.words import describe_call, output_of
 from treadle.protocol.notifications import CallChanged
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
+from treadle.tui.paint.code_lines import code_lines
 from treadle.tui.paint.diff_rows import diff_lines
 from treadle.tui.paint.lines import Line, line, line_text, wrap
 from treadle.tui.paint.printed_items import CallLine
@@ -48,7 +50,7 @@ def _rows_of(item: Item | None, here: str, width: int, signs: Signs) -> Iterator
             yield line(("dim", f"{signs.thought} Thought"))
             yield from text_rows(printable(text), width, "dim italic")
         case ProseItem(markdown=markdown):
-            yield from text_rows(printable(markdown), width)
+            yield from _prose_rows(printable(markdown), width)
         case CallItem(changed=changed, output=output):
             if changed.result is not None:
                 yield from _done_rows(CallLine(item, said_of(item, here)), changed.result, width, signs)
@@ -60,6 +62,28 @@ def _rows_of(item: Item | None, here: str, width: int, signs: Signs) -> Iterator
         case _:
             for one in printed_items(item, here):
                 yield from item_lines(one, width, signs)
+
+
+_FENCE = regex(r"\s*(`{3,}|~{3,})\s*([^\s`]*)")
+
+
+def _prose_rows(markdown: str, width: int) -> Iterator[Line]:
+    """Wrap Markdown as it was written; the code in its fences has its colours."""
+    lines = markdown.strip("\n").split("\n") if markdown.strip("\n") else []
+    at = 0
+    while at < len(lines):
+        fence = _FENCE.match(lines[at])
+        yield from wrap(line("  ", lines[at].expandtabs(4)), width, indent=line("  "))
+        at += 1
+        end = at
+        while fence is not None and end < len(lines) and not lines[end].lstrip().startswith(fence[1]):
+            end += 1
+        for row in code_lines("\n".join(lines[at:end]), language=fence[2]) if fence is not None and end > at else ():
+            yield from wrap(line("  ", *row), width, indent=line("  "))
+        if fence is not None and end < len(lines):
+            yield line("  ", lines[end])
+            end += 1
+        at = end
 
 
 def _done_rows(one: CallLine, result: CallResult, width: int, signs: Signs) -> Iterator[Line]:

@@ -58,7 +58,7 @@ _COMMAND = 160
 """Characters of a command in the line that it leaves; the whole of it is in the pager."""
 
 
-def item_lines(item: PrintedItem, width: int, signs: Signs) -> list[Line]:  # noqa: C901 - one line for each item
+def item_lines(item: PrintedItem, width: int, signs: Signs) -> list[Line]:  # noqa: C901, PLR0911, PLR0912 - one line for each item
     """Lay out one item, all but the model's prose."""
     match item:
         case Greeting():
