@@ -197,6 +197,6 @@ async def test_a_side_question_is_answered_while_the_session_works(project: Path
         await terminal.until_shown("Asked beside the work: what runs?", "A sleeping command.")
         await terminal.until_shown("It slept.", "■ Done")
         terminal.type(f"/context {ENTER}")
-        await terminal.until_shown("estimated")
+        await terminal.until_shown("system prompt ", "tools ", "messages ", "free ", "estimated")
         terminal.type(CTRL_D)
         assert await terminal.ended() == 0

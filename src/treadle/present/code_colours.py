@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import cache, lru_cache
+from time import thread_time
 from typing import Any, TypeAlias
 
 from pygments.lexer import Lexer
@@ -38,13 +39,19 @@ def lexer_of(language: str, name: str) -> Lexer | None:
         return None
 
 
-def coloured_places(lexer: Lexer, lines: Sequence[str]) -> Sequence[ColouredPlaces]:
-    """Give the coloured places of each line; what is behind a line feed in one is no part of it."""
+def coloured_places(lexer: Lexer, lines: Sequence[str], seconds: float = 0.25) -> Sequence[ColouredPlaces]:
+    """Give the coloured places of each line; what is behind a line feed in one is no part of it.
+
+    What is left after so many seconds of the processor is plain: some lexers look at the rest of a text at each line.
+    """
     found: list[list[tuple[int, int, str]]] = [[] for _ in lines]
     texts = [line.partition("\n")[0] for line in lines]
     number = column = 0
     # Not get_tokens: it would drop and replace line ends.
+    end = thread_time() + seconds
     for _, kind, value in lexer.get_tokens_unprocessed("\n".join(texts) + "\n"):
+        if thread_time() > end:
+            break
         colour = _class_of(kind)
         first, *others = value.split("\n")
         for at, part in enumerate((first, *others)):
