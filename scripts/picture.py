@@ -63,7 +63,7 @@ class Demo:
         places = {"HOME": str(PLACE), "TREADLE_HOME": str(PLACE / "home")}
         self._process = subprocess.Popen(
             [sys.executable, "-m", "treadle", "demo", "--keep", str(PLACE / "ledger")],
-            env={**kept, **places, "TERM": "xterm-256color", "COLORTERM": "truecolor"},
+            env={**kept, **places, "TERM": "xterm-256color", "COLORTERM": "truecolor", "COLORFGBG": "15;0"},
             stdin=slave,
             stdout=slave,
             stderr=slave,
@@ -160,9 +160,10 @@ def main() -> None:
     PLACE.mkdir(mode=0o700)
     demo = Demo()
     try:
-        demo.until(COMMAND_QUESTION)
-        demo.answer_yes()
-        demo.until(EDIT_QUESTION)
+        demo.until(re.compile(f"{COMMAND_QUESTION.pattern}|{EDIT_QUESTION.pattern}"))
+        if COMMAND_QUESTION.search(demo.text):  # it is not asked where commands run in a sandbox
+            demo.answer_yes()
+            demo.until(EDIT_QUESTION)
         PICTURE.write_text("\n".join(drawn(demo.screen)) + "\n", encoding="utf-8")
     finally:
         demo.end()
