@@ -1,7 +1,7 @@
 """The terminal: windows, keys and printing. It knows nothing of sessions; what the user does comes out as intents."""
 
 import asyncio
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
 from prompt_toolkit.application import Application
@@ -23,9 +23,10 @@ from treadle.tui.draft.draft_line import DraftLine, DrawnPieces
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lists.filter_list_keys import add_picker_keys
 from treadle.tui.paint.drawn import Anchored, erase, set_up, write_above
+from treadle.tui.paint.lines import Line
 from treadle.tui.paint.pager import Pager
 from treadle.tui.paint.shown_rows import Rows
-from treadle.tui.paint.theme import Palette, Theme
+from treadle.tui.paint.theme import Palette, Signs, Theme
 from treadle.tui.question.dialog import Key, Press
 from treadle.tui.session.lent_terminal import Lent
 from treadle.tui.windows import MOST_INPUT_LINES, field, text_window, when
@@ -256,6 +257,11 @@ class Screen:
         if self._runs() and not self._lent.lent:
             self._lent.page(pager)
             self.refresh_now()
+
+    def page_rows(self, lay_out: Callable[[int, Signs], Sequence[Line]]) -> None:
+        """Show rows, laid out for a width, in the pager."""
+        signs = self._theme.signs
+        self.page(Pager(lambda width: lay_out(width, signs), signs))
 
     def later(self, work: Coroutine[Any, Any, None]) -> None:
         """Do something while keys are taken."""

@@ -198,6 +198,11 @@ class FileCheckpoints:
             error=error,
         )
 
+    def numbers(self) -> frozenset[int]:
+        """Give the numbers of the checkpoints whose files are kept still; raises `StoreError`."""
+        names = [root.kept.names(f"{self._id}/") for root in self._roots]
+        return frozenset(int(name) for name in frozenset.intersection(*names) if name.isdecimal())
+
     def look(self) -> tuple[str, ...]:
         """Keep the files as they are now, under no number; only the last look is kept."""
         return tuple(root.kept.take(f"{self._id}/now").tree for root in self._roots)

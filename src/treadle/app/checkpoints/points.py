@@ -3,12 +3,14 @@
 from collections.abc import Iterator
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import ContextReady, EventData, Prompt
 from treadle.protocol.messages import text_of, without_own_commands
 from treadle.protocol.sealed import PromptsDelivered, TurnSettled
+from treadle.protocol.tools import FileChange
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
@@ -27,13 +29,16 @@ class TakenAt(Struct, frozen=True):
 class PastTurn(Struct, frozen=True, kw_only=True):
     """A turn of the conversation: what the user asked for, and after which event it began.
 
-    `prompts` are the ids of the messages that it began with.
+    `prompts` are the ids of the messages that it began with, `changes` what was left of its work in the files when it
+    ended: all of it where that is `exact`, None where it did not end.
     """
 
     number: int
     after: int
     asked: str
     prompts: tuple[str, ...] = ()
+    changes: tuple[FileChange, ...] | None = None
+    exact: bool = False
 
 
 class Points:
@@ -91,8 +96,10 @@ class Points:
                         before = seq - 1
                 case PromptsDelivered(turn=number, prompt_ids=ids) if not turns or turns[-1].number != number:
                     turns.append(PastTurn(number=number, after=before, asked=asked.get(ids[0], ""), prompts=ids))
-                case TurnSettled():
+                case TurnSettled(turn=number, outcome=outcome):
                     before = seq
+                    if turns and turns[-1].number == number:
+                        turns[-1] = replace(turns[-1], changes=outcome.changes, exact=outcome.exact)
                 case _:
                     pass
         return tuple(turns)

@@ -1,14 +1,56 @@
 """The slash commands that go back: in the files, in the conversation, and into a copy. Each to be done in a thread."""
 
+from collections.abc import Container
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import PastTurn, Points
 from treadle.app.compose import session_log
+from treadle.app.reports.checkpoint_list import PreviewedPath, restore_preview
 from treadle.app.session.own_commands.slash_commands import CommandAnswer, wrong
 from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import exact
-from treadle.present.words import clip_text
+from treadle.present.words import clip_text, seen_from
 from treadle.protocol.checkpoints import Restore
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.tools import FileChange
+from treadle.store.sqlite import SessionRow, Store
+
+PARTS = ("files", "conversation")
+"""What can go back by itself."""
 
 _SHOWN = 100
+_MOST_DIFFS = 50
+"""Files of which a preview shows what would change in them."""
+
+
+class ListedTurn(Struct, frozen=True, kw_only=True):
+    """A message of the conversation, and what the turn that it began left in the files, as seen from the workspace.
+
+    `files` is None where that is not known, and may not be all where it is not `exact`. `flaw` says why the files
+    cannot be brought back to before it.
+    """
+
+    number: int
+    asked: str
+    files: tuple[FileChange, ...] | None = None
+    exact: bool = False
+    flaw: str = ""
+
+
+class TurnPreview(Struct, frozen=True, kw_only=True):
+    """What going back to before a message would do: how many messages leave, and what becomes of each path.
+
+    Paths are as seen from the workspace; `flaw` says why the files cannot be brought back.
+    """
+
+    number: int
+    asked: str
+    leaving: int
+    paths: tuple[PreviewedPath, ...] = ()
+    flaw: str = ""
 
 
 def undo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
@@ -22,16 +64,84 @@ def undo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG00
     return CommandAnswer(ops=(Restore(checkpoint=n),))
 
 
-def past_turns(session_id: str) -> tuple[PastTurn, ...]:
+def listed_turns(session_id: str) -> tuple[ListedTurn, ...]:
     """List the turns that the conversation of a session has now; raises `SessionError`, `StoreError`."""
     with session_log(session_id) as (row, store):
-        return Points(store, row.id).turns()
+        points = Points(store, row.id)
+        turns = points.turns()
+        wanted = {turn.number: points.before_turn(turn).checkpoint for turn in turns}
+        kept, flaw = _kept_numbers(store, row) if any(wanted.values()) else (frozenset[int](), "")
+        return tuple(
+            ListedTurn(
+                number=turn.number,
+                asked=turn.asked,
+                files=None if turn.changes is None else tuple(seen_from(row.workspace, one) for one in turn.changes),
+                exact=turn.exact,
+                flaw=_flaw(turn, wanted[turn.number], kept, flaw),
+            )
+            for turn in turns
+        )
+
+
+def _kept_numbers(store: Store, row: SessionRow) -> tuple[frozenset[int], str]:
+    """Give the numbers of the checkpoints that are kept, and why that is not known."""
+    try:
+        kept = opened_checkpoints(store, row)
+        try:
+            return kept.numbers(), ""
+        finally:
+            kept.close()
+    except TreadleError as error:
+        return frozenset(), error.what
+
+
+def _flaw(turn: PastTurn, checkpoint: int, kept: Container[int], unknown: str) -> str:
+    if not checkpoint:
+        return "No checkpoint holds them." if turn.changes else ""
+    if unknown:
+        return unknown
+    return "" if checkpoint in kept else "Their checkpoint was removed to save space."
+
+
+def preview_turn(session_id: str, number: int) -> TurnPreview | None:
+    """Find out what going back to before a turn would do; None for one that is not in the conversation any more.
+
+    Raises `SessionError`, `StoreError`; why files cannot be brought back is in the preview.
+    """
+    with session_log(session_id) as (row, store):
+        points = Points(store, row.id)
+        turns = points.turns()
+        turn = next((one for one in turns if one.number == number), None)
+        if turn is None:
+            return None
+        wanted = points.before_turn(turn)
+        paths: tuple[PreviewedPath, ...] = ()
+        flaw = _flaw(turn, wanted.checkpoint, (wanted.checkpoint,), "")
+        if wanted.files:
+            try:
+                paths = _paths(store, row, wanted)
+            except TreadleError as error:
+                flaw = " ".join(filter(None, (error.what, error.why)))
+        leaving = sum(one.after >= turn.after for one in turns)
+        return TurnPreview(number=number, asked=turn.asked, leaving=leaving, paths=paths, flaw=flaw)
+
+
+def _paths(store: Store, row: SessionRow, wanted: Restore) -> tuple[PreviewedPath, ...]:
+    kept = opened_checkpoints(store, row)
+    try:
+        found = restore_preview(store, row, kept, wanted, diffs=_MOST_DIFFS)
+    finally:
+        kept.close()
+    return tuple(replace(one, path=one.path.removeprefix(f"{row.workspace}/")) for one in found.paths)
 
 
 def rewind(session: SessionAccess, argument: str) -> CommandAnswer:
     """Go back to before a message; without a number list the messages."""
     if session.status.turn_active:
         return wrong("The model is working. Interrupt it first, then /rewind.")
+    number, _, part = argument.partition(" ")
+    if part.strip() not in ("", *PARTS):
+        return wrong(f"/rewind takes a number and a part: /rewind N [{'|'.join(PARTS)}]")
     with session_log(session.id) as (row, store):
         points = Points(store, row.id)
         turns = points.turns()
@@ -40,10 +150,22 @@ def rewind(session: SessionAccess, argument: str) -> CommandAnswer:
         if not argument:
             rows = [f"{turn.number}: {clip_text(exact(turn.asked), _SHOWN)}" for turn in turns]
             return CommandAnswer(text="\n".join([*rows, "/rewind N goes back to before message N, with the files."]))
-        turn = next((one for one in turns if str(one.number) == argument), None)
+        turn = next((one for one in turns if str(one.number) == number), None)
         if turn is None:
-            return wrong(f"There is no message {argument}. /rewind lists them.")
-        return CommandAnswer(ops=(points.before_turn(turn),), draft=turn.asked)
+            return wrong(f"There is no message {number}. /rewind lists them.")
+        return _going_back(points.before_turn(turn), turn, part.strip())
+
+
+def _going_back(wanted: Restore, turn: PastTurn, part: str) -> CommandAnswer:
+    match part:
+        case "files" if not wanted.files:
+            return wrong(f"Nothing that a checkpoint holds was changed since message {turn.number}.")
+        case "files":
+            return CommandAnswer(ops=(Restore(checkpoint=wanted.checkpoint),))
+        case "conversation":
+            return CommandAnswer(ops=(Restore(files=False, conversation=True, to=turn.after),), draft=turn.asked)
+        case _:
+            return CommandAnswer(ops=(wanted,), draft=turn.asked)
 
 
 def fork(session: SessionAccess, argument: str) -> CommandAnswer:

@@ -102,6 +102,7 @@ KEYS = (
     ("ctrl-s", "send at the next step"),
     ("alt-enter", "new line; or \\ and enter"),
     ("esc", "stop, hold what waits"),
+    ("esc esc", "clear; empty: go back"),
     ("ctrl-c", "stop, clear, quit"),
     ("ctrl-d", "quit on an empty line"),
     ("tab", "complete, answer"),

@@ -31,6 +31,7 @@ class Pick(Enum):
     CLEAR = "clear"
     CLOSE = "close"
     TAB = "tab"
+    DETAILS = "details"
     TEXT = "text"
     OTHER = "other"
 

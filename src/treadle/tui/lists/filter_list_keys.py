@@ -29,6 +29,7 @@ _KEYS = {
     "c-d": Pick.DEFAULT,
     "c-a": Pick.ALL,
     "tab": Pick.TAB,
+    "c-o": Pick.DETAILS,
     "escape": Pick.CLOSE,
     "c-c": Pick.CLOSE,
 }

@@ -1,10 +1,11 @@
 """The models, the sessions and the turns of one as rows of a picker."""
 
 from collections.abc import Iterator, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 
+from treadle.door.commands import ListedTurn
 from treadle.door.known_models import OfferedModel
-from treadle.door.past import ListedSession, PastTurn, SessionState
+from treadle.door.past import ListedSession, SessionState
 from treadle.present.escape import exact_line
 from treadle.present.words import age, counted, tokens
 from treadle.tui.lists.filter_list import Picker, PickerRow, Shape
@@ -24,18 +25,21 @@ SESSIONS = Picker(
     keys=("↑↓ enter resume", "ctrl-a all folders", "esc close"),
 )
 
+_NAMED_FILES = 8
+"""Files of a turn that are named."""
+
 _GOING_ON = (SessionState.WORKING, SessionState.WAITING)
 
 TURNS = {
     "rewind": Picker(
         title="Go back to before",
-        shape=Shape(wide=1, right=frozenset({0})),
+        shape=Shape(wide=1, right=frozenset({0}), dropped=(2,)),
         empty="There is no message to go back to.",
-        keys=("↑↓ enter go back, files too", "esc close"),
+        keys=("↑↓ enter what would be taken back", "esc close"),
     ),
     "fork": Picker(
         title="Copy up to",
-        shape=Shape(wide=1, right=frozenset({0})),
+        shape=Shape(wide=1, right=frozenset({0}), dropped=(2,)),
         empty="There is nothing to copy.",
         keys=("↑↓ enter copy the session", "esc close"),
     ),
@@ -43,13 +47,33 @@ TURNS = {
 """By command."""
 
 
-def turn_rows(turns: Sequence[PastTurn]) -> Iterator[PickerRow]:
-    """Give a row for each turn, the last one first."""
+def turn_rows(turns: Sequence[ListedTurn]) -> Iterator[PickerRow]:
+    """Give a row for each turn with what it left in the files, the last one first."""
     for turn in reversed(turns):
-        asked = exact_line(turn.asked)
+        asked, files = exact_line(turn.asked), turn.files or ()
+        names = [f"{exact_line(one.path)} +{one.added} -{one.removed}" for one in files[:_NAMED_FILES]]
+        below = ", ".join(names) if len(files) > 1 else ""
         yield PickerRow(
-            id=str(turn.number), columns=(str(turn.number), asked), search=f"{turn.number} {asked}".casefold()
+            id=str(turn.number),
+            columns=(str(turn.number), asked, _changed(turn)),
+            search=f"{turn.number} {asked} {' '.join(names)}".casefold(),
+            below=f"Its files cannot be brought back. {exact_line(turn.flaw)}" if turn.flaw else below,
         )
+
+
+def _changed(turn: ListedTurn) -> str:
+    """Sum up what a turn left in the files: `cart.py +3 -1`, or how many files."""
+    if turn.files is None:
+        return "files not known"
+    least = "" if turn.exact else "at least "
+    match turn.files:
+        case ():
+            return ""
+        case (one,):
+            return f"{least}{exact_line(PurePath(one.path).name)} +{one.added} -{one.removed}"
+        case many:
+            sums = f"+{sum(one.added for one in many)} -{sum(one.removed for one in many)}"
+            return f"{least}{len(many)} files {sums}"
 
 
 def model_rows(models: Sequence[OfferedModel], now: str) -> Iterator[PickerRow]:

@@ -80,10 +80,10 @@ class Lists:
         self._completing.follow()
         self._screen.refresh_now()
 
-    def rows(self, columns: int, signs: Signs, *, vim: bool = False) -> list[Line]:
-        """Draw what is open; with `vim`, Esc does something first."""
+    def rows(self, columns: int, rows: int, signs: Signs, *, vim: bool = False) -> list[Line]:
+        """Draw what is open, where there are so many rows for it; with `vim`, Esc does something first."""
         if self.pickers.open:
-            return self.pickers.lines(columns, signs)
+            return self.pickers.lines(columns, rows, signs)
         return key_lines(columns, vim=vim) if self._keys_shown else menu_lines(self._completing.menu, columns, signs)
 
     def typed(self, by_hand: bool) -> None:  # noqa: FBT001 - the draft says it

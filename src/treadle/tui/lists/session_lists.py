@@ -14,7 +14,8 @@ from treadle.tui.draft.menu import MenuEntry
 from treadle.tui.draft.menus import model_entries
 from treadle.tui.lists.filter_list import Pick, picker_lines
 from treadle.tui.lists.model_picker import ModelList, ModelPicker, TakenModel
-from treadle.tui.lists.session_picker import SessionPicker, TurnPicker
+from treadle.tui.lists.session_picker import SessionPicker
+from treadle.tui.lists.turn_picker import TurnPicker
 from treadle.tui.paint.lines import Line
 from treadle.tui.paint.theme import Signs
 from treadle.tui.screen import Screen
@@ -83,11 +84,16 @@ class Pickers:
 
     def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
         """Open the list of turns; the command is done with the one that is taken."""
-        if self._view().active:
+        view = self._view()
+        if view.questions:
+            self._show(NoteItem(_WAITS, warns=True))
+            return
+        if view.active:
             do(DoCommand(command))  # which says what to do first
             return
         self._do = do
-        self._begin(TurnPicker(self._live.id, command, aside=self._aside, changed=self._screen.refresh_now))
+        screen, aside = self._screen, self._aside
+        self._begin(TurnPicker(self._live.id, command, aside=aside, changed=screen.refresh_now, page=screen.page_rows))
 
     def _begin(self, picker: ModelPicker | SessionPicker | TurnPicker) -> None:
         self._open = picker
@@ -98,13 +104,23 @@ class Pickers:
         self._open = None
         self._screen.pick(begin=False)
 
-    def lines(self, width: int, signs: Signs) -> list[Line]:
-        """Draw the list that is open."""
-        return picker_lines(self._open.picker, width, signs) if self._open is not None else []
+    def lines(self, width: int, rows: int, signs: Signs) -> list[Line]:
+        """Draw the list that is open; a question that it asks in at most about so many rows."""
+        match self._open:
+            case TurnPicker() as turns:
+                return turns.lines(width, rows, signs)
+            case None:
+                return []
+            case other:
+                return picker_lines(other.picker, width, signs)
 
     def press(self, key: Pick, text: str) -> None:
         """Take a key."""
         match self._open:
+            case TurnPicker() as turns if key is not Pick.CLOSE or not turns.closes:
+                if (command := turns.press(key, text)) is not None:
+                    self.close()
+                    self._do(command)
             case _ if key is Pick.CLOSE:
                 self.close()
             case ModelPicker() as models:
@@ -116,11 +132,7 @@ class Pickers:
                 session = sessions.press(key, text)
                 if session:
                     self._go_to(sessions, session)
-            case TurnPicker() as turns:
-                if turn := turns.press(key, text):
-                    self.close()
-                    self._do(DoCommand(turns.command, turn))
-            case None:
+            case _:
                 pass
 
     def _go_to(self, sessions: SessionPicker, session: str) -> None:

@@ -1,39 +1,16 @@
-"""Choosing a session, in the place of another one or before the first, and choosing a turn of one."""
+"""Choosing a session, in the place of another one or before the first."""
 
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
 
 from msgspec.structs import replace
 
-from treadle.door.commands import past_turns
-from treadle.door.past import ListedSession, PastTurn, listed_sessions
+from treadle.door.past import ListedSession, listed_sessions
 from treadle.tui.lists.filter_list import Pick, Picker, take_key, with_rows
-from treadle.tui.lists.filter_list_rows import SESSIONS, TURNS, session_rows, turn_rows
+from treadle.tui.lists.filter_list_rows import SESSIONS, session_rows
 from treadle.tui.session.aside import Aside
-
-
-class TurnPicker:
-    """The turns of a session, to go back to; `command` is what is done with the one that is taken."""
-
-    def __init__(self, session_id: str, command: str, *, aside: Aside, changed: Callable[[], None]) -> None:
-        self.command = command
-        self.picker = TURNS[command]
-        self._changed = changed
-        none: Sequence[PastTurn] = ()
-        aside.start(partial(past_turns, session_id), self._take, none)
-
-    def _take(self, turns: Sequence[PastTurn]) -> None:
-        self.picker = with_rows(self.picker, list(turn_rows(turns)))
-        self._changed()
-
-    def press(self, key: Pick, text: str = "") -> str:
-        """Take a key; gives the number of the turn that was taken, else nothing."""
-        if key is Pick.TAKE and self.picker.row is not None:
-            return self.picker.row.id
-        self.picker = take_key(self.picker, key, text)
-        return ""
 
 
 class SessionPicker:

@@ -31,7 +31,7 @@ from treadle.present.items import (
 from treadle.present.view import SessionView
 from treadle.present.words import ANSWERS, counted, describe_call, elsewhere, room_made, written_by
 from treadle.protocol.attach import SessionStatus, Stamped
-from treadle.protocol.notifications import QuestionClosed, ReplyDropped
+from treadle.protocol.notifications import ConversationRewound, QuestionClosed, ReplyDropped
 from treadle.protocol.permissions import QuestionKind
 from treadle.protocol.tools import Outcome, ToolKind
 from treadle.tui.paint.printed_items import CallLine, DiffItem, LivingItem, PrintedItem, ReadsLine
@@ -63,7 +63,11 @@ class Scrollback:
 
     def take(self, stamped: Stamped) -> list[PrintedItem]:
         """Take a notification; gives what is printed now."""
-        return [item for _, item in self._take(stamped)]
+        printed = [item for _, item in self._take(stamped)]
+        if isinstance(stamped.notification, ConversationRewound) and (left := self.just_left):
+            words = f"{counted(len(left), 'message')} left the conversation, with what came of them."
+            printed.append(NoteItem(f"{words} Above it stays as it was printed; the model does not see it."))
+        return printed
 
     def take_past(self, past: Iterable[Stamped], aloud: Callable[[Item], str] | None = None) -> list[PrintedItem]:
         """Take what happened before; gives what was printed of it, and of what left the conversation a line."""
@@ -100,6 +104,21 @@ class Scrollback:
         reads = tuple(self._reads.values())
         self._reads.clear()
         return [ReadsLine(reads)] if reads else []
+
+    @property
+    def just_left(self) -> Sequence[str]:
+        """The newest messages that the last way back took out of the conversation; none once another one was sent."""
+        if not self.view.cuts:
+            return ()
+        last, left = self.view.cuts[-1], list[str]()
+        for placed in reversed(self._items.values()):
+            if placed.seq <= last.to:
+                break
+            if isinstance(placed.item, SaidItem):
+                if placed.seq > last.seq:
+                    return ()
+                left.append(placed.item.text)
+        return left[::-1]
 
     @property
     def newest(self) -> Iterator[Placed]:

@@ -42,15 +42,16 @@ class BottomState(Struct, frozen=True, kw_only=True):
 
     `now` is the time (seconds since 1970), `tokens` what the conversation takes of the model's `window`. `held` are
     prompts that are held back, `steered` the ids of those that go at the next step; `shown` gives a message that waits
-    as it was written. `unfolded`: the to-do list is open. `frame` is the picture of the spinner, -1 where nothing
-    moves. `hint` stands at the right end of the status, `flash` for a moment above the rule. `editing` is the state of
-    keys that have one.
+    as it was written. `left` are the messages that the person just went back to before. `unfolded`: the to-do list is
+    open. `frame` is the picture of the spinner, -1 where nothing moves. `hint` stands at the right end of the status,
+    `flash` for a moment above the rule. `editing` is the state of keys that have one.
     """
 
     now: float = 0.0
     tokens: int = 0
     window: int | None = None
     branch: str = ""
+    left: Sequence[str] = ()
     shown: Callable[[str, tuple[UserContent, ...]], str] = _as_sent
     held: Sequence[str] = ()
     steered: frozenset[str] = frozenset()
@@ -73,6 +74,7 @@ def above_rule(view: SessionView, around: BottomState, width: int, signs: Signs)
         rows += _todo(view.checklist, width, signs)
     if view.active:
         rows.append(_working(view, around, width, signs))
+    rows += _left(around.left, width, signs)
     rows += _queue(view.queue, around, width, signs)
     if around.flash:
         rows.append(clip(line(("dim", f"  {around.flash}")), width, signs.more))
@@ -192,6 +194,14 @@ def _queue(queue: tuple[QueuedPrompt, ...], around: BottomState, width: int, sig
         yield _waiting("held", "warn", text, "enter sends · backspace drops" if number == 0 else "", width, signs)
     if len(around.held) > _SHOWN_QUEUE:
         yield line(("dim", f"  and {len(around.held) - _SHOWN_QUEUE} more held"))
+
+
+def _left(texts: Sequence[str], width: int, signs: Signs) -> Iterator[Line]:
+    """Show in grey what left the conversation, until the next message is sent."""
+    for text in texts[:_SHOWN_QUEUE]:
+        yield clip(line(("dim", f"  left  {printable(clip_text(text, max(10, width - 9)))}")), width - 1, signs.more)
+    if len(texts) > _SHOWN_QUEUE:
+        yield line(("dim", f"  and {len(texts) - _SHOWN_QUEUE} more left the conversation"))
 
 
 def _waiting(word: str, role: str, text: str, note: str, width: int, signs: Signs) -> Line:  # noqa: PLR0917 - parts of one row

@@ -32,10 +32,11 @@ class SendPrompt(Struct, frozen=True):
 
 
 class DoCommand(Struct, frozen=True):
-    """Do a command of the table that works on every surface."""
+    """Do a command of the table that works on every surface; `then_model`: once it went back, choose another model."""
 
     name: str
     argument: str = ""
+    then_model: bool = False
 
 
 class DropPrompt(Struct, frozen=True):

@@ -53,6 +53,16 @@ class Moments:
         self._loop.call_later(_AGAIN_WITHIN, self._refresh)
         return again
 
+    def again(self, *, draft: bool) -> str:
+        """Say what the key that was pressed does when it is pressed again now; `draft`: something is written."""
+        match self.awaited:
+            case Wish.STOP:
+                return "ctrl-c again quits"
+            case Wish.ESCAPE:
+                return "esc again clears the draft" if draft else "esc again goes back to a message"
+            case _:
+                return ""
+
     @property
     def awaited(self) -> Wish | None:
         """The key that means something when it is pressed again now."""

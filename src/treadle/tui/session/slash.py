@@ -103,13 +103,17 @@ class SlashCommands:
         self._failed = failed
         self._switch = switch
         self._back_to = ""
+        self._then_model = False
 
     def hear(self, notification: Notification) -> None:
         """Give the message back before which the conversation is now, to be sent again in other words."""
         if isinstance(notification, ConversationRewound):
             back, self._back_to = self._back_to, ""
+            then_model, self._then_model = self._then_model, False
             if back:
                 self._screen.give_back(back)
+            if then_model:
+                self._pickers.choose_model()
 
     def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
         """Do what a line asks for, or send it."""
@@ -147,14 +151,14 @@ class SlashCommands:
         work = partial(do_command, command.name, command.argument, self._live)
         row = find_slash(command.name)
         if row is not None and row.takes_time:
-            self._aside.start(work, self._answered, None)
+            self._aside.start(work, partial(self._answered, then_model=command.then_model), None)
             return
         try:
             self._answered(work())
         except ConfigError as error:
             self._failed(error)
 
-    def _answered(self, answer: "CommandAnswer | None") -> None:
+    def _answered(self, answer: "CommandAnswer | None", *, then_model: bool = False) -> None:
         if answer is None:
             return
         if answer.context is not None:
@@ -162,6 +166,7 @@ class SlashCommands:
         if answer.text:
             self._show(NoteItem(answer.text, warns=answer.warning))
         self._back_to = answer.draft or self._back_to
+        self._then_model = then_model and bool(answer.ops)
         for op in answer.ops:
             self._outbox.put(op)
         if answer.send:

@@ -28,7 +28,7 @@ from treadle.tui.draft.input_line import InputLine
 from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
 from treadle.tui.lists.filter_list import Pick
 from treadle.tui.lists.open_list import Lists
-from treadle.tui.paint.lines import Line, fragments
+from treadle.tui.paint.lines import fragments
 from treadle.tui.paint.look import Look
 from treadle.tui.paint.pager_pages import question_pager, session_pager
 from treadle.tui.paint.printed_items import PrintedItem
@@ -55,8 +55,6 @@ _METERED = (MessageDone, ModelChanged, ContextCompacted, ConversationRewound, Tu
 
 _SCREENS = 3
 """Screens full of what happened before that are printed when a session is taken up."""
-
-_AGAIN = {Wish.STOP: "ctrl-c again quits", Wish.ESCAPE: "esc again clears the draft"}
 
 
 class Surface:
@@ -209,7 +207,7 @@ class Surface:
         now, signs = time.time(), self._theme.signs
         around = self._around(now)
         below = [*self.own.rows(self._loop.time(), columns, signs), *above_rule(self._view, around, columns, signs)]
-        menu = self._menu_rows(columns)
+        menu = self._lists.rows(columns, rows - len(below), signs, vim=bool(self.screen.draft.vim_mode))
         rows -= len(below) + len(menu)
         asked = self._asked(columns, rows)
         rows -= len(asked.above) + len(asked.under)
@@ -242,6 +240,7 @@ class Surface:
             shown=self.requests.shown,
             held=self.requests.held,
             steered=self.requests.steered,
+            left=self._scrollback.just_left,
             unfolded=self._moments.unfolded and bool(self._view.checklist),
             frame=int(now * FRAMES_PER_SECOND) if moves else -1,
             editing=self.screen.draft.vim_mode,
@@ -250,15 +249,12 @@ class Surface:
         )
 
     def _hint(self) -> str:
-        if self._moments.awaited is not None:
-            return _AGAIN.get(self._moments.awaited, "")
+        if again := self._moments.again(draft=bool(self.screen.text)):
+            return again
         if self._view.questions:
             return "" if self._questions.dialog.focused else "tab to answer"
         # The working line says how to stop.
         return self.screen.draft.hint or ("esc to stop" if self.own.active else "? for keys")
-
-    def _menu_rows(self, columns: int) -> list[Line]:
-        return self._lists.rows(columns, self._theme.signs, vim=bool(self.screen.draft.vim_mode))
 
     def _asked(self, columns: int, rows: int) -> QuestionRows:
         dialog, signs = self._questions.dialog, self._theme.signs
@@ -367,8 +363,11 @@ class Surface:
             return
         if self.requests.can_stop():
             self.requests.stop()
-        elif self.screen.text and self._moments.is_second(Wish.ESCAPE):
-            self.screen.clear()
+        elif (self.screen.text or not self._view.active) and self._moments.is_second(Wish.ESCAPE):
+            if self.screen.text:
+                self.screen.clear()
+            else:
+                self._commands.run("/rewind", steer=False)
 
     def _ctrl_c(self) -> None:
         if self._input.stops(back=False):

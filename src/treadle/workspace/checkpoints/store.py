@@ -208,6 +208,11 @@ class CheckpointStore:
         with self._using():
             return next((tree for name, tree, _ in self._open().refs() if name == ref), None)
 
+    def names(self, prefix: str) -> frozenset[str]:
+        """Give what follows the prefix in the names under which trees are kept."""
+        with self._using():
+            return frozenset(name.removeprefix(prefix) for name, _, _ in self._open().refs() if name.startswith(prefix))
+
     def forget(self, prefix: str) -> None:
         """Keep no longer what has a name that begins so; `prune` gives the space back."""
         with self._using(), (objects := self._open()).transaction():

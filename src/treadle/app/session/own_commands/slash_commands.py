@@ -167,8 +167,8 @@ _ROWS: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="rewind",
         effect=Reach.WORK,
-        arguments="[N]",
-        about="go back to before message N, with the files; without N list the messages",
+        arguments="[N] [PART]",
+        about="go back to before message N: files, conversation, or without PART both; without N choose a message",
         takes_time=True,
     ),
     SlashCommand(
