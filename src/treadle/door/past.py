@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
-    from treadle.app.checkpoints.points import PastTurn as PastTurn
     from treadle.app.checkpoints.points import Points as Points
     from treadle.app.history.entries import end_of_entry as end_of_entry
     from treadle.app.history.entries import entry_uuid as entry_uuid
@@ -32,7 +31,7 @@ else:
     __getattr__ = names_of(
         __name__,
         {
-            "treadle.app.checkpoints.points": "PastTurn Points",
+            "treadle.app.checkpoints.points": "Points",
             "treadle.app.history.entries": "end_of_entry entry_uuid",
             "treadle.app.history.forking": "copy_whole",
             "treadle.app.history.keeping_sessions": """

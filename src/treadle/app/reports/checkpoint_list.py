@@ -131,7 +131,10 @@ def restore_preview(
             shown = diffs > len(paths) and one.entry.kind is TreeKind.FILE
             diff = _diff_of(root, one) if shown else ""
             paths.append(PreviewedPath(what="write", path=root.shown(one.path), diff=diff))
-        paths += [PreviewedPath(what="delete", path=root.shown(one.path)) for one in plan.removals]
+        for gone in plan.removals:
+            shown = diffs > len(paths) and gone.now.kind is TreeKind.FILE
+            diff = bytes_diff(os.fsdecode(gone.path), root.kept.read(gone.now.what), b"") if shown else ""
+            paths.append(PreviewedPath(what="delete", path=root.shown(gone.path), diff=diff))
         paths += [PreviewedPath(what="keep", path=root.shown(one.path), why=one.why) for one in plan.kept]
         paths += [PreviewedPath(what="conflict", path=root.shown(one.path), why=one.why) for one in plan.conflicts]
     return RestorePreview(to=to, leaving=leaving, turns=turns, cut=cut, paths=tuple(paths))

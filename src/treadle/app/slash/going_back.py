@@ -1,14 +1,13 @@
 """The slash commands that go back: in the files, in the conversation, and into a copy. Each to be done in a thread."""
 
 from collections.abc import Container
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import PastTurn, Points
 from treadle.app.compose import session_log
-from treadle.app.reports.checkpoint_list import PreviewedPath, restore_preview
 from treadle.app.session.own_commands.slash_commands import CommandAnswer, wrong
 from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import exact
@@ -18,7 +17,10 @@ from treadle.protocol.errors import TreadleError
 from treadle.protocol.tools import FileChange
 from treadle.store.sqlite import SessionRow, Store
 
-PARTS = ("files", "conversation")
+if TYPE_CHECKING:
+    from treadle.app.reports.checkpoint_list import PreviewedPath
+
+_PARTS = ("files", "conversation")
 """What can go back by itself."""
 
 _SHOWN = 100
@@ -49,7 +51,7 @@ class TurnPreview(Struct, frozen=True, kw_only=True):
     number: int
     asked: str
     leaving: int
-    paths: tuple[PreviewedPath, ...] = ()
+    paths: "tuple[PreviewedPath, ...]" = ()
     flaw: str = ""
 
 
@@ -85,6 +87,8 @@ def listed_turns(session_id: str) -> tuple[ListedTurn, ...]:
 
 def _kept_numbers(store: Store, row: SessionRow) -> tuple[frozenset[int], str]:
     """Give the numbers of the checkpoints that are kept, and why that is not known."""
+    from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
+
     try:
         kept = opened_checkpoints(store, row)
         try:
@@ -126,7 +130,10 @@ def preview_turn(session_id: str, number: int) -> TurnPreview | None:
         return TurnPreview(number=number, asked=turn.asked, leaving=leaving, paths=paths, flaw=flaw)
 
 
-def _paths(store: Store, row: SessionRow, wanted: Restore) -> tuple[PreviewedPath, ...]:
+def _paths(store: Store, row: SessionRow, wanted: Restore) -> "tuple[PreviewedPath, ...]":
+    from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
+    from treadle.app.reports.checkpoint_list import restore_preview
+
     kept = opened_checkpoints(store, row)
     try:
         found = restore_preview(store, row, kept, wanted, diffs=_MOST_DIFFS)
@@ -140,8 +147,8 @@ def rewind(session: SessionAccess, argument: str) -> CommandAnswer:
     if session.status.turn_active:
         return wrong("The model is working. Interrupt it first, then /rewind.")
     number, _, part = argument.partition(" ")
-    if part.strip() not in ("", *PARTS):
-        return wrong(f"/rewind takes a number and a part: /rewind N [{'|'.join(PARTS)}]")
+    if part.strip() not in ("", *_PARTS):
+        return wrong(f"/rewind takes a number and a part: /rewind N [{'|'.join(_PARTS)}]")
     with session_log(session.id) as (row, store):
         points = Points(store, row.id)
         turns = points.turns()

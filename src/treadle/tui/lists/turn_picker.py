@@ -78,8 +78,7 @@ def asking_back(preview: TurnPreview) -> Choosing:
     diff = back_diff(preview, _WIDTH, Signs())
     return Choosing(
         title=f"Go back to before: {clip_text(exact_line(preview.asked), _ASKED)}",
-        about=f"{counted(preview.leaving, 'message')} would leave the conversation",
-        text=tuple(_said_of_files(preview)),
+        text=(f"{counted(preview.leaving, 'message')} would leave the conversation.", *_said_of_files(preview)),
         rows=tuple(ListRow(way.label) for way in ways_back(preview)),
         details=tuple(map(line_text, diff)),
         escape=None,
@@ -100,11 +99,11 @@ def _said_of_files(preview: TurnPreview) -> Iterator[str]:
             more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
             yield f"{_PATHS[what]}: {', '.join(names)}{more}"
     if paths["write"]:
-        yield "Lines that you or others changed since stay."
+        yield "What you or others changed since then stays."
 
 
 _PATHS = {
-    "write": "Written",
+    "write": "Restored",
     "delete": "Deleted",
     "keep": "Left as it is",
     "conflict": "Left as it is, since it cannot be put together",
