@@ -49,11 +49,11 @@ def grow(growing: Growing, more: str) -> tuple[str, Growing]:
 
 def _after_line(growing: Growing, line: str, end: int) -> Growing:
     if growing.fence:
-        fence = "" if _closes(line, growing.fence) else growing.fence
+        fence = "" if closes_fence(line, growing.fence) else growing.fence
         return replace(growing, line=end, fence=fence)
     if not line.strip():
         return replace(growing, line=end, after_blank=True)
-    return replace(growing, line=end, fence=_opening(line), after_blank=False)
+    return replace(growing, line=end, fence=opening_fence(line), after_blank=False)
 
 
 def _split(growing: Growing, cut: int) -> tuple[str, Growing]:
@@ -73,14 +73,16 @@ def _cut_long(growing: Growing) -> tuple[str, Growing]:
     )
 
 
-def _opening(line: str) -> str:
+def opening_fence(line: str) -> str:
+    """Give the line when it opens a code fence, without the blanks behind it; empty for any other."""
     found = _FENCE.match(line)
     if found is None or (found.group(1)[0] == "`" and "`" in found.group(2)):
         return ""
     return line.rstrip()
 
 
-def _closes(line: str, opening: str) -> bool:
+def closes_fence(line: str, opening: str) -> bool:
+    """Whether a line ends what `opening` began."""
     end = _FENCE.match(line)
     return end is not None and not end.group(2).strip() and end.group(1).startswith(_mark(opening))
 

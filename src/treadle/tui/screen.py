@@ -1,6 +1,7 @@
 """The terminal: windows, keys and printing. It knows nothing of sessions; what the user does comes out as intents."""
 
 import asyncio
+import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -19,6 +20,7 @@ from prompt_toolkit.utils import get_cwidth
 from treadle.door.settings import Editing
 from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
+from treadle.tui.draft.clipboard import terminal_copy
 from treadle.tui.draft.draft_line import DraftLine, DrawnPieces
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lists.filter_list_keys import add_picker_keys
@@ -290,6 +292,14 @@ class Screen:
             self._app.output.write_raw(f"\x1b]9;{text}\x07")
         self._app.output.flush()
 
+    def copy(self, text: str) -> bool:
+        """Let the terminal copy a text; gives whether it was sent."""
+        sequence = terminal_copy(text, os.environ) if self._theme.palette is not Palette.DUMB else ""
+        if sequence:
+            self._app.output.write_raw(sequence)
+            self._app.output.flush()
+        return bool(sequence)
+
     def refresh_now(self) -> None:
         """Draw again as soon as possible."""
         self._app.invalidate()
@@ -352,7 +362,7 @@ class Screen:
                 self._windows[Focus.PROMPT],
                 self.draft.search,
                 when(lambda: bool(self._shown.menu), self._windows[Focus.PICKER]),
-                Rows(lambda: [self._shown.toolbar]),
+                Rows(lambda: self._shown.toolbar),
                 Window(),
             ]
         )

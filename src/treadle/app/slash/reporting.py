@@ -26,6 +26,7 @@ from treadle.app.session.mentions.git_mentions import Repository
 from treadle.app.session.own_commands.slash_commands import CommandAnswer, Handler, wrong
 from treadle.app.session.shared.access import SessionAccess
 from treadle.app.session.shared.remote_servers import NO_SERVERS
+from treadle.app.slash.copying import copy
 from treadle.app.slash.going_back import fork, rewind, undo
 from treadle.app.slash.slash_answers import QUICK, status_rows
 from treadle.present.words import counted
@@ -164,6 +165,7 @@ def _export(session: SessionAccess, argument: str) -> CommandAnswer:
 
 REPORTS: Mapping[str, Handler] = MappingProxyType(
     {
+        "copy": copy,
         "diff": _diff,
         "context": _context,
         "cost": _cost,

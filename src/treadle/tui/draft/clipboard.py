@@ -1,21 +1,31 @@
-"""The image in the clipboard, through the program that this machine has for it."""
+"""The clipboard, through the program that this machine has for it or the terminal: an image out, a text in."""
 
 import asyncio
 import os
 import re
 import shutil
 import signal
+import subprocess
 import sys
+from base64 import b64encode
 from collections.abc import Mapping
 from contextlib import suppress
 
+from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.patterns import regex
 
 _SECONDS = 3.0
 _LARGEST = 16 * 1024 * 1024
 _HEX = re.compile(rb"PNGf([0-9A-Fa-f]+)")
 
 _NOTHING = "There is no image in the clipboard."
+
+_LONGEST = 74_994
+"""Characters of base64 that terminals take for their clipboard."""
+
+_CONTROL = regex(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\ud800-\udfff]")
+"""Where it is pasted these would be keys: the end of a paste, and then a command."""
 
 
 def reader_of(environment: Mapping[str, str], platform: str) -> tuple[str, ...]:
@@ -75,3 +85,63 @@ async def _output_of(command: tuple[str, ...]) -> bytes:
             with suppress(ProcessLookupError):  # not `process.kill`, of which asyncio would know nothing
                 os.kill(process.pid, signal.SIGKILL)
             await process.wait()
+
+
+def clean_text(text: str) -> tuple[str, int]:
+    """Give a text without control characters but line feeds and tabs, and how many were left out."""
+    return _CONTROL.subn("", text.replace("\r\n", "\n"))
+
+
+def terminal_copy(text: str, environment: Mapping[str, str]) -> str:
+    """Give what lets a terminal copy a text (OSC 52); empty where it takes none, or not that much."""
+    encoded = b64encode(text.encode()).decode()
+    mute = environment.get("TERM", "") in ("", "dumb", "linux") or "STY" in environment
+    return "" if mute or len(encoded) > _LONGEST else f"\x1b]52;c;{encoded}\a"
+
+
+def writer_of(environment: Mapping[str, str], platform: str) -> tuple[str, ...]:
+    """Choose the program that puts its input into the clipboard; empty where there is none."""
+    path = environment.get("PATH", os.defpath)
+    known: list[tuple[str, ...]] = [("pbcopy",)] if platform == "darwin" else []
+    if environment.get("WAYLAND_DISPLAY"):
+        known.append(("wl-copy",))
+    if environment.get("DISPLAY"):
+        known += [("xclip", "-selection", "clipboard", "-in"), ("xsel", "--clipboard", "--input")]
+    if environment.get("TMUX"):
+        known.append(("tmux", "load-buffer", "-w", "-"))
+    return next((command for command in known if shutil.which(command[0], path=path)), ())
+
+
+def fill_clipboard(text: str) -> str:
+    """Put a text into the clipboard with a program; gives its name, empty where there is none that can. In a thread."""
+    command = writer_of(os.environ, sys.platform)
+    if not command:
+        return ""
+    try:
+        # Some leave a process behind that has the text until something else is copied.
+        process = subprocess.run(
+            command,
+            input=text.encode(),
+            stdout=subprocess.DEVNULL,
+            stderr=subprocess.DEVNULL,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return "" if process.returncode else command[0]
+
+
+def copied_words(what: str, text: str, left_out: int, *, program: str, terminal: bool) -> str:
+    """Say what was copied, and where to."""
+    size = counted(len(text), "character")
+    if left_out:
+        size += f" ({counted(left_out, 'control character')} left out)"
+    if program:
+        return f"{what}: {size} copied to the clipboard by {program}{', and sent to the terminal' if terminal else ''}."
+    if terminal:
+        return f"{what}: {size} sent to the terminal (OSC 52), which copies them if it lets programs do that."
+    return (
+        f"{what} is not copied: {size} are too many for this terminal, or it takes none, and no program for the "
+        "clipboard works here (wl-copy, xclip, xsel, pbcopy). /export writes the session to a file."
+    )

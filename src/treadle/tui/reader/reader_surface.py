@@ -1,6 +1,7 @@
 """The surface of a session in plain lines: notifications become lines in their order, entered lines become ops."""
 
 import asyncio
+import os
 import re
 from collections.abc import Callable, Sequence
 
@@ -25,6 +26,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Flow
+from treadle.tui.draft.clipboard import terminal_copy
 from treadle.tui.draft.draft_pieces import Pieces
 from treadle.tui.paint.context_bar import context_words
 from treadle.tui.paint.diff_rows import diff_lines
@@ -314,6 +316,12 @@ class Reader:
     def written(self, draft: str) -> str:
         """Give a draft as it is shown."""
         return draft
+
+    def copy(self, text: str) -> bool:
+        """Let the terminal copy a text; gives whether it was sent."""
+        sequence = terminal_copy(text, os.environ)
+        self._write(sequence)
+        return bool(sequence)
 
     def leave(self, code: int) -> None:
         """End with this exit code."""

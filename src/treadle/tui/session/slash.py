@@ -10,6 +10,7 @@ from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.notifications import ConversationRewound, Notification
+from treadle.tui.draft.clipboard import clean_text, copied_words, fill_clipboard
 from treadle.tui.draft.menus import keys_text
 from treadle.tui.paint.printed_items import ContextItem, EnteredCommand
 from treadle.tui.session.aside import Aside
@@ -50,6 +51,10 @@ class _Editor(Protocol):
 
     def written(self, draft: str) -> str:
         """Give a draft as it is shown."""
+        ...
+
+    def copy(self, text: str) -> bool:
+        """Let the terminal copy a text; gives whether it was sent."""
         ...
 
     def leave(self, code: int) -> None:
@@ -163,7 +168,9 @@ class SlashCommands:
             return
         if answer.context is not None:
             self._show(ContextItem(answer.context))
-        if answer.text:
+        if answer.copies:
+            self._copy(answer.text, answer.copies)
+        elif answer.text:
             self._show(NoteItem(answer.text, warns=answer.warning))
         self._back_to = answer.draft or self._back_to
         self._then_model = then_model and bool(answer.ops)
@@ -171,6 +178,16 @@ class SlashCommands:
             self._outbox.put(op)
         if answer.send:
             self._requests.say(answer.send)
+
+    def _copy(self, what: str, text: str) -> None:
+        clean, left_out = clean_text(text)
+        sent = self._screen.copy(clean)
+
+        def copied(program: str) -> None:
+            words = copied_words(what, clean, left_out, program=program, terminal=sent)
+            self._show(NoteItem(words, warns=not (program or sent)))
+
+        self._aside.start(partial(fill_clipboard, clean), copied, "")
 
     def _start_session(self) -> None:
         if self._switch is None or self._live.continues:

@@ -64,7 +64,7 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("model", "profile", "mode", "plan", "act", "effort", "compact", "undo", "rewind", "btw", "todo", "init"),
             *("newrule", "pin", "steer", "queue", "edit", "drop"),
         ),
-        "session": ("new", "clear", "resume", "rename", "fork", "export", "quit"),
+        "session": ("new", "clear", "resume", "rename", "fork", "copy", "export", "quit"),
         "look inside": (
             *("help", "context", "cost", "status", "diff", "usage", "jobs", "ports", "approvals"),
             "permissions",
@@ -180,6 +180,15 @@ _ROWS: tuple[SlashCommand, ...] = (
         given=Reach.OWN_COMMANDS,
         arguments="[FORMAT] [PATH]",
         about="write the session to a file: md, html or json",
+        takes_time=True,
+    ),
+    SlashCommand(
+        name="copy",
+        effect=Reach.SEE,
+        arguments="[N]",
+        about="copy the last answer as it was written, or its block of code N; `list` names the blocks",
+        where=_TERMINALS,
+        instead="To write the session to a file: /export",
         takes_time=True,
     ),
     SlashCommand(
@@ -327,13 +336,15 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
     """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command.
 
     `draft` is the message that its ops take back, for whoever wants to send it again in other words. `context` is what
-    a surface may show of the text as a picture above it.
+    a surface may show of the text as a picture above it. `copies` is a text for the clipboard of the person, which
+    `text` then names.
     """
 
     text: str = ""
     ops: tuple[Op, ...] = ()
     send: str = ""
     draft: str = ""
+    copies: str = ""
     warning: bool = False
     context: "ContextUse | None" = None
 
