@@ -412,3 +412,18 @@ async def test_output_is_bounded_in_bytes_for_a_small_window(workspace: Workspac
     assert said.startswith("äöü\n" * 40)
     assert said.endswith("äöü\n" * 40)
     assert f"the whole output is in {spooled}" in said
+
+
+async def test_a_cancellation_that_comes_with_the_end_is_not_lost(workspace: Workspace) -> None:
+    command = workspace.launcher.start("sleep 1000")
+    waiting = asyncio.create_task(command.finish(60))
+    await asyncio.sleep(0)
+
+    def cancel() -> None:
+        waiting.cancel()
+
+    command.when_gone(cancel)
+    os.kill(command.pid, signal.SIGKILL)
+    with pytest.raises(asyncio.CancelledError):
+        await waiting
+    await command.close()

@@ -254,7 +254,8 @@ class CommandProcess:
         Children may hold the output open for ever, so its end is not waited for.
         """
         try:
-            await asyncio.wait_for(self._ended.wait(), seconds)
+            async with asyncio.timeout(seconds):  # `wait_for` loses a cancellation that comes with the end
+                await self._ended.wait()
         except TimeoutError:
             return False
         await self._drain()
@@ -304,7 +305,8 @@ class CommandProcess:
         self.why_stopped = self.why_stopped or why
         self._order(grace)
         with contextlib.suppress(TimeoutError):
-            await asyncio.wait_for(self._alone.wait(), grace + _KILL_TIME)
+            async with asyncio.timeout(grace + _KILL_TIME):
+                await self._alone.wait()
         await self._drain()
 
     def _order(self, grace: float) -> None:
