@@ -126,6 +126,7 @@ async def terminal(
     first_prompt: str = "",
     editing: Editing = Editing.EMACS,
     switch: Callable[[str], None] | None = None,
+    settings: Settings | None = None,
 ) -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
     """Run the surface; gives the terminal and the task whose result is the exit code."""
     stream = _Stream()
@@ -139,7 +140,7 @@ async def terminal(
         task = asyncio.create_task(
             run_interactive(
                 live,
-                look_of(Settings(editing=editing)),
+                look_of(settings or Settings(editing=editing)),
                 first_prompt=(Text(text=first_prompt),) if first_prompt else (),
                 switch=switch,
             )

@@ -24,7 +24,7 @@ class Focus(Enum):
 class Face(Struct, frozen=True, kw_only=True):
     """What is shown below the scrollback, and the lines that are printed into it first: `above`.
 
-    `above` and `living` have ANSI colours.
+    `above` and `living` have ANSI colours, and so may a row of the `toolbar`.
     `question` is what is asked; where it asks for a line of words, `field` begins that line and `under` is below it.
     """
 
@@ -37,7 +37,7 @@ class Face(Struct, frozen=True, kw_only=True):
     rule: Line = ()
     placeholder: str = ""
     menu: StyleAndTextTuples = []
-    toolbar: Line = ()
+    toolbar: Sequence[Line | str] = ()
 
 
 class Entered(Struct, frozen=True):

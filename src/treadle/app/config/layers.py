@@ -59,6 +59,7 @@ _USERS_OWN = {
     "try_first": "Only the user decides whether commands are tried in a throw-away copy.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
     "screen_reader": "Only you decide how Treadle is shown to you.",
+    "status_line": "Only you decide which programs run by themselves.",
     "theme": "It is about your terminal, not about the project.",
     "wait_for_reset": "Only you decide whether a session waits for hours.",
     "web_search": "A search costs money and sends parts of your text to a search service.",

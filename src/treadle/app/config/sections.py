@@ -193,7 +193,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     with every request. `profile` names the keys that new sessions use. `add_dirs` are further folders that belong to
     the workspace. `pass_variables` names variables that commands get besides the harmless ones. `hooks` are groups of
     handlers for each event; `hooks_from` names other programs whose hooks run too. `theme`, `animation` and `editing`
-    are about the terminal app; with `screen_reader` it writes plain lines.
+    are about the terminal app, `status_line` is a command whose output is shown below its status; with `screen_reader`
+    it writes plain lines.
     """
 
     model: str = ""
@@ -225,6 +226,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     screen_reader: bool = False
     theme: Colours = Colours.AUTO
     animation: bool = True
+    status_line: Annotated[str, msgspec.Meta(max_length=4_000)] = ""
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     modes: Mapping[Mode, ModeSettings] = {}
     providers: Mapping[str, ProviderSettings] = {}

@@ -31,6 +31,7 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "hooks_from": "Other programs whose hooks run too.",
         "theme": "Colours of the terminal app; auto asks the terminal.",
         "animation": "Things in the terminal app may move by themselves.",
+        "status_line": "A command whose first line is shown below the status of the terminal app.",
         "editing": "Keys of the terminal app's input line.",
         "screen_reader": "Plain lines instead of the drawn terminal.",
         "budget.turn_cost": "US dollars that one turn may cost.",

@@ -2,10 +2,8 @@
 
 import asyncio
 import json
-import os
 import shlex
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -21,6 +19,7 @@ from treadle.protocol.tools import SandboxDenial
 from treadle.workspace.commands.confinement import Setup, describe_denial
 from treadle.workspace.commands.launcher import Launcher
 from treadle.workspace.commands.process import CommandProcess
+from treadle.workspace.commands.redirected import RedirectedFiles
 from treadle.workspace.commands.wrapping import Caps
 
 _LARGEST_FILE = 256 * 1024 * 1024
@@ -75,11 +74,11 @@ class CommandHook(Struct, frozen=True):
         spec = self.spec
         words = spec.arguments
         line = spec.command if words is None else shlex.join((spec.command, *words))
-        files = _HookFiles(self.place.private)
+        files = RedirectedFiles(self.place.private)
         confined = self.place.confine is not None and spec.confined
         access = await asyncio.to_thread(self.place.logs.open, spec) if confined else HookAccess()
         try:
-            await asyncio.to_thread(files.write, given)
+            await asyncio.to_thread(files.write, json.dumps(given).encode())
             setup = await self._setup(line, files, access)
             command = self.place.launcher().start(line, setup=setup)
             try:
@@ -87,7 +86,7 @@ class CommandHook(Struct, frozen=True):
                 errors = command.take_output(_LONGEST_REASON).strip()
                 for said in await command.settle(errors):
                     self.place.tell(said.text)
-                return self._answer(command, errors, await asyncio.to_thread(files.printed), setup)
+                return self._answer(command, errors, await asyncio.to_thread(files.printed, MOST_ANSWERED + 1), setup)
             finally:
                 await command.close()
         except ToolError as error:
@@ -98,15 +97,15 @@ class CommandHook(Struct, frozen=True):
             await asyncio.to_thread(files.remove)
             await asyncio.to_thread(self.place.logs.close, access)
 
-    async def _setup(self, line: str, files: "_HookFiles", access: HookAccess) -> Setup:
+    async def _setup(self, line: str, files: RedirectedFiles, access: HookAccess) -> Setup:
         confine = self.place.confine if self.spec.confined else None
         setup = Setup() if confine is None else await asyncio.to_thread(confine, line, access.readable, access.writable)
         caps = setup.wrapping.caps or Caps()
         caps = replace(
             caps,
             file=min(caps.file or _LARGEST_FILE, _LARGEST_FILE),
-            given=str(files.input),
-            printed=str(files.output),
+            given=files.caps.given,
+            printed=files.caps.printed,
         )
         wrapping = replace(setup.wrapping, caps=caps)
         return replace(setup, wrapping=wrapping, variables={**setup.variables, **self.place.variables})
@@ -139,28 +138,3 @@ class CommandHook(Struct, frozen=True):
             f"{what} A hook may write in the workspace, in ~/.claude/logs and to logs in ~/.claude. To run it without "
             f"the sandbox, set confined = false for it in {self.spec.file or 'your settings'}."
         )
-
-
-class _HookFiles:
-    """What one run of a command reads and prints to: files that no command can find."""
-
-    def __init__(self, folder: Path) -> None:
-        self._folder = folder
-        name = f"hook-{os.urandom(8).hex()}"
-        self.input = folder / f"{name}-in"
-        self.output = folder / f"{name}-out"
-
-    def write(self, given: dict[str, Any]) -> None:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        for file, content in ((self.input, json.dumps(given).encode()), (self.output, b"")):
-            with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
-                stream.write(content)
-
-    def printed(self) -> bytes:
-        with self.output.open("rb") as stream:
-            return stream.read(MOST_ANSWERED + 1)
-
-    def remove(self) -> None:
-        for file in (self.input, self.output):
-            with suppress(OSError):
-                file.unlink()

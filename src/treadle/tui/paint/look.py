@@ -26,12 +26,16 @@ _WANTED = {Colours.DARK: Palette.DARK, Colours.LIGHT: Palette.LIGHT, Colours.ANS
 
 
 class Look(Struct, frozen=True, kw_only=True):
-    """Colours and signs, whether anything moves, and which keys edit the input line; `plain` is lines, none redrawn."""
+    """Colours and signs, whether anything moves, and which keys edit the input line; `plain` is lines, none redrawn.
+
+    `status_line` is the command whose output is shown below the status.
+    """
 
     theme: Theme
     animated: bool
     editing: Editing = Editing.EMACS
     plain: bool = False
+    status_line: str = ""
 
 
 def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
@@ -39,7 +43,12 @@ def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
     answered = None if dark is None else Palette.DARK if dark else Palette.LIGHT
     theme = present_theme(_WANTED.get(settings.theme, answered))
     still = theme.palette is Palette.DUMB or bool(os.environ.get("SSH_CONNECTION"))
-    return Look(theme=theme, animated=settings.animation and not still, editing=settings.editing)
+    return Look(
+        theme=theme,
+        animated=settings.animation and not still,
+        editing=settings.editing,
+        status_line=settings.status_line,
+    )
 
 
 @contextmanager

@@ -46,6 +46,7 @@ from treadle.tui.session.outbox import Outbox
 from treadle.tui.session.own_commands import OwnCommands
 from treadle.tui.session.person_requests import Requests
 from treadle.tui.session.slash import SlashCommands
+from treadle.tui.session.status_line import StatusLine
 
 if TYPE_CHECKING:
     from treadle.tui.paint.painter import Painter
@@ -80,8 +81,8 @@ class Surface:
             face=self._face,
             act=self.act,
             can=self._can,
-            touched=self._touched,
-            typed=self._typed,
+            touched=lambda: self._questions.touched(),  # noqa: PLW0108 - built below
+            typed=lambda by_hand: self._lists.typed(by_hand),  # noqa: PLW0108
             history=history,
             editing=look.editing,
             theme=self._theme,
@@ -109,6 +110,9 @@ class Surface:
             switch=switch,
         )
         self._commands = self._slash_commands(switch)
+        self.status_line = StatusLine(
+            look.status_line, live, lambda: (self._view, self._context), refresh=self.screen.refresh, show=self.show
+        )
 
     def _slash_commands(self, switch: Callable[[str], None] | None) -> SlashCommands:
         return SlashCommands(
@@ -151,6 +155,7 @@ class Surface:
         if isinstance(notification, _METERED):
             self._context = self._live.status.tokens, self._live.status.window
         self._commands.hear(notification)
+        self.status_line.changed()
         if isinstance(notification, ModeChanged):
             self._say_for_a_moment(mode_words(notification.mode))
         if self._view.checklist != before.checklist:
@@ -208,7 +213,8 @@ class Surface:
         around = self._around(now)
         below = [*self.own.rows(self._loop.time(), columns, signs), *above_rule(self._view, around, columns, signs)]
         menu = self._lists.rows(columns, rows - len(below), signs, vim=bool(self.screen.draft.vim_mode))
-        rows -= len(below) + len(menu)
+        own = self.status_line.rows(columns, self._theme)
+        rows -= len(below) + len(menu) + len(own)
         asked = self._asked(columns, rows)
         rows -= len(asked.above) + len(asked.under)
         above = living = ""
@@ -226,7 +232,7 @@ class Surface:
             rule=rule(self._view, columns, signs),
             placeholder=placeholder(self._view, around, columns),
             menu=fragments(menu),
-            toolbar=status(self._view, around, columns, signs),
+            toolbar=[status(self._view, around, columns, signs), *own],
         )
 
     def _around(self, now: float) -> BottomState:
@@ -271,12 +277,6 @@ class Surface:
             self.screen.refresh_now()
 
     # What comes from the user
-
-    def _touched(self) -> None:
-        self._questions.touched()
-
-    def _typed(self, by_hand: bool) -> None:  # noqa: FBT001 - the draft says it
-        self._lists.typed(by_hand)
 
     def _can(self, wish: Wish) -> bool:
         """Whether a key means this now; else it means what it usually does."""

@@ -9,12 +9,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import OWN_COMMAND, Text
 from treadle.protocol.patterns import regex
+from treadle.workspace.commands.confinement import Setup
 from treadle.workspace.commands.hiding import Hide, as_it_is
 from treadle.workspace.commands.launcher import Launcher
+from treadle.workspace.commands.redirected import RedirectedFiles
+from treadle.workspace.commands.wrapping import Wrapping
 from treadle.workspace.files.text import erased
 
 if TYPE_CHECKING:
@@ -25,6 +29,8 @@ _BYTES = 16_000
 _FOREVER = 1e9
 _RUNNING_AT_MOST = 16
 _REMEMBERED = 3
+_PRINTED = 64 * 1024
+_ERRORS = 2_000
 
 
 class Ended(Struct, frozen=True, kw_only=True):
@@ -48,6 +54,13 @@ class Ended(Struct, frozen=True, kw_only=True):
         return Text(text=f"{OWN_COMMAND}{fence}\n$ {self.line}\n{output}{fence}\n{self.said}")
 
 
+class Printed(Struct, frozen=True, kw_only=True):
+    """What a command printed that was given something on its input; `failed` says why it did not end well, if so."""
+
+    text: str
+    failed: str = ""
+
+
 class OwnShell:
     """Runs the person's commands: each in a session of its own, with empty input, ended when Treadle ends.
 
@@ -56,6 +69,7 @@ class OwnShell:
 
     def __init__(self, *, shell: str, directory: str, spool: Path, hide: Hide = as_it_is) -> None:
         self._launcher = Launcher(shell=shell, directory=directory, variables=os.environ, spool=spool, hide=hide)
+        self._spool = spool
         self._commands: list[CommandProcess] = []
         self.last: deque[Ended] = deque(maxlen=_REMEMBERED)
 
@@ -87,6 +101,30 @@ class OwnShell:
             self._commands.remove(command)
             await command.close()
         return ended
+
+    async def answer(self, line: str, given: bytes, seconds: float) -> Printed:
+        """Run a line with `given` on its input, no longer than some seconds; nothing that it started is left.
+
+        Raises `ToolError`.
+        """
+        files = RedirectedFiles(self._spool)
+        try:
+            await asyncio.to_thread(files.write, given)
+            caps = replace(files.caps, file=_PRINTED)
+            command = self._launcher.start(line, setup=Setup(wrapping=Wrapping(caps=caps)))
+            try:
+                await command.finish(seconds)
+                errors = command.take_output(_ERRORS).strip()
+                printed = await asyncio.to_thread(files.printed, _PRINTED)
+            finally:
+                await command.close()
+        except OSError as error:
+            raise ToolError(f"The command was not run ({error.strerror}). Make room, or change it.") from error
+        finally:
+            await asyncio.to_thread(files.remove)
+        well = command.status == 0 and not command.why_stopped
+        failed = "" if well else f"{command.describe()} {errors}".strip()
+        return Printed(text=printed.decode(errors="replace"), failed=failed)
 
     async def _wait(self, command: "CommandProcess", stop: asyncio.Event) -> None:
         async with asyncio.TaskGroup() as group:
