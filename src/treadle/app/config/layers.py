@@ -53,6 +53,7 @@ _USERS_OWN = {
     "pass_variables": "Only you decide what commands see of your environment.",
     "network.allow": "Only you decide which hosts commands reach. With network.needs they are asked about together.",
     "network.loopback_ports": "Only you decide which servers of your machine commands reach.",
+    "links": "It is about your terminal, not about the project.",
     "profile": "Only you decide which of your keys is used.",
     "profiles": "Only you decide which of your keys is used.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",

@@ -192,9 +192,9 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     `language` is the one that the model writes to the user in, `instructions` are the user's own words that go along
     with every request. `profile` names the keys that new sessions use. `add_dirs` are further folders that belong to
     the workspace. `pass_variables` names variables that commands get besides the harmless ones. `hooks` are groups of
-    handlers for each event; `hooks_from` names other programs whose hooks run too. `theme`, `animation` and `editing`
-    are about the terminal app, `status_line` is a command whose output is shown below its status; with `screen_reader`
-    it writes plain lines.
+    handlers for each event; `hooks_from` names other programs whose hooks run too. `theme`, `animation`, `links` and
+    `editing` are about the terminal app, `status_line` is a command whose output is shown below its status; with
+    `screen_reader` it writes plain lines.
     """
 
     model: str = ""
@@ -226,6 +226,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     screen_reader: bool = False
     theme: Colours = Colours.AUTO
     animation: bool = True
+    links: bool = True
     status_line: Annotated[str, msgspec.Meta(max_length=4_000)] = ""
     thinking_budget: Annotated[int, msgspec.Meta(ge=0)] | None = None
     modes: Mapping[Mode, ModeSettings] = {}

@@ -32,6 +32,7 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "theme": "Colours of the terminal app; auto asks the terminal.",
         "animation": "Things in the terminal app may move by themselves.",
         "status_line": "A command whose first line is shown below the status of the terminal app.",
+        "links": "Paths and addresses in the terminal app can be clicked, where the terminal is known to take links.",
         "editing": "Keys of the terminal app's input line.",
         "screen_reader": "Plain lines instead of the drawn terminal.",
         "budget.turn_cost": "US dollars that one turn may cost.",

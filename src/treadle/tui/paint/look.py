@@ -7,14 +7,17 @@ import termios
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 from prompt_toolkit.application import get_app_session
 from prompt_toolkit.input.typeahead import store_typeahead
 
 from treadle.door.settings import Colours, Editing, Settings, borrowed_terminal, data_directory
 from treadle.tui.draft.pasting import parse_keys
 from treadle.tui.paint.colour_replies import ASK, is_dark
+from treadle.tui.paint.hyperlinks import supports_links
 from treadle.tui.paint.theme import Palette, Signs, Theme, has_backgrounds, present_theme
 
 ANSWER_SECONDS = 0.06
@@ -28,7 +31,7 @@ _WANTED = {Colours.DARK: Palette.DARK, Colours.LIGHT: Palette.LIGHT, Colours.ANS
 class Look(Struct, frozen=True, kw_only=True):
     """Colours and signs, whether anything moves, and which keys edit the input line; `plain` is lines, none redrawn.
 
-    `status_line` is the command whose output is shown below the status.
+    `status_line` is the command whose output is shown below the status. With `links` paths and addresses are links.
     """
 
     theme: Theme
@@ -36,6 +39,11 @@ class Look(Struct, frozen=True, kw_only=True):
     editing: Editing = Editing.EMACS
     plain: bool = False
     status_line: str = ""
+    links: bool = False
+
+    def theme_in(self, workspace: Path) -> Theme:
+        """Give the theme of a session: paths are those of its workspace."""
+        return replace(self.theme, links_in=str(workspace)) if self.links else self.theme
 
 
 def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
@@ -48,6 +56,7 @@ def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
         animated=settings.animation and not still,
         editing=settings.editing,
         status_line=settings.status_line,
+        links=settings.links and theme.palette is not Palette.DUMB and supports_links(os.environ),
     )
 
 

@@ -13,6 +13,7 @@ from treadle.present.items import CallItem, ProseItem, SaidItem, ThoughtItem, Tu
 from treadle.present.words import clip_text, verb_of
 from treadle.protocol.notifications import CallStatus
 from treadle.tui.paint.diff_rows import live_edit_lines
+from treadle.tui.paint.hyperlinks import linked, names_in, visible_width
 from treadle.tui.paint.lines import Line, ansi, clip, line
 from treadle.tui.paint.markdown import growing, prose
 from treadle.tui.paint.printed_items import (
@@ -52,11 +53,18 @@ class Painter:
         """Paint what goes to the scrollback; every line ends with a line feed."""
         painted: list[str] = []
         for item in items:
-            lines = self._paint(item)
+            lines = self._linked(item, self._paint(item))
             if lines:
                 painted += ["", *lines] if _stands_apart(self.last, item) else lines
                 self.last = item
         return self._theme.legible("".join(f"{row}\n" for row in painted))
+
+    def _linked(self, item: PrintedItem, rows: list[str]) -> list[str]:
+        root = self._theme.links_in
+        if not root:
+            return rows
+        names = names_in(item.markdown) if isinstance(item, ProseItem) else None
+        return [linked(row, root, full=visible_width(row) >= self._width - 1, names=names) for row in rows]
 
     def _paint(self, item: PrintedItem) -> list[str]:
         if isinstance(item, ProseItem):

@@ -69,7 +69,7 @@ class Surface:
         self._scrollback, self._past = open_scrollback(live)
         self._roots = (str(live.workspace), *live.roots)
         self._context = live.status.tokens, live.status.window
-        self._theme, self._animated = look.theme, look.animated
+        self._theme, self._animated = look.theme_in(live.workspace), look.animated
         self._branch = branch_of(live.workspace)
         self._unprinted: list[PrintedItem] = []
         self._last: PrintedItem | None = None
