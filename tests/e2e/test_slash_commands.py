@@ -51,6 +51,7 @@ async def run(project: Path, *tasks: str, flags: tuple[str, ...] = (), turns: in
         ("/jobs", "No command runs in the background."),
         ("/config", 'mode = "ask"  (default)'),
         ("/doctor", "python"),
+        ("/hooks", "There are no hooks. docs/hooks.md says how to set one."),
     ],
 )
 async def test_a_command_that_shows_something_is_no_task(project: Path, task: str, shown: str) -> None:

@@ -3,10 +3,6 @@
 import argparse
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from treadle.door.settings import HookLine
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -20,27 +16,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list."""
     from treadle.door.opening import check_workspace
-    from treadle.door.settings import list_hooks, load_settings
+    from treadle.door.program import harmless
+    from treadle.door.settings import NO_HOOKS, hook_text, list_hooks, load_settings
     from treadle.door.trust import session_trust
     from treadle.protocol.codec import encode
 
     trust = session_trust(check_workspace(arguments.directory), once=arguments.trust)
     lines = list_hooks(load_settings({}, workspace=trust.workspace, trusted=trust.trusted), trust)
     for line in lines:
-        sys.stdout.write(f"{encode(line).decode()}\n" if arguments.json else _shown(line))
+        sys.stdout.write(f"{encode(line).decode()}\n" if arguments.json else f"{harmless(hook_text(line))}\n")
     if not lines and not arguments.json:
-        sys.stderr.write("There are no hooks. docs/hooks.md says how to set one.\n")
+        sys.stderr.write(f"{NO_HOOKS}\n")
     return 0
-
-
-def _shown(line: "HookLine") -> str:
-    from treadle.door.program import harmless
-
-    facts = [f"{line.origin}, {line.file}"]
-    facts += [f"{line.timeout:g} s"] if line.timeout else []
-    facts += ["a failure blocks"] if line.blocks else []
-    if line.type == "command" and line.timeout:
-        facts += ["in the sandbox" if line.confined else "not in the sandbox"]
-    facts += [] if line.active else [f"does not run: {line.why_not}"]
-    text = f"{line.event}  {line.matcher}  {line.command}\n    {'; '.join(facts)}"
-    return f"{harmless(text)}\n"

@@ -23,7 +23,9 @@ if TYPE_CHECKING:
     from treadle.app.config.sections import Editing as Editing
     from treadle.app.config.sections import Settings as Settings
     from treadle.app.config.setting_lines import dotted as dotted
+    from treadle.app.reports.hook_list import NO_HOOKS as NO_HOOKS
     from treadle.app.reports.hook_list import HookLine as HookLine
+    from treadle.app.reports.hook_list import hook_text as hook_text
     from treadle.app.reports.hook_list import list_hooks as list_hooks
     from treadle.app.reports.origins import SettingLine as SettingLine
     from treadle.app.reports.origins import setting_lines as setting_lines
@@ -43,7 +45,7 @@ else:
             "treadle.app.config.sections": "Colours Editing Settings",
             "treadle.app.config.layers": "WORKSPACE_FILE load_settings read_layers",
             "treadle.app.config.places": "config_file data_directory outputs program_log",
-            "treadle.app.reports.hook_list": "HookLine list_hooks",
+            "treadle.app.reports.hook_list": "HookLine NO_HOOKS hook_text list_hooks",
             "treadle.app.reports.origins": "SettingLine setting_lines",
             "treadle.app.reports.rule_list": "prompt_rules turn_rule",
             "treadle.app.reports.setting_table": "SettingRow setting_rows",

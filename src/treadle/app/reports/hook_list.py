@@ -35,6 +35,20 @@ class HookLine(Record, frozen=True, kw_only=True, omit_defaults=False):
     why_not: str = ""
 
 
+NO_HOOKS = "There are no hooks. docs/hooks.md says how to set one."
+
+
+def hook_text(line: HookLine) -> str:
+    """Write a hook in two lines: when it runs and what, then whose it is and how."""
+    facts = [f"{line.origin}, {line.file}"]
+    facts += [f"{line.timeout:g} s"] if line.timeout else []
+    facts += ["a failure blocks"] if line.blocks else []
+    if line.type == "command" and line.timeout:
+        facts += ["in the sandbox" if line.confined else "not in the sandbox"]
+    facts += [] if line.active else [f"does not run: {line.why_not}"]
+    return f"{line.event}  {line.matcher}  {line.command}\n    {'; '.join(facts)}"
+
+
 def list_hooks(settings: Settings, trust: SessionTrust) -> tuple[HookLine, ...]:
     """List every hook of the user and of a folder, and why one does not run: also those of other programs.
 

@@ -9,12 +9,13 @@ from types import MappingProxyType
 import msgspec
 
 from treadle.app.compose import session_log
-from treadle.app.config.layers import read_layers
+from treadle.app.config.layers import load_settings, read_layers
 from treadle.app.config.places import config_file
 from treadle.app.history.keeping_sessions import find_session, rename_session
 from treadle.app.history.session_export import export_session, write_export
 from treadle.app.reports.context_report import context_lines, context_report, context_use, model_prices, sent_request
 from treadle.app.reports.doctor_report import examine
+from treadle.app.reports.hook_list import NO_HOOKS, hook_text, list_hooks
 from treadle.app.reports.job_list import list_jobs
 from treadle.app.reports.known_sessions import ListedSession, listed_in
 from treadle.app.reports.left_report import left_lines, left_notes, left_report
@@ -127,6 +128,12 @@ def _config(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: AR
     return CommandAnswer(text="\n".join([*rows, f"Your own file: {config_file()}"]))
 
 
+def _hooks(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    trust = session.trust
+    lines = list_hooks(load_settings({}, workspace=trust.workspace, trusted=trust.trusted), trust)
+    return CommandAnswer(text=visible("\n".join(map(hook_text, lines))) or NO_HOOKS)
+
+
 def _doctor(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
     async def checks() -> list[str]:
         found = [check async for check in examine(offline=True)]
@@ -177,6 +184,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "permissions": _permissions,
         "config": _config,
         "doctor": _doctor,
+        "hooks": _hooks,
         "undo": undo,
         "rewind": rewind,
         "fork": fork,

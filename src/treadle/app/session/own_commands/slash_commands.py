@@ -69,7 +69,7 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("help", "context", "cost", "status", "diff", "usage", "jobs", "ports", "approvals"),
             "permissions",
         ),
-        "set up": ("config", "mcp", "rules", "skills", "trust", "revoke", "doctor"),
+        "set up": ("config", "mcp", "rules", "skills", "hooks", "trust", "revoke", "doctor"),
     }
 )
 """The commands by what they are for, in the order in which lists show them: what is used most comes first."""
@@ -251,6 +251,12 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="newrule", effect=Reach.WORK, arguments="[TEXT]", about="let the model write a rule for this project"
     ),
     SlashCommand(name="skills", effect=Reach.SEE, about="list the skills; /NAME uses one", takes_time=True),
+    SlashCommand(
+        name="hooks",
+        effect=Reach.SEE,
+        about="list the hooks: what each runs and when, and what does not run",
+        takes_time=True,
+    ),
     SlashCommand(name="approvals", effect=Reach.SEE, about="list what you have allowed for this session"),
     SlashCommand(name="revoke", effect=Reach.WORK, arguments="N", about="remove something that you allowed"),
     SlashCommand(
