@@ -24,7 +24,8 @@ from treadle.tui.terminal_main import run_interactive
 _ROWS = 200
 _COLUMNS = 100
 _PATIENCE = 90.0
-_OSC = re.compile(r"\x1b\](\d+);([^\a]*)\a")
+_OSC = re.compile(r"\x1b\](\d+);([^\a\x1b]*)\a")
+_REPORT = re.compile(r"\x1b\]7501;([^\x1b]*)\x1b\\")
 
 
 class _Stream(io.StringIO):
@@ -38,10 +39,12 @@ class _Stream(io.StringIO):
         self.bells = 0
         self.titles: list[str] = []
         self.notifications: list[str] = []
+        self.reports: list[str] = []
 
     def write(self, data: str, /) -> int:
         self._feed.feed(data)
         self.writes += 1
+        self.reports += _REPORT.findall(data)
         for kind, text in _OSC.findall(data):
             (self.titles if kind == "2" else self.notifications).append(text)
         self.bells += _OSC.sub("", data).count("\a")
@@ -79,6 +82,11 @@ class Terminal:
     def titles(self) -> list[str]:
         """What the window was called."""
         return self._stream.titles
+
+    @property
+    def reports(self) -> list[str]:
+        """What the terminal was told of the program's state."""
+        return self._stream.reports
 
     @property
     def notifications(self) -> list[str]:

@@ -27,6 +27,7 @@ from treadle.tui.lists.filter_list_keys import add_picker_keys
 from treadle.tui.paint.drawn import Anchored, erase, set_up, write_above
 from treadle.tui.paint.lines import Line
 from treadle.tui.paint.pager import Pager
+from treadle.tui.paint.program_status import NO_STATUS
 from treadle.tui.paint.shown_rows import Rows
 from treadle.tui.paint.theme import Palette, Signs, Theme
 from treadle.tui.question.dialog import Key, Press
@@ -84,7 +85,7 @@ class Screen:
         self._settling: asyncio.TimerHandle | None = None
         self._typing: asyncio.TimerHandle | None = None
         self._lent = Lent(lambda: self._app, self._refocus)
-        self._title = ""
+        self._title = self._report = ""
         self.draft = DraftLine(history, typed, mark=theme.signs.prompt, placeholder=lambda: self._shown.placeholder)
         self._prompt = self.draft.buffer
         self._picking = False
@@ -106,7 +107,7 @@ class Screen:
             return await self._app.run_async(set_exception_handler=False)
         finally:
             if reports:
-                self._app.output.write_raw(_END)
+                self._app.output.write_raw(_END + (NO_STATUS if self._report else ""))
                 self._app.output.flush()
             self._lent.end()
 
@@ -177,11 +178,12 @@ class Screen:
         """Whether the person looks at this terminal; None where it does not say."""
         return self._parser.looked_at if self._parser is not None else None
 
-    def set_title(self, title: str) -> None:
-        """Name the window."""
-        if title != self._title:
-            self._title = title
+    def set_title(self, title: str, report: str = "") -> None:
+        """Name the window; `report` is a control sequence that goes along with another title or by itself."""
+        if (title, report) != (self._title, self._report):
+            self._title, self._report = title, report
             self._app.output.set_title(title)
+            self._app.output.write_raw(report)
             self._app.output.flush()
 
     def insert(self, text: str) -> None:

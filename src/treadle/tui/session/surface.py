@@ -37,7 +37,7 @@ from treadle.tui.question.dialog import Key, Press
 from treadle.tui.question.question_lines import QuestionRows, question_lines, waiting_line
 from treadle.tui.question.question_queue import Questions
 from treadle.tui.screen import Screen
-from treadle.tui.session.attention import call_for_attention, window_title
+from treadle.tui.session.attention import call_for_attention, show_state
 from treadle.tui.session.bottom import FRAMES_PER_SECOND, BottomState, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.session.entered_lines import mode_words, next_mode
 from treadle.tui.session.greeting import branch_of, first_items, kept_line
@@ -144,7 +144,7 @@ class Surface:
         self._past = []
         self.show()
         self._questions.begin()
-        self.screen.set_title(window_title(self._view, self._turns, self._live.workspace.name))
+        show_state(self.screen, self._view, self._turns, self._live.workspace.name)
 
     def hear(self, stamped: Stamped) -> None:
         """Take a notification."""
@@ -170,7 +170,7 @@ class Surface:
         if self._unprinted and not isinstance(notification, TextDelta):
             self.screen.refresh_now()
         self._questions.follow()
-        self.screen.set_title(window_title(self._view, self._turns, self._live.workspace.name))
+        show_state(self.screen, self._view, self._turns, self._live.workspace.name)
         self._own_changed()
 
     def _own_changed(self) -> None:
