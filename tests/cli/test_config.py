@@ -24,6 +24,8 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "disable_all_hooks": (False, "default"),
         "hooks_from": ([], "default"),
         "animation": (True, "default"),
+        "links": (True, "default"),
+        "status_line": ("", "default"),
         "approve": ([], "default"),
         "base_url": ("", "default"),
         "budget": ({}, "default"),

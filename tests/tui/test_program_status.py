@@ -32,33 +32,23 @@ def states(term: Terminal) -> list[str]:
 
 async def test_a_session_reports_what_it_does(tmp_path: Path) -> None:
     failed: list[StreamEvent | Pause] = [StreamFailure(error=ModelError(kind=ErrorKind.AUTHENTICATION, message="no"))]
-    replies = (calls("edit", "{}"), says(text("ok")), failed, says(text("half of it"), Pause(FOREVER)))
+    replies = (calls("edit", "{}"), says(text("ok")), says(text("half of it"), Pause(FOREVER)), failed)
     async with session(tmp_path, *replies) as rig, terminal(rig.live) as (term, code):
         await term.until(READY)
         term.type(f"edit it{ENTER}")
         await term.until("Allow this: Edit x.py?")
         await confirm(term)
         await term.until("ok", "■ Done")
-        term.type(f"again{ENTER}")
-        await term.when(lambda: states(term)[-1] == "error", "the error")
         term.type(f"slowly{ENTER}")
         await term.until("half of it")
         term.type(ESCAPE)
-        await term.until("■ Stopped")
+        await term.when(lambda: states(term)[-1] == "idle", "the stop")
+        term.type(f"again{ENTER}")
+        await term.when(lambda: states(term)[-1] == "error", "the error")
         term.type(CTRL_D)
         await code
-        worked = [
-            "idle",
-            "working",
-            "blocked:kind=permission",
-            "working",
-            "done",
-            "working",
-            "error",
-            "working",
-            "idle",
-        ]
-        assert states(term) == [*worked, "clear"]
+        edited = ["idle", "working", "blocked:kind=permission", "working", "done"]
+        assert states(term) == [*edited, "working", "idle", "working", "error", "clear"]
 
 
 async def test_a_terminal_that_is_not_known_is_told_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
