@@ -43,7 +43,9 @@ _LOOK_UP = "python3 -c \"import socket; print(socket.getaddrinfo('{}.example.org
 
 UNKNOWN = re.compile(r"Outcome unknown")
 _KEPT = re.compile(r"The user kept its changes\. They are in the workspace now")
-_NOT = re.compile(r"Changes that were discarded|The user rejected this call|^Denied|Nothing was applied|^Not run|Nothing was changed")
+_NOT = re.compile(
+    r"Changes that were discarded|The user rejected this call|^Denied|Nothing was applied|^Not run|Nothing was changed"
+)
 _STATUS = re.compile(r"Exit status (\d+)")
 
 

@@ -6,7 +6,7 @@ import sys
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 
-from treadle.cli.parser import LAST, session_operand, named_session
+from treadle.cli.parser import LAST, named_session, session_operand
 
 if TYPE_CHECKING:
     from treadle.door.review import ListedCheckpoint

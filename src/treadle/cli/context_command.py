@@ -6,7 +6,7 @@ import time
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from treadle.cli.parser import LAST, session_operand, named_session
+from treadle.cli.parser import LAST, named_session, session_operand
 
 if TYPE_CHECKING:
     from treadle.protocol.events import Event

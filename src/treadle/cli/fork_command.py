@@ -3,7 +3,7 @@
 import argparse
 import sys
 
-from treadle.cli.parser import LAST, session_operand, named_session
+from treadle.cli.parser import LAST, named_session, session_operand
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -4,7 +4,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from treadle.cli.parser import LAST, session_operand, named_session
+from treadle.cli.parser import LAST, named_session, session_operand
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
