@@ -73,7 +73,7 @@ def visible_width(row: str) -> int:
     return get_cwidth(_SGR.sub("", row))
 
 
-def names_in(text: str) -> frozenset[str]:
+def linkable_names(text: str) -> frozenset[str]:
     """Give what is written in a text that may be an address or a path, each whole."""
     return frozenset(one for _, _, one in (*_addresses(text), *_names(text)))
 

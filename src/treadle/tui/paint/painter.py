@@ -13,7 +13,7 @@ from treadle.present.items import CallItem, ProseItem, SaidItem, ThoughtItem, Tu
 from treadle.present.words import clip_text, verb_of
 from treadle.protocol.notifications import CallStatus
 from treadle.tui.paint.diff_rows import live_edit_lines
-from treadle.tui.paint.hyperlinks import linked, names_in, visible_width
+from treadle.tui.paint.hyperlinks import linkable_names, linked, visible_width
 from treadle.tui.paint.lines import Line, ansi, clip, line
 from treadle.tui.paint.markdown import growing, prose
 from treadle.tui.paint.printed_items import (
@@ -63,7 +63,7 @@ class Painter:
         root = self._theme.links_in
         if not root:
             return rows
-        names = names_in(item.markdown) if isinstance(item, ProseItem) else None
+        names = linkable_names(item.markdown) if isinstance(item, ProseItem) else None
         return [linked(row, root, full=visible_width(row) >= self._width - 1, names=names) for row in rows]
 
     def _paint(self, item: PrintedItem) -> list[str]:
