@@ -204,7 +204,12 @@ def _along(ground: _Ground) -> _Along:
 def _offered(ground: _Ground, along: _Along) -> _Offered:
     parts, workspace, skills = ground.parts, ground.workspace, along.skills
     skill = None if skills is None else partial(skills.text, by_model=True)
-    built_in = builtin_tools(workspace, _late(ground, partial(open_browser, workspace)), skill)
+    built_in = builtin_tools(
+        workspace,
+        _late(ground, partial(open_browser, workspace)),
+        skill,
+        partial(first_use.session_memory, parts, ground.hiding),
+    )
     own = own_tools([tool.spec.name for tool in built_in], parts.brought.tools)
     tools: Mapping[str, Tool] = {one.spec.name: one for one in (*built_in, *own.tools) if parts.offers(one.spec.name)}
     diagnostics: Diagnostics | None = None

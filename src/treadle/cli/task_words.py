@@ -50,6 +50,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "trust": "trust a folder, or stop trusting it; list the trusted folders",
             "policy": "show what would be allowed and why; show and suggest rules",
             "mcp": "add, list, test and approve MCP servers; serve tasks to MCP clients",
+            "memory": "list what is remembered; add to it, edit it, forget something",
             "hooks": "list the hooks: programs of yours that run at moments of a session",
             "update": "print the command that brings this copy up to date, or adds an extra to it",
             "completion": "print a completion script for your shell",

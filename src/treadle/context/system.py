@@ -17,7 +17,8 @@ their block."""
 
 _GAP = r"[\s\u00ad\u034f\u061c\u180e\u200b-\u200f\u202a-\u202e\u2060-\u2064\u2066-\u206f\ufe00-\ufe0f\ufeff]*"
 _MARK = regex(
-    rf"[<\u2039\u27e8\u3008\ufe64\uff1c]{_GAP}/?{_GAP}(?:{_GAP.join('rules')}|{_GAP.join('skill')})", re.IGNORECASE
+    rf"[<\u2039\u27e8\u3008\ufe64\uff1c]{_GAP}/?{_GAP}(?:{'|'.join(map(_GAP.join, ('rules', 'skill', 'memory')))})",
+    re.IGNORECASE,
 )
 """What a reader may take for the beginning or the end of a block, also with invisible characters in it."""
 

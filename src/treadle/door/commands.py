@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from treadle.app.session.own_commands.slash_commands import CommandAnswer as CommandAnswer
     from treadle.app.session.own_commands.slash_commands import SlashCommand as SlashCommand
     from treadle.app.session.own_commands.slash_commands import Surfaces as Surfaces
+    from treadle.app.session.own_commands.slash_commands import TextToEdit as TextToEdit
     from treadle.app.session.own_commands.slash_commands import find_slash as find_slash
     from treadle.app.session.own_commands.slash_commands import is_shell_line as is_shell_line
     from treadle.app.session.own_commands.slash_commands import last_word as last_word
@@ -38,8 +39,8 @@ else:
             "treadle.app.slash.entering": "answered_aside entered_command not_here run_entered",
             "treadle.app.slash.going_back": "ListedTurn TurnPreview listed_turns preview_turn",
             "treadle.app.session.own_commands.slash_commands": """
-                CommandAnswer NEW_SESSION SLASH_TABLE SlashCommand Surfaces find_slash is_shell_line last_word
-                nearest_slash slash_word wrong
+                CommandAnswer NEW_SESSION SLASH_TABLE SlashCommand Surfaces TextToEdit find_slash is_shell_line
+                last_word nearest_slash slash_word wrong
             """,
         },
     )

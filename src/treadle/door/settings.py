@@ -27,12 +27,18 @@ if TYPE_CHECKING:
     from treadle.app.reports.hook_list import HookLine as HookLine
     from treadle.app.reports.hook_list import hook_text as hook_text
     from treadle.app.reports.hook_list import list_hooks as list_hooks
+    from treadle.app.reports.memory_list import file_to_edit as file_to_edit
+    from treadle.app.reports.memory_list import forget as forget
+    from treadle.app.reports.memory_list import memory_lines as memory_lines
+    from treadle.app.reports.memory_list import memory_text as memory_text
+    from treadle.app.reports.memory_list import remember_text as remember_text
     from treadle.app.reports.origins import SettingLine as SettingLine
     from treadle.app.reports.origins import setting_lines as setting_lines
     from treadle.app.reports.rule_list import prompt_rules as prompt_rules
     from treadle.app.reports.rule_list import turn_rule as turn_rule
     from treadle.app.reports.setting_table import SettingRow as SettingRow
     from treadle.app.reports.setting_table import setting_rows as setting_rows
+    from treadle.app.session.rules.memory_files import MemoryOf as MemoryOf
     from treadle.app.session.shared.borrowed_terminal import borrowed_terminal as borrowed_terminal
 else:
     __getattr__ = names_of(
@@ -46,9 +52,11 @@ else:
             "treadle.app.config.layers": "WORKSPACE_FILE load_settings read_layers",
             "treadle.app.config.places": "config_file data_directory outputs program_log",
             "treadle.app.reports.hook_list": "HookLine NO_HOOKS hook_text list_hooks",
+            "treadle.app.reports.memory_list": "file_to_edit forget memory_lines memory_text remember_text",
             "treadle.app.reports.origins": "SettingLine setting_lines",
             "treadle.app.reports.rule_list": "prompt_rules turn_rule",
             "treadle.app.reports.setting_table": "SettingRow setting_rows",
+            "treadle.app.session.rules.memory_files": "MemoryOf",
             "treadle.app.session.shared.borrowed_terminal": "borrowed_terminal",
         },
     )

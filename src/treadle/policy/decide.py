@@ -46,6 +46,7 @@ _SERVER_TOOL: Mapping[Risk, str] = {
     Risk.READ: "a tool of an MCP server that you trust, which says that it only reads",
     Risk.REMOTE: "a tool of an MCP server, which may change things that others see, or destroy something",
 }
+_FROM_OUTSIDE = "text from outside was read in this turn, so this may be its wish and not yours"
 _FIRST_USE = "the first use of a tool of an MCP server: a yes approves the tool as it is now"
 
 
@@ -178,7 +179,10 @@ def _judge_path(path: str, op: PathOp, spec: ToolSpec, context: PolicyContext) -
         case _:
             assert_never(check.where)
     subject = Subject(tool=spec.name, trace=Trace(paths=[(op, check.resolved)]))
-    return _answer(path, (Finding(risk, reason.rule, text),), subject, context)[0]
+    found = [Finding(risk, reason.rule, text)]
+    if context.tainted and op is PathOp.WRITE and check.where is Where.PROTECTED:
+        found.append(Finding(Risk.WRITE, "taint", _FROM_OUTSIDE))
+    return _answer(path, tuple(found), subject, context)[0]
 
 
 def _judge_url(access: FetchUrl, spec: ToolSpec, context: PolicyContext) -> Part:

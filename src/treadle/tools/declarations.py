@@ -183,7 +183,7 @@ NEW_RULE = ToolSpec(
     parameters=parameters(
         {
             "path": text(f"The file: {RULE_FOLDER}/NAME.md."),
-            "content": text("The whole rule, in Markdown."),
+            "content": text("The rule, in Markdown."),
         }
     ),
     traits=ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),

@@ -13,6 +13,7 @@ from treadle.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from treadle.tools.browser_action import BrowserSession
+    from treadle.tools.new_rule import MemoryBook
     from treadle.tools.use_skill import SkillTexts
 
 _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
@@ -66,10 +67,11 @@ def builtin_tools(
     workspace: Workspace,
     browser: "Callable[[], BrowserSession] | None" = None,
     skills: "SkillTexts | None" = None,
+    memory: "Callable[[], MemoryBook] | None" = None,
 ) -> tuple[Tool, ...]:
     """Make every built-in tool for one workspace; who runs them gives a `browser`, and closes it at the end.
 
-    `skills` are the texts of the skills that there are.
+    `skills` are the texts of the skills that there are, `memory` gives where what is remembered is kept.
     """
 
     def late(spec: ToolSpec, name: str) -> Tool:
@@ -82,6 +84,8 @@ def builtin_tools(
                 tool = made(servers=workspace.servers)
             elif spec is declarations.USE_SKILL:
                 tool = made(skills or _no_skills)
+            elif spec is declarations.NEW_RULE:
+                tool = made(workspace, memory and memory())
             else:
                 tool = made() if spec in _WITHOUT_WORKSPACE else made(workspace)
             return tool

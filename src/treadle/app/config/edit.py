@@ -134,12 +134,12 @@ def key_path(key: str) -> tuple[str, ...]:
 def _save(path: tuple[str, ...], change: _Change, check: _Check) -> Saved:
     """Write the file if the change is sound; a mistake that was there before, elsewhere, does not prevent that."""
     file = config_file()
-    with _alone(file.parent):
+    with alone(file.parent):
         return _write(file, path, change, check)
 
 
 @contextmanager
-def _alone(folder: Path) -> Iterator[None]:
+def alone(folder: Path) -> Iterator[None]:
     """Let one process at a time change the file, so that none loses what another one wrote."""
     folder.mkdir(parents=True, exist_ok=True, mode=0o700)
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -253,6 +253,14 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "A rules file to be turned on or off is not there any more, or that could not be saved.",
             "Load the page again, and check the permissions of the data folder.",
         ),
+        "memory-file": Explanation(
+            "A memory file cannot be read, written or saved as it was edited. The message names it.",
+            "Look at the file: `treadle memory` names it, `treadle memory edit` opens it.",
+        ),
+        "memory-entry": Explanation(
+            "What is to be remembered or forgotten is not there, holds a secret, or the folder is not trusted.",
+            "`treadle memory` lists the entries with their numbers.",
+        ),
         "export-form": Explanation("There is no such form of an export.", "Choose html, md or json."),
         "block-missing": Explanation(
             "A block of a request is not in it any more: the conversation continued.", "Load the page again."

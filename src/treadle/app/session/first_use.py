@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from treadle.app.session.live import LiveSession
     from treadle.app.session.mentions.mentioning import Enclosed
     from treadle.app.session.own_commands.own_shell import OwnShell
+    from treadle.app.session.rules.memory_files import SessionMemory
     from treadle.policy.secrets import Redactor
     from treadle.workspace.commands.background_jobs import JobBook
     from treadle.workspace.commands.watchers import Watchers
@@ -65,6 +66,18 @@ class Hiding:
         from treadle.app.errors.error_report import write_log
 
         write_log(self.redact("".join(traceback.format_exception(error))))
+
+
+def session_memory(parts: Parts, hiding: Hiding) -> "SessionMemory":
+    """Open the memory files for the tool that proposes to extend them."""
+    from datetime import date
+
+    from treadle.app.session.rules.memory_files import SessionMemory
+
+    def today() -> date:
+        return date.fromtimestamp(parts.brought.clock() / 1000)  # noqa: DTZ012 - the day where the user is
+
+    return SessionMemory(parts.trust, hiding.redact, today)
 
 
 def session_hooks(

@@ -47,6 +47,10 @@ def answer_without_session(name: str, argument: str, trust: "SessionTrust") -> s
             from treadle.app.reports.rule_list import rules_command, skills_text
 
             return rules_command(trust, argument) if name == "rules" else skills_text(trust)
+        case "memory" if not argument:
+            from treadle.app.reports.memory_list import memory_text
+
+            return memory_text(trust)
         case "usage":
             from treadle.app.reports.usage_report import usage_text
 

@@ -19,12 +19,14 @@ from treadle.app.reports.hook_list import NO_HOOKS, hook_text, list_hooks
 from treadle.app.reports.job_list import list_jobs
 from treadle.app.reports.known_sessions import ListedSession, listed_in
 from treadle.app.reports.left_report import left_lines, left_notes, left_report
+from treadle.app.reports.memory_list import MEMORY_USAGE, forget, memory_text, opened_memory, remember_text, save_edited
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.rule_list import rules_command, skills_text
 from treadle.app.reports.usage_report import usage_text
 from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.mentions.git_mentions import Repository
-from treadle.app.session.own_commands.slash_commands import CommandAnswer, Handler, wrong
+from treadle.app.session.own_commands.slash_commands import CommandAnswer, Handler, TextToEdit, wrong
+from treadle.app.session.rules.memory_files import MemoryOf
 from treadle.app.session.shared.access import SessionAccess
 from treadle.app.session.shared.remote_servers import NO_SERVERS
 from treadle.app.slash.copying import copy
@@ -151,6 +153,31 @@ def _rename(session: SessionAccess, argument: str) -> CommandAnswer:
     return CommandAnswer(text=f"This session is called: {visible(row.title)}")
 
 
+def _memory(session: SessionAccess, argument: str) -> CommandAnswer:
+    word, _, rest = argument.strip().partition(" ")
+    first, _, more = rest.strip().partition(" ")
+    whose, said = (MemoryOf.USER, more) if first == MemoryOf.USER else (MemoryOf.PROJECT, rest)
+    match word:
+        case "":
+            return CommandAnswer(text=memory_text(session.trust))
+        case "add":
+            return CommandAnswer(text=remember_text(whose, session.trust, said))
+        case "forget" if first.isdecimal() and not more:
+            return CommandAnswer(text=forget(session.trust, int(first)))
+        case "edit" if not said.strip():
+            opened = opened_memory(whose, session.trust)
+            user = " --user" if whose is MemoryOf.USER else ""
+            return CommandAnswer(
+                text=f"Your editor does not open here. In a terminal: treadle memory edit{user}",
+                warning=True,
+                edit=TextToEdit(
+                    text=opened.text or "", suffix=".md", save=lambda text: save_edited(opened, session.trust, text)
+                ),
+            )
+        case _:
+            return wrong(MEMORY_USAGE)
+
+
 _FORMATS = ("md", "html", "json")
 
 
@@ -189,6 +216,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "rewind": rewind,
         "fork": fork,
         "rules": lambda session, argument: CommandAnswer(text=rules_command(session.trust, argument)),
+        "memory": _memory,
         "rename": _rename,
         "export": _export,
         "skills": lambda session, _: CommandAnswer(text=skills_text(session.trust)),

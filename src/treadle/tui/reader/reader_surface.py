@@ -11,7 +11,7 @@ from treadle.present.items import Item, ModeItem, ProblemItem, ProseItem, RetryI
 from treadle.present.view import SessionView
 from treadle.present.words import counted, describe_call, enclosed_line, span
 from treadle.protocol.attach import Stamped
-from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.errors import ConfigError, RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (
@@ -322,6 +322,17 @@ class Reader:
         sequence = terminal_copy(text, os.environ)
         self._write(sequence)
         return bool(sequence)
+
+    def edit(
+        self,
+        text: str,  # noqa: ARG002 - no editor is opened among the lines
+        suffix: str,  # noqa: ARG002
+        *,
+        done: Callable[[str], None],  # noqa: ARG002
+        failed: Callable[[ConfigError], None],
+    ) -> None:
+        """Say where the person's editor opens."""
+        failed(ConfigError("editor", "No editor opens here.", fix="In another terminal: treadle memory edit"))
 
     def leave(self, code: int) -> None:
         """End with this exit code."""

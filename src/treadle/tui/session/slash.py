@@ -32,7 +32,7 @@ from treadle.tui.session.outbox import Outbox
 from treadle.tui.session.person_requests import Requests
 
 if TYPE_CHECKING:
-    from treadle.door.commands import CommandAnswer
+    from treadle.door.commands import CommandAnswer, TextToEdit
 
 _BUSY = "Treadle is still working in this session. Stop it first: esc stops."
 _ELSEWHERE = "A new session cannot be started from here. To start one: treadle"
@@ -59,6 +59,12 @@ class _Editor(Protocol):
 
     def leave(self, code: int) -> None:
         """End the session with this exit code."""
+        ...
+
+    def edit(
+        self, text: str, suffix: str, *, done: Callable[[str], None], failed: Callable[[ConfigError], None]
+    ) -> None:
+        """Lend the terminal to the person's editor; `done` takes what became of the text."""
         ...
 
 
@@ -170,6 +176,8 @@ class SlashCommands:
             self._show(ContextItem(answer.context))
         if answer.copies:
             self._copy(answer.text, answer.copies)
+        elif answer.edit is not None:
+            self._edit(answer.edit)
         elif answer.text:
             self._show(NoteItem(answer.text, warns=answer.warning))
         self._back_to = answer.draft or self._back_to
@@ -188,6 +196,15 @@ class SlashCommands:
             self._show(NoteItem(words, warns=not (program or sent)))
 
         self._aside.start(partial(fill_clipboard, clean), copied, "")
+    def _edit(self, wanted: "TextToEdit") -> None:
+        def edited(text: str) -> None:
+            self._aside.start(lambda: wanted.save(text), self._said, "")
+
+        self._screen.edit(wanted.text, wanted.suffix, done=edited, failed=self._failed)
+
+    def _said(self, text: str) -> None:
+        if text:
+            self._show(NoteItem(text))
 
     def _start_session(self) -> None:
         if self._switch is None or self._live.continues:

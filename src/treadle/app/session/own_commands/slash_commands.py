@@ -69,7 +69,7 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("help", "context", "cost", "status", "diff", "usage", "jobs", "ports", "approvals"),
             "permissions",
         ),
-        "set up": ("config", "mcp", "rules", "skills", "hooks", "trust", "revoke", "doctor"),
+        "set up": ("config", "mcp", "rules", "memory", "skills", "hooks", "trust", "revoke", "doctor"),
     }
 )
 """The commands by what they are for, in the order in which lists show them: what is used most comes first."""
@@ -250,6 +250,14 @@ _ROWS: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="newrule", effect=Reach.WORK, arguments="[TEXT]", about="let the model write a rule for this project"
     ),
+    SlashCommand(
+        name="memory",
+        effect=Reach.SEE,
+        given=Reach.RULES,
+        arguments="[add TEXT]",
+        about="list what is remembered, with dates and tokens; `add TEXT`, `forget N`, `edit` change it",
+        takes_time=True,
+    ),
     SlashCommand(name="skills", effect=Reach.SEE, about="list the skills; /NAME uses one", takes_time=True),
     SlashCommand(
         name="hooks",
@@ -338,12 +346,21 @@ def nearest_slash(name: str, others: Collection[str] = ()) -> str:
     return _INSTEAD.get(near[0], f"Did you mean /{near[0]}?")
 
 
+class TextToEdit(Struct, frozen=True, kw_only=True):
+    """A text for the person's editor; `save` takes what became of it and says what came of that."""
+
+    text: str
+    suffix: str
+    save: Callable[[str], str]
+
+
 class CommandAnswer(Struct, frozen=True, kw_only=True):
     """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command.
 
     `draft` is the message that its ops take back, for whoever wants to send it again in other words. `context` is what
     a surface may show of the text as a picture above it. `copies` is a text for the clipboard of the person, which
-    `text` then names.
+    `text` then names. `edit` stands in the place of the text where the person's editor can be
+    opened.
     """
 
     text: str = ""
@@ -353,6 +370,7 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
     copies: str = ""
     warning: bool = False
     context: "ContextUse | None" = None
+    edit: TextToEdit | None = None
 
 
 Handler: TypeAlias = Callable[[SessionAccess, str], CommandAnswer]

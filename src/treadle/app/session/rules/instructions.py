@@ -78,6 +78,7 @@ class RuleBook:
         self._hide = hide
         self.switches = RuleSwitches(trust.workspace)
         self._rules: list[PromptRule] = _read(trust)
+        self._memory = _remembered(trust)
         self._touched: list[str] = []
         self._asked: set[str] = set()
         self._looked: set[str] = {str(trust.workspace)}
@@ -104,6 +105,7 @@ class RuleBook:
         described = [f"- {rule.origin}: {rule.description}" for rule in rules if rule.use == "described"]
         if described:
             yield PromptPart(name="further rules", text="\n".join((_DESCRIBED, *described)))
+        yield from self._memory
 
     def recall(self, read: Iterable[str], left: Iterable[str]) -> None:
         """Take up a session: which rules its conversation holds from notes, and which have left it."""
@@ -193,6 +195,15 @@ def _read(trust: SessionTrust) -> "list[PromptRule]":
     from treadle.app.session.rules.rule_files import find_rules
 
     return list(find_rules(trust))
+
+
+def _remembered(trust: SessionTrust) -> tuple[PromptPart, ...]:
+    """Read what is remembered; what reads it is loaded only where there is a memory file."""
+    if not os.path.lexists(config_file().with_name("memory.md")) and not os.path.lexists(data_directory() / "memory"):
+        return ()
+    from treadle.app.session.rules.memory_files import memory_parts
+
+    return tuple(memory_parts(trust))
 
 
 def _note(rule: "PromptRule", hide: Callable[[str], str]) -> Passage:
