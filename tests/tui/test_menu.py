@@ -19,7 +19,7 @@ def names(text: str) -> list[str]:
 
 
 def test_commands_that_begin_so_come_first() -> None:
-    assert names("/mo") == ["/model", "/mode", "/permissions"]
+    assert names("/mo") == ["/model", "/mode", "/permissions", "/memory"]
     assert names("/qu") == ["/queue", "/quit"]
     assert names("/td")[0] == "/todo"
     assert names("/MODE") == ["/model", "/mode"]

@@ -557,3 +557,23 @@ async def test_earlier_prompts_come_back_in_the_next_session_and_nobody_else_rea
         await term.until(READY)
         term.type("\x1b[A")
         await term.when(lambda: term.shown.count("› remember me") == 2, "the prompt in the input line")
+
+
+async def test_what_is_remembered_is_listed_added_edited_and_forgotten(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("VISUAL", "sed -i s/English/German/")
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"/memory add user Answer in English.{ENTER}")
+        await term.until("Remembered:", "tokens in each request")
+        term.type(f"/memory edit user{ENTER}")
+        await term.until("Saved: about", "from the next session on.")
+        term.type(f"/memory{ENTER}")
+        await term.until("Answer in German.", "For this project: nothing is remembered")
+        term.type(f"/memory forget 1{ENTER}")
+        await term.until("Forgotten:")
+        term.type(f"/memory forget 1{ENTER}")
+        await term.until("There is no entry 1.")
+        assert (tmp_path / "home/memory.md").read_bytes() == b""

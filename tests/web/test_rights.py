@@ -154,7 +154,7 @@ async def test_a_command_typed_on_a_phone_does_what_the_phone_may(
                     refused.add(text)
         widened = {f"/mode {mode}" for mode in ("full", "auto", "edits")}
         servers = {f"/mcp {follows}" for follows in FOLLOWS if follows}
-        rules = {f"/rules {follows}" for follows in FOLLOWS if follows}
+        rules = {f"/{name} {follows}" for name in ("rules", "memory") for follows in FOLLOWS if follows}
         files = {f"/export {follows}" for follows in FOLLOWS if follows}
         ports = {f"/ports {follows}" for follows in FOLLOWS if follows}
         assert refused == widened | servers | rules | files | ports
