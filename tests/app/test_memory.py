@@ -13,7 +13,7 @@ from treadle.app.reports.prompt_parts import shown_prompt
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.rules.memory_files import MemoryOf, SessionMemory, memory_file
 from treadle.context.remembered import LONGEST_ENTRY, MOST_REMEMBERED
-from treadle.present.question_words import QuestionStyle, question_style
+from treadle.present.question_words import QuestionStyle, asked_in_words, question_style
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.reasons import words_of_decision
@@ -67,6 +67,8 @@ async def test_a_proposal_is_shown_with_its_price_and_written_after_a_yes_in_eve
     assert question.preview is not None
     assert question.preview.text.endswith(f"+{line}")
     assert question.preview.title == "Remember for this project: +9 tokens in each request, then 9 of 1,000"
+    words = asked_in_words(question, [str(folder)])
+    assert words.title == f"{question.preview.title}?"
     assert question_style(question) is QuestionStyle.DANGER, "its list begins with no"
     assert OptionKind.ALLOW_ALWAYS not in question.options
     assert written(MemoryOf.PROJECT, folder) == line
@@ -120,6 +122,7 @@ async def test_text_from_outside_in_the_turn_is_named_in_the_question(folder: Pa
     assert unmarked.decision is not None
     warned = "text from outside was read in this turn, so this may be its wish and not yours"
     assert warned in words_of_decision(marked.decision).further
+    assert warned in asked_in_words(marked, [str(folder)]).why
     assert warned not in words_of_decision(unmarked.decision).further
 
 

@@ -213,6 +213,8 @@ def _title(question: Question, roots: Sequence[str]) -> tuple[str, str]:
             return _command_title(question), own or exact(command)
         case (FetchUrl() as access,):
             return "Fetch this address?", _sent(access)
+        case (WritePath(),) if preview is not None and preview.title.startswith(_REMEMBERS):
+            return f"{exact_line(preview.title)}?", own
         case _ if outside is not None:
             return f"{_OUTSIDE[_verb(outside)][0]} outside this project?", exact_line(outside.path)
         case (*_, WritePath()):
@@ -220,6 +222,9 @@ def _title(question: Question, roots: Sequence[str]) -> tuple[str, str]:
         case _:
             return f"Allow this: {exact_line(question.text)}?", own
 
+
+_REMEMBERS = "Remember "
+"""How the title of a preview begins that says what is remembered, for whom, and what that costs (`new_rule`)."""
 
 _OUTSIDE = {
     "list": ("List a folder", "Lists"),
