@@ -196,6 +196,7 @@ class SlashCommands:
             self._show(NoteItem(words, warns=not (program or sent)))
 
         self._aside.start(partial(fill_clipboard, clean), copied, "")
+
     def _edit(self, wanted: "TextToEdit") -> None:
         def edited(text: str) -> None:
             self._aside.start(lambda: wanted.save(text), self._said, "")
