@@ -17,6 +17,7 @@ WIDE_PORTS = {
     "ServerHost": "what an MCP client is asked for, by the protocol",
     "SessionAccess": "an open session, here or in another process: what surfaces can do with it",
     "SessionPort": "the session, to the loop that is a part of it",
+    "_Editor": "the input line, to the commands that are entered there",
     "WireFormat": "how one API is written and read",
 }
 TOOLS_BY_NAME = {

@@ -294,7 +294,7 @@ async def test_the_first_request_says_which_servers_are_missing(place: Place) ->
     said = json.dumps(requests[0].body["messages"])
     assert "MCP servers that are not connected, so that their tools are missing: unset." in said
     assert "Tools of MCP servers that are not offered: gone (not approved)." in said
-    assert "The MCP server gone is not connected" in ended.out
+    assert ended.code == 0  # no request waits for a server that is not approved
 
 
 async def test_many_tools_are_searched_and_then_offered(place: Place) -> None:

@@ -244,5 +244,6 @@ def test_an_edit_of_a_line_changes_its_cell_alone_or_nothing(written: str, new: 
     assert changed[after.array.end :] == written[before.array.end :]
     wanted = before.cells[place].source.split("\n")
     wanted[wanted.index(old)] = new
+    wanted = "\n".join(wanted).split("\n")
     kept = [line for line in wanted if line] if not new else wanted
     assert [line for line in after.cells[place].source.split("\n") if line or new] == kept

@@ -88,6 +88,7 @@ class NotificationReader:
         self._seq = self._at = 0
         self._restoring: Restore | None = None
         self._retrying = False
+        self._failed = False
         self._prompts: dict[str, Prompt | EditQueued] = {}
         self._others: dict[str, str] = {}
         self._calls: dict[str, _Call] = {}
@@ -127,6 +128,7 @@ class NotificationReader:
             self._held = None
 
     def _happened(self, data: EventData, source: Source) -> Iterator[Notification]:  # noqa: C901, PLR0912, PLR0915 - a line each
+        self._failed = isinstance(data, ReplyFailed)
         match data:
             case ContextReady():
                 yield PhaseChanged(phase=Phase.AWAITING_LLM_RESPONSE)
@@ -196,7 +198,7 @@ class NotificationReader:
                 yield from self._closed(question for question, about in self._questions.items() if about == call_id)
             case QuestionPut(question=question):
                 yield from self._asked(question)
-                if question.kind is QuestionKind.BUDGET:  # asked instead of a request that waits for the answer
+                if self._failed and question.kind is QuestionKind.BUDGET:  # whether to wait for a limit's reset
                     yield PhaseChanged(phase=Phase.AWAITING_USER_CONFIRMATION)
             case _:
                 self._release()

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from treadle.app.config.sections import Settings as Settings
     from treadle.app.config.setting_lines import dotted as dotted
     from treadle.app.reports.hook_list import NO_HOOKS as NO_HOOKS
-    from treadle.app.reports.hook_list import HookLine as HookLine
     from treadle.app.reports.hook_list import hook_text as hook_text
     from treadle.app.reports.hook_list import list_hooks as list_hooks
     from treadle.app.reports.memory_list import file_to_edit as file_to_edit
@@ -51,7 +50,7 @@ else:
             "treadle.app.config.sections": "Colours Editing Settings",
             "treadle.app.config.layers": "WORKSPACE_FILE load_settings read_layers",
             "treadle.app.config.places": "config_file data_directory outputs program_log",
-            "treadle.app.reports.hook_list": "HookLine NO_HOOKS hook_text list_hooks",
+            "treadle.app.reports.hook_list": "NO_HOOKS hook_text list_hooks",
             "treadle.app.reports.memory_list": "file_to_edit forget memory_lines memory_text remember_text",
             "treadle.app.reports.origins": "SettingLine setting_lines",
             "treadle.app.reports.rule_list": "prompt_rules turn_rule",

@@ -39,9 +39,7 @@ _FIXED_LINES = 4
 
 _REDRAW_PAUSE = 0.125
 _SETTLED = 0.5
-"""Seconds without another size, after which everything is drawn again. What the terminal wraps of it meanwhile could
-be pushed into the scrollback, where nothing is erased."""
-
+"""Seconds without another size, after which all is drawn again: what is wrapped meanwhile could be out of reach."""
 
 _TYPING = 2.0
 """Seconds after a key in which the terminal's cursor is where it writes."""
@@ -49,7 +47,6 @@ _TYPING = 2.0
 _BEGIN = "\x1b[22;0t\x1b[?1004h"
 _END = "\x1b[?1004l\x1b[23;0t"
 """Keep the title of the window and give it back; be told whether the person looks at it."""
-
 
 _SEARCH_STYLE = {"search": "noinherit underline", "search-toolbar": "noinherit", "search-toolbar.text": "noinherit"}
 
@@ -275,17 +272,16 @@ class Screen:
         self, text: str, suffix: str, *, done: Callable[[str], None], failed: Callable[[ConfigError], None]
     ) -> None:
         """Lend the terminal to the person's editor; `done` takes what became of the text."""
-        self._app.create_background_task(self._edit(text, suffix, done, failed))
 
-    async def _edit(
-        self, text: str, suffix: str, done: Callable[[str], None], failed: Callable[[ConfigError], None]
-    ) -> None:
-        call_soon = asyncio.get_running_loop().call_soon
-        try:
-            call_soon(done, await self._lent.edit(text, suffix))
-        except ConfigError as error:
-            call_soon(failed, error)
-        self.refresh_now()
+        async def lend() -> None:
+            call_soon = asyncio.get_running_loop().call_soon
+            try:
+                call_soon(done, await self._lent.edit(text, suffix))
+            except ConfigError as error:
+                call_soon(failed, error)
+            self.refresh_now()
+
+        self.later(lend())
 
     def bell(self, text: str) -> None:
         """Ring, and notify the person if the terminal can."""
@@ -297,9 +293,8 @@ class Screen:
     def copy(self, text: str) -> bool:
         """Let the terminal copy a text; gives whether it was sent."""
         sequence = terminal_copy(text, os.environ) if self._theme.palette is not Palette.DUMB else ""
-        if sequence:
-            self._app.output.write_raw(sequence)
-            self._app.output.flush()
+        self._app.output.write_raw(sequence)
+        self._app.output.flush()
         return bool(sequence)
 
     def refresh_now(self) -> None:
@@ -401,6 +396,5 @@ class Screen:
         return self._parser is None or self._parser.keys <= 1
 
     def _enter(self, steer: bool) -> None:  # noqa: FBT001 - a key says it
-        draft = self.draft.entered(alone=self._alone())
-        if draft:
+        if draft := self.draft.entered(alone=self._alone()):
             self._act(Entered(draft, steer))
