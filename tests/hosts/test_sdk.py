@@ -471,7 +471,8 @@ async def test_the_host_learns_how_full_the_window_is(host: Host) -> None:
 
 async def test_files_go_back_to_before_a_message(host: Host) -> None:
     (host.folder / "out.txt").write_text("old")
-    async with host.model(says(write(content="new"))) as environment:
+    read = MakeCall(name="read_file", arguments={"path": "out.txt"})
+    async with host.model(says(read, write(content="new"))) as environment:
         said = options(host, environment, permission_mode="acceptEdits", extra_args={"replay-user-messages": None})
         async with ClaudeSDKClient(said) as client:
             messages = await asked(client, "go")
