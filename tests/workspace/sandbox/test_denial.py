@@ -198,7 +198,8 @@ async def test_a_write_outside_is_recognised_and_passes_with_its_right(box: Box,
     line = line.format(beside=beside)
     denial = await denied(box, line, box.profile())
     assert denial == writing(str(beside))
-    assert (await box.run(line, allow(box.profile(), denial)))[0] == 0
+    ended = await box.run(line, allow(box.profile(), denial))
+    assert ended[0] == 0, ended
 
 
 async def test_a_protected_path_is_recognised_and_passes_with_its_right(box: Box) -> None:
