@@ -44,6 +44,11 @@ def test_what_may_mean_several_sessions_names_them(name: str, why: str) -> None:
     assert why in refused.value.why
 
 
+def test_no_name_is_no_session_s_also_where_there_is_one_alone() -> None:
+    with pytest.raises(SessionError, match="There is no session ''"):
+        session_named("", SESSIONS[:1])
+
+
 def test_what_no_session_has_is_refused() -> None:
     with pytest.raises(SessionError, match="There is no session 'cart'"):
         session_named("cart", SESSIONS)

@@ -1,6 +1,8 @@
 """Changed lines as HTML: colours, marked words, and what is left plain."""
 
+import re
 from collections.abc import AsyncIterator
+from html import unescape
 from html.parser import HTMLParser
 
 import pytest
@@ -13,6 +15,7 @@ from tests.web.test_past_pages import visiting
 from treadle.present.escape import printable
 from treadle.web.book import SessionBook
 from treadle.web.changed_lines import LineColours, line_html
+from treadle.web.markup import code, page_text
 
 BEFORE = 'def total(items, tax):\n    """Sum up.\n\n    For now.\n    """\n    return sum(items) * tax\n'
 AFTER = BEFORE.replace("For now", "For ever").replace("* tax", "* (1 + tax)")
@@ -108,3 +111,9 @@ def test_every_character_of_a_line_is_there_once_whatever_is_coloured_and_marked
     html = line_html(text, tuple((*span, "k") for span in spans(colours)), tuple(spans(marks)), "ins")
     assert _Text(html).text == printable(text)
     assert html.count("<ins>") == html.count("</ins>") <= len(marks)
+
+
+@given(st.text(alphabet="def x'\"<&#\n \t", max_size=200))
+def test_code_in_colours_has_its_characters_and_no_markup_of_its_own(text: str) -> None:
+    shown = code(text, language="python")
+    assert unescape(re.sub(r'<span class="c-[a-z]+">|</span>', "", shown)) == page_text(text)

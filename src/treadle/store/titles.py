@@ -54,12 +54,13 @@ def session_named(name: str, rows: Sequence["SessionRow"]) -> "SessionRow":
     An id goes before a title, a whole one before the beginning of one. Case is of no account in a title.
     """
     title = name.casefold()
-    for found in (
+    candidates = (
         [row for row in rows if row.id == name],
         [row for row in rows if row.id.startswith(name)],
         [row for row in rows if row.title.casefold() == title],
         [row for row in rows if row.title.casefold().startswith(title)],
-    ):
+    )
+    for found in candidates if name else ():  # no name is no session's, also where there is one alone
         if len(found) == 1:
             return found[0]
         if found:

@@ -8,10 +8,8 @@ from markdown_it import MarkdownIt
 from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
-from pygments import highlight
-from pygments.formatters import HtmlFormatter
 
-from treadle.present.code_colours import lexer_of
+from treadle.present.code_colours import ColouredPlaces, coloured_places, lexer_of
 from treadle.present.escape import printable
 from treadle.present.words import shorten_middle
 
@@ -47,7 +45,16 @@ def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COL
     lexer = lexer_of(language, name) if len(text) <= most else None
     if lexer is None:
         return escape(text)
-    return Markup(highlight(text, lexer, _formatter()))  # noqa: S704 - the formatter escapes
+    lines = text.split("\n")
+    return Markup("\n").join(map(_coloured, lines, coloured_places(lexer, lines)))
+
+
+def _coloured(line: str, places: ColouredPlaces) -> Markup:
+    shown, at = Markup(), 0
+    for begin, end, colour in places:
+        shown += Markup('{}<span class="c-{}">{}</span>').format(line[at:begin], colour, line[begin:end])
+        at = end
+    return shown + escape(line[at:])
 
 
 def diff_rows(text: str) -> Iterator[tuple[str, str]]:
@@ -114,8 +121,3 @@ def _opening(tokens: Sequence[Token], close: int) -> str:
 def _markdown() -> MarkdownIt:
     made = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
     return made.enable(["table", "strikethrough"])
-
-
-@cache
-def _formatter() -> HtmlFormatter[str]:
-    return HtmlFormatter(nowrap=True, classprefix="c-")

@@ -50,7 +50,7 @@ async def open_demo(folder: Path, *, tool_protocol: ToolProtocol = ToolProtocol.
             base_url=server.base_url,
             mode=Mode.ASK,
             tool_protocol=tool_protocol,
-            models={MODEL: ModelSettings(context_window=200_000, input_price=3.0, output_price=15.0)},
+            models={MODEL: ModelSettings(context_window=200_000, input_price=0.0, output_price=0.0)},
         )
         opening = Opening(workspace=folder, settings=settings, user_present=True)
         live = await open_session(opening)

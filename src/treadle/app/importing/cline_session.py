@@ -8,7 +8,7 @@ from typing import Any
 from treadle.app.importing.foreign_blocks import (
     LARGEST_FILE,
     count_in,
-    list_before_cut,
+    json_list,
     parsed,
     shown_block,
     text_in,
@@ -27,7 +27,6 @@ CLINE_MESSAGES = ".messages.json"
 
 _NOTICE = regex(r"<mode_notice\b[^>]*>.*?</mode_notice>|<environment_details>.*?</environment_details>", re.DOTALL)
 _WRAPPED = regex(r"</?(?:user_input|user_command)\b[^>]*>")
-_CUT = regex(r'"messages"\s*:\s*(?=\[)')
 
 
 def messages_file(folder: Path, names: list[str]) -> Path | None:
@@ -41,7 +40,7 @@ def read_session(file: Path) -> ForeignSession:
     problems: list[str] = []
     name = file.name.removesuffix(CLINE_MESSAGES)
     meta = _table(file.with_name(f"{name}.json"), problems)
-    entries = _entries(file, problems)
+    entries = json_list(file, problems, "messages")
     models = [info for one in entries if isinstance(info := one.get("modelInfo"), dict)]
     last = models[-1] if models else {"id": meta.get("model"), "provider": meta.get("provider")}
     provider, model = text_in(last.get("provider")), text_in(last.get("id"))
@@ -66,28 +65,6 @@ def _table(file: Path, problems: list[str]) -> Mapping[str, Any]:
         problems.append(f"{file.name} cannot be read; the folder and the model are not known.")
         return {}
     return value
-
-
-def _entries(file: Path, problems: list[str]) -> list[Mapping[str, Any]]:
-    """Give the messages; of a file that was cut, those before the cut."""
-    if file.stat().st_size > LARGEST_FILE:
-        problems.append(f"{file.name} is too large.")
-        return []
-    raw = file.read_bytes()
-    value = parsed(raw)
-    listed = value.get("messages") if isinstance(value, dict) else value
-    if value is None:
-        text = raw.decode(errors="replace")
-        begin = _CUT.search(text)
-        listed = list_before_cut(text[begin.end() :] if begin else text)
-        problems.append(f"{file.name} is broken; its first {len(listed)} messages were read.")
-    if not isinstance(listed, list):
-        problems.append(f"{file.name} has no list of messages.")
-        return []
-    kept: list[Mapping[str, Any]] = [one for one in listed if isinstance(one, dict)]
-    if len(kept) < len(listed):
-        problems.append(f"{file.name}: {len(listed) - len(kept)} messages are no objects and were left out.")
-    return kept
 
 
 def _messages(entries: list[Mapping[str, Any]], begun: int) -> Iterator[ForeignMessage]:

@@ -1,6 +1,7 @@
 """Reading what other programs keep: JSON that may be broken in any way, and content blocks as the wire has them."""
 
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
@@ -64,22 +65,29 @@ def broken_lines(broken: Sequence[int]) -> tuple[str, ...]:
     return (f"{len(broken)} lines are broken and were left out: {numbers}.",) if broken else ()
 
 
-def json_list(path: Path, problems: list[str]) -> list[Mapping[str, Any]]:
-    """Read a file that is a list of objects; of one that was cut, those before the cut. Raises `OSError`."""
+def json_list(path: Path, problems: list[str], key: str = "") -> list[Mapping[str, Any]]:
+    """Read a file that is a list of objects, or has one under a key; of a cut one, those before the cut.
+
+    Raises `OSError`.
+    """
     if path.stat().st_size > LARGEST_FILE:
         problems.append(f"{path.name} is too large.")
         return []
     raw = path.read_bytes()
     value = parsed(raw)
-    if value is None:
-        value = list_before_cut(raw.decode(errors="replace"))
-        problems.append(f"{path.name} is broken; its first {len(value)} entries were read.")
+    if key and isinstance(value, dict):
+        value = value.get(key)
+    elif value is None:
+        text = raw.decode(errors="replace")
+        begin = re.search(rf'"{key}"\s*:\s*(?=\[)', text) if key else None
+        value = list_before_cut(text[begin.end() :] if begin else text)
+        problems.append(f"{path.name} is broken; its first {len(value)} {key or 'entries'} were read.")
     if not isinstance(value, list):
-        problems.append(f"{path.name} is not a list.")
+        problems.append(f"{path.name} has no list of {key}." if key else f"{path.name} is not a list.")
         return []
     kept: list[Mapping[str, Any]] = [one for one in value if isinstance(one, dict)]
     if len(kept) < len(value):
-        problems.append(f"{path.name}: {len(value) - len(kept)} entries are no objects and were left out.")
+        problems.append(f"{path.name}: {len(value) - len(kept)} {key or 'entries'} are no objects and were left out.")
     return kept
 
 
