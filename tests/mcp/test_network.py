@@ -3,6 +3,7 @@
 import asyncio
 import json
 import subprocess
+import sys
 import threading
 import tracemalloc
 import zlib
@@ -108,7 +109,7 @@ def served(web: Web) -> Iterator[str]:
         def do_GET(self) -> None:
             found = web.signing_in(self.path, f"http://{self.headers['Host']}")
             if found is None:
-                self.send_error(405)
+                self._send(405, b"", "text/plain")
             else:
                 self._send(200, json.dumps(found).encode())
 
@@ -160,8 +161,15 @@ def served(web: Web) -> Iterator[str]:
             except OSError:
                 self.close_connection = True
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
+    class Server(ThreadingHTTPServer):
+        daemon_threads = True
+
+        def handle_error(self, request: object, address: object) -> None:
+            # a client that left is no fault of the server, and its words would be taken for the product's
+            if not isinstance(sys.exception(), OSError):
+                super().handle_error(request, address)  # type: ignore[arg-type]
+
+    server = Server(("127.0.0.1", 0), Handler)
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
     try:
