@@ -14,7 +14,7 @@ from typing import Any
 
 from treadle.__main__ import LOOK_FOR_CYCLES
 from treadle.engine.core.past_history import read_past
-from treadle.engine.ports import Output, Ports, Prepared
+from treadle.engine.ports import Output, Ports, Prepared, SharedSpent
 from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
@@ -120,9 +120,9 @@ class Nowhere:
 class Purse:
     """No other session spends anything."""
 
-    async def reserve(self, _: Spent, /, *, aside: bool = False) -> Spent:  # noqa: ARG002 - the port
+    async def reserve(self, _: Spent, /, *, aside: bool = False) -> SharedSpent:  # noqa: ARG002 - the port
         """Spend nothing."""
-        return Spent()
+        return SharedSpent()
 
 
 def allow(*_: object, **__: object) -> Decision:
@@ -144,7 +144,7 @@ def make_ports(store: Store, provider: Steady) -> Ports:
         system=lambda *_: (PromptPart(name="work", text="You are a coding agent."),),
         clock=lambda: time.time_ns() // 1_000_000,
         jitter=lambda: 0.5,
-        day_budget=Purse(),
+        shared_budgets=Purse(),
         remember=lambda _: None,
     )
 

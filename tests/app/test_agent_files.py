@@ -15,6 +15,7 @@ from treadle.app.servers.configured import configured_servers
 from treadle.app.session.own_commands.command_files import find_texts
 from treadle.app.session.rules.rule_files import find_rules, nested_rules
 from treadle.app.session.rules.skills import find_skills
+from treadle.app.subagents.agent_files import read_agents
 
 CLAUDE_HOOK = {"hooks": {"PreToolUse": [{"matcher": "Bash", "hooks": [{"type": "command", "command": "x"}]}]}}
 SERVER = {"mcpServers": {"a": {"command": "x"}}}
@@ -106,6 +107,8 @@ def content_of(name: str) -> str:
         return json.dumps(SERVER)
     if name.endswith("SKILL.md"):
         return f"---\nname: {Path(name).parent.name}\ndescription: d\n---\nDo it."
+    if "/agents/" in name or "/agent/" in name:
+        return f"---\nname: {Path(name).stem}\ndescription: d\n---\nDo it."
     if name.endswith((".json", ".jsonc")):
         return "{}"
     if name.endswith(".toml"):
@@ -132,6 +135,9 @@ def told(trust: SessionTrust) -> Iterator[str]:
         yield from (block.origin for block in rule.blocks)
     yield from (str((skill.folder / "SKILL.md").relative_to(trust.workspace)) for skill in find_skills(trust))
     yield from (text.origin for text in find_texts(trust))
+    agents, notices = read_agents(trust, Path.home())
+    assert notices == ()
+    yield from (agent.origin for agent in agents.values())
     servers = configured_servers(trust)
     assert [one.problem for one in servers.servers if one.problem] == []
     yield from (item.path for item in trust.items if item.kind in ("servers", "settings", "session hook"))

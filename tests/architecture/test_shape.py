@@ -86,6 +86,9 @@ IMPORTS_LATE = {
 }
 """Besides `app` and `cli`; each with its reason."""
 
+FEWEST_CASES = 15
+"""Cases from which on a match is a table."""
+
 MOST_LINES = 400
 
 
@@ -140,8 +143,22 @@ def test_nothing_is_mocked() -> None:
     assert [file for file in files if imports.search(file.read_text(encoding="utf-8"))] == []
 
 
+def tabular_lines(tree: ast.AST) -> int:
+    """Count the lines of unions, and of what matches them: one for each member, with nothing to hold in mind."""
+    lines = 0
+    for node in ast.walk(tree):
+        is_union = isinstance(node, ast.AnnAssign) and isinstance(node.value, ast.BinOp)
+        if is_union or (isinstance(node, ast.Match) and len(node.cases) >= FEWEST_CASES):
+            assert isinstance(node, ast.stmt)
+            lines += (node.end_lineno or 0) - node.lineno + 1
+    return lines
+
+
 def test_no_module_is_longer_than_a_reader_can_hold() -> None:
-    lengths = {name: len((SOURCE / name).read_text(encoding="utf-8").splitlines()) for name, _ in source_modules()}
+    lengths = {
+        name: len((SOURCE / name).read_text(encoding="utf-8").splitlines()) - tabular_lines(tree)
+        for name, tree in source_modules()
+    }
     assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES} == {}, "Split it by meaning."
 
 

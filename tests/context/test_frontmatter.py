@@ -39,7 +39,27 @@ WORDS = st.text(
     ],
 )
 def test_the_part_of_yaml_that_headers_use_is_understood(text: str, values: dict[str, Any]) -> None:
-    assert read_header(f"---\n{text}\n---\n\nBody.\n") == Header(values=values, body="Body.\n")
+    maps = {"metadata": {"x": "1"}} if "metadata" in values else {}
+    assert read_header(f"---\n{text}\n---\n\nBody.\n") == Header(values=values, body="Body.\n", maps=maps)
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("m:\n  a: true\n  'b_*': no # c\n  \"c\": 'x: y'", {"a": "true", "b_*": "no", "c": "x: y"}),
+        ("m: {a: false, '*': true}", {"a": "false", "*": "true"}),
+        ("m: {\n  a: false,\n  b: {c: d, e: f}\n}", {"a": "false", "b": "{c: d, e: f}"}),
+        ("m:\n  a:\n    'x *': deny\n    '*': ask\n  b: c", {"a": "'x *': deny '*': ask", "b": "c"}),
+        ("m:\n  see https://a.b", None),
+        ("m:\n  - a: b", None),
+        ("m: a", None),
+        ("m:", None),
+    ],
+)
+def test_entries_that_are_maps_are_given_by_themselves(text: str, found: dict[str, str] | None) -> None:
+    header = read_header(f"---\n{text}\n---\nBody.\n")
+    assert header.maps == ({} if found is None else {"m": found})
+    assert header.problem == ""
 
 
 def test_line_ends_and_a_mark_at_the_beginning_change_nothing() -> None:

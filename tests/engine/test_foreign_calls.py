@@ -405,9 +405,13 @@ def test_a_valid_call_keeps_its_name_and_arguments(tools: Mapping[str, ToolSpec]
         "boolean": st.booleans(),
         "array": st.lists(st.text(), max_size=3),
     }
+    task = st.fixed_dictionaries({"prompt": st.text()}, optional={"agent": st.text()})
+    values_of_tasks = {"tasks": st.lists(task, min_size=1, max_size=5)}
     properties = tools[name].parameters["properties"]
     arguments = {
-        key: data.draw(st.sampled_from(about["enum"]) if "enum" in about else values[about["type"]])
+        key: data.draw(
+            st.sampled_from(about["enum"]) if "enum" in about else values_of_tasks.get(key, values[about["type"]])
+        )
         for key, about in properties.items()
         if key != "task_progress"
     }

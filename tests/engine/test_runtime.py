@@ -13,7 +13,7 @@ from treadle.engine.core import texts
 from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import phase, replace
 from treadle.engine.core.texts import KEEP_UNKNOWN
-from treadle.engine.ports import Output, Ports, Prepared
+from treadle.engine.ports import Output, Ports, Prepared, SharedSpent
 from treadle.engine.runtime import perform, tool_call
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.running_session import Session
@@ -359,13 +359,13 @@ async def test_the_days_budget_is_reserved_before_a_request_and_prices_are_in_it
     reserved: list[Spent] = []
 
     class Purse:
-        async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
+        async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
             reserved.append(worst)
-            return Spent(cost=0.25, tokens=5)
+            return SharedSpent(day=Spent(cost=0.25, tokens=5))
 
     log, provider = FakeLog(), Replies(DONE)
     spec = replace(SPEC, prices=Prices(input=1.0, output=2.0, cache_write=3.0), max_output=1_500)
-    made = replace(ports(provider, log=log), day_budget=Purse(), model=lambda _: spec)
+    made = replace(ports(provider, log=log), shared_budgets=Purse(), model=lambda _: spec)
     limits = Limits(day=Budget(cost=10.0))
     async with working(made, log, replace(STARTED, limits=limits), SetPresence(user_present=True)) as run:
         outcome = await run.prompt()

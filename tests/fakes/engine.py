@@ -5,7 +5,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from treadle.engine.ports import Output, Ports, Prepared
+from treadle.engine.ports import Output, Ports, Prepared, SharedSpent
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.events import Event, SessionStarted
 from treadle.protocol.models import (
@@ -115,12 +115,12 @@ class FakeEnvironment:
         return "here"
 
 
-class FakeDayBudget:
+class FakeSharedBudgets:
     """No other session spends anything."""
 
-    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
         """Reserve nothing."""
-        return Spent()
+        return SharedSpent()
 
 
 def agree(*_: object) -> Decision:
@@ -143,7 +143,7 @@ def ports(provider: Any, *tools: Any, log: FakeLog | None = None, **others: Any)
         "system": lambda *_: (PromptPart(name="work", text="system"),),
         "clock": lambda: 0,
         "jitter": lambda: 0.0,
-        "day_budget": FakeDayBudget(),
+        "shared_budgets": FakeSharedBudgets(),
         "remember": lambda _: None,
     }
     return Ports(**{**usual, **others})

@@ -5,8 +5,8 @@ from collections.abc import AsyncGenerator, Mapping, Sequence
 from random import Random
 from typing import Any
 
-from tests.fakes.engine import FakeDayBudget, FakeEnvironment, FakeLog
-from treadle.engine.ports import Output, Prepared
+from tests.fakes.engine import FakeEnvironment, FakeLog, FakeSharedBudgets
+from treadle.engine.ports import Output, Prepared, SharedSpent
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Event
 from treadle.protocol.models import (
@@ -88,13 +88,13 @@ class SlowEnvironment(FakeEnvironment):
         return await super().describe(first=first, situation=situation)
 
 
-class SlowPurse(FakeDayBudget):
+class SlowPurse(FakeSharedBudgets):
     """A budget of the day that takes its time."""
 
     def __init__(self, delay: Delay) -> None:
         self._delay = delay
 
-    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
         """Reserve nothing."""
         await self._delay()
         return await super().reserve(worst, aside=aside)

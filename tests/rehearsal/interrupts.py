@@ -167,7 +167,7 @@ def _attempt(seed: str) -> Attempt:
         *tools,
         log=log,
         environment=SlowEnvironment(delay),
-        day_budget=SlowPurse(delay),
+        shared_budgets=SlowPurse(delay),
         judge=judge_by(jitter),
         model=lambda _: replace(SPEC, context_window=window),
         jitter=jitter.random,

@@ -82,7 +82,7 @@ async def log(store: Store, session: str, *events: EventData, at: int = 0) -> No
 
 async def elsewhere(store: Store, session: str = "s2", at: int = 0) -> Spent:
     """What another session is told of the day."""
-    return await store.reserve(session, Purpose.STEP, at, NOTHING)
+    return (await store.reserve(session, Purpose.STEP, at, NOTHING)).day
 
 
 SPENDS: list[tuple[EventData, Spent]] = [
@@ -190,8 +190,8 @@ async def test_a_reservation_gives_what_else_the_day_has_cost_and_will(tmp_path:
     assert await elsewhere(store, at=DAY) == Spent(cost=7.0, tokens=7, estimated=True)
     await store.reserve("s0", Purpose.STEP, 0, WORST)
     await store.reserve("s1", Purpose.ASIDE, 0, Spent(cost=0.125, tokens=10))
-    assert await store.reserve("s1", Purpose.STEP, 0, WORST) == Spent(cost=0.875, tokens=1010, estimated=True)
-    assert await store.reserve("s1", Purpose.STEP, 0, WORST) == Spent(cost=0.875, tokens=1010, estimated=True)
+    assert (await store.reserve("s1", Purpose.STEP, 0, WORST)).day == Spent(cost=0.875, tokens=1010, estimated=True)
+    assert (await store.reserve("s1", Purpose.STEP, 0, WORST)).day == Spent(cost=0.875, tokens=1010, estimated=True)
     assert await elsewhere(store, at=DAY) == NOTHING
     store.close()
 

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 from treadle.protocol.errors import StoreError
 from treadle.store.activation import (
+    AGENT_FOLDERS,
     COMMAND_FOLDERS,
     RULE_FILES,
     RULE_FOLDERS,
@@ -261,6 +262,7 @@ ACTING = [
     *((f"{folder}/deep/a{ending}", "rules") for folder, endings in RULE_FOLDERS.items() for ending in endings),
     *((f"{folder}/deep/a{ending}", "command") for folder, ending in COMMAND_FOLDERS.items()),
     *((f"{folder}/own/SKILL.md", "skill") for folder in SKILL_FOLDERS),
+    *((f"{folder}/deep/a.md", "agent") for folder in AGENT_FOLDERS),
     *((f".claude/{name}", "session hook") for name in ("settings.json", "settings.local.json", "hooks/deep/a.sh")),
     *((name, "servers") for name in SERVER_FILES if name not in SERVERS_AMONG_OTHERS),
     (".treadle/anything/at/all", "settings"),
@@ -276,6 +278,8 @@ INERT = [
     ".github/other.md",
     ".claude/notes.md",
     ".claude/commands/a.txt",
+    ".claude/agents/a.txt",
+    ".cursor/agents/a.md",
     ".claude/skills/SKILL.md",
     ".claude/skills/own/deep/SKILL.md",
     ".claude/skills/own/other.md",

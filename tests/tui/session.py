@@ -16,7 +16,7 @@ from treadle.app.session.mentions.mentioning import Enclosed
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.own_commands.own_shell import OwnShell
 from treadle.engine.core.past_history import read_past
-from treadle.engine.ports import Output, Ports, Prepared
+from treadle.engine.ports import Output, Ports, Prepared, SharedSpent
 from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.policy.secrets import known_secrets
@@ -190,11 +190,11 @@ def _judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Acce
     )
 
 
-class FakeDayBudget:
+class FakeSharedBudgets:
     """No other session spends anything."""
 
-    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
-        return Spent()
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
+        return SharedSpent()
 
 
 async def _same_model(mode: Mode) -> None:
@@ -270,7 +270,7 @@ async def session(
         system=lambda *_: (PromptPart(name="work", text="system"),),
         clock=lambda: time.time_ns() // 1_000_000,
         jitter=lambda: 0.0,
-        day_budget=FakeDayBudget(),
+        shared_budgets=FakeSharedBudgets(),
         remember=lambda _: None,
     )
 

@@ -21,11 +21,12 @@ from treadle.app.session.files.changed_files import changed_files, note_named_ch
 from treadle.app.session.files.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.files.edit_ledger import Ledger, LedgerObserver
 from treadle.app.session.files.session_checkpoints import SessionCheckpoints, conversation_at
-from treadle.app.session.first_use import Hiding
+from treadle.app.session.first_use import Hiding, LateSubagents
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_finder
 from treadle.app.session.offering import (
     NO_SKILLS,
+    NO_SUBAGENTS,
     JoinedServers,
     also_left_out,
     joined_servers,
@@ -37,7 +38,7 @@ from treadle.app.session.parts import Parts
 from treadle.app.session.rules.instructions import RuleBook
 from treadle.app.session.rules.prompting import Prompting, load_skills, session_prompt
 from treadle.engine.core.state import standing
-from treadle.engine.ports import Ports, Tool
+from treadle.engine.ports import Ports, SharedSpent, Tool
 from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.engine.runtime.window import in_force, most_of_one_result
@@ -66,6 +67,7 @@ class _Ground(Struct, frozen=True, kw_only=True):
     engine: Session
     opened: AsyncExitStack
     hiding: Hiding
+    subagents: LateSubagents
     policy_files: PolicyFiles
     commands: ConfinedCommands
     workspace: Workspace
@@ -162,11 +164,17 @@ def _ground(parts: Parts, engine: Session) -> _Ground:
         open_servers=commands.servers,
     )
     opened.push_async_callback(workspace.close)
+    make = first_use.session_subagents
+    subagents = LateSubagents(
+        partial(make, parts, engine, policy_files, hiding=hiding, own_ports=lambda: commands.servers().ports())
+    )
+    opened.push_async_callback(subagents.close)
     return _Ground(
         parts=parts,
         engine=engine,
         opened=opened,
         hiding=hiding,
+        subagents=subagents,
         policy_files=policy_files,
         commands=commands,
         workspace=workspace,
@@ -206,9 +214,10 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
     skill = None if skills is None else partial(skills.text, by_model=True)
     built_in = builtin_tools(
         workspace,
-        _late(ground, partial(open_browser, workspace)),
-        skill,
-        partial(first_use.session_memory, parts, ground.hiding),
+        browser=_late(ground, partial(open_browser, workspace)),
+        skills=skill,
+        memory=partial(first_use.session_memory, parts, ground.hiding),
+        subagents=ground.subagents,
     )
     own = own_tools([tool.spec.name for tool in built_in], parts.brought.tools)
     tools: Mapping[str, Tool] = {one.spec.name: one for one in (*built_in, *own.tools) if parts.offers(one.spec.name)}
@@ -224,7 +233,9 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
     ground.opened.push_async_callback(joined.close)
     ground.hiding.hide(joined.secrets)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
-    always_out = NO_SKILLS if skills is None or not skills.for_model else {}
+    always_out = {**(NO_SKILLS if skills is None or not skills.for_model else {})}
+    if parts.brought.open_child is None:
+        always_out |= NO_SUBAGENTS
     return _Offered(
         joined=joined,
         left_out=also_left_out(
@@ -289,7 +300,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
         system=session_prompt(prompting, offered.left_out),
         clock=parts.brought.clock,
         jitter=random.random,
-        day_budget=_DayBudget(parts.store, parts.row.id, parts.brought.clock),
+        shared_budgets=_SharedBudgets(parts.store, parts.row.id, parts.brought.clock),
         remember=partial(first_use.remember_here, workspace.root),
         checklist=parts.settings.checklist,
         compaction=parts.settings.context.compaction,
@@ -347,19 +358,24 @@ def _live(
         roots=parts.roots.folders,
         opened=ground.opened,
         hooks=hooks,
-        beside=[] if hooks is None else [partial(first_use.watched, hooks)],
+        beside=[
+            *([] if hooks is None else [partial(first_use.watched, hooks)]),
+            *([partial(first_use.with_subagents, ground.subagents)] if ground.engine.state.children else []),
+        ],
+        subagents=ground.subagents,
         servers=servers,
         ports=partial(ground.commands.ports, asyncio.get_running_loop()),
-        wakes=ground.workspace.wakes,
+        wakes=lambda: ground.workspace.wakes() or ground.subagents.running,
     )
 
 
-class _DayBudget(Struct, frozen=True):
+class _SharedBudgets(Struct, frozen=True):
     store: Store
     session_id: str
     clock: Callable[[], int]
 
-    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
         """Reserve in the log's file, which all sessions of the user share."""
         purpose = Purpose.ASIDE if aside else Purpose.STEP
-        return await self.store.reserve(self.session_id, purpose, self.clock(), worst)
+        others = await self.store.reserve(self.session_id, purpose, self.clock(), worst)
+        return SharedSpent(day=others.day, tree=others.tree)

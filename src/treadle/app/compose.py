@@ -1,12 +1,13 @@
 """Opens sessions: which one, in which folder, with which settings, and what the log holds of them."""
 
 import os
-import time
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from treadle.app.assembly import assemble
@@ -20,7 +21,7 @@ from treadle.app.session.files.edit_ledger import ledger_rows, today
 from treadle.app.session.files.roots import further_roots, past_roots
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_for, require_sandbox, set_model
-from treadle.app.session.parts import Brought, Parts
+from treadle.app.session.parts import Brought, Parts, new_session_id
 from treadle.engine.core.state import Idle, State
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, SessionError
@@ -45,6 +46,7 @@ from treadle.workspace.files.names import logged_path
 from treadle.workspace.workspace import open_workspace
 
 if TYPE_CHECKING:
+    from treadle.app.session.children.wanted_child import WantedChild
     from treadle.app.session.files.edit_ledger import LedgerRow
     from treadle.engine.core.past_history import Past
     from treadle.protocol.attach import Stamped
@@ -87,6 +89,8 @@ def _tell(notice: str) -> None:
 
 async def open_session(opening: Opening) -> LiveSession:
     """Open a session; enter the result to start it. Raises `ConfigError`, `SessionError` or `StoreError`."""
+    if opening.open_child is None and opening.child is None:
+        opening = replace(opening, open_child=partial(_open_child, opening))
     store = open_store()
     try:
         if opening.resume:
@@ -95,6 +99,12 @@ async def open_session(opening: Opening) -> LiveSession:
     except BaseException:
         store.close()
         raise
+
+
+async def _open_child(opening: Opening, wanted: "WantedChild") -> LiveSession:
+    from treadle.app.session.children.child_opening import child_opening
+
+    return await open_session(child_opening(opening, opening.settings, wanted))
 
 
 def session_workspace(prefix: str) -> Path:
@@ -133,6 +143,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     choice = models.choose(mode=mode)
     now = opening.clock()
     session_id = opening.session_id or new_session_id(now)
+    of = UNSET if opening.child is None else opening.child.of
     row = SessionRow(
         id=session_id,
         workspace=str(workspace),
@@ -142,6 +153,8 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         updated_at=now,
         events=0,
     )
+    if of is not UNSET:
+        row = replace(row, parent=of.parent, root=of.root, agent=of.agent)
     await store.create(row)
     started = SessionStarted(
         session_id=session_id,
@@ -149,8 +162,9 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         roots=roots.folders,
         choice=choice.use,
         mode=mode,
-        limits=limits_of(opening.settings),
+        limits=limits_of(opening.settings) if opening.child is None else opening.child.limits,
         fallback=models.fallback(),
+        child_of=of,
     )
     first = (started, SetPresence(user_present=opening.user_present))
     parts = Parts(
@@ -343,12 +357,6 @@ def check_workspace(path: Path) -> Path:
             fix="Start in a project's folder, or name one with --directory.",
         )
     return resolved
-
-
-def new_session_id(now: int) -> str:
-    """Make the id of a session. Ids sort by time; the end keeps two of one millisecond apart."""
-    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now / 1000))
-    return f"{stamp}-{os.urandom(3).hex()}"
 
 
 def list_sessions(workspace: Path | None) -> list[SessionRow]:

@@ -24,6 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="find TEXT, as it is written, in what was asked, answered, called and printed",
     )
     parser.add_argument("--archived", action="store_true", help="list the archived sessions, or search in them")
+    parser.add_argument("--tree", action="store_true", help="list the subagents below the sessions that began them")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
@@ -35,7 +36,7 @@ def execute(arguments: argparse.Namespace) -> int:
     folder = None if arguments.all else arguments.directory.expanduser().resolve()
     if arguments.search:
         return _search(arguments.search, folder, json=arguments.json, archived=arguments.archived)
-    rows = listed_sessions(folder, archived=arguments.archived)
+    rows = _in_trees(listed_sessions(folder, archived=arguments.archived, subagents=arguments.tree))
     if arguments.json:
         sys.stdout.writelines(f"{encode(row).decode()}\n" for row in rows)
     elif rows:
@@ -43,6 +44,14 @@ def execute(arguments: argparse.Namespace) -> int:
     else:
         sys.stderr.write("No archived sessions here.\n" if arguments.archived else "No sessions here yet.\n")
     return 0
+
+
+def _in_trees(rows: "list[ListedSession]") -> "list[ListedSession]":
+    """Put subagents below the sessions that began them, the first one first."""
+    children = [row for row in reversed(rows) if row.root]
+    return [
+        one for row in rows if not row.root for one in (row, *(child for child in children if child.root == row.id))
+    ]
 
 
 def _search(text: str, folder: Path | None, *, json: bool, archived: bool) -> int:
@@ -100,7 +109,7 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
             f"{row.id}  {_minute(row.updated_at)}  {state:<{widths[0]}}  {cost:>{widths[1]}}  {mode:<{widths[2]}}  "
             f"{size:>{widths[3]}}  "
         )
-        title = harmless(row.title)
+        title = harmless(f"  └ {row.agent} ({row.outcome or 'works'}): {row.title}" if row.root else row.title)
         if width is not None:
             title = shortened(title, max(width - len(before), _LEAST_TITLE))
         sys.stdout.write(f"{before}{title}\n")

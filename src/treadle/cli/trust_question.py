@@ -15,6 +15,7 @@ _KINDS = {
     ActiveKind.RULES: ("rules for the model", "its rules are sent to the model"),
     ActiveKind.SKILL: ("skills", "its skills are offered to the model"),
     ActiveKind.COMMAND: ("commands", "its commands can be entered"),
+    ActiveKind.AGENT: ("agents", "its agents can be given work"),
     ActiveKind.SETTINGS: ("settings", "its settings apply and can start programs"),
     ActiveKind.SERVERS: ("servers", "its servers start"),
     ActiveKind.HOOK: ("git hooks", "git runs its hooks"),

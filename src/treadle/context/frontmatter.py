@@ -15,6 +15,7 @@ LONGEST_HEADER = 16_384
 
 _FENCE = "---"
 _ENTRY = regex(r"([A-Za-z_][\w.-]{0,63})[ \t]*:(?!//)[ \t]*(.*)")
+_MAP_ENTRY = regex(r"(\"[^\"]*\"|'[^']*'|[\w.*/?-]{1,64})[ \t]*:(?:[ \t]+(.*))?")
 _BLOCK = regex(r"[|>][+-]?[1-9]?[+-]?")
 _ESCAPE = regex(r"\\(.)")
 _BRACES = regex(r"\{([^{}]*)\}")
@@ -23,11 +24,15 @@ _TRUTHS = {"true": True, "false": False, "yes": True, "no": False}
 
 
 class Header(Struct, frozen=True, kw_only=True):
-    """What the header says, and the text below it. `problem` says what of it cannot be read; the rest of it counts."""
+    """What the header says, and the text below it. `problem` says what of it cannot be read; the rest of it counts.
+
+    `maps` are the entries that are maps, as `tools: {write: false}`; what is nested in one of theirs is a text.
+    """
 
     values: Mapping[str, HeaderValue]
     body: str
     problem: str = ""
+    maps: Mapping[str, Mapping[str, str]] = {}
 
     def text(self, name: str) -> str:
         """Give a value as text; empty where there is none."""
@@ -67,12 +72,13 @@ def _read_at_start(text: str) -> Header:
     if end is None or sum(len(line) + 1 for line in lines[:end]) > LONGEST_HEADER:
         return Header(values={}, body=text, problem="Its header begins with --- and has no --- at its end.")
     rest = sum(len(line) + 1 for line in lines[: end + 1])
-    values, problem = _read_entries(dedent("\n".join(lines[1:end])).split("\n") if end > 1 else ())
-    return Header(values=values, body=text[rest:].lstrip("\n"), problem=problem)
+    maps: dict[str, dict[str, str]] = {}
+    values, problem = _read_entries(dedent("\n".join(lines[1:end])).split("\n") if end > 1 else (), maps)
+    return Header(values=values, body=text[rest:].lstrip("\n"), problem=problem, maps=maps)
 
 
-def _read_entries(lines: Sequence[str]) -> tuple[dict[str, HeaderValue], str]:
-    """Read the lines of a header. What is nested under a key, such as `metadata`, is left out but for lists."""
+def _read_entries(lines: Sequence[str], maps: dict[str, dict[str, str]]) -> tuple[dict[str, HeaderValue], str]:
+    """Read the lines of a header. What is nested under a key, such as `metadata`, goes to `maps` but for lists."""
     values: dict[str, HeaderValue] = {}
     problem, at = "", 0
     while at < len(lines):
@@ -87,6 +93,9 @@ def _read_entries(lines: Sequence[str]) -> tuple[dict[str, HeaderValue], str]:
         if entry is None:
             problem = problem or f"Line {number} of its header is not `name: value`."
         else:
+            found = _map(entry[2] or "", lines[at + 1 : below])
+            if found is not None:
+                maps[entry[1]] = found
             value = _value(entry[2] or "", lines[at + 1 : below])
             if value is None:
                 problem = problem or f"Line {number} of its header has a value that cannot be read."
@@ -99,8 +108,8 @@ def _read_entries(lines: Sequence[str]) -> tuple[dict[str, HeaderValue], str]:
 
 
 def _is_below(line: str) -> bool:
-    """Whether a line belongs to the entry above it: it is indented, empty, an item of a list, or the end of one."""
-    return not line.strip() or line[0] in " \t]" or line.startswith("- ") or line.rstrip() == "-"
+    """Whether a line belongs to the entry above it: it is indented, empty, an item of a list, or an end."""
+    return not line.strip() or line[0] in " \t]}" or line.startswith("- ") or line.rstrip() == "-"
 
 
 def _value(said: str, below: Sequence[str]) -> HeaderValue | None:
@@ -115,10 +124,33 @@ def _value(said: str, below: Sequence[str]) -> HeaderValue | None:
     if not said and inside and inside[0].startswith("-"):
         items = [_scalar(_without_comment(item[1:].strip())) for item in inside if item.startswith("-")]
         return None if None in items else tuple(str(item) for item in items)
-    if not said and (not inside or _ENTRY.fullmatch(inside[0])):
+    if not said and (not inside or _ENTRY.fullmatch(inside[0]) or _MAP_ENTRY.fullmatch(inside[0])):
         return ""
     found = _scalar(" ".join([said, *inside]).strip())
     return _TRUTHS.get(found.lower(), found) if found is not None and found == said else found
+
+
+def _map(said: str, below: Sequence[str]) -> dict[str, str] | None:
+    """Read an entry that is a map, in braces or in indented lines; None for what is none."""
+    said = _without_comment(said.strip())
+    inside = [line for line in below if line.strip() and not line.lstrip().startswith("#")]
+    if said.startswith("{") and (whole := " ".join([said, *map(str.strip, inside)])).endswith("}"):
+        lines = [part.strip() for part in _split(whole[1:-1], "{[", "}]") if part.strip()]
+    elif said or not inside or not _MAP_ENTRY.fullmatch(inside[0].strip()):
+        return None
+    else:
+        lines = dedent("\n".join(inside)).split("\n")
+    found: dict[str, str] = {}
+    name = ""
+    for line in lines:
+        entry = _MAP_ENTRY.fullmatch(line.rstrip())
+        if entry is not None:
+            name = entry[1].strip("\"'")
+            text = _without_comment((entry[2] or "").strip())
+            found[name] = text if text.startswith("{") else _scalar(text) or ""
+        elif name:
+            found[name] = f"{found[name]} {_without_comment(line.strip())}".strip()
+    return found
 
 
 def _flow(text: str) -> tuple[str, ...] | None:

@@ -8,6 +8,7 @@ from msgspec.structs import replace
 
 from treadle.protocol.attach import Stamped
 from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal, Restore, Restored, Rewound
+from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.events import (
     Answer,
     CallFinished,
@@ -53,6 +54,7 @@ from treadle.protocol.notifications import (
     RetryScheduled,
     TurnEnded,
     TurnStarted,
+    child_changed,
 )
 from treadle.protocol.permissions import CallAsked, Question, QuestionKind
 from treadle.protocol.sealed import (
@@ -94,6 +96,7 @@ class NotificationReader:
         self._calls: dict[str, _Call] = {}
         self._questions: dict[str, str] = {}
         self._beside: set[str] = set()
+        self._children: dict[str, ChildStarted] = {}
         self._turn = 0
         self._working = False
         self._error: ModelError | None = None
@@ -171,6 +174,11 @@ class NotificationReader:
                 yield from self._answered(answer, source)
             case Interrupt():
                 yield from self._closed(self._questions)
+            case ChildStarted(session_id=session_id) as started:
+                self._children[session_id] = started
+                yield child_changed(started)
+            case ChildEnded(session_id=session_id) as ended if session_id in self._children:
+                yield child_changed(self._children.pop(session_id), ended)
             case CallAsked(question_id=question_id, text="", url="") if question_id in self._questions:
                 yield from self._closed((question_id,))
             case Restore() as wanted:
@@ -265,7 +273,7 @@ class NotificationReader:
             self._held = None
         self._release()
         self._questions[put.id] = put.call_id
-        if put.kind is QuestionKind.ELICITATION:  # what a command in the background asks outlives the turn
+        if put.kind is QuestionKind.ELICITATION or put.child:  # what asks in the background outlives the turn
             self._beside.add(put.id)
         call = self._calls.get(put.call_id)
         if call is not None:

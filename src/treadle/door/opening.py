@@ -10,7 +10,6 @@ if TYPE_CHECKING:
     from treadle.app.compose import edit_ledger as edit_ledger
     from treadle.app.compose import last_session as last_session
     from treadle.app.compose import list_sessions as list_sessions
-    from treadle.app.compose import new_session_id as new_session_id
     from treadle.app.compose import open_session as open_session
     from treadle.app.compose import open_store as open_store
     from treadle.app.compose import session_log as session_log
@@ -28,6 +27,7 @@ if TYPE_CHECKING:
     from treadle.app.hosting.own_parts import trust_for as trust_for
     from treadle.app.processes.attaching import attach_session as attach_session
     from treadle.app.processes.attaching import is_session_open as is_session_open
+    from treadle.app.session.parts import new_session_id as new_session_id
 else:
     __getattr__ = names_of(
         __name__,
@@ -40,5 +40,6 @@ else:
             "treadle.app.hosting.own_parts": """
                 Clock FileAccess OwnModel OwnTool Provider as_model as_tools only_these trust_for
             """,
+            "treadle.app.session.parts": "new_session_id",
         },
     )

@@ -12,10 +12,10 @@ from msgspec import Struct, field
 from treadle.context.compaction_words import CompactionSettings
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.errors import ToolError
-from treadle.protocol.events import Event, Op
+from treadle.protocol.events import Answer, Event, Op
 from treadle.protocol.models import ModelRequest, ModelSpec, Spent, StreamEvent, ToolProtocol
 from treadle.protocol.notifications import TurnOutcome
-from treadle.protocol.permissions import Allowance, AllowScope, Decision, Situation, Standing
+from treadle.protocol.permissions import Allowance, AllowScope, Decision, Question, Situation, Standing
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, CallResult, FileChange, Preview, Rights, ToolCall, ToolSpec
 
@@ -152,11 +152,18 @@ class Environment(Protocol):
         ...
 
 
-class DayBudget(Protocol):
-    """Keeps the day's budget for all sessions of a user."""
+class SharedSpent(Struct, frozen=True, kw_only=True):
+    """What else was spent, and is reserved: by anybody in a `day`, and by the other sessions of the `tree`."""
 
-    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
-        """Reserve for the next call, of a step or `aside`; gives what else today has cost, or is reserved for it."""
+    day: Spent = Spent()
+    tree: Spent = Spent()
+
+
+class SharedBudgets(Protocol):
+    """Keeps the budgets that sessions share: that of the day, and that of a session with its subagents."""
+
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
+        """Reserve for the next call, of a step or `aside`; gives what else counts."""
         ...
 
 
@@ -267,7 +274,7 @@ class Asked(Struct, frozen=True, kw_only=True):
     """What a running call asks the user for: the values of a flat JSON Schema of an object, to open a URL, or a yes.
 
     `who` asks, such as an MCP server. `offers` are what a lasting yes allows. `outlives`: it may be asked when the call
-    is over, for what the call started and left to run.
+    is over, for what the call started and left to run. `relayed` is the question of a subagent, which is put as it is.
     """
 
     text: str
@@ -276,18 +283,21 @@ class Asked(Struct, frozen=True, kw_only=True):
     who: str = ""
     offers: tuple[Allowance, ...] = ()
     outlives: bool = False
+    relayed: Question | None = None
 
 
 class PersonReply(Struct, frozen=True, kw_only=True):
     """What the user said to what a call asked. Neither accepted nor declined: nobody is there, or it was withdrawn.
 
-    `scope` says for how long a lasting yes holds; None for a yes to this one question.
+    `scope` says for how long a lasting yes holds; None for a yes to this one question. `answer` is what was said to a
+    question that was relayed, None where nobody will say anything.
     """
 
     accepted: bool = False
     declined: bool = False
     scope: AllowScope | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
+    answer: Answer | None = None
 
 
 AskPerson = Callable[[Asked], Awaitable[PersonReply]]
@@ -301,6 +311,9 @@ async def ask_nobody(asked: Asked, /) -> PersonReply:  # noqa: ARG001 - the port
 
 ask_person: ContextVar[AskPerson] = ContextVar("ask_person", default=ask_nobody)
 """How the call that runs in this context asks the user; another task that asks for it takes it from there."""
+
+running_call: ContextVar[str] = ContextVar("running_call", default="")
+"""The id of the call that runs in this context."""
 
 
 class OutputHandler(Protocol):
@@ -330,7 +343,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     provider: Callable[[str], Provider]
     model: Callable[[str], ModelSpec]
     system: Callable[[str, ToolProtocol, Situation], tuple[PromptPart, ...]]
-    day_budget: DayBudget
+    shared_budgets: SharedBudgets
     remember: Callable[[Sequence[Allowance]], None]
     checklist: bool = True
     compaction: CompactionSettings = CompactionSettings()

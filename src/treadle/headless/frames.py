@@ -8,10 +8,14 @@ from treadle.door.hosts import claude_call
 from treadle.door.past import entry_uuid
 from treadle.headless.channel import Frame
 from treadle.headless.partial import PartialMessage
+from treadle.present.child_words import child_line
+from treadle.protocol.children import ChildOutcome
 from treadle.protocol.messages import Image, Message, ResultContent, Text, Thinking, ToolUse
 from treadle.protocol.notifications import (
     CallChanged,
     CallStatus,
+    ChildChanged,
+    ChildSaid,
     ContextCompacted,
     MessageDone,
     ModeChanged,
@@ -38,6 +42,14 @@ MODE_NAMES: Mapping[Mode, str] = {
 _SAYS = {"attempt_completion": "result", "plan_mode_respond": "response"}
 """Calls that are the answer: hosts read it as text. The value is the parameter that holds it."""
 
+_TASK_ENDS = {
+    ChildOutcome.DONE: "completed",
+    ChildOutcome.LIMIT: "failed",
+    ChildOutcome.REFUSED: "failed",
+    ChildOutcome.FAILED: "failed",
+    ChildOutcome.INTERRUPTED: "stopped",
+}
+
 _DENIED = frozenset({Outcome.DENIED, Outcome.REJECTED})
 
 
@@ -45,22 +57,33 @@ class FrameMaker:
     """Makes frames of notifications, in the order that hosts need: a call comes before its result.
 
     Calls are known by their ids, so that a question about one can name what it would do. With `partial` a reply comes
-    while it is written, too, with `replay` each message of the user when it reaches the model.
+    while it is written, too, with `replay` each message of the user when it reaches the model. `prefix` stands before
+    the ids of calls.
     """
 
     def __init__(
-        self, session_id: str, root: str, model: Callable[[], str], *, partial: bool = False, replay: bool = False
+        self,
+        session_id: str,
+        root: str,
+        model: Callable[[], str],
+        *,
+        partial: bool = False,
+        replay: bool = False,
+        prefix: str = "",
     ) -> None:
         self.session_id = session_id
         self._root = root
         self._model = model
         self._partial = PartialMessage(model) if partial else None
         self._replay = replay
+        self._prefix = prefix
         self._said: set[str] = set()
         self._waiting: list[CallChanged] = []
         self._step = self._parts = 0
         self.calls: dict[str, ToolCall] = {}
         self.denials: list[Frame] = []
+        self._children: dict[str, FrameMaker] = {}
+        self._begun: set[str] = set()
 
     def frame(self, kind: str, **fields: Any) -> Frame:
         """Make a frame with what each of them has."""
@@ -81,7 +104,7 @@ class FrameMaker:
         self.calls.clear()
         self.denials = []
 
-    def take(self, notification: Notification) -> Iterator[Frame]:
+    def take(self, notification: Notification) -> Iterator[Frame]:  # noqa: C901 - a line each
         """Give the frames for one thing that happened; most have none."""
         match notification:
             case TextDelta(text=text):
@@ -94,6 +117,10 @@ class FrameMaker:
             case MessageDone(message=message, usage=usage, step=step):
                 self._step, self._parts = step, 0
                 yield from self._message(message, usage)
+            case ChildChanged() as child:
+                yield from self._child(child)
+            case ChildSaid() as heard:
+                yield from self._said_by_child(heard)
             case CallChanged() as changed:
                 self.calls[changed.call.id] = changed.call
                 yield from self._changed(changed)
@@ -117,6 +144,29 @@ class FrameMaker:
                 )
             case _:
                 return
+
+    def _child(self, child: ChildChanged) -> Iterator[Frame]:
+        """Say that a subagent began, and how it ended, as hosts are told of tasks."""
+        about = {"task_id": child.session_id, "tool_use_id": child.call_id}
+        if child.session_id not in self._begun:
+            self._begun.add(child.session_id)
+            yield self.system("task_started", **about, description=child.task, task_type=child.agent)
+        if child.outcome is not None:
+            self._children.pop(child.session_id, None)
+            yield self.system(
+                "task_notification",
+                **about,
+                status=_TASK_ENDS[child.outcome],
+                output_file="",
+                summary=child_line(child),
+            )
+
+    def _said_by_child(self, child: ChildSaid) -> Iterator[Frame]:
+        if child.session_id not in self._children:
+            prefix = f"{child.session_id}:"  # each session numbers its own calls
+            self._children[child.session_id] = FrameMaker(self.session_id, self._root, self._model, prefix=prefix)
+        for made in self._children[child.session_id].take(child.said):
+            yield {**made, "parent_tool_use_id": child.call_id}
 
     def _live(self, kind: str, text: str) -> Iterator[Frame]:
         if self._partial is not None:
@@ -180,7 +230,7 @@ class FrameMaker:
         if isinstance(answer, str) and answer.strip():
             yield {"type": "text", "text": answer}
         if name not in _SAYS or shown.name != name:
-            yield {"type": "tool_use", "id": call_id, "name": shown.name, "input": shown.input}
+            yield {"type": "tool_use", "id": f"{self._prefix}{call_id}", "name": shown.name, "input": shown.input}
 
     def _changed(self, changed: CallChanged) -> Iterator[Frame]:
         if changed.status is not CallStatus.FINISHED or changed.result is None:
@@ -202,7 +252,12 @@ class FrameMaker:
             told: Any = "\n".join(block["text"] for block in content)
         else:
             told = content
-        block = {"type": "tool_result", "tool_use_id": call.id, "content": told, "is_error": result.is_error}
+        block = {
+            "type": "tool_result",
+            "tool_use_id": f"{self._prefix}{call.id}",
+            "content": told,
+            "is_error": result.is_error,
+        }
         self._parts += 1
         made = self.frame(
             "user",

@@ -5,11 +5,13 @@ from collections.abc import Callable
 from msgspec.structs import replace
 
 from treadle.present.canvas import Canvas
+from treadle.present.child_words import child_line, child_note
 from treadle.present.grants import grants_of
 from treadle.present.items import Answered, AnswerItem, CallItem, NoteItem, Placed, ProseItem, SaidItem, with_output
 from treadle.present.reply_fold import settle_reply
 from treadle.present.words import plain
-from treadle.protocol.notifications import CallChanged, CallStatus, QuestionClosed
+from treadle.protocol.children import ChildOutcome
+from treadle.protocol.notifications import CallChanged, CallStatus, ChildChanged, QuestionClosed
 from treadle.protocol.permissions import AllowScope, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import CallResult, Flow, Outcome
 
@@ -92,6 +94,25 @@ def print_output(canvas: Canvas, call_id: str, text: str) -> None:
     known = _placed(canvas, call_id)
     if known is not None and isinstance(known.item, CallItem):
         canvas.change(known, with_output(known.item, text))
+
+
+def follow_child(canvas: Canvas, child: ChildChanged) -> None:
+    """Follow a subagent: a call that waits for some prints where these are, and the end of each is told."""
+    others = canvas.view.children
+    known = any(one.session_id == child.session_id for one in others)
+    if child.outcome is not None:
+        children = tuple(one for one in others if one.session_id != child.session_id)
+    elif known:
+        children = tuple(child if one.session_id == child.session_id else one for one in others)
+    else:
+        children = (*others, child)
+    canvas.know(children=children)
+    call = _placed(canvas, child.call_id)
+    if call is not None and isinstance(call.item, CallItem):
+        lines = [child_line(one) for one in children if one.call_id == child.call_id]
+        canvas.change(call, replace(call.item, output="\n".join(lines), above=0))
+    if child.outcome is not None:
+        canvas.add_beside(NoteItem(child_note(child), warns=child.outcome is not ChildOutcome.DONE))
 
 
 def ask_question(canvas: Canvas, question: Question) -> None:

@@ -7,7 +7,7 @@ from typing import assert_never
 
 from msgspec.structs import replace
 
-from treadle.present.call_fold import ask_question, close_question, print_output, take_call
+from treadle.present.call_fold import ask_question, close_question, follow_child, print_output, take_call
 from treadle.present.canvas import Canvas
 from treadle.present.failure_words import advice, describe_failure, facts_of
 from treadle.present.items import (
@@ -34,6 +34,8 @@ from treadle.protocol.notifications import (
     CallDelta,
     CallOutput,
     ChecklistChanged,
+    ChildChanged,
+    ChildSaid,
     ContextCompacted,
     ConversationRewound,
     FilesRestored,
@@ -100,6 +102,10 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             take_call(canvas, notification)
         case CallOutput(call_id=call_id, text=text):
             print_output(canvas, call_id, text)
+        case ChildChanged():
+            follow_child(canvas, notification)
+        case ChildSaid():
+            pass  # its own session tells what it says
         case QuestionAsked(question=question):
             ask_question(canvas, question)
         case QuestionClosed():

@@ -6,6 +6,7 @@ from enum import Enum
 from pathlib import Path
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.present.escape import exact, exact_line, printable
 from treadle.present.forms import form_lines
@@ -94,7 +95,12 @@ def once(question: Question) -> str:
 
 
 def asked_in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
-    """Put a question as asked in a workspace into words."""
+    """Put a question as asked in a workspace into words; of a subagent's it says whose it is."""
+    words, asks = _in_words(question, roots), f"The subagent {printable(question.agent)} asks this."
+    return replace(words, why=(asks, *words.why)) if question.child else words
+
+
+def _in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
     match question.kind:
         case QuestionKind.PERMISSION if question.denial is not None:
             return _stopped(question, question.denial)

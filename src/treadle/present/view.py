@@ -8,7 +8,7 @@ from treadle.present.items import CallItem, Item, Placed
 from treadle.present.prose import Growing
 from treadle.present.spending_words import Spending
 from treadle.protocol.models import ModelError
-from treadle.protocol.notifications import Phase, QueuedPrompt, TurnStop
+from treadle.protocol.notifications import ChildChanged, Phase, QueuedPrompt, TurnStop
 from treadle.protocol.permissions import Allowance, Mode, Question
 
 _LEAST_TIME = 0.5
@@ -82,11 +82,11 @@ class SessionView(Struct, frozen=True, kw_only=True):
     changed lines of the session: `counted` by its checkpoints, or else as the ends of turns said. `stop` is how the
     last turn ended. `checklist` is Markdown, `listed` that this turn changed it.
 
-    `calls` are the open ones at their places; `proposed` are those of a reply that nobody heard and that is not whole
-    yet: it says where they stand. `silent` are the places of those that show nothing yet, by the calls' ids, `copied`
-    those of calls of this turn whose commands ran in a copy. While a
-    reply is awaited (`awaiting`) what comes `beside` it waits for its end. `presented` is the result of the task that
-    was shown already. `cuts` are the ways back that count.
+    `calls` are the open ones at their places, `children` the subagents that work; `proposed` are calls of a reply that
+    nobody heard and that is not whole yet: it says where they stand. `silent` are the places of those that show nothing
+    yet, by the calls' ids, `copied` those of calls of this turn whose commands ran in a copy. While a reply is awaited
+    (`awaiting`) what comes `beside` it waits for its end. `presented` is the result of the task that was shown already.
+    `cuts` are the ways back that count.
     """
 
     root: str = ""
@@ -118,6 +118,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     listed: bool = False
     reply: ReplyView = ReplyView()
     calls: tuple[Placed, ...] = ()
+    children: tuple[ChildChanged, ...] = ()
     proposed: tuple[CallItem, ...] = ()
     silent: Mapping[str, Placed] = {}
     copied: Mapping[str, Placed] = {}

@@ -77,3 +77,9 @@ class ToolError(Exception):
         self.text = text
         self.invalid = invalid
         self.edit = edit
+
+
+def first_in(group: BaseExceptionGroup[TreadleError]) -> TreadleError:
+    """Give the first error of what tasks raised together."""
+    error = group.exceptions[0]
+    return first_in(error) if isinstance(error, BaseExceptionGroup) else error

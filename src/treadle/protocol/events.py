@@ -8,8 +8,11 @@ and a person saw, whatever words and defaults a later version has.
 from enum import StrEnum
 from typing import Any, TypeAlias
 
+from msgspec import UNSET, UnsetType
+
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.checkpoints import CheckpointTaken, Parent, Restore, Restored, Rewound
+from treadle.protocol.children import ChildEnded, ChildOf, ChildStarted
 from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, Message, ResultContent, UserContent
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop
@@ -178,7 +181,8 @@ Op: TypeAlias = (
 class SessionStarted(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="session_started"):
     """The first event of every log, written whole. `workspace` is an absolute path.
 
-    `roots` are further folders that belong to the workspace.
+    `roots` are further folders that belong to the workspace. A subagent is a `child_of` another session, which older
+    logs do not say.
     """
 
     session_id: str
@@ -189,6 +193,7 @@ class SessionStarted(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag
     roots: tuple[str, ...] = ()
     fallback: ModelChoice | None = None
     parent: Parent | None = None
+    child_of: ChildOf | UnsetType = UNSET
 
 
 class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
@@ -376,6 +381,8 @@ EventData: TypeAlias = (
     | CallJudged
     | CallStarted
     | CallAsked
+    | ChildStarted
+    | ChildEnded
     | CallFinished
     | TimerFired
     | PromptsDelivered

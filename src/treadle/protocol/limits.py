@@ -27,7 +27,8 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     announces; without it any work.
     `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it. With
     `wait_for_reset`, which older logs do not have, a turn waits until a provider's limit resets; without it a user who
-    is there is asked.
+    is there is asked. `tree` is what a subagent and all other sessions of its tree may spend together, which older
+    logs do not have; in a session of a person that is the budget of the session.
     """
 
     max_steps: int | None = None
@@ -45,6 +46,7 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     plain_answer_ends: bool | UnsetType = UNSET
     raisable: bool = False
     wait_for_reset: bool | UnsetType = UNSET
+    tree: Budget | UnsetType = UNSET
 
 
 class Terms(Record, frozen=True, kw_only=True):
@@ -52,7 +54,8 @@ class Terms(Record, frozen=True, kw_only=True):
 
     `input_tokens` is an upper bound; `max_output` is the model's limit. `search_cost` is what searches of the web by
     the provider can cost in all, None if that is unknown. `day` is what was spent, and reserved by other sessions,
-    since midnight (UTC). `estimated`: the prices are those of the model's nearest relative.
+    since midnight (UTC), `tree` what the other sessions of its tree have spent and reserved. `estimated`: the
+    prices are those of the model's nearest relative.
     """
 
     input_tokens: int
@@ -61,4 +64,5 @@ class Terms(Record, frozen=True, kw_only=True):
     output_price: float | None = None
     search_cost: float | None = 0.0
     day: Spent = Spent()
+    tree: Spent = Spent()
     estimated: bool = False

@@ -1,10 +1,15 @@
 """Notifications: what surfaces are told. The ones marked live are not kept; the rest follow from the log."""
 
+from collections.abc import Mapping
 from enum import StrEnum
+from types import MappingProxyType
 from typing import TypeAlias
+
+from msgspec.structs import replace
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.checkpoints import OwnTotal, Restored
+from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.messages import Message, UserContent
 from treadle.protocol.models import ModelError
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Question
@@ -51,6 +56,22 @@ class TurnStop(StrEnum):
     TIME = "time"
 
 
+CHILD_OUTCOMES: Mapping[TurnStop, ChildOutcome] = MappingProxyType(
+    {
+        TurnStop.END_TURN: ChildOutcome.DONE,
+        TurnStop.MAX_TURN_REQUESTS: ChildOutcome.LIMIT,
+        TurnStop.BUDGET: ChildOutcome.LIMIT,
+        TurnStop.TIME: ChildOutcome.LIMIT,
+        TurnStop.LOOP: ChildOutcome.FAILED,
+        TurnStop.MISTAKES: ChildOutcome.FAILED,
+        TurnStop.ERROR: ChildOutcome.FAILED,
+        TurnStop.REFUSAL: ChildOutcome.REFUSED,
+        TurnStop.CANCELLED: ChildOutcome.INTERRUPTED,
+    }
+)
+"""How a subagent ended, by what ended its turn."""
+
+
 class TurnOutcome(Record, frozen=True, kw_only=True):
     """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars.
 
@@ -83,7 +104,7 @@ class TurnStarted(Tagged, frozen=True, kw_only=True, tag="turn_started"):
     turn: int
 
 
-NOT_THE_USER = frozenset({"mcp", "timer", "monitor", "hook"})
+NOT_THE_USER = frozenset({"mcp", "timer", "monitor", "hook", "subagent", "parent"})
 """Kinds of sources whose prompts are not the user's own words."""
 
 
@@ -171,6 +192,56 @@ class CallOutput(Tagged, frozen=True, kw_only=True, tag="call_output"):
 
     call_id: str
     text: str
+
+
+class ChildChanged(Tagged, frozen=True, kw_only=True, tag="child_changed"):
+    """Where a subagent of a call is: it began, does something now (live), or ended with this `outcome`.
+
+    `cost` is in US dollars, None if unknown.
+    """
+
+    session_id: str
+    agent: str
+    task: str
+    call_id: str = ""
+    background: bool = False
+    doing: str = ""
+    outcome: ChildOutcome | None = None
+    why: str = ""
+    steps: int = 0
+    usage: Usage = Usage()
+    cost: float | None = 0.0
+    files: int = 0
+
+
+def child_changed(started: ChildStarted, ended: ChildEnded | None = None) -> ChildChanged:
+    """Tell where a subagent is that began so and, where it is over, ended so."""
+    changed = ChildChanged(
+        session_id=started.session_id,
+        agent=started.agent,
+        task=started.task,
+        call_id=started.call_id,
+        background=started.background,
+    )
+    if ended is None:
+        return changed
+    return replace(
+        changed,
+        outcome=ended.outcome,
+        why=ended.why,
+        steps=ended.steps,
+        usage=ended.usage,
+        cost=ended.cost,
+        files=len(ended.changes),
+    )
+
+
+class ChildSaid(Tagged, frozen=True, kw_only=True, tag="child_said"):
+    """Live: a subagent of a call wrote a message, or a call of its own came to its end."""
+
+    session_id: str
+    call_id: str
+    said: "MessageDone | CallChanged"
 
 
 class QuestionAsked(Tagged, frozen=True, kw_only=True, tag="question_asked"):
@@ -304,6 +375,8 @@ Notification: TypeAlias = (
     | MessageDone
     | CallChanged
     | CallOutput
+    | ChildChanged
+    | ChildSaid
     | QuestionAsked
     | QuestionClosed
     | ResultPresented

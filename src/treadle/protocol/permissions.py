@@ -150,7 +150,7 @@ class Question(Record, frozen=True, kw_only=True):
     besides, once more about what no view can show. Where a limit is reached, `more` is what a yes gives, in words:
     `up to $10.00`. A summary is asked about with its text as the preview. An elicitation comes from a running call:
     it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened; `offers` are
-    what a lasting yes to it allows.
+    what a lasting yes to it allows. What a subagent asks has the id of its session as `child`, and its `agent`.
     """
 
     id: str
@@ -168,6 +168,8 @@ class Question(Record, frozen=True, kw_only=True):
     form: dict[str, Any] = field(default_factory=dict)
     url: str = ""
     offers: tuple[Allowance, ...] = ()
+    child: str = ""
+    agent: str = ""
 
     @property
     def rights(self) -> tuple[SandboxDenial, ...]:
@@ -199,7 +201,8 @@ class CallAsked(Tagged, frozen=True, kw_only=True, tag="call_asked"):
     """A running call asks the user for something, or withdraws what it asked (without a `text`).
 
     `form` is a flat JSON Schema of an object whose values are wanted, `url` an address to be opened. `offers` are what
-    a lasting yes allows. `after`: what the call started asks in the background, and the call itself is over.
+    a lasting yes allows. `after`: what the call started asks in the background, and the call itself is over. `relayed`
+    is the question of a subagent that the call began, whole.
     """
 
     call_id: str
@@ -209,3 +212,4 @@ class CallAsked(Tagged, frozen=True, kw_only=True, tag="call_asked"):
     url: str = ""
     offers: tuple[Allowance, ...] = ()
     after: bool = False
+    relayed: Question | None = None

@@ -16,6 +16,7 @@ class ActiveKind(StrEnum):
     RULES = "rules"
     SKILL = "skill"
     COMMAND = "command"
+    AGENT = "agent"
     SETTINGS = "settings"
     SERVERS = "servers"
     HOOK = "hook"
@@ -74,6 +75,11 @@ SKILL_FOLDERS = (
 )
 """Folders of skills, each in a folder of its own."""
 
+AGENT_FOLDERS = (
+    *(".agents/agents", ".treadle/agents", ".claude/agents", ".opencode/agents", ".opencode/agent", ".gemini/agents"),
+)
+"""Folders of subagents, in the order in which they go before each other: Markdown files, at any depth."""
+
 SKILL_FILE = "SKILL.md"
 _RULES = frozenset(RULE_FILES)
 SERVER_FILES = (
@@ -124,6 +130,8 @@ def active_kind(path: str) -> ActiveKind | None:
         return ActiveKind.SKILL
     if any(name.startswith(f"{folder}/") and name.endswith(ending) for folder, ending in COMMAND_FOLDERS.items()):
         return ActiveKind.COMMAND
+    if any(name.startswith(f"{folder}/") and name.endswith(".md") for folder in AGENT_FOLDERS):
+        return ActiveKind.AGENT
     if name in _SERVERS:
         return ActiveKind.SERVERS
     if name.startswith(".treadle/"):

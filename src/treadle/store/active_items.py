@@ -1,4 +1,4 @@
-"""Finds what would act in a folder: rules, skills, commands, settings and hooks, each with the digest of what acts."""
+"""Finds what would act in a folder: rules, skills, agents, settings and hooks, each with the digest of what acts."""
 
 import os
 import stat
@@ -10,6 +10,7 @@ from typing import assert_never
 
 from treadle.protocol.errors import StoreError
 from treadle.store.activation import (
+    AGENT_FOLDERS,
     CLAUDE_SETTINGS,
     COMMAND_FOLDERS,
     RULE_FILES,
@@ -30,7 +31,7 @@ _LONGEST_RULES = 1024 * 1024
 """Bytes of a rules file in which imports are looked for."""
 
 _IMPORTING = frozenset({"claude.md", "claude.local.md", "gemini.md"})
-_OFFERED: tuple[Collection[str], ...] = (COMMAND_FOLDERS, SKILL_FOLDERS)
+_OFFERED: tuple[Collection[str], ...] = (COMMAND_FOLDERS, SKILL_FOLDERS, AGENT_FOLDERS)
 _HOLDERS = frozenset(folder.partition("/")[0] for folder in RULE_FOLDERS)
 _LARGEST = 16 * 1024 * 1024
 """A file beyond this is told by its size and its time, and so is a change of it."""
@@ -144,14 +145,14 @@ def _server_candidates(workspace: Path, names: Iterable[str]) -> Iterator[str]:
 
 
 def _offered_candidates(workspace: Path, names: Iterable[str]) -> Iterator[str]:
-    """Name the commands and the skills in the folders that programs keep them in; those of Treadle are named anyway."""
+    """Name commands, skills and agents in the folders that programs keep them in; those of Treadle are named anyway."""
     for name in names:
         if name.casefold() == ".treadle":
             continue
         inside = [(kind, folder.split("/")[1]) for kind in _OFFERED for folder in kind if _is_in(folder, name)]
         for kind, below in inside:
             place = f"{name}/{below}"
-            if kind is COMMAND_FOLDERS:
+            if kind is not SKILL_FOLDERS:
                 yield from _below(workspace / place, place)
                 continue
             for one in names_in(workspace / place)[:_MOST_FILES]:

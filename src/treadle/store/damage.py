@@ -8,7 +8,7 @@ from treadle.protocol.codec import decode_data
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import EventData
 
-SCHEMA = 9
+SCHEMA = 10
 """The number of steps that a file of the present schema has taken, see `store/schema.py`."""
 
 _BROKEN = frozenset({sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB})

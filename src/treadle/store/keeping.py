@@ -43,17 +43,20 @@ def unarchive(store: Store, session_id: str) -> None:
 
 
 def delete(store: Store, session_id: str) -> None:
-    """Delete a session that no process has open, with all that the database and its side files hold of it.
+    """Delete a session that no process has open, with its subagents and all that database and side files hold of it.
 
     Its cost stays in the budgets of its days. Raises `SessionError`, `StoreError`.
     """
+    ids = [session_id, *(found for (found,) in store.query("SELECT id FROM sessions WHERE root = ?", (session_id,)))]
 
     def gone(connection: sqlite3.Connection) -> None:
-        _alone(connection, session_id)
-        keep_spent(connection, session_id)
-        for table in ("set_aside", "archived", "summaries", "leases", "events"):
-            connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
-        connection.execute("DELETE FROM sessions WHERE id = ?", (session_id,))
+        for one in ids:
+            _alone(connection, one)
+        for one in ids:
+            keep_spent(connection, one)
+            for table in ("set_aside", "archived", "summaries", "leases", "events"):
+                connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (one,))  # noqa: S608
+            connection.execute("DELETE FROM sessions WHERE id = ?", (one,))
         # Its words are in the index too, and only a new index has none of them. Before the commit: once the session
         # is gone nobody would come back for them.
         for file in index_of(store.path):
@@ -62,7 +65,8 @@ def delete(store: Store, session_id: str) -> None:
     store.write_now(_overwritten(gone))
     with suppress(sqlite3.Error), closing(sqlite3.connect(store.path, timeout=1.0)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")  # else the journal still has the rows
-    Anchors(store.path).discard(session_id)
+    for one in ids:
+        Anchors(store.path).discard(one)
 
 
 def _overwritten(work: Callable[[sqlite3.Connection], None]) -> Callable[[sqlite3.Connection], None]:

@@ -6,7 +6,7 @@ from contextlib import closing, suppress
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
+from msgspec import Struct, UnsetType
 from msgspec.structs import replace
 
 from treadle.protocol.codec import decode_source
@@ -133,16 +133,18 @@ def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known:
     started = event_data(first.data, version)
     if not isinstance(started, SessionStarted):
         return False
+    of = started.child_of
     updated_at = known.updated_at if known else last.at
     title = (known.title if known else "") or first_title(event_data(row.data, number) for row, number in rows)
     with fresh:
         fresh.execute("BEGIN IMMEDIATE")
         fresh.execute(
-            "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq, name) "
-            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq, name, "
+            "parent, root, agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
                 *(session_id, started.workspace, started.choice.model, title, first.at, updated_at, last.seq),
                 known.name if known else "",
+                *(("", "", "") if isinstance(of, UnsetType) else (of.parent, of.root, of.agent)),
             ),
         )
         fresh.executemany(

@@ -212,6 +212,14 @@ STEPS: tuple[tuple[Work, ...], ...] = (
         "DROP TABLE reservations",
         "ALTER TABLE reservations_by_purpose RENAME TO reservations",
     ),
+    (
+        # Whose subagent a session is: that of its parent, and in the end of the root's; empty for a person's own.
+        "ALTER TABLE sessions ADD COLUMN parent TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sessions ADD COLUMN root TEXT NOT NULL DEFAULT ''",
+        "ALTER TABLE sessions ADD COLUMN agent TEXT NOT NULL DEFAULT ''",
+        "CREATE INDEX sessions_by_root ON sessions (root) WHERE root <> ''",
+        "CREATE INDEX spending_by_session ON spending (session_id)",
+    ),
 )
 
 

@@ -8,7 +8,7 @@ import sqlite3
 from collections.abc import Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
 
@@ -108,8 +108,18 @@ def spent_on(store: "Store", day: str) -> Spent:
     return _sum(store.query("SELECT cost, tokens, estimated FROM spending WHERE day = ?", (day,)))
 
 
-def reserve(connection: sqlite3.Connection, session_id: str, purpose: Purpose, *, day: str, worst: Spent) -> Spent:
-    """Reserve for a session's next call; gives what was spent that day and what else is reserved for it."""
+class SharedSums(NamedTuple):
+    """What was spent and is reserved besides: in a `day` by all, in a `tree` by the other sessions of it."""
+
+    day: Spent
+    tree: Spent
+
+
+_OTHERS = """(SELECT id FROM sessions WHERE (id = :root OR (root = :root AND root <> '')) AND id <> :own)"""
+
+
+def reserve(connection: sqlite3.Connection, session_id: str, purpose: Purpose, *, day: str, worst: Spent) -> SharedSums:
+    """Reserve for a session's next call; gives what others have spent and reserved that counts together with it."""
     connection.execute(
         "INSERT INTO reservations (session_id, purpose, day, cost, tokens) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET day = excluded.day, cost = excluded.cost, tokens = excluded.tokens",
@@ -120,7 +130,19 @@ def reserve(connection: sqlite3.Connection, session_id: str, purpose: Purpose, *
         "SELECT cost, tokens, 1 FROM reservations WHERE day = ? AND (session_id, purpose) <> (?, ?)",
         (day, session_id, purpose.value),
     )
-    return total + _sum(others)
+    return SharedSums(total + _sum(others), of_tree(connection, session_id))
+
+
+def of_tree(connection: sqlite3.Connection, session_id: str) -> Spent:
+    """Give what the other sessions of a session's tree have spent, on whatever day, and reserved."""
+    found = connection.execute("SELECT root FROM sessions WHERE id = ?", (session_id,)).fetchone()
+    names = {"root": (found and found[0]) or session_id, "own": session_id}
+    spent = connection.execute(
+        f"SELECT cost, tokens, estimated FROM spending WHERE session_id IN {_OTHERS} "  # noqa: S608
+        f"UNION ALL SELECT cost, tokens, 1 FROM reservations WHERE session_id IN {_OTHERS}",
+        names,
+    )
+    return _sum(spent)
 
 
 def reserved_for(connection: sqlite3.Connection, session_id: str, purpose: Purpose) -> Spent:

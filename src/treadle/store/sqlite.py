@@ -36,7 +36,8 @@ _TITLE = "CASE WHEN title = '' OR name = '' THEN title ELSE name END"
 class SessionRow(Struct, frozen=True, kw_only=True):
     """A session as it is listed. Times are milliseconds since 1970, UTC.
 
-    `title` is the name that the user gave it, else what its first prompt made it; empty before the first prompt.
+    `title` is the name that the user gave it, else what its first prompt made it; empty before the first prompt. A
+    subagent has a `parent` and an `agent`, and the `root` of its tree; these are empty for a person's own session.
     """
 
     id: str
@@ -47,6 +48,9 @@ class SessionRow(Struct, frozen=True, kw_only=True):
     updated_at: int
     events: int
     archived: bool = False
+    parent: str = ""
+    root: str = ""
+    agent: str = ""
 
 
 class Store:
@@ -233,23 +237,25 @@ class Store:
         """List the sessions of which anything was noted outside of the database."""
         return self._anchors.names()
 
-    def sessions(self, workspace: str | None = None) -> list[SessionRow]:
-        """List sessions, the last used first; of one workspace if given."""
+    def sessions(self, workspace: str | None = None, *, subagents: bool = False) -> list[SessionRow]:
+        """List sessions, the last used first; of one workspace if given. With `subagents` these, too."""
         condition, values = ("", ()) if workspace is None else (" WHERE workspace = ?", (encodable(workspace),))
+        if not subagents:
+            condition = f"{condition} {'AND' if condition else 'WHERE'} root = ''"
         rows = self.query(
             f"SELECT id, workspace, model, {_TITLE}, created_at, updated_at, last_seq, "  # noqa: S608
-            f"EXISTS (SELECT 1 FROM archived WHERE session_id = id) FROM sessions{condition} "
+            f"EXISTS (SELECT 1 FROM archived WHERE session_id = id), parent, root, agent FROM sessions{condition} "
             "ORDER BY updated_at DESC, id DESC",
             values,
         )
         names = SessionRow.__struct_fields__
-        return [SessionRow(**dict(zip(names, (*row[:-1], bool(row[-1])), strict=True))) for row in rows]
+        return [SessionRow(**dict(zip(names, (*row[:7], bool(row[7]), *row[8:]), strict=True))) for row in rows]
 
     def last_used(self, workspace: str, but: str) -> tuple[str, int] | None:
         """Give the title of the session of a workspace that was used last besides `but`, and when (ms since 1970)."""
         rows = self.query(
             f"SELECT {_TITLE}, updated_at FROM sessions WHERE workspace = ? AND id != ? AND title != '' "  # noqa: S608
-            "AND id NOT IN (SELECT session_id FROM archived) ORDER BY updated_at DESC LIMIT 1",
+            "AND root = '' AND id NOT IN (SELECT session_id FROM archived) ORDER BY updated_at DESC LIMIT 1",
             (encodable(workspace), but),
         )
         return rows[0] if rows else None
@@ -261,16 +267,17 @@ class Store:
 
     def find(self, name: str) -> SessionRow:
         """Find a session by its id, the beginning of it, or the beginning of its title; raises `SessionError`."""
-        return session_named(name, self.sessions())
+        return session_named(name, self.sessions(subagents=True))
 
     async def create(self, row: SessionRow) -> None:
         """Add a session."""
         row = encodable(row)
-        values = (row.id, row.workspace, row.model, row.title, row.created_at, row.updated_at)
+        own = (row.id, row.workspace, row.model, row.title, row.created_at, row.updated_at)
+        values = (*own, row.parent, row.root, row.agent)
         await self.write(
             lambda connection: connection.execute(
-                "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq) "
-                "VALUES (?, ?, ?, ?, ?, ?, 0)",
+                "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, parent, root, agent, "
+                "last_seq) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, 0)",
                 values,
             )
         )
@@ -296,10 +303,17 @@ class Store:
             self.query(f"SELECT {edit_counts.COLUMNS} FROM edits{condition} ORDER BY 1, 2, 3, 4, 5", values)  # noqa: S608
         )
 
-    async def reserve(self, session_id: str, purpose: spent.Purpose, at: int, worst: Spent) -> Spent:
-        """Reserve what a session's next call can cost; gives what the day (of `at`, ms) has cost otherwise."""
+    async def reserve(self, session_id: str, purpose: spent.Purpose, at: int, worst: Spent) -> spent.SharedSums:
+        """Reserve what a session's next call can cost; gives what else the day (of `at`, ms) and its tree have cost."""
         day = spent.day_of(at)
         return await self.write(lambda connection: spent.reserve(connection, session_id, purpose, day=day, worst=worst))
+
+    def spent_in_tree(self, session_id: str) -> Spent:
+        """Give what the other sessions of a session's tree have spent and reserved. Raises `StoreError`."""
+        try:
+            return spent.of_tree(self._to_read(), session_id)
+        except sqlite3.Error as error:
+            raise unread(self.path, error) from error
 
     async def acquire(self, session_id: str) -> None:
         """Take the lease of a session, so that no other process writes it; raises `SessionError`."""

@@ -51,14 +51,16 @@ def give_titles(connection: sqlite3.Connection) -> None:
 def session_named(name: str, rows: Sequence["SessionRow"]) -> "SessionRow":
     """Give the one session that is meant by an id, a title, or the beginning of either; raises `SessionError`.
 
-    An id goes before a title, a whole one before the beginning of one. Case is of no account in a title.
+    An id goes before a title, a whole one before the beginning of one. Case is of no account in a title. A subagent is
+    meant by its id only.
     """
     title = name.casefold()
+    own = [row for row in rows if not row.root]
     candidates = (
         [row for row in rows if row.id == name],
         [row for row in rows if row.id.startswith(name)],
-        [row for row in rows if row.title.casefold() == title],
-        [row for row in rows if row.title.casefold().startswith(title)],
+        [row for row in own if row.title.casefold() == title],
+        [row for row in own if row.title.casefold().startswith(title)],
     )
     for found in candidates if name else ():  # no name is no session's, also where there is one alone
         if len(found) == 1:

@@ -201,6 +201,8 @@ USE_SKILL = ToolSpec(
     risk=Risk.NONE,
 )
 
+USE_SUBAGENTS = declaration_of("use_subagents")
+
 EXECUTE_COMMAND = ToolSpec(
     name="execute_command",
     description=prompt("execute_command"),

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from treadle.tools.browser_action import BrowserSession
     from treadle.tools.new_rule import MemoryBook
     from treadle.tools.use_skill import SkillTexts
+    from treadle.tools.use_subagents import SubagentRunner
 
 _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.READ_FILE, "ReadFile"),
@@ -30,6 +31,7 @@ _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.EXECUTE_COMMAND, "ExecuteCommand"),
     (declarations.READ_COMMAND_OUTPUT, "ReadCommandOutput"),
     (declarations.SET_TIMER, "SetTimer"),
+    (declarations.USE_SUBAGENTS, "UseSubagents"),
     (declarations.WEB_FETCH, "WebFetch"),
     (declarations.BROWSER_ACTION, "BrowserAction"),
     (declarations.ASK_FOLLOWUP_QUESTION, "AskFollowupQuestion"),
@@ -65,13 +67,16 @@ class _LateTool:
 
 def builtin_tools(
     workspace: Workspace,
+    *,
     browser: "Callable[[], BrowserSession] | None" = None,
     skills: "SkillTexts | None" = None,
     memory: "Callable[[], MemoryBook] | None" = None,
+    subagents: "Callable[[], SubagentRunner] | None" = None,
 ) -> tuple[Tool, ...]:
     """Make every built-in tool for one workspace; who runs them gives a `browser`, and closes it at the end.
 
-    `skills` are the texts of the skills that there are, `memory` gives where what is remembered is kept.
+    `skills` are the texts of the skills that there are, `memory` gives where what is remembered is kept,
+    and `subagents` what has these work.
     """
 
     def late(spec: ToolSpec, name: str) -> Tool:
@@ -84,6 +89,8 @@ def builtin_tools(
                 tool = made(servers=workspace.servers)
             elif spec is declarations.USE_SKILL:
                 tool = made(skills or _no_skills)
+            elif spec is declarations.USE_SUBAGENTS:
+                tool = made((subagents or _no_subagents)())
             elif spec is declarations.NEW_RULE:
                 tool = made(workspace, memory and memory())
             else:
@@ -97,6 +104,10 @@ def builtin_tools(
 
 def _no_skills(name: str, arguments: str) -> str:  # noqa: ARG001 - the port's shape
     raise ToolError("There are no skills here. Continue without one.", invalid=True)
+
+
+def _no_subagents() -> "SubagentRunner":
+    raise ToolError("There are no subagents here. Do the task yourself.", invalid=True)
 
 
 def open_browser(workspace: Workspace) -> "BrowserSession":

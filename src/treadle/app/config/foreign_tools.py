@@ -69,6 +69,11 @@ def own_tools_of(name: str) -> tuple[str, ...]:
     return _OWN.get(name, (name,))
 
 
+def own_tools_of_any(name: str) -> tuple[str, ...]:
+    """Name our tools that do what a tool of Claude Code, OpenCode or Gemini does, as `own_tools_of` does."""
+    return _OWN.get(name) or _OTHERS.get(name, (name,))
+
+
 def claude_names(names: Iterable[str]) -> tuple[str, ...]:
     """Give the names under which these tools of ours are known there."""
     return tuple(dict.fromkeys(next((other for other, own in _OWN.items() if name in own), name) for name in names))
@@ -289,5 +294,35 @@ _OWN: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "Skill": ("use_skill",),
         "AskUserQuestion": ("ask_followup_question",),
         "ExitPlanMode": ("plan_mode_respond",),
+    }
+)
+
+_READS = ("read_file", "list_code_definition_names")
+_COMMANDS = ("execute_command", "read_command_output")
+_OTHERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
+    {
+        # OpenCode
+        "read": _READS,
+        "write": ("write_to_file", "new_rule"),
+        "edit": (*_EDITS, "edit_notebook"),
+        "patch": ("apply_patch",),
+        "bash": _COMMANDS,
+        "grep": ("search_files",),
+        "glob": ("list_files",),
+        "list": ("list_files",),
+        "webfetch": ("web_fetch", "browser_action"),
+        "skill": ("use_skill",),
+        "question": ("ask_followup_question",),
+        # Gemini
+        "read_many_files": _READS,
+        "write_file": ("write_to_file", "new_rule"),
+        "replace": _EDITS,
+        "run_shell_command": _COMMANDS,
+        "grep_search": ("search_files",),
+        "search_file_content": ("search_files",),
+        "list_directory": ("list_files",),
+        "save_memory": ("new_rule",),
+        "activate_skill": ("use_skill",),
+        "ask_user": ("ask_followup_question",),
     }
 )

@@ -23,6 +23,22 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "A folder cannot be added to a session that already exists.",
             "Start a new session with --add-dir.",
         ),
+        "agent-file": Explanation(
+            "The file that --agents names cannot be used as an agent. The message says why.",
+            "Write Markdown with a header that has a name and a description, and the prompt below it: docs/agents.md.",
+        ),
+        "writer-copy": Explanation(
+            "The copy of the workspace in which a subagent writes cannot be made or found.",
+            "The message says why. The workspace itself was not changed.",
+        ),
+        "writer-merge": Explanation(
+            "The changes of a subagent could not be brought into the workspace, because its folder cannot be opened.",
+            "Make sure that the folder is there. The changes are kept in the subagent's copy.",
+        ),
+        "writer-unapplied": Explanation(
+            "A copy in which a subagent wrote has changes that are not in the workspace.",
+            "Apply or discard them first. `treadle doctor` lists the copies that are kept, with their sizes.",
+        ),
         "session-none": Explanation(
             "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
         ),

@@ -10,8 +10,8 @@ from msgspec.structs import replace
 
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import Points
-from treadle.app.compose import new_session_id, session_log
-from treadle.app.session.parts import clock
+from treadle.app.compose import session_log
+from treadle.app.session.parts import clock, new_session_id
 from treadle.engine.core import texts
 from treadle.engine.core.past_history import last_state
 from treadle.engine.core.sealing import written

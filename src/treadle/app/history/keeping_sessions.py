@@ -34,7 +34,7 @@ def old_sessions(days: float) -> list[SessionRow]:
         live = store.leased()
         return [
             row
-            for row in store.sessions()
+            for row in store.sessions(subagents=True)
             if row.title and not row.archived and row.id not in live and row.updated_at < before
         ]
 

@@ -87,7 +87,7 @@ def export_all(*, redact: bool = False) -> Iterator[bytes]:
     """Give every session as JSON lines, the oldest first; raises `StoreError`."""
     store = open_store()
     try:
-        for row in reversed(store.sessions()):
+        for row in reversed(store.sessions(subagents=True)):
             if row.title:
                 yield from _json(store, row, known_to(row, store).redact if redact else None)
     finally:

@@ -10,7 +10,7 @@ from typing import BinaryIO, cast
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.compose import new_session_id, open_store
+from treadle.app.compose import open_store
 from treadle.app.importing.claude_code_transcript import read_transcript
 from treadle.app.importing.cline_session import CLINE_MESSAGES, messages_file, read_session
 from treadle.app.importing.cline_task import CONVERSATION, SCREEN, read_task
@@ -18,6 +18,7 @@ from treadle.app.importing.codex_rollout import is_rollout, read_rollout
 from treadle.app.importing.foreign_blocks import LARGEST_FILE, numbered_lines, parsed
 from treadle.app.importing.imported_log import ForeignSession, foreign_id, imported_log
 from treadle.app.importing.own_export import ExportedLog, read_logs
+from treadle.app.session.parts import new_session_id
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, StoreError, TreadleError
 from treadle.protocol.events import SCHEMA_VERSION, Event, Prompt, SessionStarted

@@ -36,6 +36,15 @@ def cheaper_model(models: Models, settings: Settings, sent: NextRequest) -> str:
     )
 
 
+def cheapest_configured(models: Models, settings: Settings, ref: str) -> str:
+    """Give the cheapest model that the settings name and that reads for less than `ref`; `ref` where there is none."""
+    prices = models.spec(ref).prices
+    if prices is None:
+        return ref
+    found = min(_others(models, settings, ref, _PER_PRICE // 100), default=None)
+    return found[1] if found is not None and found[0] < _price(prices, 0, _PER_PRICE // 100) else ref
+
+
 def _price(prices: Prices, cached: int, new: int) -> float:
     """Estimate what the input of a request costs in US dollars."""
     billed = prices.of(cached + new)

@@ -132,7 +132,7 @@ def verify_sessions(prefix: str) -> list[Verified]:
     """
     store = Store(database())
     try:
-        rows = store.sessions()
+        rows = store.sessions(subagents=True)
         found = {row.id for row in rows}
         gone = [name for name in store.anchored() if name not in found and name.startswith(prefix)]
         if prefix and not gone:

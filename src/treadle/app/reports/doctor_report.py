@@ -20,6 +20,7 @@ from treadle.app.reports.doctor_checks import Check, fail, failed_check, ok, war
 from treadle.app.reports.installation import installation_checks
 from treadle.app.security.policy_files import FileState, PolicyFiles, usual_places
 from treadle.app.security.trusting import session_trust, trust_command
+from treadle.app.subagents.writer_copies import left_copies
 from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.store.activation import SERVER_FILES
@@ -29,9 +30,8 @@ from treadle.workspace.installed import install_command
 
 async def examine(*, offline: bool) -> AsyncIterator[Check]:
     """Give each check as it is done; `offline` leaves out the calls of providers, not the servers on this machine."""
-    for check in installation_checks():
+    async for check in _here():
         yield check
-    yield _this_folder()
     try:
         settings = load_settings({})
         require_bound(settings)
@@ -60,6 +60,14 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
             yield check
 
 
+async def _here() -> AsyncIterator[Check]:
+    for check in installation_checks():
+        yield check
+    yield _this_folder()
+    for check in await asyncio.to_thread(lambda: tuple(_writer_copies())):
+        yield check
+
+
 def _this_folder() -> Check:
     """Say whether the folder that the doctor was called in may act."""
     try:
@@ -69,6 +77,21 @@ def _this_folder() -> Check:
     if trust.notice():
         return warn("this folder", trust.notice(), f"Check it and trust it: {trust_command(trust.workspace)}")
     return ok("this folder", "trusted" if trust.trusted else "not trusted; it has no rules, settings, servers or hooks")
+
+
+def _writer_copies() -> Iterator[Check]:
+    """Name the copies in which subagents wrote and that are kept, with what of them is not applied."""
+    for one in left_copies():
+        name = f"copy of subagent {visible(one.child_id)}"
+        size = f"{one.size / 1_000_000:,.1f} MB in {visible(str(one.folder))}"
+        if not one.whole:
+            yield warn(name, f"unfinished, nobody worked in it; {size}", "Remove that folder.")
+        elif one.unapplied == 0:
+            yield ok(name, f"all of it is applied; {size}")
+        else:
+            count = "some files" if one.unapplied is None else counted(one.unapplied, "file")
+            folder = visible(str(one.workspace))
+            yield warn(name, f"{count} not applied to {folder}; {size}", "Apply the changes, or discard them.")
 
 
 def _model_list() -> Check:

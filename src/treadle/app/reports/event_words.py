@@ -19,6 +19,7 @@ from treadle.present.words import (
     written_text,
 )
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
+from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.events import (
     Answer,
     CallFinished,
@@ -128,6 +129,19 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
         case CallAsked(call_id=call_id, text=text):
             title = "A running call asks" if text else "A question was withdrawn"
             return EventWords(title=title, text=text, call=call_id, topics=(EventTopic.QUESTIONS,))
+        case ChildStarted(session_id=session_id, agent=agent, task=task, call_id=call_id):
+            return EventWords(
+                title=f"Subagent {agent} began", text=f"{session_id}: {task}", call=call_id, topics=(EventTopic.CALLS,)
+            )
+        case ChildEnded(session_id=session_id, outcome=outcome, why=why, usage=usage, cost=cost):
+            done = outcome is ChildOutcome.DONE
+            return EventWords(
+                title=f"A subagent ended: {outcome}",
+                text=f"{session_id}{f': {why}' if why else ''}",
+                topics=(EventTopic.COSTS, *(() if done else (EventTopic.ERRORS,))),
+                warns=not done,
+                cost=_paid(usage, cost),
+            )
         case QuestionPut(question=question):
             title, about = f"Question ({question.kind})", question.call_id or question.id
             return EventWords(title=title, text=question.text, call=about, topics=(EventTopic.QUESTIONS,))

@@ -1,6 +1,6 @@
 """The sessions as they are listed: their state, cost, and why they stopped."""
 
-from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Container, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from pathlib import Path
@@ -18,10 +18,11 @@ from treadle.engine.core.state import TurnState
 from treadle.present.spending_words import Spending
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal
+from treadle.protocol.children import ChildOutcome
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event, Prompt
 from treadle.protocol.messages import text_of
-from treadle.protocol.notifications import TurnOutcome, TurnStop
+from treadle.protocol.notifications import CHILD_OUTCOMES, TurnOutcome, TurnStop
 from treadle.protocol.sealed import TurnSettled
 from treadle.store.sqlite import SessionRow, Store
 from treadle.store.summaries import keep_summaries, kept_summaries
@@ -76,11 +77,17 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     archived: bool = False
     background: bool = False
     estimated: bool = False
+    root: str = ""
+    parent: str = ""
+    agent: str = ""
+    outcome: str = ""
+    tree_cost: float | None = 0.0
+    tree_known_cost: float = 0.0
 
     @property
     def spending(self) -> Spending:
-        """What it cost, as far as that is known."""
-        return Spending(ended=self.known_cost, unpriced=self.cost is None, estimated=self.estimated)
+        """What it cost with its subagents, as far as that is known."""
+        return Spending(ended=self.tree_known_cost, unpriced=self.tree_cost is None, estimated=self.estimated)
 
 
 _ENDED: Mapping[str, str] = MappingProxyType(
@@ -132,17 +139,26 @@ _FIRST = 400
 
 
 def listed_sessions(
-    workspace: Path | None, *, read: bool = True, archived: bool = False, unread: Container[str] = ()
+    workspace: Path | None,
+    *,
+    read: bool = True,
+    archived: bool = False,
+    unread: Container[str] = (),
+    subagents: bool = False,
 ) -> list[ListedSession]:
     """List the sessions that had a prompt, the last used first; of one workspace if given.
 
     Either those that are `archived` or the others. Unless logs are `read`, only what was kept of them is said, which
-    takes a moment; so it is with the logs of `unread` sessions.
+    takes a moment; so it is with the logs of `unread` sessions. With `subagents` these are listed, too.
     """
     store = open_store()
     try:
-        all_rows = store.sessions(None if workspace is None else str(workspace))
+        folder = None if workspace is None else str(workspace)
+        all_rows = store.sessions(folder)
         rows = [row for row in all_rows if row.title and row.archived is archived]
+        if subagents:  # one that writes does so in a folder of its own
+            roots = {row.id for row in rows}
+            rows += [row for row in store.sessions(subagents=True) if row.root in roots]
         return _listed_rows(store, rows, read=read, unread=unread)
     finally:
         store.close()
@@ -157,14 +173,17 @@ def _listed_rows(
     store: Store, rows: Sequence[SessionRow], *, read: bool, unread: Container[str] = ()
 ) -> list[ListedSession]:
     before = store.leased()  # a turn that was read half-way has not stopped because its session was closed since
-    digests = _digests(store, rows, read=read, unread=unread)
+    ids = {row.id for row in rows}
+    below = [row for row in store.sessions(subagents=True) if row.root in ids]
+    digests = _digests(store, {row.id: row for row in (*rows, *below)}.values(), read=read, unread=unread)
+    trees = {row.id: [digests[one.id] for one in below if one.root == row.id] for row in rows}
     leased = before | store.leased()
     background = background_sessions() & leased
-    listed = [_listed(row, digests[row.id], live=row.id in leased) for row in rows]
+    listed = [_listed(row, digests[row.id], trees[row.id], live=row.id in leased) for row in rows]
     return [replace(one, background=True) if one.id in background else one for one in listed]
 
 
-def _digests(store: Store, rows: Sequence[SessionRow], *, read: bool, unread: Container[str]) -> dict[str, _Digest]:
+def _digests(store: Store, rows: Collection[SessionRow], *, read: bool, unread: Container[str]) -> dict[str, _Digest]:
     """Give what the logs say; what was read once is kept until the log goes on."""
     kept = kept_summaries(store)
     found: dict[str, _Digest] = {}
@@ -196,7 +215,7 @@ def sessions_usage(workspace: Path | None) -> list[SessionUsage]:
     """Give what each session used, of one workspace if given; of a log that went on only what is new is read."""
     store = open_store()
     try:
-        rows = store.sessions(None if workspace is None else str(workspace))
+        rows = store.sessions(None if workspace is None else str(workspace), subagents=True)
         kept = kept_summaries(store)
         new: dict[str, tuple[int, bytes]] = {}
         found = []
@@ -290,16 +309,25 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
     )
 
 
-def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
+def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live: bool) -> ListedSession:
     state, ended = _standing(digest, live=live)
     spending = Spending(unpriced=True) if digest.usage is None else digest.usage.spending
+    others = [Spending(unpriced=True) if one.usage is None else one.usage.spending for one in below]
+    unpriced = spending.unpriced or any(one.unpriced for one in others)
+    total = spending.total + sum(one.total for one in others)
     return ListedSession(
         id=row.id,
         title=row.title,
         state=state,
         cost=None if spending.unpriced else spending.total,
         known_cost=spending.total,
-        estimated=spending.estimated,
+        estimated=spending.estimated or any(one.estimated for one in others),
+        root=row.root,
+        parent=row.parent,
+        agent=row.agent,
+        outcome=_outcome(digest) if row.root and not live else "",
+        tree_cost=None if unpriced else total,
+        tree_known_cost=total,
         ended=ended,
         workspace=row.workspace,
         model=row.model,
@@ -314,6 +342,12 @@ def _listed(row: SessionRow, digest: _Digest, *, live: bool) -> ListedSession:
         mode=digest.mode,
         archived=row.archived,
     )
+
+
+def _outcome(digest: _Digest) -> str:
+    """Say how a subagent ended; one that did not was interrupted."""
+    ended = {str(stop): outcome for stop, outcome in CHILD_OUTCOMES.items()}
+    return ended.get(digest.stop or "", ChildOutcome.INTERRUPTED) if not digest.active else ChildOutcome.INTERRUPTED
 
 
 def _standing(digest: _Digest, *, live: bool) -> tuple[SessionState, str | None]:

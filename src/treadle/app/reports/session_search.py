@@ -31,7 +31,7 @@ def found_places(text: str, workspace: Path | None, limit: int, *, archived: boo
     store = open_store()
     try:
         folder = None if workspace is None else str(workspace)
-        rows = {row.id: row for row in store.sessions(folder)}
+        rows = {row.id: row for row in store.sessions(folder, subagents=True)}
         wanted = text.casefold()
         titled = [
             _place(row, 0, snippet_of(row.title, wanted))

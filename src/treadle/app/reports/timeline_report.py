@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from treadle.app.reports.event_words import EventTopic, EventWords, words_of_event
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
+from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import (
@@ -57,11 +58,19 @@ _MOST_SHOWN = 200_000
 _TYPES: Mapping[EventTopic, tuple[type[msgspec.Struct], ...]] = MappingProxyType(
     {
         EventTopic.PROMPTS: (Prompt, EditQueued, PromptsDelivered, SideAnswered),
-        EventTopic.CALLS: (CallProposed, CallStarted, CallFinished, ResultMade),
+        EventTopic.CALLS: (CallProposed, CallStarted, CallFinished, ResultMade, ChildStarted),
         EventTopic.DECISIONS: (CallJudged, Answer, RevokeAllowance),
         EventTopic.QUESTIONS: (QuestionPut, CallAsked, Answer),
         EventTopic.MODELS: (SetModel, SetMode, SetFallback, ModelReplaced),
-        EventTopic.COSTS: (ReplyFinished, ReplyFailed, SummaryWritten, SideAnswered, TurnSettled, CallFinished),
+        EventTopic.COSTS: (
+            ReplyFinished,
+            ReplyFailed,
+            SummaryWritten,
+            SideAnswered,
+            TurnSettled,
+            CallFinished,
+            ChildEnded,
+        ),
         EventTopic.COMPACTIONS: (Compacted, SummaryWritten, CompactNow, Pin),
         EventTopic.ERRORS: (
             ReplyFailed,
@@ -73,6 +82,7 @@ _TYPES: Mapping[EventTopic, tuple[type[msgspec.Struct], ...]] = MappingProxyType
             SummaryWritten,
             TurnSettled,
             SideAnswered,
+            ChildEnded,
         ),
         EventTopic.FILES: (CheckpointTaken, Restore, Restored, Rewound, CallFinished),
     }

@@ -14,7 +14,8 @@ from treadle.store.activation import active_kind
 
 _MOST = 2_000
 _COPY = "to use one, link or copy it to .clinerules/, or name it with @ in a CLAUDE.md"
-_NO_AGENTS = "a subagent of another program, and Treadle has none"
+_AGENTS = "a subagent of another program: to use one in Markdown, copy it to .agents/agents/"
+_NO_AGENT = "agents end in .md"
 _RULES = f"rules of another program: {_COPY}"
 _SETTINGS = "settings of another program; `treadle import` takes permissions and servers of a person"
 _COMMANDS = "a command of another program: to use one, copy it to .treadle/commands/"
@@ -23,8 +24,9 @@ _HOOKS = "hooks: `treadle hooks` names each"
 _UNKNOWN = "Treadle does not know what it is for"
 
 _ROWS = (
-    (".claude/agents .cursor/agents .codex/agents .gemini/agents .github/agents .cline/agents .roo/agents", _NO_AGENTS),
-    (".opencode/agent .opencode/agents .qwen/agents .github/chatmodes .roomodes .kilocodemodes", _NO_AGENTS),
+    (".cursor/agents .codex/agents .github/agents .cline/agents .roo/agents .qwen/agents", _AGENTS),
+    (".github/chatmodes .roomodes .kilocodemodes", _AGENTS),
+    (".agents/agents .claude/agents .gemini/agents .opencode/agent .opencode/agents", _NO_AGENT),
     (".cursor/hooks .cursor/hooks.json .clinerules/hooks .github/hooks .windsurf/hooks.json .codex/hooks", _HOOKS),
     (".codex/hooks.json .gemini/hooks .opencode/plugin .opencode/plugins .kiro/hooks .claude/hooks", _HOOKS),
     (".claude/settings.json .claude/settings.local.json .qwen/settings.json .continue/config.yaml", _SETTINGS),

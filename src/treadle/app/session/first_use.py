@@ -1,13 +1,14 @@
 """What a session loads with its first use of it, so that its start does not wait for that."""
 
 import asyncio
-from collections.abc import Collection, Sequence
-from contextlib import AbstractAsyncContextManager, suppress
-from functools import cached_property
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.config.places import data_directory, outputs
+from treadle.app.security.policy_files import PolicyFiles
 from treadle.app.session.parts import Parts
 from treadle.engine.core.room import focus_wanted
 from treadle.engine.runtime.running_session import Session
@@ -19,6 +20,7 @@ from treadle.store.sqlite import Store
 if TYPE_CHECKING:
     from treadle.app.hooks.hook_commands import ConfineHook
     from treadle.app.hooks.session_hooks import SessionHooks
+    from treadle.app.session.children.child_book import Subagents
     from treadle.app.session.live import LiveSession
     from treadle.app.session.mentions.mentioning import Enclosed
     from treadle.app.session.own_commands.own_shell import OwnShell
@@ -97,6 +99,61 @@ def session_hooks(
         focus=lambda: focus_wanted(engine.state),
     )
     return open_hooks(parts, parts.brought.hooks, workspace, session=session, confine=confine, tell=engine.tell)
+
+
+class LateSubagents:
+    """The subagents of a session, whose book is made with the first of them."""
+
+    def __init__(self, make: "Callable[[], Subagents]") -> None:
+        self._make = make
+        self._made: Subagents | None = None
+
+    def __call__(self) -> "Subagents":
+        """Give the book."""
+        if self._made is None:
+            self._made = self._make()
+        return self._made
+
+    @property
+    def running(self) -> bool:
+        """Whether one works whose end will wake the session."""
+        return self._made is not None and self._made.running
+
+    async def stop(self, session_id: str) -> bool:
+        """Stop one that works; gives whether there was one."""
+        return self._made is not None and await self._made.stop(session_id)
+
+    async def close(self) -> None:
+        """End those that nobody waits for."""
+        if self._made is not None:
+            await self._made.close()
+
+
+def session_subagents(
+    parts: Parts, engine: Session, policy_files: PolicyFiles, *, hiding: Hiding, own_ports: Callable[[], frozenset[int]]
+) -> "Subagents":
+    """Make what has subagents work for a session."""
+    from treadle.app.session.children.child_book import Subagents
+    from treadle.app.session.commands.policy_judge import policy_judge
+    from treadle.app.subagents.agent_files import read_agents
+
+    assert parts.brought.open_child is not None  # noqa: S101 - without it there is no tool for this
+    agents, _ = read_agents(parts.trust, Path.home())
+    return Subagents(
+        parts=parts,
+        engine=engine,
+        judge=policy_judge(parts, policy_files, hiding.redactor, servers=None, own_ports=own_ports),
+        agents=agents,
+        open_child=parts.brought.open_child,
+        remember=partial(remember_here, str(parts.trust.workspace)),
+    )
+
+
+@asynccontextmanager
+async def with_subagents(subagents: LateSubagents, live: "LiveSession") -> AsyncIterator[None]:  # noqa: ARG001 - beside it
+    """Take up the subagents of a session that goes on."""
+    await subagents().take_up()
+    yield
 
 
 def watched(hooks: "SessionHooks", live: "LiveSession") -> AbstractAsyncContextManager[None]:

@@ -24,7 +24,7 @@ from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.model_requests import offered_tools
 from treadle.engine.runtime.running_session import Session
 from treadle.protocol.attach import SessionStatus, Stamped
-from treadle.protocol.errors import RefusedError, StoreError, TreadleError
+from treadle.protocol.errors import RefusedError, StoreError, TreadleError, first_in
 from treadle.protocol.events import (
     Answer,
     EditQueued,
@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from treadle.app.hooks.session_hooks import SessionHooks
     from treadle.app.models.offered import OfferedModel
     from treadle.app.servers.session_servers import SessionServers
+    from treadle.app.session.first_use import LateSubagents
     from treadle.app.session.mentions.mentioning import Enclosed
     from treadle.app.session.own_commands.own_shell import OwnShell
     from treadle.app.session.shared.access import PortsAccess
@@ -95,6 +96,7 @@ class LiveSession:
         servers: "SessionServers | None" = None,
         ports: "Callable[[], PortsAccess]",
         wakes: Callable[[], bool] = lambda: False,
+        subagents: "LateSubagents | None" = None,
     ) -> None:
         self.id = session_id
         self.workspace = trust.workspace
@@ -117,6 +119,7 @@ class LiveSession:
         self.servers = servers
         self.ports = ports
         self.wakes = wakes
+        self.subagents = subagents
         self._tasks: list[asyncio.Task[None]] = []
         self._asides: list[asyncio.Task[SideAnswered]] = []
         self._told_costly: set[str] = set()
@@ -378,7 +381,7 @@ class LiveSession:
             known, other = group.split(TreadleError)
             if known is None or other is not None:
                 raise
-            raise _first(known) from group
+            raise first_in(known) from group
 
     async def _share(self) -> None:
         """Let other terminals attach, once the first work is under way."""
@@ -392,8 +395,3 @@ class LiveSession:
         while True:
             await asyncio.sleep(LEASE_SECONDS / 3)
             await self._store.heartbeat(self.id)
-
-
-def _first(group: BaseExceptionGroup[TreadleError]) -> TreadleError:
-    error = group.exceptions[0]
-    return _first(error) if isinstance(error, BaseExceptionGroup) else error

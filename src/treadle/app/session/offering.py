@@ -28,6 +28,7 @@ from treadle.tools.declarations import (
     PLAN_MODE_RESPOND,
     SET_TIMER,
     USE_SKILL,
+    USE_SUBAGENTS,
 )
 
 if TYPE_CHECKING:
@@ -69,6 +70,9 @@ def left_out_now(situation: Situation) -> Mapping[str, str]:
 
 NO_SKILLS: Mapping[str, str] = {USE_SKILL.name: "there are no skills here. Continue without one"}
 """What a session without skills leaves out."""
+
+NO_SUBAGENTS: Mapping[str, str] = {USE_SUBAGENTS.name: "there are no subagents here. Do the task yourself"}
+"""What a session leaves out that cannot begin others, such as a subagent."""
 
 NO_NOTEBOOKS: Mapping[str, str] = {EDIT_NOTEBOOK.name: "no notebook was read yet. Read it with read_file first"}
 """What a session leaves out that has met no notebook."""

@@ -1,5 +1,6 @@
 """What a session is put together from."""
 
+import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from treadle.workspace.files.file_access import FilesOver, on_disk
 
 if TYPE_CHECKING:
     from treadle.app.hooks.hook_rows import HookRow
+    from treadle.app.session.children.wanted_child import OpenChild, WantedChild
     from treadle.app.session.recall import Recalled
     from treadle.app.session.shape import SessionShape
     from treadle.engine.core.past_history import Past
@@ -28,6 +30,12 @@ def clock() -> int:
     return time.time_ns() // 1_000_000
 
 
+def new_session_id(now: int) -> str:
+    """Make the id of a session. Ids sort by time; the end keeps two of one millisecond apart."""
+    stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now / 1000))
+    return f"{stamp}-{os.urandom(3).hex()}"
+
+
 class Brought(Struct, frozen=True, kw_only=True):
     """What whoever opens a session brings to it.
 
@@ -35,7 +43,7 @@ class Brought(Struct, frozen=True, kw_only=True):
     settings. `servers` are MCP servers that the client of the session names, with `only_servers` the only ones;
     `exchanges` are those of them that it has itself, by their names. `clock` gives milliseconds since 1970. `files`
     gives what reads and saves in the place of the disk, such as an editor. `shape` is what the caller wants different
-    from other sessions.
+    from other sessions. `open_child` opens the subagents of the session; one of these is the `child` that was wanted.
     """
 
     tools: tuple[Tool, ...] = ()
@@ -46,6 +54,8 @@ class Brought(Struct, frozen=True, kw_only=True):
     clock: Callable[[], int] = clock
     files: FilesOver = on_disk
     shape: "SessionShape | None" = None
+    open_child: "OpenChild | None" = None
+    child: "WantedChild | None" = None
 
 
 class Parts(Struct, frozen=True, kw_only=True):

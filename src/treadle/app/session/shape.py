@@ -63,7 +63,7 @@ class SessionShape(Struct, frozen=True, kw_only=True):
         def system(model: str, protocol: ToolProtocol, situation: Situation) -> tuple[PromptPart, ...]:
             return shaped(ports.system(model, protocol, situation))
 
-        return msgspec.structs.replace(ports, left_out=left_out, system=system, judge=self._judge(ports.judge))
+        return msgspec.structs.replace(ports, left_out=left_out, system=system, judge=self.judged(ports.judge))
 
     def _is_removed(self, name: str) -> bool:
         return name in self.removed or any("*" in one and fits_glob(one, name) for one in self.removed)
@@ -76,7 +76,9 @@ class SessionShape(Struct, frozen=True, kw_only=True):
             parts = (*parts, PromptPart(name="appended", text=self.append, origin="--append-system-prompt"))
         return parts
 
-    def _judge(self, judge: Judge) -> Judge:
+    def judged(self, judge: Judge) -> Judge:
+        """Give a judge that never lets run what the caller does not want."""
+
         def shaped(
             spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing
         ) -> Decision:

@@ -10,6 +10,7 @@ from treadle.engine.core import (
     compaction,
     files,
     interruptions,
+    learning,
     replies,
     room,
     sealing,
@@ -38,6 +39,7 @@ from treadle.engine.core.state import (
     Retrying,
     State,
     Waiting,
+    is_beside,
     phase,
     replace,
     tainted_by,
@@ -45,6 +47,7 @@ from treadle.engine.core.state import (
     with_notes,
 )
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
+from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.errors import DriftError, RefusedError, StoreError
 from treadle.protocol.events import (
     Answer,
@@ -184,7 +187,11 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case CallStarted() as data:
             return calls.started(state, data)
         case CallFinished() as data:
-            return calls.finished(state, data)
+            return calls.finished(learning.forget_subagents(state, data.call_id), data)
+        case ChildStarted() as data:
+            return learning.subagent_began(state, data)
+        case ChildEnded() as data:
+            return learning.subagent_ended(state, data)
         case CallAsked() as data:
             return answers.call_asked(state, data)
         case ResultMade() | QuestionPut() | ChecklistUpdated():
@@ -281,10 +288,10 @@ def _bounds_turn(state: State, timer: str) -> bool:
 def _answer(state: State, data: Answer, at: int) -> Transition:
     state = tainted_by(state, data.enclosed)
     question = next(question for question in state.questions if question.id == data.question_id)
+    if is_beside(question):
+        return answers.elicitation_closed(state, question.id, data)
     if question.kind in (QuestionKind.PERMISSION, QuestionKind.FOLLOWUP):
         return answers.call_answered(state, question, data)
-    if question.kind is QuestionKind.ELICITATION:
-        return answers.elicitation_closed(state, question.id, data)
     state = replace(state, questions=tuple(other for other in state.questions if other.id != question.id))
     match state.activity:
         case AwaitingBudget() as held:

@@ -19,7 +19,7 @@ from treadle.engine.core.calls import (
 )
 from treadle.engine.core.interruptions import asks, judge_again
 from treadle.engine.core.machine_effects import Effect, JudgeCall, Notify, PassAnswer, Remember, Transition
-from treadle.engine.core.state import CallState, State, guarded, replace, with_enclosed, with_note
+from treadle.engine.core.state import CallState, State, guarded, is_beside, replace, with_enclosed, with_note
 from treadle.protocol.events import Answer, RevokeAllowance, Source
 from treadle.protocol.notifications import AllowancesChanged, CallStatus, QuestionAsked, QuestionClosed
 from treadle.protocol.permissions import (
@@ -63,8 +63,15 @@ def call_asked(state: State, data: CallAsked) -> Transition:
         return elicitation_closed(state, data.question_id)
     if not state.user_present:
         return state, [PassAnswer(question_id=data.question_id)]
+    question = _elicitation(data) if data.relayed is None else replace(data.relayed, id=data.question_id, call_id="")
+    return replace(state, questions=(*state.questions, question)), [
+        Notify(notification=QuestionAsked(question=question))
+    ]
+
+
+def _elicitation(data: CallAsked) -> Question:
     wanted = data.form.get("properties")
-    question = Question(
+    return Question(
         id=data.question_id,
         kind=QuestionKind.ELICITATION,
         text=data.text,
@@ -75,9 +82,6 @@ def call_asked(state: State, data: CallAsked) -> Transition:
         url=data.url,
         offers=data.offers,
     )
-    return replace(state, questions=(*state.questions, question)), [
-        Notify(notification=QuestionAsked(question=question))
-    ]
 
 
 def _defaults(fields: dict[str, Any]) -> dict[str, Any]:
@@ -85,9 +89,9 @@ def _defaults(fields: dict[str, Any]) -> dict[str, Any]:
 
 
 def elicitation_closed(state: State, question_id: str, data: Answer | None = None) -> Transition:
-    """Close the question of a running call, and give the call the answer if there is one.
+    """Close the question of a running call or of a subagent, and give the call the answer if there is one.
 
-    What is allowed for every session is for the call to write down: it knows where.
+    What is allowed for every session is for who asked to write down: it knows where.
     """
     question = next(one for one in state.questions if one.id == question_id)
     state = replace(state, questions=tuple(one for one in state.questions if one.id != question_id))
@@ -99,18 +103,22 @@ def elicitation_closed(state: State, question_id: str, data: Answer | None = Non
     closed = QuestionClosed(question_id=question_id, option=data.option, scope=data.scope)
     effects: list[Effect] = [Notify(notification=closed)]
     if data.option is OptionKind.ALLOW_ALWAYS and data.scope is AllowScope.SESSION:
-        state, more = _allow_always(state, question.offers, data.scope)
+        state, more = _allow_always(state, _offers(question), data.scope)
         effects += more
     values = question.arguments if data.arguments is None else data.arguments
     said = PassAnswer(question_id=question_id, option=data.option, scope=data.scope, values=values)
-    return state, [*effects, said]
+    return state, [*effects, replace(said, whole=data) if question.child else said]
+
+
+def _offers(question: Question) -> tuple[Allowance, ...]:
+    return question.decision.offers if question.child and question.decision is not None else question.offers
 
 
 def close_elicitations(state: State) -> Transition:
     """Close the questions of running calls, which nobody will answer any more."""
     effects: list[Effect] = []
     for question in state.questions:
-        if question.kind is QuestionKind.ELICITATION:
+        if is_beside(question):
             state, more = elicitation_closed(state, question.id)
             effects += more
     return state, effects

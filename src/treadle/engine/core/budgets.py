@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from treadle.engine.core.state import State, replace
 from treadle.protocol.limits import USUAL_REPLY, Budget, Limits, Terms
@@ -45,7 +45,7 @@ BudgetCheck: TypeAlias = Send | Ask | Stop
 
 def bounded(limits: Limits) -> bool:
     """Whether anything bounds what may be spent."""
-    return Budget() != limits.turn or Budget() != limits.session or Budget() != limits.day
+    return any(one not in (Budget(), UNSET) for one in (limits.turn, limits.session, limits.day, limits.tree))
 
 
 def check_budgets(state: State, terms: Terms) -> BudgetCheck:
@@ -92,6 +92,15 @@ def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) 
     return replace(state, turn=turn, money=replace(state.money, spent=state.money.spent + used, terms=terms))
 
 
+def bill_child(state: State, usage: Usage, cost: float | None) -> State:
+    """Count in the turn what a subagent used: its own session has paid it, so this one has not."""
+    turn = state.turn
+    if turn is None:
+        return state
+    total = None if cost is None or turn.cost is None else turn.cost + cost
+    return replace(state, turn=replace(turn, usage=turn.usage + usage, cost=total))
+
+
 def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:
     """Say what a call with a reply of so many tokens costs at most."""
     longest = reply_tokens or USUAL_REPLY
@@ -104,7 +113,12 @@ def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
     turn = state.turn
     if turn is not None:
         yield "turn", _raised("turn", state.limits.turn, state), spent_by(turn.usage, turn.cost)
-    yield "session", _raised("session", state.limits.session, state), state.money.spent
+    of_tree = state.money.spent + terms.tree
+    if isinstance(state.limits.tree, Budget):
+        yield "session", state.limits.session, state.money.spent
+        yield "tree", state.limits.tree, of_tree
+    else:
+        yield "session", _raised("session", state.limits.session, state), of_tree
     yield "day", state.limits.day, terms.day
 
 

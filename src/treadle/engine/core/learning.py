@@ -1,9 +1,13 @@
-"""What a turn learns from the outcome of a call."""
+"""What a turn learns from the outcome of a call, and of subagents."""
 
 from treadle.context.left_out import Ran, remember_run
-from treadle.engine.core.state import CallState, State, replace
+from treadle.engine.core.budgets import bill_child
+from treadle.engine.core.machine_effects import Notify, Transition
+from treadle.engine.core.state import CallState, ChildState, State, replace
 from treadle.protocol.checkpoints import MOST_NAMED, CheckpointTaken
+from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.messages import Text
+from treadle.protocol.notifications import child_changed
 from treadle.protocol.tools import OUTSIDE, CallResult, FetchUrl, FileChange, Flow, Outcome, RunCommand, ToolKind
 
 _RAN = (Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED)
@@ -74,3 +78,27 @@ def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[
             )
         merged[change.path] = change
     return tuple(merged.values())
+
+
+def subagent_began(state: State, data: ChildStarted) -> Transition:
+    """Take note of a subagent that begins."""
+    children = (*state.children, ChildState(started=data))
+    state = replace(state, children=children, subagents=state.subagents + 1)
+    return state, [Notify(notification=child_changed(data))]
+
+
+def subagent_ended(state: State, data: ChildEnded) -> Transition:
+    """Take note of the end of a subagent; its call reads what came of it."""
+    child = next(one for one in state.children if one.started.session_id == data.session_id)
+    others = (one for one in state.children if one is not child)
+    kept = () if child.started.background else (replace(child, ended=data),)
+    state = bill_child(replace(state, children=(*others, *kept)), data.usage, data.cost)
+    return state, [Notify(notification=child_changed(child.started, data))]
+
+
+def forget_subagents(state: State, call_id: str) -> State:
+    """Forget the subagents of a call that is over, but those that still work."""
+    if not state.children:
+        return state
+    kept = (one for one in state.children if one.ended is None or one.started.call_id != call_id)
+    return replace(state, children=tuple(kept))

@@ -4,8 +4,9 @@ from typing import assert_never
 
 from treadle.engine.core.calls import find
 from treadle.engine.core.machine_effects import turn_timer
-from treadle.engine.core.state import Assembling, AwaitingReply, Compacting, Retrying, State, phase
+from treadle.engine.core.state import Assembling, AwaitingReply, Compacting, Retrying, State, is_beside, phase
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
+from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,
@@ -93,7 +94,7 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case ContextReady(step=step) | ContextExceeded(step=step):
             return "" if state.activity == Assembling(step=step) else "this step is not being assembled"
         case SummaryWritten(step=step) | Compacted(step=step):
-            held = any(one.kind is not QuestionKind.ELICITATION for one in state.questions)
+            held = not all(map(is_beside, state.questions))
             fits = isinstance(state.activity, Compacting) and state.activity.step == step and not held
             return "" if fits else "this step is not being compacted"
         case CallProposed():
@@ -106,6 +107,8 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return _call(state, call_id, CallStatus.STARTING)
         case CallAsked():
             return _asked(state, data)
+        case ChildStarted() | ChildEnded():
+            return _child(state, data)
         case CallFinished(call_id=call_id):
             return _call(state, call_id, CallStatus.RUNNING, CallStatus.JUDGING)
         case TimerFired(timer=timer):
@@ -215,6 +218,13 @@ def _asked(state: State, data: CallAsked) -> str:
     if data.after:
         return "" if call is None or call.finished else "its call is not over"
     return _call(state, data.call_id, CallStatus.RUNNING)
+
+
+def _child(state: State, data: ChildStarted | ChildEnded) -> str:
+    known = next((one for one in state.children if one.started.session_id == data.session_id), None)
+    if isinstance(data, ChildStarted):
+        return "there is such a subagent already" if known else _call(state, data.call_id, CallStatus.RUNNING)
+    return "no such subagent is going on" if known is None or known.ended is not None else ""
 
 
 def _reply(state: State, step: int, attempt: int) -> str:

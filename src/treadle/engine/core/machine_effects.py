@@ -7,7 +7,7 @@ from msgspec import field
 from treadle.engine.core.state import State
 from treadle.protocol.base import Tagged
 from treadle.protocol.checkpoints import Moment, Restore
-from treadle.protocol.events import Source
+from treadle.protocol.events import Answer, Source
 from treadle.protocol.notifications import Notification, TurnOutcome
 from treadle.protocol.permissions import Allowance, AllowScope, OptionKind
 from treadle.protocol.sealed import Sealed
@@ -79,13 +79,14 @@ class RestoreCheckpoint(Tagged, frozen=True, kw_only=True, tag="restore_checkpoi
 class PassAnswer(Tagged, frozen=True, kw_only=True, tag="pass_answer"):
     """Give a running call what the user said to its question; no `option`: nobody will say anything.
 
-    `scope` says for how long `allow_always` holds.
+    `scope` says for how long `allow_always` holds. A subagent is given the `whole` answer.
     """
 
     question_id: str
     option: OptionKind | None = None
     scope: AllowScope = AllowScope.SESSION
     values: dict[str, Any] = field(default_factory=dict)
+    whole: Answer | None = None
 
 
 class Remember(Tagged, frozen=True, kw_only=True, tag="remember"):

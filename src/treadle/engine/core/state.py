@@ -8,12 +8,13 @@ import msgspec
 from treadle.context.left_out import Ran
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.checkpoints import Restore
+from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.events import Pin, Prompt, Source
 from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
-from treadle.protocol.permissions import Allowance, Decision, Mode, Question, Standing
+from treadle.protocol.permissions import Allowance, Decision, Mode, Question, QuestionKind, Standing
 from treadle.protocol.sealed import Passage, PassageKind
 from treadle.protocol.tools import (
     Access,
@@ -215,6 +216,13 @@ class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
     pins: tuple[Pin, ...] = ()
 
 
+class ChildState(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A subagent that goes on, or that `ended` while its call goes on."""
+
+    started: ChildStarted
+    ended: ChildEnded | None = None
+
+
 class FilesState(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How many checkpoints were `taken`, and the `trees` of the last one.
 
@@ -235,6 +243,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     `calls` are those of the present step, in the order of the reply; `unread` are calls of an ended turn whose results
     the model has not read yet. `hint` tells it how to write what its reply seems to have meant. `changed` are the files
     that the session changed, by the checkpoint `known_at` and what calls reported since; `runs` its last commands.
+    `children` are those of its `subagents` so far that go on, or that their call has yet to tell of.
     `stopping` is why the turn is being cancelled if it was not the user.
     """
 
@@ -265,6 +274,8 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     changed: tuple[FileChange, ...] = ()
     known_at: int = 0
     runs: tuple[Ran, ...] = ()
+    children: tuple[ChildState, ...] = ()
+    subagents: int = 0
     cancelling: bool = False
     stopping: TurnStop | None = None
 
@@ -320,6 +331,11 @@ def standing(state: State) -> Standing:
     return Standing(
         mode=state.mode, tainted=state.turn.tainted, fetched=state.turn.fetched, allowances=state.allowances
     )
+
+
+def is_beside(question: Question) -> bool:
+    """Whether a question does not hold the turn up: a running call asks it, or a subagent."""
+    return question.kind is QuestionKind.ELICITATION or bool(question.child)
 
 
 def phase(state: State) -> Phase:

@@ -27,6 +27,7 @@ from treadle.engine.core.state import (
     TurnState,
     Waiting,
     guarded,
+    is_beside,
     replace,
     tainted_by,
     with_enclosed,
@@ -96,7 +97,7 @@ def _go_on(state: State) -> Transition:
         return state, []
     state, effects = schedule(state)
     # What a command in the background asks holds nothing up.
-    held = any(one.kind is not QuestionKind.ELICITATION for one in state.questions)
+    held = not all(map(is_beside, state.questions))
     if state.reply is None or held or not all(call.finished for call in state.calls):
         return state, effects
     state, more = _after_step(state, state.reply)
@@ -299,7 +300,8 @@ def _steps_left(state: State) -> int | None:
 
 def _ask_for_steps(state: State) -> Transition:
     limit = state.limits.max_steps
-    if not state.user_present or state.turn is None or limit is None:
+    subagent = state.limits.tree is not UNSET  # who began it decides what becomes of its task
+    if subagent or not state.user_present or state.turn is None or limit is None:
         return end_turn(state, TurnStop.MAX_TURN_REQUESTS)
     text, more = texts.more_steps(state.turn.steps), f"{limit} more steps"
     options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
@@ -357,7 +359,7 @@ def end_turn(
         activity=Idle(),
         cancelling=False,
         stopping=None,
-        questions=tuple(one for one in state.questions if one.kind is QuestionKind.ELICITATION),
+        questions=tuple(filter(is_beside, state.questions)),
         calls=(),
         unread=unread,
         money=replace(state.money, terms=None),

@@ -33,6 +33,7 @@ class CallAsks:
         if said is None:
             return PersonReply()
         return PersonReply(
+            answer=said.whole,
             accepted=said.option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS),
             declined=said.option is OptionKind.REJECT_ONCE,
             scope=said.scope if said.option is OptionKind.ALLOW_ALWAYS else None,
@@ -54,6 +55,7 @@ class CallAsks:
             url=asked.url,
             offers=asked.offers,
             after=after,
+            relayed=asked.relayed,
         )
         try:
             await self._session.post(wanted)

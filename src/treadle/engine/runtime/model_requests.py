@@ -3,7 +3,7 @@
 from asyncio import CancelledError
 from collections.abc import Mapping
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from treadle.context.focus import with_progress
 from treadle.context.log_reader import TranscriptReader, offer_size
@@ -105,14 +105,22 @@ def terms_of(ports: Ports, state: State, transcript: Transcript, new_bytes: int)
 async def reserved_terms(
     ports: Ports, state: State, transcript: Transcript, new_bytes: int, *, aside: bool = False
 ) -> Terms | None:
-    """Say what the next model call can cost where a budget is set, and reserve it where one holds for the day."""
+    """Say what the next model call can cost where a budget is set, and reserve it where other sessions share one."""
     if not bounded(state.limits):
         return None
     terms = terms_of(ports, state, transcript, new_bytes)
     room = check_budgets(state, terms)
-    if state.limits.day == Budget() or not isinstance(room, Send):
+    if not (_shares(state) and isinstance(room, Send)):
         return terms
-    return replace(terms, day=await ports.day_budget.reserve(room.worst, aside=aside))
+    others = await ports.shared_budgets.reserve(room.worst, aside=aside)
+    return replace(terms, day=others.day, tree=others.tree)
+
+
+def _shares(state: State) -> bool:
+    """Whether what other sessions spend counts: today, or in the tree of the session."""
+    limits = state.limits
+    of_tree = limits.tree not in (Budget(), UNSET) or (limits.session != Budget() and state.subagents > 0)
+    return of_tree or limits.day != Budget()
 
 
 def _most_for_searches(spec: ModelSpec) -> float | None:

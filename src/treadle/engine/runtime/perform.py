@@ -28,8 +28,7 @@ from treadle.engine.core.machine_effects import (
     timer_work,
 )
 from treadle.engine.core.state import replace, standing
-from treadle.engine.core.texts import INTERRUPTED
-from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Prepared, ask_person
+from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Prepared, ask_person, running_call
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import OwnedWork, after_keeping
@@ -100,7 +99,7 @@ class Performer:
                     call_work(call.id),
                     lambda: self._run(effect),
                     broken=partial(self._broken_call, call.id),
-                    cut=partial(_cut_call, call.id),
+                    cut=partial(tool_call.cut_call, call.id),
                 )
             case TakeCheckpoint(step=step, moment=moment):
                 self._checkpoint(self._checkpointer().take(step, moment), self._no_checkpoint)
@@ -338,7 +337,8 @@ class Performer:
     async def _run_prepared(self, effect: RunTool, prepared: Prepared) -> CallResult:
         redactor = self._ports.redactor()
         output = tool_call.PublishedOutput(self._session, effect.call.id, redactor.stream())
-        ask_person.set(partial(self._ask, effect.call.id))  # of this task, which runs this call alone
+        ask_person.set(partial(self.ask, effect.call.id))  # of this task, which runs this call alone
+        running_call.set(effect.call.id)
         try:
             result = await tool_call.run_call(prepared, effect, output, self._ports.trace)
         except asyncio.CancelledError:
@@ -373,7 +373,8 @@ class Performer:
         self._session.tell(f"A hook ends the turn: {reason}")
         self._session.post_soon(Interrupt(), HOOK)
 
-    async def _ask(self, call_id: str, asked: Asked, /) -> PersonReply:
+    async def ask(self, call_id: str, asked: Asked, /) -> PersonReply:
+        """Ask the user for a call that runs, or for what it left to run."""
         return await self._asks().ask(call_id, asked)
 
     async def _wait(self, timer: str, seconds: float) -> None:
@@ -394,7 +395,3 @@ def _checkpointer(ports: Ports, session: SessionPort) -> "Checkpointer":
     from treadle.engine.runtime.step_checkpoints import Checkpointer
 
     return Checkpointer(ports.checkpoints, session)
-
-
-def _cut_call(call_id: str) -> CallFinished:
-    return CallFinished(call_id=call_id, result=result_text(Outcome.INTERRUPTED, INTERRUPTED))

@@ -11,11 +11,11 @@ from treadle.context.log_reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.core.machine_effects import Effect, Notify, Respond, Seal, TakeCheckpoint
 from treadle.engine.core.state import State
-from treadle.engine.ports import Hooks, OutputHandler, Ports
+from treadle.engine.ports import Asked, Hooks, OutputHandler, PersonReply, Ports
 from treadle.engine.runtime.feeds import REPLY_PIECES, Feed, Feeds
 from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
-from treadle.engine.runtime.track import Track
+from treadle.engine.runtime.track import Posted, Track, closed_error, is_of_reply
 from treadle.protocol.attach import Snapshot
 from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
 from treadle.protocol.codec import encodable
@@ -24,7 +24,6 @@ from treadle.protocol.events import (
     ENGINE,
     HOOK,
     CallFinished,
-    CallProposed,
     CallStarted,
     Event,
     EventData,
@@ -37,22 +36,6 @@ from treadle.protocol.events import (
 from treadle.protocol.notifications import Notice, Notification, QuestionAsked, QuestionClosed
 from treadle.protocol.sealed import SideAnswered, TurnSettled
 from treadle.protocol.tools import ToolEffect
-
-
-class _Posted(Struct, frozen=True):
-    data: EventData
-    source: Source
-    accepted: asyncio.Future[None] | None
-
-    def accept(self) -> None:
-        """Tell who posted it that it is in the log."""
-        if self.accepted is not None and not self.accepted.done():
-            self.accepted.set_result(None)
-
-    def refuse(self, refusal: RefusedError) -> None:
-        """Tell who posted it why it was not taken."""
-        if self.accepted is not None and not self.accepted.done():
-            self.accepted.set_exception(refusal)
 
 
 class Attachment(Struct, frozen=True):
@@ -73,7 +56,8 @@ class Session:
         self._track = track
         self._clock = clock
         self._ports: Ports | None = None
-        self._inbox: deque[_Posted | Notify] = deque()
+        self._performer: Performer | None = None
+        self._inbox: deque[Posted | Notify] = deque()
         self._calling = False
         self._arrived = asyncio.Event()
         self._closing = False
@@ -105,6 +89,15 @@ class Session:
     def closed(self) -> bool:
         """Whether `run` has ended: nothing is taken any more."""
         return self._closed.is_set()
+
+    @property
+    def closing(self) -> bool:
+        """Whether the session ends as a program does: what goes on is taken up again with it."""
+        return self._closing
+
+    async def ask(self, call_id: str, asked: Asked) -> PersonReply:
+        """Ask the user for what a call began and left to run."""
+        return PersonReply() if self._performer is None else await self._performer.ask(call_id, asked)
 
     def follow(self) -> Feed:
         """Listen from now on, until the feed is left."""
@@ -155,22 +148,22 @@ class Session:
         An interrupt ends the hooks that are asked whether the turn may end: it has no more than these to stop.
         """
         if self.closed:
-            raise _closed(data)
+            raise closed_error(data)
         if isinstance(data, Interrupt) and self.state.turn is None and self._ending is not None:
             asking, self._ending = self._ending, None
             if asking.cancel():
                 return
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._put(_Posted(data, source, accepted))
+        self._put(Posted(data, source, accepted))
         await accepted
 
     def post_soon(self, data: EventData, source: Source = ENGINE) -> None:
         """Queue an event of the engine; a refusal is of no interest any more."""
-        self._put(_Posted(data, source, None))
+        self._put(Posted(data, source, None))
 
-    def _put(self, posted: _Posted | Notify) -> None:
+    def _put(self, posted: Posted | Notify) -> None:
         self._inbox.append(posted)
-        self._calling = self._calling or _is_of_reply(posted)
+        self._calling = self._calling or is_of_reply(posted)
         self._arrived.set()
 
     def publish(self, notification: Notification) -> None:
@@ -192,7 +185,7 @@ class Session:
         self._ports = ports
         try:
             async with asyncio.TaskGroup() as group:
-                performer = Performer(ports, self, group)
+                performer = self._performer = Performer(ports, self, group)
                 while not self._closing:
                     await self._arrived.wait()
                     self._arrived.clear()
@@ -219,7 +212,7 @@ class Session:
         """Take everything that waits in one transaction, then perform its effects."""
         events: list[Event] = []
         effects: list[Effect] = []
-        accepted: list[_Posted] = []
+        accepted: list[Posted] = []
         while self._inbox:
             posted = self._inbox.popleft()
             if isinstance(posted, Notify):
@@ -245,7 +238,7 @@ class Session:
         # Files are kept before a person is asked: what they do meanwhile would be taken for the session's work.
         for effect in sorted(effects, key=lambda effect: not isinstance(effect, TakeCheckpoint)):
             self._act(effect, performer)
-        self._calling = any(map(_is_of_reply, self._inbox))
+        self._calling = any(map(is_of_reply, self._inbox))
         if events:
             self._published = events[-1].seq
             await self._observe(ports, events)
@@ -385,15 +378,6 @@ class Session:
 
     def _refuse_rest(self) -> None:
         for posted in self._inbox:
-            if isinstance(posted, _Posted):
-                posted.refuse(_closed(posted.data))
+            if isinstance(posted, Posted):
+                posted.refuse(closed_error(posted.data))
         self._inbox.clear()
-
-
-def _is_of_reply(posted: _Posted | Notify) -> bool:
-    """Whether it is something that a reply says, on its way to surfaces in the order of the reply."""
-    return isinstance(posted, Notify) or isinstance(posted.data, CallProposed)
-
-
-def _closed(data: EventData) -> SessionClosedError:
-    return SessionClosedError(type(data).__name__, "the session is closed")

@@ -146,6 +146,11 @@ def interrupted(output: LiveOutput) -> CallResult:
     return result_text(Outcome.INTERRUPTED, f"{INTERRUPTED} Its output so far:\n{shown}" if shown else INTERRUPTED)
 
 
+def cut_call(call_id: str) -> CallFinished:
+    """Report a call that was cancelled before it could say anything."""
+    return CallFinished(call_id=call_id, result=result_text(Outcome.INTERRUPTED, INTERRUPTED))
+
+
 async def settle_rerun(accesses: Sequence[Access]) -> CallResult | None:
     """After a restart, tell from the journal of a file change what became of it; None means: run it again."""
     writes = [access for access in accesses if isinstance(access, WritePath)]

@@ -1,15 +1,22 @@
-"""Where a session is: its state and its conversation, as the log gives them. The session alone brings it forward."""
+"""Where a session is, its state and its conversation as the log gives them, and what waits to bring it forward.
 
+The session alone brings it forward.
+"""
+
+import asyncio
 from collections.abc import Callable
 from typing import TYPE_CHECKING
+
+from msgspec import Struct
 
 from treadle.context.log_reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.core.advance import advance
-from treadle.engine.core.machine_effects import Effect
+from treadle.engine.core.machine_effects import Effect, Notify
 from treadle.engine.core.state import State
 from treadle.protocol.checkpoints import Rewound
-from treadle.protocol.events import Event
+from treadle.protocol.errors import RefusedError, SessionClosedError
+from treadle.protocol.events import CallProposed, Event, EventData, Source
 
 if TYPE_CHECKING:
     from treadle.engine.core.past_history import Past
@@ -54,3 +61,31 @@ class Track:
             self._reader = self._reader_at(event.data.to)
         self._reader.take(event)
         return effects
+
+
+class Posted(Struct, frozen=True):
+    """An event on its way into the log, and who waits for that."""
+
+    data: EventData
+    source: Source
+    accepted: asyncio.Future[None] | None
+
+    def accept(self) -> None:
+        """Tell who posted it that it is in the log."""
+        if self.accepted is not None and not self.accepted.done():
+            self.accepted.set_result(None)
+
+    def refuse(self, refusal: RefusedError) -> None:
+        """Tell who posted it why it was not taken."""
+        if self.accepted is not None and not self.accepted.done():
+            self.accepted.set_exception(refusal)
+
+
+def is_of_reply(posted: Posted | Notify) -> bool:
+    """Whether it is something that a reply says, on its way to surfaces in the order of the reply."""
+    return isinstance(posted, Notify) or isinstance(posted.data, CallProposed)
+
+
+def closed_error(data: EventData) -> SessionClosedError:
+    """Say that an event comes too late."""
+    return SessionClosedError(type(data).__name__, "the session is closed")

@@ -1,0 +1,326 @@
+"""The subagents of one session: begun, watched, stopped, and taken up again after a restart."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from functools import partial
+
+from msgspec.structs import replace
+
+from treadle.app.models.cheaper import cheapest_configured
+from treadle.app.models.offered import EFFORT_BUDGETS
+from treadle.app.session.children.child_run import ChildResult, ChildRun, child_answer, failed
+from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
+from treadle.app.session.children.wanted_child import OpenChild, WantedChild
+from treadle.app.session.children.writing import Approving, InCopy, copied_for, hand_back, trust_in
+from treadle.app.session.parts import Parts, new_session_id
+from treadle.app.subagents.agent_files import CHEAPER, AgentFile
+from treadle.app.subagents.writer_copies import WriterCopy
+from treadle.engine.core.state import standing
+from treadle.engine.ports import AskPerson, Judge, ask_person
+from treadle.engine.runtime.running_session import Session
+from treadle.protocol.children import ChildEnded, ChildOf, ChildOutcome, ChildStarted
+from treadle.protocol.errors import ConfigError, RefusedError, ToolError, TreadleError
+from treadle.protocol.events import Delivery, Prompt, Source
+from treadle.protocol.limits import Budget, Limits
+from treadle.protocol.messages import Text
+from treadle.protocol.permissions import Allowance, Mode
+from treadle.protocol.sealed import PromptPart
+from treadle.protocol.tools import CallResult, Origin, Outcome
+from treadle.tools.use_subagents import SubagentTask
+
+MOST_STEPS = 30
+MOST_MINUTES = 10
+"""What bounds a subagent whose agent says nothing of it."""
+
+_MOST_TEXT = 60_000
+"""Characters that the subagents of one call bring together."""
+
+_STOPPING = 2.5
+"""Seconds that subagents have to end when their call is interrupted."""
+
+_NO_SOFT_LIMIT = 1_000.0
+
+_LONGEST_LINE = 120
+"""Characters of a task where it is named."""
+
+
+class Subagents:
+    """Has subagents work for one session; `judge` is its policy, `open_child` opens their sessions."""
+
+    def __init__(
+        self,
+        *,
+        parts: Parts,
+        engine: Session,
+        judge: Judge,
+        agents: Mapping[str, AgentFile],
+        open_child: OpenChild,
+        remember: Callable[[Sequence[Allowance]], None],
+    ) -> None:
+        self._parts = parts
+        self._engine = engine
+        self._judge = judge
+        self._agents = agents
+        self._open_child = open_child
+        self._remember = remember
+        self._runs: dict[str, ChildRun] = {}
+        self._behind: set[asyncio.Task[None]] = set()
+        self._merging = asyncio.Lock()
+
+    @property
+    def running(self) -> bool:
+        """Whether one works that nobody waits for: its end will wake the session."""
+        return bool(self._behind)
+
+    def settle(self, tasks: Sequence[SubagentTask], *, wait: bool | None) -> bool:
+        """Say whether the session waits; where that is not said, it does unless all agents work in the background.
+
+        Raises `ToolError` for a task whose agent there is not, or that cannot be begun so.
+        """
+        if wait is None:
+            wait = not all(self.agent(task.agent).background for task in tasks)
+        for task in tasks:
+            if self.agent(task.agent).writes and not wait:
+                raise ToolError(f"{task.agent} may write. Call it without `wait: false`.", invalid=True)
+        return wait
+
+    def agent(self, name: str) -> AgentFile:
+        """Find an agent by its name. Raises `ToolError`."""
+        found = self._agents.get(name)
+        if found is None:
+            known = ", ".join(sorted(self._agents))
+            raise ToolError(f"There is no agent {name!r}. Use one of these: {known}.", invalid=True)
+        return found
+
+    async def stop(self, session_id: str) -> bool:
+        """Stop one that works; gives whether there was one."""
+        run = self._runs.get(session_id)
+        if run is not None:
+            await run.stop()
+        return run is not None
+
+    async def run(self, call_id: str, tasks: Sequence[SubagentTask], *, wait: bool) -> CallResult:
+        """Let subagents work on these tasks side by side, and give what came of them in the order of the tasks.
+
+        Without `wait` they go on by themselves, and each wakes the session with what came of it. After a restart the
+        ones of the call that had begun go on where they were.
+        """
+        begun = [one for one in self._engine.state.children if one.started.call_id == call_id]
+        started = [one.started for one in begun]
+        for task in tasks[len(begun) :]:
+            one = ChildStarted(
+                call_id=call_id,
+                session_id=new_session_id(self._parts.brought.clock()),
+                agent=task.agent,
+                task=task.prompt,
+                background=not wait,
+            )
+            await self._engine.post(one)
+            started.append(one)
+        ask = ask_person.get()
+        if not wait:
+            for task, one in zip(tasks, started, strict=True):
+                self._begin_behind(one, task, ask)
+            names = "\n".join(f"- {one.agent} {one.session_id}: {_line(one.task)}" for one in started)
+            text = f"These work by themselves now; you are woken with what each brings:\n{names}"
+            return CallResult(outcome=Outcome.OK, content=(Text(text=text),))
+        results = await self._together(tasks, started, ask)
+        most = _MOST_TEXT // len(tasks)
+        told = [child_answer(one, result, most) for one, result in zip(started, results, strict=True)]
+        return CallResult(
+            outcome=Outcome.OK if any(_is_done(one) for one in results) else Outcome.FAILED,
+            content=(Text(text="\n\n".join(told)),),
+            changes=tuple(one for result in results for one in result.applied),
+            origin=Origin.WEB if any(one.tainted for one in results) else Origin.TREADLE,
+        )
+
+    async def _together(
+        self, tasks: Sequence[SubagentTask], started: Sequence[ChildStarted], ask: AskPerson
+    ) -> list[ChildResult]:
+        """Wait for all; where the call is interrupted they are, too, and where the program ends they go on with it."""
+        works = [
+            asyncio.create_task(self._work(one, task, ask), name=f"subagent {one.session_id}")
+            for task, one in zip(tasks, started, strict=True)
+        ]
+        try:
+            await asyncio.wait(works)
+        except asyncio.CancelledError:
+            if not self._engine.closing:
+                for one in started:
+                    await self.stop(one.session_id)
+                await asyncio.wait(works, timeout=_STOPPING)
+            for work in works:
+                work.cancel()
+            await asyncio.gather(*works, return_exceptions=True)
+            raise
+        return [work.result() for work in works]
+
+    def _begin_behind(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> None:
+        work = asyncio.create_task(self._wake_with(started, task, ask), name=f"subagent {started.session_id}")
+        self._behind.add(work)
+        work.add_done_callback(self._behind.discard)
+
+    async def _wake_with(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> None:
+        result = await self._work(started, task, ask)
+        text = f"A subagent that you did not wait for has ended.\n\n{child_answer(started, result, _MOST_TEXT)}"
+        prompt = Prompt(id=uuid.uuid4().hex, content=(Text(text=text),), delivery=Delivery.STEER)
+        with suppress(TreadleError):
+            await self._engine.post(prompt, Source(kind="subagent", id=started.session_id))
+
+    async def _work(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> ChildResult:
+        """Let one work to its end, and note in the log of the session how it ended."""
+        child = next(one for one in self._engine.state.children if one.started.session_id == started.session_id)
+        agent = self.agent(started.agent)
+        run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask)
+        try:
+            copy = await self._copy(started, agent)
+            live = await self._open_child(await self._wanted(started, agent, copy))
+            result = await run.work(live, _prompt_of(task, agent))
+            if copy is not None:
+                result = await self._handed_back(started, copy, result, ask)
+            _, note = self._model(agent)
+            if note:
+                result = replace(result, after="\n".join(filter(None, (result.after, note))))
+        except TreadleError as error:
+            result = failed(started, f"{error.what} {error.why}".strip())
+        finally:
+            del self._runs[started.session_id]
+        if child.ended is None:
+            with suppress(RefusedError):
+                await self._engine.post(result.ended)
+        return result
+
+    async def _copy(self, started: ChildStarted, agent: AgentFile) -> WriterCopy | None:
+        """Give an agent that may write the copy in which it does; none where its parent may not write either."""
+        if not agent.writes or self._engine.state.mode is Mode.PLAN:
+            return None
+        return await copied_for(started, self._parts.trust, self._parts.roots.folders)
+
+    async def _handed_back(
+        self, started: ChildStarted, copy: WriterCopy, result: ChildResult, ask: AskPerson
+    ) -> ChildResult:
+        """Bring its changes back; one at a time, so that each is merged with those before it."""
+        async with self._merging:
+            back = await hand_back(started, copy, Approving(self._above(), standing(self._engine.state), ask))
+        ended = replace(result.ended, changes=back.changed)
+        return replace(result, ended=ended, applied=back.applied, after=back.text)
+
+    async def _wanted(self, started: ChildStarted, agent: AgentFile, copy: WriterCopy | None) -> WantedChild:
+        parts, state = self._parts, self._engine.state
+        choice = state.choice
+        model, _ = self._model(agent)
+        thinking = EFFORT_BUDGETS.get(agent.effort, choice.thinking_budget if model == choice.model else None)
+        return WantedChild(
+            session_id=started.session_id,
+            of=ChildOf(parent=parts.row.id, root=parts.row.id, call_id=started.call_id, agent=agent.name),
+            trust=parts.trust if copy is None else trust_in(copy, parts.trust),
+            roots=parts.roots.folders if copy is None else tuple(str(target) for _, target in copy.roots[1:]),
+            model=model,
+            thinking=thinking,
+            mode=narrower_mode(state.mode, state.mode if agent.mode is None else agent.mode),
+            limits=self._limits(agent),
+            user_present=state.user_present,
+            shape=self._shape(agent, copy),
+            known=await self._is_known(started.session_id),
+        )
+
+    async def _is_known(self, session_id: str) -> bool:
+        """Whether it has a log to go on from; where the program ended before that, it is begun anew."""
+        store = self._parts.store
+        events = store.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
+        if events and not events[0][0]:
+            await store.discard_empty(session_id)
+        return bool(events and events[0][0])
+
+    def _model(self, agent: AgentFile) -> tuple[str, str]:
+        """Give the model of an agent; where it cannot be called that of the session, and why."""
+        own = self._engine.state.choice.model
+        if not agent.model:
+            return own, ""
+        if agent.model == CHEAPER:
+            return cheapest_configured(self._parts.models, self._parts.settings, own), ""
+        ref = agent.model if "/" in agent.model else f"{own.partition('/')[0]}/{agent.model}"
+        try:
+            return self._parts.models.choose(ref).spec.ref, ""
+        except ConfigError as error:
+            return own, f"It used {own}: {error.what}"
+
+    def _limits(self, agent: AgentFile) -> Limits:
+        """Bound it by what its agent says, and by its share of what is left for all."""
+        state = self._engine.state
+        going = sum(one.ended is None for one in state.children) or 1
+        budget = state.limits.session
+        spent = state.money.spent + self._parts.store.spent_in_tree(self._parts.row.id)
+        share = Budget(
+            cost=None if budget.cost is None else max(0.0, budget.cost - spent.cost) / going,
+            tokens=None if budget.tokens is None else max(0, budget.tokens - spent.tokens) // going,
+        )
+        return Limits(
+            max_steps=agent.max_steps or MOST_STEPS,
+            max_seconds=agent.seconds or MOST_MINUTES * 60.0,
+            session=share,
+            tree=budget,
+            day=state.limits.day,
+            soft=_NO_SOFT_LIMIT,
+            max_auto_approved=state.limits.max_auto_approved,
+            max_retries=state.limits.max_retries,
+            plain_answer_ends=True,
+        )
+
+    def _above(self) -> Judge:
+        """Give the policy of the session itself, with what its caller wants different."""
+        shape = self._parts.brought.shape
+        return self._judge if shape is None else shape.judged(self._judge)
+
+    def _shape(self, agent: AgentFile, copy: WriterCopy | None) -> ChildShape:
+        above = self._parts.brought.shape
+        return ChildShape(
+            root=self._parts.trust.workspace if copy is None else copy.folder,
+            as_parent=in_same_folder if copy is None else InCopy(copy),
+            system="",
+            only=None if agent.tools is None else frozenset(agent.tools),
+            removed=frozenset(agent.without),
+            parent=ParentStanding(self._above(), lambda: standing(self._engine.state), above),
+            words=PromptPart(name=f"agent {agent.name}", text=agent.prompt, origin=agent.origin),
+            remember=self._remember,
+        )
+
+    async def take_up(self) -> None:
+        """Let those go on that nobody waited for when the program ended; of a call that is over none goes on else."""
+        running = {call.call.id for call in self._engine.state.calls if not call.finished}
+        for one in self._engine.state.children:
+            started = one.started
+            if one.ended is not None or started.call_id in running:
+                continue
+            if started.background:
+                task = SubagentTask(prompt=started.task, agent=started.agent)
+                self._begin_behind(started, task, partial(self._engine.ask, started.call_id))
+            else:
+                ended = ChildEnded(
+                    session_id=started.session_id, outcome=ChildOutcome.INTERRUPTED, why="its call was interrupted"
+                )
+                with suppress(RefusedError):
+                    await self._engine.post(ended)
+
+    async def close(self) -> None:
+        """End those that nobody waits for as a program ends: they go on with the session."""
+        for work in tuple(self._behind):
+            work.cancel()
+        await asyncio.gather(*self._behind, return_exceptions=True)
+
+
+def _prompt_of(task: SubagentTask, agent: AgentFile) -> str:
+    skills = f"Read these skills first: {', '.join(agent.skills)}" if agent.skills else ""
+    paths = f"Begin with: {', '.join(task.paths)}" if task.paths else ""
+    return "\n\n".join(filter(None, (task.prompt, skills, paths)))
+
+
+def _line(text: str) -> str:
+    line = " ".join(text.split())
+    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+
+
+def _is_done(result: ChildResult) -> bool:
+    return result.ended.outcome is ChildOutcome.DONE

@@ -1,0 +1,43 @@
+"""How the session of a subagent is opened: under the settings of who begins it."""
+
+from typing import TypeVar
+
+from msgspec.structs import replace
+
+from treadle.app.config.addresses import bind_base_url
+from treadle.app.config.sections import Settings
+from treadle.app.models.model_notes import named_profile, plain_ref
+from treadle.app.session.children.wanted_child import WantedChild
+from treadle.app.session.parts import Brought
+
+_Opening = TypeVar("_Opening", bound=Brought)
+
+
+def child_opening(opening: _Opening, settings: Settings, wanted: WantedChild) -> _Opening:
+    """Say how a subagent is opened: without the servers of who began it, and without checkpoints of its own."""
+    settings = bind_base_url(replace(settings, model=plain_ref(wanted.model), modes={}), wanted.model)
+    settings = replace(
+        settings,
+        profile=named_profile(wanted.model),
+        mode=wanted.mode,
+        thinking_budget=wanted.thinking,
+        add_dirs=wanted.roots,
+        checkpoints=replace(settings.checkpoints, enabled=False),
+        checklist=False,
+    )
+    return replace(
+        opening,
+        workspace=wanted.trust.workspace,
+        settings=settings,
+        user_present=wanted.user_present,
+        given=frozenset({"mode"}),
+        resume=wanted.session_id if wanted.known else "",
+        session_id=wanted.session_id,
+        trust=wanted.trust,
+        servers=(),
+        only_servers=True,
+        exchanges={},
+        shape=wanted.shape,
+        open_child=None,
+        child=wanted,
+    )

@@ -1,0 +1,223 @@
+"""One subagent at work: what it does is told to the parent, what it asks is put there, and what came of it is found."""
+
+import asyncio
+import uuid
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from hashlib import sha256
+from typing import TYPE_CHECKING
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.engine.ports import Asked, AskPerson
+from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import Interrupt, Prompt, SetPresence, Source
+from treadle.protocol.messages import Text, ToolUse
+from treadle.protocol.models import money
+from treadle.protocol.notifications import (
+    CHILD_OUTCOMES,
+    CallChanged,
+    CallStatus,
+    ChildSaid,
+    MessageDone,
+    Notification,
+    QuestionAsked,
+    QuestionClosed,
+    TurnEnded,
+    TurnOutcome,
+    TurnStop,
+    child_changed,
+)
+from treadle.protocol.permissions import Question
+from treadle.protocol.tools import OUTSIDE, FileChange
+
+if TYPE_CHECKING:
+    from treadle.app.session.live import LiveSession
+
+_WHY = {
+    TurnStop.MAX_TURN_REQUESTS: "its limit of steps",
+    TurnStop.BUDGET: "its budget",
+    TurnStop.TIME: "its limit of time",
+    TurnStop.LOOP: "it repeated the same calls",
+    TurnStop.MISTAKES: "its calls could not be used",
+    TurnStop.REFUSAL: "the model refused",
+    TurnStop.CANCELLED: "it was stopped",
+}
+
+CUT_OFF = "its session ended before its turn"
+"""Why a subagent failed whose log ends within its turn."""
+
+
+class ChildResult(Struct, frozen=True, kw_only=True):
+    """What came of a subagent: how it `ended`, what it said, and whether it read text from outside.
+
+    Of one that may write `applied` is what it changed in the workspace, and `after` says what became of its changes.
+    """
+
+    ended: ChildEnded
+    text: str
+    tainted: bool
+    applied: tuple[FileChange, ...] = ()
+    after: str = ""
+
+
+class ChildRun:
+    """A subagent that works; `publish` tells the surfaces of the parent, `ask` asks the user there."""
+
+    def __init__(self, started: ChildStarted, publish: Callable[[Notification], None], ask: AskPerson) -> None:
+        self.started = started
+        self._publish = publish
+        self._ask = ask
+        self._live: LiveSession | None = None
+        self._asking: dict[str, asyncio.Task[None]] = {}
+        self._told = child_changed(started)
+        self._tainted = False
+        self._outcome: TurnOutcome | None = None
+        self.stopped = False
+
+    async def work(self, live: "LiveSession", prompt: str) -> ChildResult:
+        """Let it work to the end of its turn, from where it is."""
+        self._live = live
+        try:
+            async with live, live.follow() as feed:
+                past = [one.notification for one in live.past]
+                self._remember(past)
+                if live.empty:
+                    content = (Text(text=prompt),)
+                    await live.wake(Prompt(id=uuid.uuid4().hex, content=content), self._source)
+                elif not live.status.turn_active:
+                    self._outcome = next((one.outcome for one in reversed(past) if isinstance(one, TurnEnded)), None)
+                if self.stopped:
+                    await self.stop()
+                for notification in live.opening:
+                    self._take(notification)
+                while self._outcome is None and (heard := await anext(feed, None)) is not None:
+                    self._take(heard)
+        finally:
+            for task in self._asking.values():
+                task.cancel()
+            await asyncio.gather(*self._asking.values(), return_exceptions=True)
+        return self._result()
+
+    async def stop(self) -> None:
+        """Interrupt it; what it has said so far stays."""
+        self.stopped = True
+        if self._live is not None:
+            with suppress(RefusedError):
+                await self._live.wake(Interrupt(), self._source)
+
+    @property
+    def _source(self) -> Source:
+        return Source(kind="parent", id=self.started.call_id)
+
+    def _remember(self, past: Iterable[Notification]) -> None:
+        for one in past:
+            if isinstance(one, CallChanged):
+                self._tainted = self._tainted or _brings_outside(one)
+            elif isinstance(one, MessageDone):
+                self._count(one)
+
+    def _take(self, notification: Notification) -> None:
+        match notification:
+            case CallChanged():
+                self._take_call(notification)
+            case MessageDone():
+                self._count(notification)
+                self._say(notification)
+                self._tell(doing="" if _calls(notification) else "answers")
+            case QuestionAsked(question=question) if question.id not in self._asking:
+                self._asking[question.id] = asyncio.create_task(self._relay(question), name="question of a subagent")
+                self._tell(doing="waits for your answer")
+            case QuestionClosed(question_id=question_id) if question_id in self._asking:
+                self._asking[question_id].cancel()
+            case TurnEnded(outcome=outcome):
+                self._outcome = outcome
+            case _:
+                pass
+
+    def _take_call(self, changed: CallChanged) -> None:
+        self._tainted = self._tainted or _brings_outside(changed)
+        if changed.status is CallStatus.RUNNING:
+            title = changed.preview.title if changed.preview is not None else changed.call.name
+            self._tell(doing=" ".join(title.split())[:80])
+        elif changed.status is CallStatus.FINISHED:
+            self._say(changed)
+
+    def _count(self, message: MessageDone) -> None:
+        told = self._told
+        cost = None if told.cost is None or message.cost is None else told.cost + message.cost
+        self._told = replace(told, steps=told.steps + 1, usage=told.usage + message.usage, cost=cost)
+
+    def _tell(self, *, doing: str) -> None:
+        self._publish(replace(self._told, doing=doing))
+
+    def _say(self, said: MessageDone | CallChanged) -> None:
+        self._publish(ChildSaid(session_id=self.started.session_id, call_id=self.started.call_id, said=said))
+
+    async def _relay(self, question: Question) -> None:
+        """Put a question to the user of the parent; where nobody is there the subagent is told so, and goes on."""
+        live, started = self._live, self.started
+        assert live is not None  # noqa: S101 - it asks while it is open
+        relayed = replace(question, child=started.session_id, agent=started.agent)
+        reply = await self._ask(Asked(text=question.text, relayed=relayed, outlives=started.background))
+        with suppress(RefusedError):
+            if reply.answer is None:
+                await live.wake(SetPresence(user_present=False), self._source)
+            else:
+                await live.wake(replace(reply.answer, question_id=question.id), self._source)
+
+    def _result(self) -> ChildResult:
+        outcome, told = self._outcome, self._told
+        if outcome is None:
+            ended = ChildEnded(
+                session_id=told.session_id,
+                outcome=ChildOutcome.FAILED,
+                why=CUT_OFF,
+                steps=told.steps,
+                usage=told.usage,
+                cost=told.cost,
+            )
+            return ChildResult(ended=ended, text="", tainted=self._tainted)
+        error = "" if outcome.error is None else outcome.error.message
+        ended = ChildEnded(
+            session_id=told.session_id,
+            outcome=CHILD_OUTCOMES[outcome.stop],
+            why=outcome.why or error or _WHY.get(outcome.stop, ""),
+            steps=outcome.steps,
+            usage=outcome.usage,
+            cost=outcome.cost,
+            digest=sha256(outcome.text.encode()).hexdigest() if outcome.text else "",
+        )
+        return ChildResult(ended=ended, text=outcome.text, tainted=self._tainted)
+
+
+def failed(started: ChildStarted, why: str) -> ChildResult:
+    """Give what came of a subagent that could not be opened, or whose log cannot be written."""
+    ended = ChildEnded(session_id=started.session_id, outcome=ChildOutcome.FAILED, why=why)
+    return ChildResult(ended=ended, text="", tainted=False)
+
+
+def _brings_outside(changed: CallChanged) -> bool:
+    result, decision = changed.result, changed.decision
+    return result is not None and (result.origin in OUTSIDE or (decision is not None and decision.outside))
+
+
+def _calls(message: MessageDone) -> bool:
+    return any(isinstance(block, ToolUse) for block in message.message.content)
+
+
+def child_answer(started: ChildStarted, result: ChildResult, most: int) -> str:
+    """Say what came of a subagent as the model reads it, with at most so many characters of its text."""
+    ended, text = result.ended, result.text.strip()
+    if len(text) > most:
+        text = f"{text[:most]}\n[cut here; the whole is {len(text):,} characters long]"
+    head = f'<subagent agent="{started.agent}" id="{ended.session_id}" outcome="{ended.outcome}">'
+    spent = f"{ended.steps} steps, {money(ended.cost, estimated=ended.usage.estimated)}"
+    after = f"\n\n{result.after}" if result.after else ""
+    if ended.outcome is ChildOutcome.DONE:
+        return f"{head}\n{text or '(it ended without a word)'}{after}\n</subagent>"
+    so_far = f" What it had written:\n{text}" if text else ""
+    why = ended.why.rstrip(".")
+    return f"{head}\nIt did not finish: {why} ({spent}).{so_far}{after}\n</subagent>"

@@ -1,0 +1,105 @@
+"""What is different in a subagent: its words, its tools, and that it may never do more than who began it."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from treadle.app.session.shape import SessionShape
+from treadle.engine.ports import Judge, Ports
+from treadle.protocol.permissions import Decision, Mode, Standing, Verdict
+from treadle.protocol.sealed import PromptPart
+from treadle.protocol.tools import Access, Confinement, ToolSpec
+from treadle.tools.declarations import NEW_RULE, NEW_TASK, SET_TIMER, USE_SUBAGENTS
+
+NOT_FOR_CHILDREN = frozenset(spec.name for spec in (USE_SUBAGENTS, NEW_TASK, SET_TIMER, NEW_RULE))
+"""Tools that only the session of a person has."""
+
+_MODES = (Mode.PLAN, Mode.ASK, Mode.EDITS, Mode.AUTO, Mode.FULL)
+_VERDICTS = (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.DENY)
+_CONFINEMENTS = (Confinement.LOOK, Confinement.WORK, Confinement.GIT, Confinement.OPEN)
+
+AsParent = Callable[[dict[str, Any], Sequence[Access]], tuple[dict[str, Any], Sequence[Access]]]
+"""Gives a call of a subagent as the same call would be in the folder of its parent."""
+
+
+def narrower_mode(one: Mode, other: Mode) -> Mode:
+    """Give the mode of two in which less runs without asking."""
+    return min(one, other, key=_MODES.index)
+
+
+def in_same_folder(arguments: dict[str, Any], accesses: Sequence[Access]) -> tuple[dict[str, Any], Sequence[Access]]:
+    """Give a call of a subagent that works in the folder of its parent."""
+    return arguments, accesses
+
+
+class ParentStanding(msgspec.Struct, frozen=True):
+    """The parent, as a decision about a call of its subagent needs it: its policy, and how it stands now."""
+
+    judge: Judge
+    standing: Callable[[], Standing]
+    shape: SessionShape | None = None
+
+
+class ChildShape(SessionShape, frozen=True, kw_only=True):
+    """The shape of a subagent of `parent`: the `words` of its agent stand first in its prompt.
+
+    Its decisions are the narrower of two: its own in its own folder, in the narrower mode of both; and the parent's, of
+    the same call in the parent's folder. What it remembers, it remembers for the parent's folder.
+    """
+
+    parent: ParentStanding
+    words: PromptPart
+    as_parent: AsParent = in_same_folder
+    remember: Callable[[Any], None]
+
+    def offers(self, tool: str) -> bool:
+        above = self.parent.shape
+        return tool not in NOT_FOR_CHILDREN and super().offers(tool) and (above is None or above.offers(tool))
+
+    def applied(self, ports: Ports) -> Ports:
+        above = self.parent.shape
+        shaped = super().applied(ports if above is None else above.applied(ports))
+        return msgspec.structs.replace(shaped, remember=self.remember)
+
+    def _shaped(self, parts: tuple[PromptPart, ...]) -> tuple[PromptPart, ...]:
+        return (self.words, *super()._shaped(parts))
+
+    def judged(self, judge: Judge) -> Judge:
+        own_judge = super().judged(judge)
+
+        def narrowed(
+            spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing
+        ) -> Decision:
+            now = self.parent.standing()
+            own = msgspec.structs.replace(
+                standing,
+                mode=narrower_mode(standing.mode, now.mode),
+                tainted=standing.tainted or now.tainted,
+                allowances=(*standing.allowances, *now.allowances),
+            )
+            decided = own_judge(spec, arguments, accesses, own)
+            above = msgspec.structs.replace(own, mode=now.mode)
+            meant, reached = self.as_parent(dict(arguments), accesses)
+            return narrower(decided, self.parent.judge(spec, meant, reached, above))
+
+        return narrowed
+
+
+def narrower(own: Decision, above: Decision) -> Decision:
+    """Give a decision that is no wider than either; it names what `own` judged."""
+    if own.confinement is not None and above.confinement is not None:
+        confinement = min(own.confinement, above.confinement, key=_CONFINEMENTS.index)
+        own = msgspec.structs.replace(own, confinement=confinement)
+    grants = tuple(one for one in own.grants if one in above.grants)
+    own = msgspec.structs.replace(own, grants=grants, outside=own.outside or above.outside)
+    if _VERDICTS.index(above.verdict) <= _VERDICTS.index(own.verdict):
+        return own
+    known = {one.id for one in above.offers}
+    return msgspec.structs.replace(
+        own,
+        verdict=above.verdict,
+        reasons=(*above.reasons, *own.reasons),
+        offers=tuple(one for one in own.offers if one.id in known),
+        alternatives=(),
+    )

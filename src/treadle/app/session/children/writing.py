@@ -1,0 +1,164 @@
+"""A subagent that writes: in a copy of the workspace, whose changes come back only as the parent's policy lets them."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.app.security.trusting import SessionTrust
+from treadle.app.subagents.writer_copies import (
+    MergeOutcome,
+    WriterCopy,
+    make_writer_copy,
+    merge,
+    plan,
+    remove_copy,
+    writer_changes,
+)
+from treadle.engine.ports import Asked, AskPerson, Judge
+from treadle.protocol.children import ChildStarted
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.permissions import OptionKind, Question, QuestionKind, Standing, Verdict
+from treadle.protocol.tools import Access, FetchUrl, FileChange, Preview, RunCommand, WritePath
+from treadle.tools.declarations import WRITE_TO_FILE
+
+_MOST_NAMED = 20
+
+
+class HandedBack(Struct, frozen=True, kw_only=True):
+    """What became of the changes of a subagent: those that were `applied`, and what the model is told of all."""
+
+    changed: tuple[FileChange, ...] = ()
+    applied: tuple[FileChange, ...] = ()
+    text: str = ""
+
+
+class Approving(Struct, frozen=True):
+    """Who says whether changes may come into the workspace: the policy of the parent as it stands, else the user."""
+
+    judge: Judge
+    standing: Standing
+    ask: AskPerson
+
+
+class InCopy:
+    """Gives a call of a subagent in its copy as the same call in the workspace."""
+
+    def __init__(self, copy: WriterCopy) -> None:
+        self._places = tuple((str(target), str(source)) for source, target in copy.roots)
+
+    def __call__(
+        self, arguments: dict[str, Any], accesses: Sequence[Access]
+    ) -> tuple[dict[str, Any], Sequence[Access]]:
+        """Name the workspace wherever the copy is named."""
+        return self._moved(arguments), tuple(map(self._reached, accesses))
+
+    def _reached(self, access: Access) -> Access:
+        if isinstance(access, RunCommand):
+            return replace(access, command=self._named(access.command), cwd=self._named(access.cwd))
+        return access if isinstance(access, FetchUrl) else replace(access, path=self._named(access.path))
+
+    def _moved(self, value: Any) -> Any:
+        match value:
+            case str():
+                return self._named(value)
+            case Mapping():
+                return {name: self._moved(one) for name, one in value.items()}
+            case list() | tuple():
+                return [self._moved(one) for one in value]
+            case _:
+                return value
+
+    def _named(self, text: str) -> str:
+        for target, source in self._places:
+            text = text.replace(target, source)
+        return text
+
+
+async def copied_for(started: ChildStarted, trust: SessionTrust, roots: Sequence[str]) -> WriterCopy:
+    """Make the copy in which a subagent works, or find it again. Raises `ConfigError`, `SessionError`."""
+    return await asyncio.to_thread(make_writer_copy, trust.workspace, tuple(map(Path, roots)), started.session_id)
+
+
+def trust_in(copy: WriterCopy, trust: SessionTrust) -> SessionTrust:
+    """Give the user's word on the workspace as it is for its copy, which begins as the same."""
+    return replace(trust, trust=replace(trust.trust, workspace=copy.folder))
+
+
+async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> HandedBack:
+    """Bring the changes of a subagent into the workspace, where the policy or a person says yes to exactly these.
+
+    What is not applied stays in the copy, and is named.
+    """
+    try:
+        change_set = await asyncio.to_thread(writer_changes, copy)
+        if not change_set:
+            await asyncio.to_thread(remove_copy, copy.child_id)
+            return HandedBack(text="It changed no file.")
+        wanted = await asyncio.to_thread(plan, change_set)
+        refused = await _refusal(started, wanted, by) if wanted.merged else ""
+        if refused or not wanted.merged:
+            return HandedBack(changed=wanted.merged, text=_kept(copy, wanted, refused))
+        done = await asyncio.to_thread(merge, change_set, digest=wanted.digest)
+        if done.complete:
+            await asyncio.to_thread(remove_copy, copy.child_id, discard=True)
+        return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))
+    except TreadleError as error:
+        return HandedBack(text=f"Its changes were not applied: {error.what} {error.why} They are in {copy.folder}.")
+
+
+async def _refusal(started: ChildStarted, wanted: MergeOutcome, by: Approving) -> str:
+    """Say why changes may not be applied; empty where they may."""
+    accesses = tuple(
+        WritePath(path=one.path, before=one.before, after=one.after, delete=not one.after) for one in wanted.merged
+    )
+    decision = by.judge(WRITE_TO_FILE, {}, accesses, by.standing)
+    if decision.verdict is Verdict.ALLOW:
+        return ""
+    if decision.verdict is Verdict.DENY:
+        return f"the rules of the user do not allow it ({'; '.join(one.text for one in decision.reasons)})"
+    title = f"Apply what the subagent {started.agent} changed?"
+    question = Question(
+        id="",
+        kind=QuestionKind.PERMISSION,
+        text=title,
+        options=(OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE),
+        preview=Preview(title=title, text=wanted.diff, is_diff=True),
+        decision=replace(decision, offers=()),
+        accesses=accesses,
+        child=started.session_id,
+        agent=started.agent,
+    )
+    reply = await by.ask(Asked(text=title, relayed=question, outlives=started.background))
+    if reply.answer is None:
+        return "nobody was there to look at them"
+    if reply.answer.option is OptionKind.ALLOW_ONCE:
+        return ""
+    return f"the user said no{f': {reply.answer.text}' if reply.answer.text else ''}"
+
+
+def _applied(copy: WriterCopy, done: MergeOutcome) -> str:
+    if done.refused:
+        return f"Its changes were not applied: {done.refused} They are in {copy.folder}."
+    rows = [f"- {one.path} (+{one.added} -{one.removed})" for one in done.merged[:_MOST_NAMED]]
+    more = [f"- and {len(done.merged) - _MOST_NAMED} more"] if len(done.merged) > _MOST_NAMED else []
+    return "\n".join(["Applied to the workspace:", *rows, *more, *_left(copy, done)])
+
+
+def _kept(copy: WriterCopy, wanted: MergeOutcome, refused: str) -> str:
+    begin = [f"Its changes were not applied: {refused}."] if refused else []
+    rows = [f"- {one.path}" for one in wanted.merged[:_MOST_NAMED]]
+    return "\n".join([*begin, *rows, *_left(copy, wanted, kept=bool(refused))])
+
+
+def _left(copy: WriterCopy, outcome: MergeOutcome, *, kept: bool = False) -> list[str]:
+    """Name what stays in the copy, and why."""
+    rows = [f"- {one.path}: changed here too, in the same lines" for one in outcome.conflicts]
+    rows += [f"- {one.path}: {one.why}, so only a person may change it" for one in outcome.held]
+    rows += [f"- {one}" for one in (*outcome.left_out, *outcome.failed)]
+    if not rows:
+        return [f"They are kept in {copy.folder}."] if kept else []
+    return ["Not applied:", *rows, f"All of its work is kept in {copy.folder}."]

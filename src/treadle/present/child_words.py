@@ -1,0 +1,39 @@
+"""What a subagent does and how it ended, in a line."""
+
+from treadle.present.words import spent
+from treadle.protocol.children import ChildOutcome
+from treadle.protocol.notifications import ChildChanged
+
+_TASK = 60
+_ENDED = {
+    ChildOutcome.DONE: "done",
+    ChildOutcome.LIMIT: "stopped by",
+    ChildOutcome.REFUSED: "refused:",
+    ChildOutcome.FAILED: "failed:",
+    ChildOutcome.INTERRUPTED: "stopped:",
+}
+
+
+def child_line(child: ChildChanged) -> str:
+    """Say where a subagent is: `explore, "Find the callers of f": reads src/f.py, 3 steps, $0.01`."""
+    task = " ".join(child.task.split())
+    task = task if len(task) <= _TASK else f"{task[: _TASK - 1]}…"
+    facts = [_where(child)]
+    if child.steps:
+        facts.append("1 step" if child.steps == 1 else f"{child.steps} steps")
+        facts.append(spent(child.usage, child.cost))
+    if child.files:
+        facts.append("1 file changed" if child.files == 1 else f"{child.files} files changed")
+    return f'{child.agent}, "{task}": {", ".join(facts)}'
+
+
+def _where(child: ChildChanged) -> str:
+    if child.outcome is None:
+        return child.doing or "begins"
+    words = _ENDED[child.outcome]
+    return words if child.outcome is ChildOutcome.DONE else f"{words} {child.why or 'without a reason'}"
+
+
+def child_note(child: ChildChanged) -> str:
+    """Say how a subagent ended."""
+    return f"Subagent {child_line(child)}"

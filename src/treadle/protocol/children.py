@@ -1,0 +1,56 @@
+"""Subagents: sessions that a session begins for parts of its task, as the logs of both keep them."""
+
+from enum import StrEnum
+
+from treadle.protocol.base import Record, Tagged
+from treadle.protocol.tools import FileChange
+from treadle.protocol.usage import Usage
+
+
+class ChildOf(Record, frozen=True, kw_only=True):
+    """Whose subagent a session is: its `parent`, the `root` of the tree, the parent's call, and the agent's name."""
+
+    parent: str
+    root: str
+    call_id: str
+    agent: str
+
+
+class ChildOutcome(StrEnum):
+    """How a subagent ended; only `done` is a success."""
+
+    DONE = "done"
+    LIMIT = "limit"
+    REFUSED = "refused"
+    FAILED = "failed"
+    INTERRUPTED = "interrupted"
+
+
+class ChildStarted(Tagged, frozen=True, kw_only=True, tag="child_started"):
+    """A running call begins a subagent: the session `session_id`, with this task.
+
+    `background`: the call does not wait for it.
+    """
+
+    call_id: str
+    session_id: str
+    agent: str
+    task: str
+    background: bool = False
+
+
+class ChildEnded(Tagged, frozen=True, kw_only=True, tag="child_ended"):
+    """A subagent is over; `why` says of any outcome but `done` what ended it.
+
+    `usage` and `cost` (US dollars, None if unknown) are what it used in all, `changes` the files that it changed in its
+    copy. `digest` is the SHA-256 (hex) of the text that it ended with, which its own log has.
+    """
+
+    session_id: str
+    outcome: ChildOutcome
+    why: str = ""
+    steps: int = 0
+    usage: Usage = Usage()
+    cost: float | None = 0.0
+    changes: tuple[FileChange, ...] = ()
+    digest: str = ""

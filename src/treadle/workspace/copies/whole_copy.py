@@ -1,0 +1,311 @@
+"""A whole copy of a folder, with its repository: nothing that is done in it reaches the folder itself.
+
+Files share their blocks with the originals where the file system can (reflinks), else their bytes are copied. Only
+objects of git that nobody may write have a second name instead of a copy, as git never writes into one again. Caches
+that tools make again by themselves are left out.
+"""
+
+import contextlib
+import errno
+import fcntl
+import os
+import shutil
+import stat
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from treadle.workspace.checkpoints.scanning import FOLDER_FLAGS, MODE_BITS, READ_FLAGS
+from treadle.workspace.copies.caches import CACHES
+from treadle.workspace.files.names import shown_name
+
+_NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
+_CLONE = 0x40049409
+"""FICLONE of Linux, `linux/fs.h`: give a file the blocks of another one."""
+
+_CHUNK = 16 * 1024 * 1024
+_DEEPEST = 200
+_PASSING = ("_HEAD", "_EDITMSG", "_MSG", ".lock", "gc.pid")
+"""How files of a repository end that are of one command."""
+
+
+class WholeCopy(Struct, frozen=True, kw_only=True):
+    """What came of a copy: `notes` name what is not in it as it is in the folder, `repositories` each `.git` in it."""
+
+    notes: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
+
+
+def copy_folder(source: Path, target: Path, moved: Mapping[str, str]) -> WholeCopy:
+    """Copy a folder to one that is not there; both absolute and resolved. Raises `OSError`.
+
+    `moved` gives for each folder that is copied where it goes: an absolute link into one leads into its copy.
+    """
+    copier = _Copier(source, target, moved)
+    copier.copy()
+    return WholeCopy(notes=tuple(copier.notes), repositories=tuple(copier.repositories))
+
+
+def retargeted(link: str, moved: Mapping[str, str]) -> str:
+    """Give the target of a link in the copy; relative ones, and what leads elsewhere, stay."""
+    if not link.startswith("/"):
+        return link
+    plain = os.path.normpath(link)
+    for old, new in moved.items():
+        if plain == old or plain.startswith(f"{old}/"):
+            return new + plain[len(old) :]
+    return link
+
+
+class _Copier:
+    def __init__(self, source: Path, target: Path, moved: Mapping[str, str]) -> None:
+        self.source = source
+        self.target = target
+        self.moved = moved
+        self.notes: list[str] = []
+        self.repositories: list[str] = []
+        self.clones = True
+
+    def copy(self) -> None:
+        """Copy all of it; what cannot be read is named."""
+        fd = os.open(self.source, FOLDER_FLAGS)
+        try:
+            self.target.mkdir(mode=0o700)
+            self._folder(fd, self.target, "", in_git=False)
+            _finish(self.target, os.fstat(fd))
+        finally:
+            os.close(fd)
+
+    def _folder(self, fd: int, target: Path, path: str, *, in_git: bool) -> None:
+        """Copy what is in a folder; `path` is empty or ends with a slash."""
+        with os.scandir(fd) as found:
+            entries = sorted(found, key=lambda entry: entry.name)
+        for entry in entries:
+            name = path + entry.name
+            try:
+                self._entry(entry, fd, target / entry.name, name, in_git=in_git)
+            except FileNotFoundError:
+                continue  # it went meanwhile
+            except OSError as error:
+                if error.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EIO):
+                    raise
+                self._note(name, f"it is not in the copy: {error.strerror}")
+
+    def _entry(self, entry: "os.DirEntry[str]", fd: int, target: Path, name: str, *, in_git: bool) -> None:
+        status = entry.stat(follow_symlinks=False)
+        if stat.S_ISLNK(status.st_mode):
+            self._link(os.readlink(entry.name, dir_fd=fd), target, name)
+        elif stat.S_ISDIR(status.st_mode):
+            if not in_git and _is_cache(entry.name, fd):
+                return
+            if name.count("/") > _DEEPEST:
+                raise OSError(errno.ELOOP, "it is too deep in folders")
+            below = os.open(entry.name, FOLDER_FLAGS, dir_fd=fd)
+            try:
+                target.mkdir(mode=0o700)
+                self._folder(below, target, f"{name}/", in_git=in_git or entry.name == ".git")
+                if entry.name == ".git" and not in_git:
+                    self._own_repository(target, self.source / name)
+                    self.repositories.append(name)
+                _finish(target, status)
+            finally:
+                os.close(below)
+        elif stat.S_ISREG(status.st_mode):
+            if entry.name == ".git" and not in_git and self._pointer(target, name):
+                self.repositories.append(name)
+                return
+            shares = in_git and "/objects/" in f"/{name}" and not status.st_mode & 0o222
+            self._file(entry.name, fd, target, shares=shares)
+        else:
+            self._note(name, "it is not in the copy: it is a pipe, a socket or a device")
+
+    def _link(self, link: str, target: Path, name: str) -> None:
+        new = retargeted(link, self.moved)
+        target.symlink_to(new)
+        inside = os.path.normpath(self.source / Path(name).parent / link)
+        if new == link and not any(inside == old or inside.startswith(f"{old}/") for old in self.moved):
+            self._note(name, f"it is a link out of the folder, to {shown_name(link)}")
+
+    def _file(self, name: str, fd: int, target: Path, *, shares: bool) -> None:
+        source = os.open(name, READ_FLAGS, dir_fd=fd)
+        try:
+            status = os.fstat(source)
+            if not stat.S_ISREG(status.st_mode):
+                raise OSError(errno.EIO, "it is a pipe, a socket or a device")
+            if shares and not self.clones and self._second_name(name, fd, target):
+                return
+            new = os.open(target, _NEW, 0o600)
+            try:
+                if not (self.clones and self._cloned(source, new)):
+                    if shares and self._second_name(name, fd, target):
+                        return
+                    _copy_bytes(source, new)
+                os.fchmod(new, status.st_mode & MODE_BITS)
+                os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
+            finally:
+                os.close(new)
+        finally:
+            os.close(source)
+
+    def _cloned(self, source: int, new: int) -> bool:
+        try:
+            fcntl.ioctl(new, _CLONE, source)
+        except OSError as error:
+            if error.errno == errno.ENOSPC:
+                raise
+            self.clones = False
+            return False
+        return True
+
+    def _second_name(self, name: str, fd: int, target: Path) -> bool:
+        with contextlib.suppress(OSError):
+            target.unlink(missing_ok=True)
+            os.link(name, target, src_dir_fd=fd, follow_symlinks=False)
+            return True
+        return False
+
+    def _own_repository(self, git: Path, source: Path) -> None:
+        """Make the copy of a repository stand by itself: no way in it leads back to the folder."""
+        alternates = git / "objects/info/alternates"
+        with contextlib.suppress(OSError):
+            lines = alternates.read_text(errors="surrogateescape").splitlines()
+            absolute = [os.path.normpath(source / "objects" / line) for line in lines if line and line[0] != "#"]
+            alternates.unlink()
+            alternates.write_text("".join(f"{line}\n" for line in absolute), errors="surrogateescape")
+        # The files and branches of other worktrees of this repository are not in the copy.
+        _remove_tree(git / "worktrees")
+        _amend_config(git)
+
+    def _pointer(self, target: Path, name: str) -> bool:
+        """Turn a `.git` that names another folder into a repository, unless that folder is copied along.
+
+        Gives whether it is one: a file of that name may be anything.
+        """
+        place = self.source / name
+        with contextlib.suppress(OSError):
+            words = place.read_text(errors="surrogateescape")[:4096]
+            if not words.startswith("gitdir:"):
+                return False
+            git = Path(os.path.realpath(place.parent / words.removeprefix("gitdir:").strip()))
+            common = git
+            with contextlib.suppress(OSError):
+                common = Path(os.path.realpath(git / (git / "commondir").read_text().strip()))
+            if common == git and (inside := retargeted(str(git), self.moved)) != str(git):
+                relative = os.path.relpath(inside, target.parent)
+                target.write_text(f"gitdir: {relative}\n", errors="surrogateescape")
+                return True
+            self._repository_from(common, git, target)
+            self._note(name, "its repository lies outside of the folder; the copy has one of its own")
+            return True
+        return False
+
+    def _repository_from(self, common: Path, git: Path, target: Path) -> None:
+        """Copy the data of a repository, as a worktree or a submodule uses it, to be one of its own."""
+        whole = _Copier(common, target, {})
+        whole.clones = self.clones
+        fd = os.open(common, FOLDER_FLAGS)
+        try:
+            target.mkdir(mode=0o700)
+            whole._folder(fd, target, "", in_git=True)
+        finally:
+            os.close(fd)
+        if git != common:
+            for name in ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "config.worktree"):
+                with contextlib.suppress(FileNotFoundError):
+                    data = (git / name).read_bytes()
+                    (target / name).unlink(missing_ok=True)
+                    (target / name).write_bytes(data)
+        self._own_repository(target, common)
+
+    def _note(self, name: str, why: str) -> None:
+        self.notes.append(f"{shown_name(name)}: {why}")
+
+
+def _is_cache(name: str, fd: int) -> bool:
+    """Whether a folder holds nothing but what a tool makes again by itself: it says so, or Python's compiled files."""
+    if name not in CACHES:
+        return False
+    try:
+        os.stat(f"{name}/CACHEDIR.TAG", dir_fd=fd, follow_symlinks=False)
+    except OSError:
+        return name == "__pycache__"
+    return True
+
+
+def _finish(folder: Path, status: os.stat_result) -> None:
+    """Give a folder the rights and the time of its original, once all is in it; its owner can always work in it."""
+    folder.chmod(status.st_mode & MODE_BITS | 0o700)
+    os.utime(folder, ns=(status.st_atime_ns, status.st_mtime_ns))
+
+
+def _copy_bytes(source: int, new: int) -> None:
+    """Copy within the kernel where that can be done."""
+    try:
+        while os.copy_file_range(source, new, _CHUNK):
+            pass
+    except (AttributeError, OSError) as error:
+        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+            raise
+        os.lseek(source, 0, os.SEEK_SET)
+        os.ftruncate(new, 0)
+        os.lseek(new, 0, os.SEEK_SET)
+        while data := os.read(source, _CHUNK):
+            rest = memoryview(data)
+            while rest:
+                rest = rest[os.write(new, rest) :]
+
+
+def _amend_config(git: Path) -> None:
+    """Take out of a repository's settings where its files are: they are beside it now."""
+    config = git / "config"
+    with contextlib.suppress(OSError):
+        lines = config.read_text(errors="surrogateescape").split("\n")
+        kept = [line for line in lines if not _is_place(line)]
+        if kept != lines:
+            config.unlink()
+            config.write_text("\n".join(kept), errors="surrogateescape")
+
+
+def _is_place(line: str) -> bool:
+    name, _, value = (part.strip().casefold() for part in line.partition("="))
+    return name == "worktree" or (name == "bare" and value == "true")
+
+
+def _remove_tree(folder: Path) -> None:
+    if folder.is_dir() and not folder.is_symlink():
+        shutil.rmtree(folder)
+
+
+def repository_state(git: Path) -> dict[str, bytes]:
+    """Give what a repository says of itself: its branches, settings and hooks by path; not its objects or its index."""
+    if git.is_file():
+        with contextlib.suppress(OSError):
+            return {"": git.read_bytes()}
+    found = dict(_repository_files(git))
+    for packed in [name for name in found if name.rpartition("/")[2] == "packed-refs"]:
+        # That branches were packed changes none of them.
+        above = packed.removesuffix("packed-refs")
+        for line in found.pop(packed).splitlines():
+            digest, _, name = line.partition(b" ")
+            if not line.startswith((b"#", b"^")):
+                found.setdefault(above + os.fsdecode(name), digest + b"\n")
+    return found
+
+
+def _repository_files(git: Path) -> Iterator[tuple[str, bytes]]:
+    for folder, folders, files in os.walk(git):
+        below = os.path.relpath(folder, git)
+        is_repository = {"objects", "refs"} <= set(folders)  # itself, or that of a submodule
+        if is_repository:
+            folders[:] = [name for name in folders if name not in ("objects", "logs", "lfs")]
+        folders.sort()
+        for name in sorted(files):
+            if is_repository and (name == "index" or name.endswith(_PASSING)):
+                continue
+            if name == "refs" and below.rpartition("/")[2] == "info":
+                continue
+            with contextlib.suppress(OSError):
+                file = Path(folder, name)
+                data = os.fsencode(file.readlink()) if file.is_symlink() else file.read_bytes()
+                yield os.path.normpath(f"{below}/{name}"), data

@@ -1,0 +1,106 @@
+"""A subagent is never allowed more than who began it, for no line, mode, agent or allowance."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import product
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.policy.views import labelled
+from treadle.app.session.children.child_shape import ChildShape, ParentStanding, narrower, narrower_mode
+from treadle.app.session.children.writing import InCopy
+from treadle.app.session.commands.judging import policy_context
+from treadle.app.subagents.writer_record import WriterCopy
+from treadle.engine.ports import Judge
+from treadle.policy.allowances import decide_and_offer
+from treadle.protocol.permissions import Decision, Mode, Standing, Verdict
+from treadle.protocol.sealed import PromptPart
+from treadle.protocol.tools import Access, Confinement, Risk, RunCommand, ToolSpec, WritePath
+from treadle.tools.declarations import EXECUTE_COMMAND, WRITE_TO_FILE
+
+ORDER = (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.DENY)
+CONFINED = (Confinement.LOOK, Confinement.WORK, Confinement.GIT, Confinement.OPEN)
+SAMPLE = 120
+"""Every 120th labelled line is the sample of `make test`."""
+
+
+def judge_in(root: Path) -> Judge:
+    def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
+        return decide_and_offer(spec, arguments, accesses, policy_context(str(root), standing, trusted=True))
+
+    return judge
+
+
+def no_wider(child: Decision, parent: Decision) -> bool:
+    if ORDER.index(child.verdict) < ORDER.index(parent.verdict):
+        return False
+    if child.confinement is None or parent.confinement is None:
+        return True
+    return CONFINED.index(child.confinement) <= CONFINED.index(parent.confinement)
+
+
+def shape(root: Path, parent: Judge, standing: Standing, copy: WriterCopy | None = None) -> ChildShape:
+    words = PromptPart(name="agent", text="")
+    above = ParentStanding(parent, lambda: standing)
+    if copy is None:
+        return ChildShape(root=root, parent=above, words=words, remember=print)
+    return ChildShape(root=root, parent=above, words=words, remember=print, as_parent=InCopy(copy))
+
+
+@pytest.fixture(scope="module")
+def folders(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Path]:
+    home = tmp_path_factory.mktemp("rights")
+    (home / "ws").mkdir()
+    (home / "copy" / "ws").mkdir(parents=True)
+    return home / "ws", home / "copy" / "ws"
+
+
+def lines(*, whole: bool) -> Iterator[str]:
+    cases = labelled("commands.jsonl")
+    yield from (case["command"] for case in (cases if whole else cases[::SAMPLE]))
+
+
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_no_line_is_judged_wider_than_the_parent_judges_it(folders: tuple[Path, Path], *, whole: bool) -> None:
+    root, copied = folders
+    copy = WriterCopy(child_id="c", workspace=root, folder=copied, roots=((root, copied),))
+    parent, in_copy = judge_in(root), judge_in(copied)
+    wider = []
+    for line, mode, own in product(lines(whole=whole), Mode, Mode):
+        for tainted in (False, True):
+            standing = Standing(mode=mode, tainted=tainted)
+            above = parent(EXECUTE_COMMAND, {"command": line}, (RunCommand(command=line, cwd=str(root)),), standing)
+            for place, judge, of in ((root, parent, None), (copied, in_copy, copy)):
+                narrowed = shape(place, parent, standing, of).judged(judge)
+                run = (RunCommand(command=line, cwd=str(place)),)
+                below = narrowed(EXECUTE_COMMAND, {"command": line}, run, Standing(mode=own))
+                if not no_wider(below, above):
+                    wider.append((line, mode, own, place.name, below.verdict, above.verdict))
+    assert wider == []
+
+
+@pytest.mark.parametrize(("mode", "own"), list(product(Mode, Mode)))
+def test_no_file_is_written_that_the_parent_could_not_write(folders: tuple[Path, Path], mode: Mode, own: Mode) -> None:
+    root, copied = folders
+    copy = WriterCopy(child_id="c", workspace=root, folder=copied, roots=((root, copied),))
+    parent, in_copy = judge_in(root), judge_in(copied)
+    for name in ("a.py", "AGENTS.md", ".git/hooks/pre-commit", ".treadle/config.toml", ".env", "../x", "/etc/passwd"):
+        there, here = (str(Path(place, name)) for place in (root, copied))
+        above = parent(WRITE_TO_FILE, {}, (WritePath(path=there),), Standing(mode=mode))
+        narrowed = shape(copied, parent, Standing(mode=mode), copy).judged(in_copy)
+        below = narrowed(WRITE_TO_FILE, {}, (WritePath(path=here),), Standing(mode=own))
+        assert no_wider(below, above), (name, below, above)
+
+
+@pytest.mark.parametrize(("one", "other"), list(product(ORDER, ORDER)))
+def test_of_two_answers_the_narrower_counts(one: Verdict, other: Verdict) -> None:
+    own, above = (Decision(verdict=verdict, risk=Risk.NONE, digest=verdict) for verdict in (one, other))
+    found = narrower(own, above)
+    assert found.verdict is max(one, other, key=ORDER.index)
+    assert found.digest == own.digest
+
+
+def test_a_wider_mode_of_an_agent_changes_nothing() -> None:
+    assert narrower_mode(Mode.ASK, Mode.FULL) is Mode.ASK
+    assert narrower_mode(Mode.FULL, Mode.PLAN) is Mode.PLAN

@@ -1,0 +1,340 @@
+"""Subagents at work in a real session with a scripted model: what comes back, who is asked, and what stays."""
+
+import asyncio
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from treadle.app.compose import Opening, open_session, open_store
+from treadle.app.config.sections import ModelSettings, Settings
+from treadle.app.security.trusting import session_trust
+from treadle.app.session.live import LiveSession
+from treadle.app.subagents.writer_copies import left_copies
+from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
+from treadle.protocol.events import Answer, Interrupt, Prompt, SessionStarted, Source
+from treadle.protocol.messages import Text
+from treadle.protocol.models import ToolProtocol
+from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
+    ChildChanged,
+    ChildSaid,
+    Notification,
+    PhaseChanged,
+    PromptDelivered,
+    QuestionAsked,
+    TurnEnded,
+    TurnOutcome,
+)
+from treadle.protocol.permissions import Mode, OptionKind, Question
+from treadle.protocol.tools import CallResult, Outcome
+from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn, Wait
+from treadle.providers.scripted.scripted_server import ScriptedServer
+
+ME = Source(kind="test")
+MODEL = "anthropic-compatible/scripted"
+CHILD = ("You are a subagent",)
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "a.py").write_text("def f():\n    return 1\n")
+    return (tmp_path / "ws").resolve()
+
+
+def call(name: str, **arguments: Any) -> MakeCall:
+    return MakeCall(name=name, arguments=arguments)
+
+
+def given(prompt: str, *items: Any) -> Turn:
+    """What a subagent does first that is given this task."""
+    asked = Expectation(last_user=Texts(contains=(prompt,)), system=Texts(contains=CHILD))
+    return Turn(when=asked, items=items)
+
+
+def after(result: str, *items: Any) -> Turn:
+    """What a subagent does that has read this."""
+    return Turn(when=Expectation(last_result=Texts(contains=(result,)), system=Texts(contains=CHILD)), items=items)
+
+
+def uses(*tasks: Mapping[str, Any], **more: Any) -> Turn:
+    return Turn(items=(call("use_subagents", tasks=list(tasks), **more),))
+
+
+class Family:
+    """A session with subagents, and what its surface heard."""
+
+    def __init__(self, live: LiveSession) -> None:
+        self.live = live
+        self.heard: list[Notification] = []
+        self.asked: list[Question] = []
+
+    async def turn(self, prompt: str = "Go.", **answer: Any) -> TurnOutcome:
+        """Run one turn; each question gets the same answer."""
+        async with self.live.follow() as feed:
+            await self.live.post(Prompt(id=prompt, content=(Text(text=prompt),)), ME)
+            async for one in feed:
+                self.heard.append(one)
+                if isinstance(one, QuestionAsked):
+                    self.asked.append(one.question)
+                    await self.live.post(Answer(question_id=one.question.id, **answer), ME)
+                if isinstance(one, TurnEnded):
+                    return one.outcome
+        raise AssertionError("the session ended")
+
+    @property
+    def result(self) -> CallResult:
+        """What came of the call that began them."""
+        return next(
+            one.result
+            for one in reversed(self.heard)
+            if isinstance(one, CallChanged) and one.status is CallStatus.FINISHED and one.result is not None
+        )
+
+    @property
+    def text(self) -> str:
+        return "".join(block.text for block in self.result.content if isinstance(block, Text))
+
+
+@asynccontextmanager
+async def family(
+    folder: Path, *turns: Turn, mode: Mode = Mode.ASK, present: bool = True, **settings: Any
+) -> AsyncIterator[Family]:
+    async with ScriptedServer(Script(turns=turns)) as server:
+        chosen = Settings(
+            model=MODEL, base_url=server.base_url, mode=mode, tool_protocol=ToolProtocol.NATIVE, **settings
+        )
+        opening = Opening(
+            workspace=folder, settings=chosen, user_present=present, trust=session_trust(folder, once=True)
+        )
+        async with await open_session(opening) as live:
+            yield Family(live)
+
+
+def events_of(kind: type[Any]) -> list[Any]:
+    """The events of a type in all logs, the root's first."""
+    store = open_store()
+    try:
+        rows = sorted(store.sessions(subagents=True), key=lambda row: (bool(row.root), row.id))
+        return [event.data for row in rows for event in store.read(row.id) if isinstance(event.data, kind)]
+    finally:
+        store.close()
+
+
+READS = (
+    after("return 1", SayText(text="It is at a.py:1.")),
+    given("Where is f?", call("read_file", paths=["a.py"])),
+    given("Who calls f?", SayText(text="Nobody does.")),
+    uses({"prompt": "Where is f?"}, {"prompt": "Who calls f?", "paths": ["a.py"]}),
+    Turn(items=(SayText(text="Found."),)),
+)
+
+
+async def test_readers_work_side_by_side_and_only_their_answers_come_back(folder: Path) -> None:
+    prices = {MODEL: ModelSettings(input_price=1.0, output_price=1.0, context_window=100_000)}
+    async with family(folder, *READS, models=prices) as own:
+        outcome = await own.turn()
+    assert own.result.outcome is Outcome.OK
+    assert own.text.count('outcome="done"') == 2
+    assert own.text.index("It is at a.py:1.") < own.text.index("Nobody does.")
+    assert "return 1" not in own.text
+    said = [one for one in own.heard if isinstance(one, ChildSaid)]
+    assert any(isinstance(one.said, CallChanged) for one in said)
+    ended = events_of(ChildEnded)
+    assert [one.outcome for one in ended] == [ChildOutcome.DONE] * 2
+    assert sorted(one.steps for one in ended) == [1, 2]
+    assert outcome.steps == 2
+    assert outcome.cost is not None
+    assert outcome.cost > sum(one.cost for one in ended) > 0
+    root, *children = events_of(SessionStarted)
+    assert {(one.child_of.parent, one.child_of.root, one.mode) for one in children} == {
+        (root.session_id, root.session_id, Mode.PLAN)
+    }
+
+
+async def test_sessions_are_listed_as_trees_whose_money_is_that_of_all(folder: Path) -> None:
+    from treadle.app.reports.known_sessions import listed_sessions
+
+    prices = {MODEL: ModelSettings(input_price=1.0, output_price=1.0, context_window=100_000)}
+    async with family(folder, *READS, models=prices) as own:
+        outcome = await own.turn()
+    (root,) = listed_sessions(folder)
+    rows = listed_sessions(folder, subagents=True)
+    children = [row for row in rows if row.root]
+    assert {row.outcome for row in children} == {"done"}
+    assert root.tree_cost == pytest.approx(outcome.cost)
+    assert root.tree_cost == pytest.approx(sum(row.cost or 0 for row in rows))
+
+
+WRITES = (
+    after("b.py", SayText(text="Written.")),
+    given("Write b.", call("write_to_file", path="b.py", content="B = 2\n")),
+    uses({"prompt": "Write b.", "agent": "worker"}),
+    Turn(items=(SayText(text="Done."),)),
+)
+
+
+async def test_what_a_writer_changed_in_its_copy_comes_into_the_workspace(folder: Path) -> None:
+    async with family(folder, *WRITES, mode=Mode.EDITS) as own:
+        outcome = await own.turn()
+    assert (folder / "b.py").read_text() == "B = 2\n"
+    assert [change.path for change in outcome.changes] == [str(folder / "b.py")]
+    assert own.asked == []
+    assert left_copies() == ()
+
+
+async def test_a_person_is_asked_for_the_call_and_then_for_the_changes(folder: Path) -> None:
+    async with family(folder, *WRITES) as own:
+        await own.turn(option=OptionKind.ALLOW_ONCE)
+    assert [(one.agent, bool(one.child)) for one in own.asked] == [("worker", True)] * 2
+    writes, applies = own.asked
+    assert writes.accesses != applies.accesses
+    assert applies.preview is not None
+    assert "+B = 2" in applies.preview.text
+    assert (folder / "b.py").read_text() == "B = 2\n"
+
+
+@pytest.mark.parametrize("no", ["said", "absent"])
+async def test_changes_that_nobody_allows_stay_in_the_copy_and_are_named(folder: Path, no: str) -> None:
+    quiet = (*WRITES[:1], given("Write b.", call("write_to_file", path="b.py", content="B = 2\n")), *WRITES[2:])
+    async with family(folder, *quiet, mode=Mode.ASK, present=no == "said") as own:
+        await own.turn(option=OptionKind.REJECT_ONCE, text="Not now.")
+    assert not (folder / "b.py").exists()
+    assert 'outcome="done"' in own.text or "did not finish" in own.text
+
+
+async def test_a_lasting_yes_in_a_subagent_holds_for_the_whole_tree(folder: Path) -> None:
+    write = {"path": "b.py", "content": "B = 2\n"}
+    turns = (
+        after("b.py", SayText(text="Written.")),
+        after("c.py", SayText(text="Written.")),
+        given("Write b.", call("write_to_file", **write)),
+        given("Write c.", call("write_to_file", **{**write, "path": "c.py"})),
+        uses({"prompt": "Write b.", "agent": "worker"}),
+        Turn(items=(SayText(text="Once."),)),
+        uses({"prompt": "Write c.", "agent": "worker"}),
+        Turn(items=(SayText(text="Twice."),)),
+    )
+    async with family(folder, *turns) as own:
+        async with own.live.follow() as feed:
+            await own.live.post(Prompt(id="1", content=(Text(text="One."),)), ME)
+            async for one in feed:
+                if isinstance(one, QuestionAsked):
+                    own.asked.append(one.question)
+                    lasting = OptionKind.ALLOW_ALWAYS in one.question.options
+                    option = OptionKind.ALLOW_ALWAYS if lasting else OptionKind.ALLOW_ONCE
+                    await own.live.post(Answer(question_id=one.question.id, option=option), ME)
+                if isinstance(one, TurnEnded):
+                    break
+        assert own.live.status.allowances == own.asked[0].decision.offers  # type: ignore[union-attr]
+        own.asked.clear()
+        await own.turn("Two.", option=OptionKind.ALLOW_ONCE)
+    assert (folder / "c.py").exists()
+
+
+async def test_with_nobody_there_a_subagent_is_denied_and_goes_on(folder: Path) -> None:
+    turns = (
+        after("nobody", SayText(text="I could not write it.")),
+        after("not", SayText(text="I could not write it.")),
+        given("Write b.", call("write_to_file", path="b.py", content="B = 2\n")),
+        uses({"prompt": "Write b.", "agent": "worker"}),
+        Turn(items=(SayText(text="It could not."),)),
+    )
+    async with family(folder, *turns, present=False) as own:
+        outcome = await asyncio.wait_for(own.turn(), 60)
+    assert outcome.text == "It could not."
+    assert "I could not write it." in own.text
+    assert not (folder / "b.py").exists()
+
+
+async def test_an_interrupt_ends_the_subagents_of_the_turn(folder: Path) -> None:
+    turns = (given("Wait.", Wait(seconds=60)), uses({"prompt": "Wait."}, {"prompt": "Wait."}))
+    async with family(folder, *turns) as own, own.live.follow() as feed:
+        await own.live.post(Prompt(id="p", content=(Text(text="Go."),)), ME)
+        begun = 0
+        async for one in feed:
+            begun += isinstance(one, ChildChanged) and one.outcome is None
+            if isinstance(one, PhaseChanged | ChildChanged) and begun == 2:
+                await asyncio.sleep(0.2)
+                await own.live.post(Interrupt(), ME)
+                begun = 99
+            if isinstance(one, TurnEnded):
+                break
+    assert [one.outcome for one in events_of(ChildEnded)] == [ChildOutcome.INTERRUPTED] * 2
+
+
+async def test_a_subagent_that_nobody_waits_for_wakes_the_session(folder: Path) -> None:
+    turns = (
+        given("Look.", Wait(seconds=0.3), SayText(text="Seen.")),
+        Turn(when=Expectation(last_user=Texts(contains=("has ended",))), items=(SayText(text="Thanks."),)),
+        uses({"prompt": "Look."}, wait=False),
+        Turn(items=(SayText(text="Going on."),)),
+    )
+    async with family(folder, *turns) as own:
+        assert (await own.turn()).text == "Going on."
+        assert own.live.wakes()
+        async with own.live.follow() as feed:
+            async for one in feed:
+                if isinstance(one, PromptDelivered):
+                    assert one.by.startswith("subagent:")
+                    assert "Seen." in str(one.content)
+                if isinstance(one, TurnEnded):
+                    assert one.outcome.text == "Thanks."
+                    break
+        assert not own.live.wakes()
+
+
+async def test_a_child_that_is_cut_off_is_never_told_as_a_success(folder: Path) -> None:
+    (folder / ".agents" / "agents").mkdir(parents=True)
+    (folder / ".agents" / "agents" / "short.md").write_text(
+        "---\nname: short\ndescription: ends early\nmaxTurns: 1\n---\nYou are a subagent that reads.\n"
+    )
+    turns = (
+        given("Read.", SayText(text="First words."), call("read_file", paths=["a.py"])),
+        uses({"prompt": "Read.", "agent": "short"}),
+        Turn(items=(SayText(text="Hm."),)),
+    )
+    async with family(folder, *turns) as own:
+        await own.turn()
+    assert 'outcome="limit"' in own.text
+    assert "It did not finish" in own.text
+    assert own.result.outcome is Outcome.FAILED
+
+
+@pytest.mark.parametrize(
+    ("tasks", "more", "says"),
+    [
+        ([{"prompt": "x", "agent": "nobody"}], {}, "There is no agent 'nobody'. Use one of these: explore, worker."),
+        ([{"prompt": " "}], {}, "A task has no prompt."),
+        ([{"prompt": "x", "agent": "worker"}], {"wait": False}, "worker may write."),
+    ],
+)
+async def test_a_task_that_cannot_be_begun_says_why(
+    folder: Path, tasks: Sequence[Mapping[str, Any]], more: Mapping[str, Any], says: str
+) -> None:
+    async with family(folder, uses(*tasks, **more), Turn(items=(SayText(text="Hm."),))) as own:
+        await own.turn()
+    assert own.text.startswith(says)
+    assert events_of(ChildStarted) == []
+
+
+async def test_a_subagent_is_offered_no_subagents(folder: Path) -> None:
+    turns = (
+        given("Look.", call("use_subagents", tasks=[{"prompt": "Look."}])),
+        after("not", SayText(text="I cannot.")),
+        uses({"prompt": "Look."}),
+        Turn(items=(SayText(text="Hm."),)),
+    )
+    async with family(folder, *turns) as own:
+        await own.turn()
+    assert len(events_of(ChildStarted)) == 1
