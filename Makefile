@@ -43,7 +43,7 @@ test-user: $(VENV)/.dev ## Run the tests of safety as a normal user, whom modes 
 
 soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants, 25 sessions of several surfaces, 400 kills, goals of 11 kinds of tools, 200 bills (ARGS="--seed N PART ..."), 10,000 typings
 	@ANEW=1 $(BIN)/python -m tests.rehearsal.soak $(ARGS)
-	@$(if $(ARGS),true,ANEW=1 $(BIN)/python -m pytest -n $(JOBS) -m soak)
+	@$(if $(ARGS),true,ANEW=1 $(BIN)/python -m pytest -n $(JOBS) -m "soak or hypothesis")
 
 check: $(VENV)/.dev ## Format, lint, strict types, import contracts
 	@$(BIN)/ruff format --check --quiet . || { echo "Run 'make format'."; exit 1; }

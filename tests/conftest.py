@@ -9,22 +9,30 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, is_hypothesis_test, settings
 
-from tests.needed import IN_CI, require
+from tests.needed import require
 from treadle.__main__ import LOOK_FOR_CYCLES
 
 FIGURE = "figure"
 HOME = pytest.StashKey[str]()
 """Where a test keeps what it does not put elsewhere: never among the sessions of whoever runs it."""
 COUNT = "count: "
+_SETTINGS = "_hypothesis_internal_use_settings"
 
 
-# One profile for all: no test measures the machine, and in CI each run sees the same examples. A failure prints them.
+WHOLE = "ANEW" in os.environ
+"""Whether all examples are tried, others each time, as `make soak` does; `make test` tries a fixed part of them."""
+
+SHARE, LEAST = 4, 10
+"""The part of the examples, one of so many, and how many there are at least where a test wants as many."""
+
+# One profile for all: no test measures the machine, and without `WHOLE` each run sees the same examples. A failure
+# prints them.
 settings.register_profile(
     "treadle",
     deadline=None,
-    derandomize=IN_CI,
+    derandomize=not WHOLE,
     database=None,
     print_blob=True,
     suppress_health_check=[HealthCheck.too_slow],
@@ -53,6 +61,25 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what this machine lacks something for; in CI that is a failure."""
     for mark in item.iter_markers("needs"):
         require(*mark.args)
+
+
+def part_of(wanted: int) -> int:
+    """Say how many of the examples that a test wants are tried here."""
+    return wanted if WHOLE else max(min(wanted, LEAST), wanted // SHARE)
+
+
+def _sampled(test: Any) -> None:
+    """Let a test with examples try its part of them, whatever number it names; rows of one test are one function."""
+    own = getattr(test, _SETTINGS, None)
+    if own is not None and not hasattr(test, "all_examples"):
+        test.all_examples = own.max_examples
+        setattr(test, _SETTINGS, settings(own, max_examples=part_of(own.max_examples)))
+
+
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Scale the examples in one place."""
+    if is_hypothesis_test(test := getattr(item, "obj", None)):
+        _sampled(getattr(test, "__func__", test))
 
 
 def pytest_collection_finish() -> None:

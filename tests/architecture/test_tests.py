@@ -6,6 +6,10 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.conftest import LEAST, WHOLE, part_of
 from tests.needed import PEER_MODULES
 
 TESTS = Path(__file__).parents[1]
@@ -136,3 +140,21 @@ def test_the_tests_are_collected_without_the_programs_of_others() -> None:
     told = subprocess.run((sys.executable, "-c", check), cwd=TESTS.parent, capture_output=True, text=True, check=True)
     assert told.stdout.count("not installed") == 1 + len(PEER_MODULES)
     assert "claude_agent_sdk is not installed" in done.stdout
+
+
+tried: set[int] = set()
+
+
+@settings(max_examples=400)
+@given(st.integers())
+def test_a_part_of_the_examples_is_tried(number: int) -> None:
+    tried.add(number)
+    assert len(tried) <= part_of(400)
+
+
+def test_the_examples_are_scaled_in_one_place() -> None:
+    """A fixed part of them here, and with `ANEW` all of them and others each time, as `make soak` tries them."""
+    assert vars(test_a_part_of_the_examples_is_tried)["all_examples"] == 400
+    assert part_of(400) == (400 if WHOLE else 100)
+    assert [part_of(few) for few in (1, 8, LEAST)] == [1, 8, LEAST]
+    assert settings().derandomize is not WHOLE
