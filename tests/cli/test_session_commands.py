@@ -23,7 +23,7 @@ def only(treadle: Command, *flags: str) -> dict[str, object]:
 @pytest.fixture
 def session(treadle: Command, tmp_path: Path) -> str:
     """The id of a session with hostile text and a secret in it."""
-    long = "y" * 10_000_000
+    long = "y" * 1_000_000
     secret = "sk-ant-api03-" + "abcDEF123456_-" * 6
     lines = [
         *claude_lines(),

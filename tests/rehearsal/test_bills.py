@@ -18,7 +18,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_cost_of_a_session_that_is_interrupted_is_what_the_provider_bills(tmp_path: Path) -> None:
-    found = asyncio.run(billed_sessions(SEED, 12, tmp_path))
+    found = asyncio.run(billed_sessions(SEED, 6, tmp_path))
 
     assert [one.trouble for one in found if one.trouble] == []
-    assert sum(one.cut for one in found) > 5
+    assert sum(one.cut for one in found) > 2

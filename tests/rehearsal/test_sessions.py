@@ -27,7 +27,7 @@ def check(wanted: Sequence[Plan | LoopPlan], folder: Path) -> None:
 
 
 def test_healthy_work_is_done(tmp_path: Path) -> None:
-    check([*plans(SEED, 6)], tmp_path)
+    check([*plans(SEED, 3)], tmp_path)
 
 
 def test_healthy_work_is_done_over_every_wire_api(tmp_path: Path) -> None:
@@ -35,4 +35,4 @@ def test_healthy_work_is_done_over_every_wire_api(tmp_path: Path) -> None:
 
 
 def test_a_loop_is_ended_within_twelve_steps(tmp_path: Path) -> None:
-    check(loop_plans(SEED, 8), tmp_path)
+    check(loop_plans(SEED, 4), tmp_path)
