@@ -1,6 +1,7 @@
 """Settings of git that commands write: who commits and what a branch follows, by Treadle, and nothing else."""
 
 import os
+import shutil
 import subprocess
 from pathlib import Path
 
@@ -21,11 +22,13 @@ def git(folder: Path, *words: str) -> str:
     return done.stdout.strip()
 
 
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    work, bare = tmp_path / "work", tmp_path / "work" / "there.git"
-    git(tmp_path, "init", "-q", "-b", "main", str(work))
-    git(tmp_path, "init", "-q", "-b", "main", "--bare", str(bare))
+@pytest.fixture(scope="module")
+def prepared(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository with another one inside that it pushes to, made once for all tests."""
+    work = tmp_path_factory.mktemp("prepared") / "work"
+    work.mkdir()
+    git(work, "init", "-q", "-b", "main")
+    git(work, "init", "-q", "-b", "main", "--bare", str(work / "there.git"))
     (work / ".gitignore").write_text("there.git\n")
     git(work, "config", "user.name", "A")
     git(work, "config", "user.email", "a@b")
@@ -36,6 +39,11 @@ def folder(tmp_path: Path) -> Path:
     git(work, "fetch", "-q")
     git(work, "branch", "topic")
     return work
+
+
+@pytest.fixture
+def folder(prepared: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(prepared, tmp_path / "work", symlinks=True))
 
 
 def listed(folder: Path) -> dict[str, str]:
