@@ -5,7 +5,7 @@ import os
 import shutil
 import tempfile
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import pytest
@@ -61,6 +61,21 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     """Skip what this machine lacks something for; in CI that is a failure."""
     for mark in item.iter_markers("needs"):
         require(*mark.args)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Make no tests of rows that are dropped at once: without it each process makes ten thousand more."""
+    if metafunc.config.option.markexpr != "not soak":
+        return
+    make = metafunc.parametrize
+
+    def some(names: Any, values: Iterable[Any], *rest: Any, ids: Any = None, **more: Any) -> None:
+        rows = [*values]
+        kept = [row for row in rows if not any(mark.name == "soak" for mark in getattr(row, "marks", ()))]
+        make(names, kept if kept and (ids is None or callable(ids)) else rows, *rest, ids=ids, **more)
+
+    setattr(metafunc, "parametrize", some)  # noqa: B010 - its type has it as a method
 
 
 def part_of(wanted: int) -> int:
