@@ -195,7 +195,8 @@ async def test_a_flood_of_names_asks_a_few_times_and_then_answers_by_itself(tmp_
     line = "for n in $(seq 40); do getent hosts n$n.example.com & done; wait; true"
     found = await ran(tmp_path, line, answer=OptionKind.REJECT_ONCE)
     assert 1 <= len(found.asked) <= 12
-    assert "too much was asked in the middle" in found.texts[0]
+    unsaid = "more hosts are not listed" in found.texts[0]  # where all that are listed were asked about
+    assert unsaid or "too much was asked in the middle" in found.texts[0]
     assert found.texts[0].count("[Network:") <= 11
 
 

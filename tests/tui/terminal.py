@@ -3,7 +3,7 @@
 import asyncio
 import io
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Self
 
@@ -14,6 +14,8 @@ from prompt_toolkit.input import create_pipe_input
 from prompt_toolkit.input.base import PipeInput
 from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
+from pyte.screens import Char
+from wcwidth import wcwidth
 
 from treadle.app.config.sections import Editing, Settings
 from treadle.app.session.live import LiveSession
@@ -51,22 +53,35 @@ class _Stream(io.StringIO):
         return len(data)
 
 
+def _text_of(row: Mapping[int, Char]) -> str:
+    """Give the text of a row as `pyte.Screen.display` does, which looks at each cell of all rows each time."""
+    text, stub = "", False
+    for column in range(max(row, default=-1) + 1):
+        cell = "" if stub else row[column].data
+        stub = cell != "" and wcwidth(cell[0]) == 2
+        text += cell
+    return text.rstrip()
+
+
 class Terminal:
     """One running surface, its keyboard and its screen."""
 
     def __init__(self, keyboard: PipeInput, stream: _Stream) -> None:
         self._keyboard = keyboard
         self._stream = stream
-        self._seen = (-1, "")
+        self._lines = [""] * _ROWS
+        self._shown = ""
 
     @property
     def shown(self) -> str:
         """The screen without blank ends, as lines."""
-        writes, text = self._seen
-        if writes != self._stream.writes:
-            text = "\n".join(line.rstrip() for line in self._stream.screen.display).rstrip()
-            self._seen = (self._stream.writes, text)
-        return text
+        screen = self._stream.screen
+        if screen.dirty:
+            for row in screen.dirty:
+                self._lines[row] = _text_of(screen.buffer[row])
+            screen.dirty.clear()
+            self._shown = "\n".join(self._lines).rstrip()
+        return self._shown
 
     @property
     def writes(self) -> int:
