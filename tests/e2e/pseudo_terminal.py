@@ -14,7 +14,7 @@ import pyte
 from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE
 from tests.person import ENTER
-from tests.ready import TREADLE
+from tests.ready import TREADLE, terminal_ready
 from treadle.tui.question.dialog import ONCE_MORE
 
 ROWS, COLUMNS = 150, 140
@@ -154,16 +154,20 @@ class Terminal:
 async def on_terminal(
     program: Program,
     *arguments: str,
-    command: Sequence[str] = TREADLE,
+    command: Sequence[str] = (),
     rows: int = ROWS,
     columns: int = COLUMNS,
 ) -> AsyncIterator[Terminal]:
-    """Start the program with a controlling terminal of its own; it is killed with the block at the latest."""
+    """Start the program with a controlling terminal of its own; it is killed with the block at the latest.
+
+    A test that kills it or looks at its process names `TREADLE` as its command.
+    """
+    ready = () if command else terminal_ready()
     master, slave = os.openpty()
     fcntl.ioctl(slave, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
     modes = termios.tcgetattr(slave)
     process = await asyncio.create_subprocess_exec(
-        *command,
+        *(command or ready or TREADLE),
         *arguments,
         cwd=program.home.parent,
         env={**program.environment, "NO_COLOR": "", "TERM": "xterm-256color", **program.extra},
@@ -171,7 +175,7 @@ async def on_terminal(
         stdout=slave,
         stderr=slave,
         start_new_session=True,
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
+        preexec_fn=None if ready else lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),
     )
     terminal = Terminal(master, slave, process, modes, (rows, columns))
     asyncio.get_running_loop().add_reader(master, terminal.read)

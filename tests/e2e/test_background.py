@@ -12,7 +12,6 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import model
-from tests.ready import TREADLE
 from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.tui.paint.colour_replies import ASK
@@ -46,7 +45,7 @@ async def asked(
     turns = (Turn(items=(SayText(text="First."),)),)
     async with ScriptedServer(Script(turns=turns)) as server:
         words = (*model(server), "--directory", str(workspace))
-        async with on_terminal(program, *words, command=PATIENT if patient else TREADLE) as terminal:
+        async with on_terminal(program, *words, command=PATIENT if patient else ()) as terminal:
             written = bytearray()
 
             def hears(data: bytes) -> None:

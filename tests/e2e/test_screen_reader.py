@@ -10,6 +10,7 @@ from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import log_of, model
 from tests.person import CTRL_C, CTRL_D
+from tests.ready import TREADLE
 from treadle.app.errors.exits import Exit
 from treadle.protocol.events import Answer, Prompt
 from treadle.protocol.messages import OWN_COMMAND, text_of
@@ -162,7 +163,9 @@ async def test_no_command_of_the_person_outlives_treadle_that_was_killed(tmp_pat
     project.mkdir()
     async with (
         ScriptedServer(Script(turns=(DONE,))) as server,
-        on_terminal(Program(tmp_path / "home"), *model(server), "--directory", str(project)) as terminal,
+        on_terminal(
+            Program(tmp_path / "home"), *model(server), "--directory", str(project), command=TREADLE
+        ) as terminal,
     ):
         await terminal.until_shown("? for keys")
         terminal.type("!")

@@ -109,7 +109,10 @@ async def test_stop_interrupts_what_goes_on_drops_the_queue_and_closes(tmp_path:
 
 
 async def test_a_session_in_a_terminal_is_interrupted_and_stays(tmp_path: Path) -> None:
-    async with in_background(tmp_path, WORKS) as place, on_terminal(place.program, *place.flags, "Do it.") as terminal:
+    async with (
+        in_background(tmp_path, WORKS) as place,
+        on_terminal(place.program, *place.flags, "Do it.", command=TREADLE) as terminal,
+    ):
         await terminal.until_shown("One moment.")
         (session,) = await place.listed()
         stopped = await place.run("stop", session)

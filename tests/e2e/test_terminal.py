@@ -10,6 +10,7 @@ from tests.e2e.pseudo_terminal import Terminal, on_terminal
 from tests.e2e.running import log_of, model
 from tests.e2e.samples import NAMES, sample, tree
 from tests.person import CTRL_C, CTRL_D, ENTER
+from tests.ready import TREADLE
 from treadle.app.errors.exits import Exit
 from treadle.engine.core.advance import fold
 from treadle.engine.core.state import phase
@@ -127,7 +128,8 @@ async def test_what_a_kill_left_open_is_told_when_the_session_is_taken_up(tmp_pa
     async with ScriptedServer(Script(turns=(sleeps, Turn(items=(SayText(text="I see."),))))) as server:
         chosen, program = model(server), Program(tmp_path / "home")
         model_name = f" {chosen[1].partition('/')[2]} · "
-        async with on_terminal(program, *chosen, "--mode", "full", "--directory", str(project), "Go.") as terminal:
+        flags = (*chosen, "--mode", "full", "--directory", str(project))
+        async with on_terminal(program, *flags, "Go.", command=TREADLE) as terminal:
             await terminal.until_shown("Running sleep 600")
             terminal.process.kill()
         # The address is said anew, as no log keeps it; the model stays the session's own.

@@ -38,6 +38,12 @@ def treadle() -> tuple[str, ...]:
     return _commands[-1]
 
 
+def terminal_ready() -> tuple[str, ...]:
+    """The same for a run on a terminal, which becomes its own; empty where each is started as a shell does."""
+    command = treadle()
+    return (*command[:-1], f"+{command[-1]}") if command != TREADLE else ()
+
+
 def _keeper(name: str) -> int:
     """Have it loaded by a process that is no child of this one: tests look for all that theirs started."""
     prctl, adopts = ctypes.CDLL(None).prctl, ctypes.c_int()

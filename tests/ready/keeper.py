@@ -5,6 +5,7 @@
 """
 
 import ctypes
+import fcntl
 import gc
 import io
 import marshal
@@ -14,6 +15,7 @@ import selectors
 import signal
 import socket
 import sys
+import termios
 from importlib import import_module
 
 _SUBREAPER = 36
@@ -70,6 +72,7 @@ def _become(arguments: list[str], variables: dict[str, str], folder: str, stream
     sys.path[0] = folder
     whole = bool(variables.get("PYTHONUNBUFFERED"))
     sys.stdin, sys.stdout, sys.stderr = _stream(0, "r"), _stream(1, "w", now=whole), _stream(2, "w", now=whole)
+    sys.stdout.reconfigure(line_buffering=sys.stdout.isatty())
     sys.stderr.reconfigure(line_buffering=True)
     import_module("treadle.__main__").main()
 
@@ -109,11 +112,14 @@ class Keeper:
     def _take(self) -> None:
         connection = self._listener.accept()[0]
         length, streams, _, _ = socket.recv_fds(connection, 8, 3)
-        arguments, variables, folder = marshal.loads(_exactly(connection, int.from_bytes(length, "big")))
+        arguments, variables, folder, terminal = marshal.loads(_exactly(connection, int.from_bytes(length, "big")))
         pid = os.fork() if _starts_alike(variables) else -1
         if pid == 0:
             signal.set_wakeup_fd(-1)
             signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+            if terminal:
+                os.setsid()
+                fcntl.ioctl(streams[0], termios.TIOCSCTTY, 0)
             _become(arguments, variables, folder, streams)
         for stream in streams:
             os.close(stream)

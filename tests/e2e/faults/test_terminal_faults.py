@@ -38,7 +38,7 @@ async def session(tmp_path: Path, played: Script, *flags: str, ready: str = READ
     (tmp_path / "ws").mkdir(exist_ok=True)
     async with ScriptedServer(played) as server:
         usual = (*model(server), "-C", str(tmp_path / "ws"))
-        async with on_terminal(Program(tmp_path / "home"), *usual, *flags) as terminal:
+        async with on_terminal(Program(tmp_path / "home"), *usual, *flags, command=TREADLE) as terminal:
             await terminal.until_shown(ready)
             yield terminal
     assert server.violations == []
@@ -84,14 +84,18 @@ async def test_a_signal_to_end_in_the_terminal_ends_the_children_and_gives_the_t
     ) as terminal:
         terminal.type(f"go{ENTER}")
         await terminal.until_shown("be1gun")
+        await _until(lambda: _sleeps(terminal.process.pid))
         below = descendants(terminal.process.pid)
-        assert any(command_line(pid).startswith("sleep") for pid in below)
         terminal.process.send_signal(number)
         assert await terminal.ended() == code
         assert terminal.restored()
         assert [pid for pid in below if command_line(pid)] == []
     events = [type(event.data) for event in log_of(tmp_path / "home")]
     assert events.count(CallStarted) == events.count(CallFinished) == 1
+
+
+def _sleeps(pid: int) -> bool:
+    return any(command_line(below).startswith("sleep") for below in descendants(pid))
 
 
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, Exit.TERMINATED), (signal.SIGHUP, Exit.HANGUP)])
