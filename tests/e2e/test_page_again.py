@@ -138,7 +138,7 @@ async def loaded(page: Page) -> Sequence[str]:
 async def test_what_was_seen_live_is_seen_after_a_reload_elsewhere_and_when_the_session_was_closed(
     tmp_path: Path,
 ) -> None:
-    async with page_with_model(tmp_path, TURNS, "--trust") as (served, browser):
+    async with page_with_model(tmp_path, TURNS, "--trust", own=True) as (served, browser):
         page = await browser.page(served)
         session = await work(page, served)
         live = await loaded(page)

@@ -5,7 +5,10 @@ from pathlib import Path
 
 import pytest
 
+from tests.web.driving import shared_browser
 from tests.web.recorded import Recorded, Visit, record, visiting
+
+__all__ = ["shared_browser"]
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,13 @@
 import asyncio
 import subprocess
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager, suppress
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+import pytest_asyncio
 from playwright.async_api import Browser, BrowserContext, Error, Page, async_playwright
 
 from tests.e2e.process import Program
@@ -19,6 +21,14 @@ from treadle.providers.scripted.scripted_server import ScriptedServer
 
 CHROMIUM = chromium()
 needs_chromium = needs("chromium")
+in_shared_browser = [
+    needs_chromium,
+    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.usefixtures("shared_browser"),
+]
+"""Marks tests whose `browser` is one for all of a module; each has contexts of its own in it."""
+
+_shared: list[Browser] = []
 
 PATIENCE = 90.0
 """Seconds until a test gives up waiting for something."""
@@ -100,31 +110,54 @@ class Seen:
             await page.goto(served.address + path)
         return page
 
+    async def close(self) -> None:
+        """Close what was opened in it."""
+        for context in self.contexts:
+            await context.close()
+
 
 @asynccontextmanager
-async def browser() -> AsyncIterator[Seen]:
-    """Start Chromium; what its pages complained of makes the test fail at the end."""
+async def _chromium() -> AsyncIterator[Browser]:
     async with async_playwright() as playwright:
         launched = await playwright.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
         try:
-            seen = Seen(launched)
-            try:
-                yield seen
-            except Exception as error:
-                error.add_note(f"The pages complained of: {seen.complaints}")
-                raise
-            assert not seen.complaints, seen.complaints
+            yield launched
         finally:
             await launched.close()
 
 
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def shared_browser() -> AsyncIterator[None]:
+    """Start Chromium once for the tests of a module."""
+    async with _chromium() as launched:
+        _shared.append(launched)
+        yield
+        _shared.clear()
+
+
 @asynccontextmanager
-async def page_with_model(tmp_path: Path, turns: Sequence[Turn], *flags: str) -> AsyncIterator[tuple[Served, Seen]]:
+async def browser(*, own: bool = False) -> AsyncIterator[Seen]:
+    """Chromium, of its own or that of its module; what its pages complained of makes the test fail at the end."""
+    async with AsyncExitStack() as stack:
+        seen = Seen(await stack.enter_async_context(_chromium()) if own else _shared[0])
+        stack.push_async_callback(seen.close)
+        try:
+            yield seen
+        except Exception as error:
+            error.add_note(f"The pages complained of: {seen.complaints}")
+            raise
+        assert not seen.complaints, seen.complaints
+
+
+@asynccontextmanager
+async def page_with_model(
+    tmp_path: Path, turns: Sequence[Turn], *flags: str, own: bool = False
+) -> AsyncIterator[tuple[Served, Seen]]:
     """The page with a scripted model behind it and a browser before it."""
     async with (
         ScriptedServer(Script(turns=tuple(turns))) as server,
         serving(tmp_path / "home", tmp_path / "ws", *model(server), *flags) as served,
-        browser() as seen,
+        browser(own=own) as seen,
     ):
         yield served, seen
 

@@ -13,12 +13,12 @@ from playwright.async_api import Page
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
 from tests.needed import PEERS
-from tests.web.driving import PATIENCE, Seen, Served, becomes, browser, curl, needs_chromium, serving
+from tests.web.driving import PATIENCE, Seen, Served, becomes, browser, curl, in_shared_browser, serving
 from treadle.providers.scripted.script import SayText, SayThinking, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.web.navigation import SCREENS, SESSION_SCREENS
 
-pytestmark = needs_chromium
+pytestmark = in_shared_browser
 
 AXE = PEERS / "node_modules" / "axe-core" / "axe.min.js"
 

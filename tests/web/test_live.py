@@ -8,10 +8,10 @@ from playwright.async_api import Locator, Page, Route
 
 from tests.e2e.faults.driving import make, run
 from tests.needed import needs
-from tests.web.driving import PATIENCE, becomes, needs_chromium, page_with_model, start_session
+from tests.web.driving import PATIENCE, becomes, in_shared_browser, page_with_model, start_session
 from treadle.providers.scripted.script import Pace, SayText, Turn, Wait
 
-pytestmark = needs_chromium
+pytestmark = in_shared_browser
 
 TURNS = (
     Turn(

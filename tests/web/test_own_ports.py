@@ -29,7 +29,7 @@ def fetch(url: str) -> str:
 @needs_chromium
 async def test_a_port_is_seen_opened_closed_and_gone_with_its_server(tmp_path: Path) -> None:
     bubblewrap()
-    async with page_with_model(tmp_path, TURNS, "--mode", "auto") as (served, seen):
+    async with page_with_model(tmp_path, TURNS, "--mode", "auto", own=True) as (served, seen):
         (served.folder / "index.html").write_text("made here")
         page = await seen.page(served)
         await start_session(page, "Serve it.")

@@ -7,12 +7,12 @@ from playwright.async_api import Page
 from tests.e2e.faults.driving import make
 from tests.e2e.running import log_of
 from tests.needed import PEERS
-from tests.web.driving import PATIENCE, Seen, Served, becomes, needs_chromium, page_with_model, start_session
+from tests.web.driving import PATIENCE, Seen, Served, becomes, in_shared_browser, page_with_model, start_session
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import text_of
 from treadle.providers.scripted.script import Turn
 
-pytestmark = needs_chromium
+pytestmark = in_shared_browser
 
 TEN = "".join(f"line {number}\n" for number in range(1, 31))
 EDITED = TEN.replace("line 2\n", "second\n").replace("line 15\n", "").replace("line 29\n", "<b>29</b>\n")

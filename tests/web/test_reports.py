@@ -35,7 +35,7 @@ async def test_a_person_goes_through_all_reports_of_a_session(tmp_path: Path) ->
         'version = 1\n[[rule]]\nid = "never"\nverdict = "deny"\nargv = ["npm", "publish"]\nmatch = ["npm publish"]\n'
     )
     (tmp_path / "home" / "mcp.json").write_text(json.dumps({"mcpServers": {"one": {"command": "false"}}}))
-    async with page_with_model(tmp_path, TURNS) as (served, seen):
+    async with page_with_model(tmp_path, TURNS, own=True) as (served, seen):
         page = await seen.page(served, viewport={"width": 360, "height": 740})
         session = await start_session(page, "Write a file.")
         await page.wait_for_selector(".question")

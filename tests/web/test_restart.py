@@ -18,7 +18,7 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     place = (tmp_path / "home", tmp_path / "ws")
-    async with ScriptedServer(Script(turns=TURNS)) as server, browser() as seen:
+    async with ScriptedServer(Script(turns=TURNS)) as server, browser(own=True) as seen:
         async with serving(*place, "--port", port, *model(server)) as first:
             page = await seen.page(first)
             session = await start_session(page, "Push it.")
