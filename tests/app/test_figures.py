@@ -38,7 +38,7 @@ from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.tui.session.greeting import kept_line
 from treadle.web.status import spent_words
 
-SAMPLE, ALL = 3, 200
+SAMPLE, ALL = 2, 200
 PATIENCE = 60.0
 ME = Source(kind="test")
 MODEL = "anthropic-compatible/scripted"

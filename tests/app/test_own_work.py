@@ -23,7 +23,7 @@ from treadle.protocol.tools import FileChange
 from treadle.workspace.commands.background_jobs import Job, ran_since
 from treadle.workspace.files.owners import Owner, owner_of
 
-SAMPLE, ALL = 8, 600
+SAMPLE, ALL = 4, 600
 GONE = Owner(2**22 - 1, 1)
 ME = owner_of(os.getpid())
 

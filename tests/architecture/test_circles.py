@@ -30,11 +30,15 @@ def _imported(tree: ast.Module, known: Mapping[str, ast.Module]) -> Iterator[str
                 yield from (name for name in (inner if inner in known else node.module,) if name in known)
 
 
+def _is_for_types(node: ast.AST) -> bool:
+    return "TYPE_CHECKING" in (getattr(node, "id", ""), getattr(node, "attr", ""))
+
+
 def _run_nodes(node: ast.AST) -> Iterator[ast.AST]:
     """Walk what runs: a block for the types alone never does."""
     yield node
     for child in ast.iter_child_nodes(node):
-        if isinstance(child, ast.If) and "TYPE_CHECKING" in ast.unparse(child.test):
+        if isinstance(child, ast.If) and any(_is_for_types(part) for part in ast.walk(child.test)):
             continue
         yield from _run_nodes(child)
 

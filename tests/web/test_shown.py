@@ -69,13 +69,15 @@ async def test_what_a_device_may_not_send_its_pages_do_not_offer_and_what_it_may
         offered: dict[str, set[str]] = {}
         for name, visit in (("owner", owner), ("phone", phone(here))):
             offered[name] = set()
+            followed: set[str] = set()
             for path in paths:
                 text = unescape((await visit.look(path))[1])
                 found = {one.replace(page.session.id, "{session_id}") for one in _asked_for(text)}
                 assert found <= set(effects), path
                 offered[name] |= found
                 for link in re.findall(r"<nav[^>]*>.*?</nav>", text, re.DOTALL):
-                    for where in re.findall(rf'href="{here.keys.base}([^"]*)"', link):
+                    for where in {*re.findall(rf'href="{here.keys.base}([^"]*)"', link)} - followed:
+                        followed.add(where)
                         assert (await visit.look(where))[0] == 200, where
                 if path.startswith("/settings"):
                     assert (READ_ONLY in text) == (name == "phone"), path
