@@ -17,6 +17,7 @@ import socket
 import sys
 import termios
 from importlib import import_module
+from typing import Any
 
 _SUBREAPER = 36
 _PATIENCE = 90.0
@@ -35,6 +36,9 @@ def _load() -> None:
         if not module.name.startswith(_LEFT_OUT) and not module.name.endswith("__main__"):
             import_module(module.name)
     import_module("treadle.__main__")
+    # Each run would read the index of the code of all modules, which are loaded: a fifth of a short run.
+    imports: Any = import_module("treadle.cli.import_cache")
+    imports.install_import_cache = lambda source: imports.ImportCache("")
     # On a busy machine a server that a test waits for may take longer than a person wants to wait for the first answer.
     import_module("treadle.app.servers.session_servers").FIRST_WAIT = _PATIENCE  # type: ignore[attr-defined]
 
