@@ -275,7 +275,8 @@ class Compacted(Tagged, frozen=True, kw_only=True, tag="compacted"):
 class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
     """A whole call was read from the reply, which may still go on. `progress` is the checklist that came with it.
 
-    `outside`: the provider searched the web for this reply before it.
+    `outside`: the provider searched the web for this reply before it. `readings` are the codes of what was read for
+    the model because it has one possible meaning, in the order in which it was found (`parsing/readings.py`).
     """
 
     step: int
@@ -284,6 +285,7 @@ class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
     traits: ToolTraits
     progress: str = ""
     outside: bool = False
+    readings: tuple[str, ...] = ()
 
 
 class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
