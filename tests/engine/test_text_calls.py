@@ -40,10 +40,17 @@ def tools(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, ToolSpec]:
 def read(
     tools: Mapping[str, ToolSpec], text: str, protocol: ToolProtocol, size: int = 10**6, refused: Mapping[str, str] = {}
 ) -> tuple[list[ToolCall], Message, str]:
+    found, message, hint = proposed_in(tools, text, protocol, size, refused)
+    return [one.call for one in found], message, hint
+
+
+def proposed_in(
+    tools: Mapping[str, ToolSpec], text: str, protocol: ToolProtocol, size: int = 10**6, refused: Mapping[str, str] = {}
+) -> tuple[list[CallProposed], Message, str]:
     reader = ReplyReader(tools, protocol, step=1, attempt=1, refused=refused)
     found = [one for at in range(0, len(text), size) for one in reader.feed(StreamText(text=text[at : at + size]))]
     found += reader.finish()
-    return [one.call for one in found if isinstance(one, CallProposed)], reader.message(), reader.hint()
+    return [one for one in found if isinstance(one, CallProposed)], reader.message(), reader.hint()
 
 
 def as_json(name: str, arguments: Mapping[str, Any]) -> str:
@@ -264,8 +271,9 @@ def test_a_recorded_reply_is_read_the_same_again(
 ) -> None:
     forms: dict[str, Form] = {**ALONE, **MARKED, "bash": lambda name, given_: f"<bash>{given_['command']}</bash>"}
     text = ("" if form in ALONE else "So:\n\n") + forms[form]("execute_command", RUN)
-    calls, message, hint = read(tools, text, protocol)
-    proposed = tuple(CallProposed(step=1, attempt=1, call=call, traits=tools[call.name].traits) for call in calls)
+    calls, message, hint = proposed_in(tools, text, protocol)
+    proposed = tuple(calls)
+    assert [len(one.readings) for one in proposed] == [2 if form in ("bash", "kimi") else 1]
     finished = ReplyFinished(step=1, attempt=1, message=message, stop=ReplyStop.END_TURN, usage=Usage())
     offered = tuple(tools.values()) if protocol is ToolProtocol.NATIVE else ()
     words = "" if offered else "".join(f"<{name}>" for name in tools)

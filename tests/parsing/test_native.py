@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from tests.parsing.replies import coalesced
 
 from treadle.parsing import CallComplete, CallOpened, Malformation, NativeReader, ParameterDelta, ParserEvent
+from treadle.parsing.readings import Reading
 
 MALFORMED = "JSON is malformed: invalid character (byte 5)"
 EXAMPLES = settings(max_examples=200)
@@ -148,24 +149,26 @@ def test_broken_json_is_never_mended(source: str, code: str) -> None:
         assert (last.code, last.source) == (code, source)
 
 
+EMPTY, AGAIN, RAW = Reading.EMPTY_OBJECTS, Reading.REPEATED_OBJECT, Reading.RAW_CHARACTERS
 READINGS = [
-    ('{}{"path": "a.py"}', {"path": "a.py"}),
-    ('{}\n{}\n {"path": "a.py"}\n', {"path": "a.py"}),
-    ('{"path": "a.py"}{"path": "a.py"}', {"path": "a.py"}),
-    ('{"path": "a.py", "line": 1} {"path":"a.py","line":1}', {"path": "a.py", "line": 1}),
-    ("{}{}", {}),
-    ('{"content": "one\n\ttwo\r\n"}', {"content": "one\n\ttwo\r\n"}),
-    ('{}{"content": "one\ntwo \\"x\\" \\n"}', {"content": 'one\ntwo "x" \n'}),
+    ('{}{"path": "a.py"}', {"path": "a.py"}, (EMPTY,)),
+    ('{}\n{}\n {"path": "a.py"}\n', {"path": "a.py"}, (EMPTY,)),
+    ('{"path": "a.py"}{"path": "a.py"}', {"path": "a.py"}, (AGAIN,)),
+    ('{"path": "a.py", "line": 1} {"path":"a.py","line":1}', {"path": "a.py", "line": 1}, (AGAIN,)),
+    ("{}{}", {}, (EMPTY,)),
+    ('{"content": "one\n\ttwo\r\n"}', {"content": "one\n\ttwo\r\n"}, (RAW,)),
+    ('{}{"content": "one\ntwo \\"x\\" \\n"}', {"content": 'one\ntwo "x" \n'}, (EMPTY, RAW)),
+    (' {"content": "one\n"} {"content": "one\\n"}', {"content": "one\n"}, (RAW, AGAIN)),
 ]
 
 
-@pytest.mark.parametrize(("source", "arguments"), READINGS)
+@pytest.mark.parametrize(("source", "arguments", "readings"), READINGS)
 def test_json_that_can_mean_one_object_only_is_that_object_however_it_is_cut(
-    source: str, arguments: dict[str, Any]
+    source: str, arguments: dict[str, Any], readings: tuple[Reading, ...]
 ) -> None:
     for size in range(1, len(source) + 1):
         last = read([source[at : at + size] for at in range(0, len(source), size)])[-1]
-        assert last == CallComplete(0, "tool", arguments, "id-1", source)
+        assert last == CallComplete(0, "tool", arguments, "id-1", source, readings)
 
 
 @FEW
@@ -174,7 +177,12 @@ def test_empty_objects_in_front_and_copies_behind_change_nothing(
     arguments: dict[str, Any], empty: int, copies: int, gap: str
 ) -> None:
     source = gap.join(["{}"] * empty + [json.dumps(arguments)] * copies)
-    assert read(list(source))[-1] == CallComplete(0, "tool", arguments, "id-1", source)
+    readings = [EMPTY] if empty else []
+    if copies > 1 and arguments:
+        readings.append(AGAIN)
+    elif not arguments and empty + copies > 1:
+        readings = [EMPTY]
+    assert read(list(source))[-1] == CallComplete(0, "tool", arguments, "id-1", source, tuple(readings))
 
 
 @FEW

@@ -3,10 +3,11 @@
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, TypeAlias
 
 import msgspec
 
+from treadle.parsing.readings import Reading, noted
 from treadle.protocol.patterns import regex
 
 
@@ -151,31 +152,38 @@ def _camel(name: str) -> str:
 
 
 _OF_SERVER, _USE_OF_SERVER = "mcp__", "use_mcp_tool"
+MeantCall: TypeAlias = tuple[str, dict[str, Any], list[Reading]]
+"""A tool, its arguments, and what had to be read to come from another call to this one."""
 
 
-def meant_calls(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -> Iterator[tuple[str, dict[str, Any]]]:
+def meant_calls(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -> Iterator[MeantCall]:
     """The calls of tools of `known` that a call of a tool with another name can mean, the likeliest first."""
     if name.startswith(_OF_SERVER) and _USE_OF_SERVER in known:  # of a server that is still starting, maybe
         said = msgspec.json.encode(arguments).decode()
-        yield _USE_OF_SERVER, {"server_name": name.split("__")[1], "tool_name": name, "arguments": said}
+        meant = {"server_name": name.split("__")[1], "tool_name": name, "arguments": said}
+        yield _USE_OF_SERVER, meant, [Reading.SERVER_TOOL]
         return
     bare = _bare(name)
     if same := own_tool(name, known):
-        yield same, dict(arguments)
+        yield same, dict(arguments), [Reading.TOOL_SPELLING]
     words = arguments.get("command")
+    read = [Reading.TOOL_COMMAND]
     if isinstance(words, list) and len(words) == 2 and words[0] in _APPLY:
         tool, given = "apply_patch", {"patch": words[1]}
     elif bare in _EDITORS and isinstance(words, str):
         tool = _EDITOR_COMMANDS.get(words, "")
         given = {key: value for key, value in arguments.items() if key != "command"}
     else:
-        tool, given = _BY_TOOL.get(bare, _edit_tool(bare)), dict(arguments)
-    tool = _given_edit_tool(tool, known)
+        tool, given = _BY_TOOL.get(bare, ""), dict(arguments)
+        read = [Reading.TOOL_NAME] if tool else []
+        tool = tool or _edit_tool(bare)
+    tool = noted(Reading.OTHER_EDIT_TOOL, tool, _given_edit_tool(tool, known), read)
     if tool == "execute_command" and "timeout" in given:
         given["timeout"] = _seconds_of_other(bare, given["timeout"])
         tool = tool if given["timeout"] is not None else ""
+        read.append(Reading.MILLISECONDS)
     if tool in known:
-        yield tool, _arranged(tool, given)
+        yield tool, _arranged(tool, given, read), read
 
 
 def _edit_tool(bare: str) -> str:
@@ -215,14 +223,16 @@ def _bare(name: str) -> str:
     return folded(found[1] if found else name)
 
 
-def _arranged(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
+def _arranged(tool: str, arguments: dict[str, Any], read: list[Reading]) -> dict[str, Any]:
     """Say as we do what others say in another form: the range of lines as a pair, the root by leaving the path out."""
     pair = arguments.get("view_range")
     if tool == "read_file" and isinstance(pair, list) and len(pair) == 2:
         rest = {name: value for name, value in arguments.items() if name != "view_range"}
+        read.append(Reading.LINE_PAIR)
         return {**rest, "start_line": pair[0], **({} if pair[1] == -1 else {"end_line": pair[1]})}
     known = aliases_of(("path",))
     if tool in _ROOT and not any(known.get(folded(given)) == "path" for given in arguments):
+        read.append(Reading.ROOT_PATH)
         return {"path": ".", **arguments}
     return arguments
 

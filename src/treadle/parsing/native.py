@@ -8,6 +8,7 @@ from typing import Any, NoReturn
 import msgspec
 
 from treadle.parsing.json_scan import ObjectScan
+from treadle.parsing.readings import Reading
 from treadle.parsing.reply_blocks import CallComplete, CallOpened, Malformation, ParameterDelta, ParserEvent
 from treadle.protocol.patterns import regex
 
@@ -79,14 +80,14 @@ class _FaultError(Exception):
         self.code, self.what = code, what
 
 
-def one_object(source: str) -> dict[str, Any] | None:
+def one_object(source: str, readings: list[Reading]) -> dict[str, Any] | None:
     """Decode JSON that can be read as one object only; None for anything else.
 
     Besides JSON as it should be that is an object behind empty ones (`{}{"path": "a"}`), which some gateways put in
-    front, the same object several times, and strings with raw line breaks and tabs.
+    front, the same object several times, and strings with raw line breaks and tabs: each is added to `readings`.
     """
     try:
-        return _sound(source, _object(source))
+        return _sound(source, _object(source, readings))
     except _FaultError:
         return None
 
@@ -95,29 +96,30 @@ def _close(index: int, call: _OpenCall) -> CallComplete | Malformation:
     source = call.source.getvalue()
     if not call.name:
         return _malformed(index, call, "missing_name", "it has no tool name. Send it again with a name.")
+    readings: list[Reading] = []
     try:
         _refuse_repeated(call.scan)
-        arguments = _object(source) if source.strip() else {}
+        arguments = _object(source, readings) if source.strip() else {}
     except _FaultError as fault:
         return _malformed(index, call, fault.code, fault.what)
-    return CallComplete(index, call.name, arguments, call.call_id, source)
+    return CallComplete(index, call.name, arguments, call.call_id, source, tuple(readings))
 
 
-def _object(source: str) -> dict[str, Any]:
+def _object(source: str, readings: list[Reading]) -> dict[str, Any]:
     try:
         found: Any = msgspec.json.decode(source)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
-        return _only_one(source, error)
+        return _only_one(source, error, readings)
     if not isinstance(found, dict):
         raise _FaultError("not_an_object", "its arguments must be one JSON object of parameters.")
     return found
 
 
-def _only_one(source: str, error: Exception) -> dict[str, Any]:
+def _only_one(source: str, error: Exception, readings: list[Reading]) -> dict[str, Any]:
     """Read what is not one document of JSON as it should be; `error` says why it is not."""
     wanted: dict[str, Any] = {}
-    same = b""
-    at = _behind_blanks(source, 0)
+    same, found = b"", dict[Reading, None]()
+    start = at = _behind_blanks(source, 0)
     while at < len(source):
         try:
             value, end = _LENIENT.raw_decode(source, at)
@@ -126,10 +128,25 @@ def _only_one(source: str, error: Exception) -> dict[str, Any]:
             raise _no_json(source[at:], error) from None
         if not isinstance(value, dict) or (wanted and encoded != same):
             raise _FaultError("several_objects", "its arguments are several texts of JSON. Send a call for each.")
-        if not wanted:
+        if not is_strict(source[at:end]):
+            found[Reading.RAW_CHARACTERS] = None
+        if wanted:
+            found[Reading.REPEATED_OBJECT] = None
+        else:
             wanted, same = _sound(source[at:end], value), encoded
+            found.update({} if wanted and at == start else {Reading.EMPTY_OBJECTS: None})
         at = _behind_blanks(source, end)
+    readings += found
     return wanted
+
+
+def is_strict(source: str) -> bool:
+    """Whether a text of one value is JSON as it should be."""
+    try:
+        msgspec.json.decode(source)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _behind_blanks(source: str, at: int) -> int:

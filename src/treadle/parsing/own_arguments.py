@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from treadle.parsing.aliases import APPROVAL, NEW, OLD, aliases_of, folded
+from treadle.parsing.readings import Reading, noted
 from treadle.protocol.patterns import regex
 
 _NO_MEANING = frozenset({folded(APPROVAL), "description", "explanation", "justification", "instruction"})
@@ -21,33 +22,50 @@ _FILE_OF_PATCH = regex(
 _MARKS = ("-------", "<<<<<<<", "=======", "+++++++", ">>>>>>>")
 
 
-def own_parameters(schema: Mapping[str, Any], arguments: Mapping[str, Any]) -> dict[str, Any]:
-    """Give the arguments under the names of the schema.
+def own_parameters(
+    schema: Mapping[str, Any], arguments: Mapping[str, Any], readings: list[Reading] | None = None
+) -> dict[str, Any]:
+    """Give the arguments under the names of the schema; what had to be read is added to `readings`.
 
     Another name applies only if the schema takes no others, the parameter itself is not given (or equal), and no
     second name says something else. What stays unknown is for `validate_arguments` to report.
     """
+    read = [] if readings is None else readings
     properties = schema.get("properties", {})
     if schema.get("additionalProperties", True) is not False:
         return dict(arguments)
-    arguments = _with_lines(_with_paths(_with_seconds(dict(arguments), properties), properties), properties)
-    if arguments.keys() <= properties.keys():
-        return arguments
+    given = dict(arguments)
+    timed = noted(Reading.MILLISECONDS, given, _with_seconds(given, properties), read)
+    placed = noted(Reading.PATH_LIST, timed, _with_paths(timed, properties), read)
+    given = noted(Reading.LINE_BOUNDS, placed, _with_lines(placed, properties), read)
+    if given.keys() <= properties.keys():
+        return given
     known = aliases_of(tuple(properties))
-    meant = {name: name if name in properties else known.get(folded(name), name) for name in arguments}
+    meant = {name: name if name in properties else known.get(folded(name), name) for name in given}
     values: dict[str, list[Any]] = {}
-    for name, value in arguments.items():
+    for name, value in given.items():
         values.setdefault(meant[name], []).append(value)
     found: dict[str, Any] = {}
-    for name, value in arguments.items():
+    for name, value in given.items():
         own = meant[name]
         if any(other != value for other in values[own]):
             own = name
         if own in properties or not _has_no_meaning(own, value):
             found[own] = value
+            noted(Reading.PARAMETER_NAME, name, own, read)
+        else:
+            read.append(Reading.EXPLANATION)
+    return _as_edit(found, properties, read)
+
+
+def _as_edit(arguments: dict[str, Any], properties: Mapping[str, Any], read: list[Reading]) -> dict[str, Any]:
+    """Write what an edit tool is given in the form of the tool; for any other tool nothing changes."""
     if "patch" in properties:
-        return _with_patch(found)
-    return _with_path(_with_diff(found)) if "diff" in properties else found
+        return noted(Reading.EDIT_NOTATION, arguments, _with_patch(arguments), read)
+    if "diff" not in properties:
+        return arguments
+    edit = noted(Reading.EDIT_NOTATION, arguments, _with_diff(arguments), read)
+    return noted(Reading.PATH_OF_PATCH, edit, _with_path(edit), read)
 
 
 def _has_no_meaning(name: str, value: Any) -> bool:

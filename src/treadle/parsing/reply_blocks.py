@@ -11,6 +11,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.parsing.aliases import written_aliases
+from treadle.parsing.readings import Reading
 
 
 class ToolGrammar(Struct, frozen=True):
@@ -68,7 +69,8 @@ class ParameterDelta(msgspec.Struct, frozen=True):
 class CallComplete(msgspec.Struct, frozen=True):
     """A whole call. `arguments` are strings for XML and JSON values for native calls.
 
-    `source` is the call as the model wrote it: its XML text or its argument JSON.
+    `source` is the call as the model wrote it: its XML text or its argument JSON. `readings` are those of its
+    notation; its names and values are read later.
     """
 
     index: int
@@ -76,6 +78,7 @@ class CallComplete(msgspec.Struct, frozen=True):
     arguments: dict[str, Any]
     call_id: str | None = None
     source: str = ""
+    readings: tuple[Reading, ...] = ()
 
 
 class Malformation(msgspec.Struct, frozen=True):

@@ -11,7 +11,8 @@ from msgspec.structs import replace
 from treadle.parsing.aliases import PATH_TOOLS, SHELL_TOOL, folded, own_tool, tool_of
 from treadle.parsing.framing import unframe
 from treadle.parsing.layout import Layout
-from treadle.parsing.native import one_object
+from treadle.parsing.native import is_strict, one_object
+from treadle.parsing.readings import Reading
 from treadle.parsing.reply_blocks import CallComplete, CallOpened, ContentDelta, ParameterDelta, ToolGrammar
 from treadle.parsing.xml import XmlReader
 from treadle.protocol.patterns import regex
@@ -86,7 +87,8 @@ def written_calls(text: str, tools: Sequence[ToolGrammar]) -> WrittenCalls | Non
     stripped = text.strip()
     if stripped.startswith(("{", "`")):
         fenced = _FENCED.fullmatch(stripped)
-        call = _named_in(one_object(fenced[2] if fenced else stripped))
+        readings = [Reading.JSON_CALL]
+        call = _named_in(one_object(fenced[2] if fenced else stripped, readings), readings)
         return WrittenCalls("", (replace(call, source=text),)) if call is not None else None
     layout, read = Layout(), 0
     for opened in _OPENED.finditer(text):
@@ -114,8 +116,12 @@ def _with_sources(text: str, found: Sequence[tuple[int, CallComplete]]) -> Writt
     return WrittenCalls(text[: starts[0]], tuple(calls))
 
 
-def _named_in(found: Any) -> CallComplete | None:
-    """Read an object of a tool's name and its arguments, and of nothing else that says something."""
+def _named_in(found: Any, readings: Sequence[Reading]) -> CallComplete | None:
+    """Read an object of a tool's name and its arguments, and of nothing else that says something.
+
+    `readings` were needed to come as far.
+    """
+    read = list(readings)
     if isinstance(found, dict) and found.get("type") == "function" and isinstance(found.get("function"), dict):
         found = found["function"]
     if not isinstance(found, dict):
@@ -125,8 +131,10 @@ def _named_in(found: Any) -> CallComplete | None:
         return None
     name, given = found[next(iter(names))], found[next(iter(arguments))]
     if isinstance(given, str):
-        given = one_object(given)
-    return CallComplete(-1, name, given) if isinstance(name, str) and isinstance(given, dict) else None
+        given = one_object(given, read)
+    if not isinstance(name, str) or not isinstance(given, dict):
+        return None
+    return CallComplete(-1, name, given, readings=tuple(read))
 
 
 def _marked(text: str, at: int) -> Iterator[tuple[int, CallComplete]]:
@@ -144,39 +152,42 @@ def _marked(text: str, at: int) -> Iterator[tuple[int, CallComplete]]:
 
 
 def _marked_calls(text: str, at: int) -> tuple[list[CallComplete], int]:
+    marked = [Reading.MARKED_CALL]
     if named := _NAMED.match(text, at):
-        given, end = _json(text, named.end())
+        given, end = _json(text, named.end(), marked)
         ended = _NAMED_END.match(text, end)
-        return [_call(next(filter(None, named.groups())), given)], ended.end() if ended else end
+        return [_call(next(filter(None, named.groups())), given, *marked)], ended.end() if ended else end
     if function := _FUNCTION.match(text, at):
         given, end = _parameters(text, function.end())
-        return [_call(function[2], given)], end
+        return [_call(function[2], given, Reading.TAGGED_CALL)], end
     if paired := _PAIRED.match(text, at):
         given, end = _pairs(text, paired.end())
-        return [_call(paired[1], given)], end
-    found, end = _json(text, at)
-    calls = [_named_in(one) for one in (found if isinstance(found, list) else [found])]
+        return [_call(paired[1], given, Reading.TAGGED_CALL)], end
+    found, end = _json(text, at, marked)
+    calls = [_named_in(one, marked) for one in (found if isinstance(found, list) else [found])]
     known = [call for call in calls if call is not None]
     if not known or len(known) < len(calls):
         raise _UnreadableError
     return known, end
 
 
-def _call(name: str, given: Any) -> CallComplete:
+def _call(name: str, given: Any, *readings: Reading) -> CallComplete:
     if not isinstance(given, dict):
         raise _UnreadableError
-    return CallComplete(-1, name, given)
+    return CallComplete(-1, name, given, readings=readings)
 
 
-def _json(text: str, at: int) -> tuple[Any, int]:
+def _json(text: str, at: int, readings: list[Reading]) -> tuple[Any, int]:
     begun = re.compile(r"\s*").match(text, at)
     at = begun.end() if begun else at
     try:
         found, end = _DECODER.raw_decode(text, at)
     except (ValueError, RecursionError):
         raise _UnreadableError from None
-    if isinstance(found, dict) and one_object(text[at:end]) is None:
+    if isinstance(found, dict) and one_object(text[at:end], readings) is None:
         raise _UnreadableError
+    if isinstance(found, list) and not is_strict(text[at:end]):
+        readings.append(Reading.RAW_CHARACTERS)
     return found, end
 
 
@@ -228,7 +239,7 @@ def _tagged(text: str, at: int, tools: Sequence[ToolGrammar]) -> Iterator[tuple[
     reader = XmlReader([replace(tool, name=tag) for tag, tool in meant if tool is not None])
     for block in [*reader.feed(text[at:]), *reader.finish()]:
         if isinstance(block, CallComplete):
-            yield at, replace(block, index=-1)
+            yield at, replace(block, index=-1, readings=(Reading.TAGGED_CALL,))
             at += len(block.source)
         elif isinstance(block, ContentDelta) and not block.text.strip():
             at += len(block.text)
@@ -244,7 +255,7 @@ def _bare(text: str, at: int, tools: Sequence[ToolGrammar]) -> Iterator[tuple[in
         value = _only_value(one[2], one[1], tool) if tool is not None else {}
         if not value:
             return
-        found.append((at, CallComplete(-1, one[1], value)))
+        found.append((at, CallComplete(-1, one[1], value, readings=(Reading.TAGGED_CALL,))))
         at = one.end()
     if not text[at:].strip():
         yield from found

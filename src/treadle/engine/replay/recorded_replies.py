@@ -1,6 +1,6 @@
 """Reading a recorded reply again: the parsers of its tool protocol give the same calls, or the log was changed."""
 
-from collections.abc import Container, Iterator, Mapping, Sequence
+from collections.abc import Container, Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec import Struct
@@ -82,7 +82,8 @@ def read_again(
     for piece in _pieces(reply):
         found += (one for one in reader.feed(piece) if isinstance(one, CallProposed))
     found += (one for one in reader.finish() if isinstance(one, CallProposed))
-    return ReadAgain(calls=tuple(_as_malformed(found, reply)), message=reader.message(), hint=reader.hint())
+    calls = tuple(_with_readings(_as_malformed(found, reply), reply))
+    return ReadAgain(calls=calls, message=reader.message(), hint=reader.hint())
 
 
 def _tools(
@@ -176,3 +177,14 @@ def _as_malformed(found: Sequence[CallProposed], reply: RecordedReply) -> Iterat
         if recorded is not None and cut:
             one = replace(one, outside=recorded.outside)  # noqa: PLW2901
         yield one
+
+
+def _with_readings(found: Iterable[CallProposed], reply: RecordedReply) -> Iterator[CallProposed]:
+    """Take what was read of a call for the model as it was recorded, where the log has the call only as it was read.
+
+    That is a native call: the log holds its arguments in the form of the tool. Of a call in the text it has the text.
+    """
+    recorded = {one.call.id: one.readings for one in reply.calls}
+    texts = {one.id for one in _blocks(reply) if isinstance(one, ToolUse) and one.source}
+    for one in found:
+        yield one if one.call.id in texts else replace(one, readings=recorded.get(one.call.id, one.readings))

@@ -272,6 +272,8 @@ class _Replay:
                     yield from (replace(one, **counts) for one in chosen)
             case CallProposed():
                 yield from (made := [self._proposed(data, read) for read in self._parsed(data)])
+                if not data.readings:  # an earlier Treadle read the same and did not log it
+                    yield from (made := [replace(one, readings=()) for one in made])
                 if not recorded.own and data.call.problem:  # it names the tools of then
                     problem = data.call.problem
                     yield from (

@@ -32,6 +32,7 @@ from treadle.parsing import (
     validate_arguments,
     written_calls,
 )
+from treadle.parsing.readings import Reading
 from treadle.protocol.events import CallProposed
 from treadle.protocol.messages import (
     ContentBlock,
@@ -192,7 +193,7 @@ class ReplyReader:
         return [self._complete(msgspec.structs.replace(one, source="") if native else one) for one in written.calls]
 
     def _is_right(self, block: CallComplete) -> bool:
-        name, given = self._meant(block.name, block.arguments)
+        name, given, _ = self._meant(block.name, block.arguments)
         spec = self._tools.get(name)
         return (
             name in self._usable
@@ -285,11 +286,12 @@ class ReplyReader:
         return found
 
     def _complete(self, block: CallComplete) -> CallProposed:
-        name, given = self._meant(block.name, block.arguments)
+        name, given, read = self._meant(block.name, block.arguments)
         spec = self._tools.get(name)
         if spec is None:
             return self._propose(block, dict(given), self._unknown(name))
-        arguments = self._own(spec, given)
+        readings = [*block.readings, *read]
+        arguments = self._own(spec, given, readings, texts=self._is_of_texts(block))
         progress = arguments.pop(PROGRESS, "") if has_progress(spec) else ""
         problem = " ".join(validate_arguments(spec.parameters, arguments))
         if name in self._refused:
@@ -297,21 +299,35 @@ class ReplyReader:
         elif problem and name not in self._offered:
             schema = msgspec.json.encode(spec.parameters).decode()[:_LONGEST_SCHEMA]
             problem = f"{problem} The schema of the arguments of {name}: {schema}"
-        return self._propose(msgspec.structs.replace(block, name=name), arguments, problem, progress)
+        block = msgspec.structs.replace(block, name=name, readings=tuple(readings))
+        return self._propose(block, arguments, problem, progress)
 
-    def _own(self, spec: ToolSpec, arguments: Mapping[str, Any]) -> dict[str, Any]:
+    def _is_of_texts(self, block: CallComplete) -> bool:
+        """Whether the notation of a call has texts only: tags, and no JSON."""
+        if block.readings:
+            return Reading.TAGGED_CALL in block.readings
+        return self._xml is not None and block.index not in self._positions
+
+    def _own(
+        self,
+        spec: ToolSpec,
+        arguments: Mapping[str, Any],
+        readings: list[Reading] | None = None,
+        *,
+        texts: bool = False,
+    ) -> dict[str, Any]:
         """Give the arguments as the tool declares them, wherever it is certain what was meant."""
-        return coerced(spec.parameters, own_parameters(spec.parameters, arguments))
+        return coerced(spec.parameters, own_parameters(spec.parameters, arguments, readings), readings, texts=texts)
 
-    def _meant(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any]]:
+    def _meant(self, name: str, arguments: Mapping[str, Any]) -> tuple[str, Mapping[str, Any], Sequence[Reading]]:
         """Find the tool that is called. By another name the call has to be right as a call of the tool it means."""
         if name in self._usable:
-            return name, arguments
-        for tool, given in meant_calls(name, arguments, self._usable):
+            return name, arguments, ()
+        for tool, given, readings in meant_calls(name, arguments, self._usable):
             spec = self._tools[tool]
             if not validate_arguments(spec.parameters, self._own(spec, given)):
-                return tool, given
-        return name, arguments
+                return tool, given, readings
+        return name, arguments, ()
 
     def _malformed(self, block: Malformation) -> CallProposed:
         return self._propose(block, {}, block.message)
@@ -331,6 +347,9 @@ class ReplyReader:
             traits=spec.traits if spec is not None else ToolTraits(),
             progress=progress if isinstance(progress, str) else "",
             outside=self._searched,
+            readings=tuple(dict.fromkeys(one.value for one in block.readings))
+            if isinstance(block, CallComplete)
+            else (),
         )
 
     def _place(self, block: CallComplete | Malformation, call_id: str, arguments: dict[str, object]) -> None:
