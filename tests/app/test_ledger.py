@@ -10,15 +10,20 @@ from tests.store.sessions import change, make_old
 from treadle.app.session.files.edit_ledger import (
     FirstTries,
     Ledger,
+    LedgerObserver,
     LedgerRow,
+    ReadingsRow,
     choose_edit_tool,
     first_tries,
     ledger_rows,
+    readings_rows,
 )
-from treadle.protocol.events import CallFinished, Event, EventData, ReplyFinished, SetModel, Source
+from treadle.protocol.events import CallFinished, CallProposed, Event, EventData, ReplyFinished, SetModel, Source
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import ModelChoice, ReplyStop, ToolProtocol
-from treadle.protocol.tools import CallResult, EditReport, Outcome
+from treadle.protocol.notifications import TurnOutcome, TurnStop
+from treadle.protocol.sealed import ModelReplaced, TurnSettled
+from treadle.protocol.tools import CallResult, EditReport, Outcome, ToolCall, ToolTraits
 from treadle.protocol.usage import Usage
 from treadle.store.edit_counts import EditCount
 from treadle.store.sqlite import Store
@@ -162,7 +167,10 @@ def test_a_format_that_was_given_up_is_tried_again_after_thirty_days() -> None:
 def test_an_edit_after_one_that_changed_nothing_is_no_repair() -> None:
     ledger = Ledger()
     codes = [one for each in (edited("no_change"), edited("ok")) for one in ledger.take(each)]
-    assert [(one.code, one.repair) for one in codes] == [("no_change", False), ("ok", False)]
+    assert [(one.code, one.repair) for one in codes if isinstance(one, EditCount)] == [
+        ("no_change", False),
+        ("ok", False),
+    ]
 
 
 def test_bounds_are_those_of_wilson() -> None:
@@ -183,3 +191,54 @@ def test_a_ledger_from_before_days_were_kept_is_forgotten_in_time(tmp_path: Path
         store.close()
     assert (one.model, one.code, one.count, one.tokens) == ("p/m", "ok", 7, 9)
     assert date.fromisoformat(one.day) >= date(2026, 1, 1)
+
+
+def proposed(*readings: str) -> Event:
+    call = ToolCall(id="c", name="replace_in_file", arguments={})
+    return event(CallProposed(step=1, attempt=1, call=call, traits=ToolTraits(), readings=readings))
+
+
+def chose(model: str) -> Event:
+    return event(SetModel(choice=ModelChoice(model=model, tool_protocol=ToolProtocol.NATIVE)))
+
+
+def test_readings_are_counted_by_model_and_are_no_refusals(tmp_path: Path) -> None:
+    told = [
+        *(chose("p/m"), proposed("parameter_name", "edit_notation"), edited("ok"), proposed(), edited("ok")),
+        *(proposed("edit_notation"), edited("not_found"), chose("p/n"), proposed("json_call")),
+    ]
+    store = Store(tmp_path / "sessions.db")
+    try:
+        asyncio.run(LedgerObserver(store, Ledger())(told))
+        (row,), readings = ledger_rows(store.edit_counts(), TODAY), readings_rows(store.reading_counts())
+    finally:
+        store.close()
+    assert (row.first_tries, round(row.first_try_rate, 2), row.refused, row.repairs) == (3, 0.67, {"not_found": 1}, 0)
+    assert readings == [
+        ReadingsRow(model="p/m", readings={"edit_notation": 2, "parameter_name": 1}),
+        ReadingsRow(model="p/n", readings={"json_call": 1}),
+    ]
+
+
+def test_a_model_is_one_whatever_key_it_is_called_with_and_the_one_that_stood_in_is_another() -> None:
+    ledger = Ledger()
+    told = [
+        *(chose("p@work/m"), edited("ok"), chose("p@/m"), proposed("not_given")),
+        *(event(ModelReplaced(model="q@work/n", why="it failed")), edited("ok")),
+        *(event(TurnSettled(turn=1, outcome=TurnOutcome(stop=TurnStop.END_TURN), state={})), edited("ok")),
+    ]
+    models = [one.model for each in told for one in ledger.take(each)]
+    assert models == ["p/m", "p/m", "q/n", "p/m"]
+
+
+def test_a_ledger_that_told_keys_apart_is_summed_up_by_model(tmp_path: Path) -> None:
+    path = tmp_path / "sessions.db"
+    make_old(path, 9)
+    for model, number in (("p/m", 1), ("p@a/m", 2), ("p@/m", 4), ("p@b/m@x", 8), ("q/m@x", 16)):
+        change(path, f"INSERT INTO edits VALUES ('{model}', 'search_replace', 'ok', 0, '2026-03-01', {number}, 10)")
+    store = Store(path)
+    try:
+        found = [(one.model, one.count, one.tokens) for one in store.edit_counts()]
+    finally:
+        store.close()
+    assert found == [("p/m", 7, 30), ("p/m@x", 8, 10), ("q/m@x", 16, 10)]

@@ -19,6 +19,7 @@ from treadle.app.errors.exits import Exit
 from treadle.app.models.known import known_models
 from treadle.app.session.own_commands.slash_commands import SLASH_TABLE
 from treadle.cli.task_words import COMMANDS
+from treadle.parsing.readings import SENTENCES
 from treadle.policy.modes import _ALLOWED, _IN_A_COPY
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
@@ -58,6 +59,11 @@ def test_what_a_workspace_may_not_set_is_listed_whole() -> None:
 def test_every_variable_of_a_setting_is_listed() -> None:
     text = page("configuration.md").text
     assert {name for name in VARIABLES if f"`{name}`" not in text} == set()
+
+
+def test_every_code_of_a_reading_is_listed_with_its_sentence() -> None:
+    rows = {row[0].strip("`"): row[1] for row in cells(page("replies.md").text, "code | what was read")}
+    assert rows == {str(code): sentence for code, sentence in SENTENCES.items()}
 
 
 def test_every_command_is_on_a_page() -> None:

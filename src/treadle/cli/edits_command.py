@@ -1,4 +1,4 @@
-"""Show how well each model edits, by format; or apply edits without a model."""
+"""Show how well each model edits, by format, and what is read for it; or apply edits without a model."""
 
 import argparse
 import sys
@@ -10,6 +10,7 @@ import msgspec
 
 from treadle.editing import Edit, EditError, EditFormat, EditResult, apply_edit, explain_refusal
 from treadle.editing.shown_edits import display_diff
+from treadle.parsing.readings import SENTENCES
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, ToolError, TreadleError
@@ -64,11 +65,11 @@ def execute(arguments: argparse.Namespace) -> int:
 def _show_ledger(*, as_json: bool) -> int:
     from treadle.door.opening import edit_ledger
 
-    rows = edit_ledger()
-    for row in rows:
-        if as_json:
-            sys.stdout.write(f"{encode(row).decode()}\n")
-            continue
+    edits, readings = edit_ledger()
+    if as_json:
+        sys.stdout.writelines(f"{encode(row).decode()}\n" for row in (*edits, *readings))
+        return 0
+    for row in edits:
         refused = ", ".join(f"{code} {count}" for code, count in row.refused.items()) or "none"
         sys.stdout.write(
             f"{row.model}  {row.format}: {row.first_try_rate:.0%} of {row.first_tries} first tries applied; "
@@ -76,8 +77,15 @@ def _show_ledger(*, as_json: bool) -> int:
             f"last 30 days: {row.recent_low:.0%} to {row.recent_high:.0%} of {row.recent_tries}"
             f"{'; in use' if row.chosen else ''}\n"
         )
-    if not rows and not as_json:
+    if not edits:
         sys.stderr.write("No edits were made yet.\n")
+    for one in readings:
+        sys.stdout.write(
+            f"{one.model}  calls in which something was read for the model; none of them counts as refused:\n"
+        )
+        width = max(len(str(count)) for count in one.readings.values())
+        for code, count in one.readings.items():
+            sys.stdout.write(f"  {count:>{width}}  {code}: {SENTENCES.get(code, 'A newer Treadle knows it.')}\n")
     return 0
 
 

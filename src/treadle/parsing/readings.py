@@ -61,7 +61,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         Reading.PATH_OF_PATCH: "The path of the file stood only in the patch.",
         Reading.PATH_LIST: "Paths were given as a list.",
         Reading.ROOT_PATH: "The path of the workspace's root was left out.",
-        Reading.LINE_BOUNDS: "Line 0 or -1 stood for the beginning or the end of a file.",
+        Reading.LINE_BOUNDS: "A number that is no line stood for the beginning or the end of a file.",
         Reading.LINE_PAIR: "The range of lines was given as a pair.",
         Reading.MILLISECONDS: "A time limit was in milliseconds instead of seconds.",
         Reading.NOT_GIVEN: "An optional parameter was null or empty.",

@@ -1,4 +1,4 @@
-"""How edits came out, counted for each model, format, outcome and day."""
+"""How edits came out, for each model, format, outcome and day; and what was read for each model."""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
@@ -23,6 +23,15 @@ class EditCount(Struct, frozen=True, kw_only=True):
     tokens: int = 0
 
 
+class ReadingCount(Struct, frozen=True, kw_only=True):
+    """In how many calls something was read for a model, by the code of the reading and the day (of UTC)."""
+
+    model: str
+    code: str
+    day: str = ""
+    count: int = 1
+
+
 COLUMNS = "model, format, code, repair, day, count, tokens"
 
 
@@ -32,6 +41,15 @@ def add_edits(connection: sqlite3.Connection, counts: Sequence[EditCount]) -> No
         f"INSERT INTO edits ({COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?) "  # noqa: S608 - a constant
         "ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens",
         [(one.model, one.format, one.code, one.repair, one.day, one.count, one.tokens) for one in counts],
+    )
+
+
+def add_readings(connection: sqlite3.Connection, counts: Sequence[ReadingCount]) -> None:
+    """Add to what was counted."""
+    connection.executemany(
+        "INSERT INTO readings (model, code, day, count) VALUES (?, ?, ?, ?) "
+        "ON CONFLICT DO UPDATE SET count = count + excluded.count",
+        [(one.model, one.code, one.day, one.count) for one in counts],
     )
 
 

@@ -61,6 +61,9 @@ def _with_types(connection: sqlite3.Connection) -> None:
     )
 
 
+_OF_PROFILE = "instr(model, '@') BETWEEN 1 AND instr(model, '/')"
+"""Rows of a model whose name has the profile of its key."""
+
 STEPS: tuple[tuple[Work, ...], ...] = (
     (
         """
@@ -219,6 +222,24 @@ STEPS: tuple[tuple[Work, ...], ...] = (
         "ALTER TABLE sessions ADD COLUMN agent TEXT NOT NULL DEFAULT ''",
         "CREATE INDEX sessions_by_root ON sessions (root) WHERE root <> ''",
         "CREATE INDEX spending_by_session ON spending (session_id)",
+        """
+        CREATE TABLE readings (
+            model TEXT NOT NULL,
+            code TEXT NOT NULL,
+            day TEXT NOT NULL,
+            count INTEGER NOT NULL,
+            PRIMARY KEY (model, code, day)
+        ) STRICT, WITHOUT ROWID
+        """,
+        # A model writes edits in one way, whichever key it is called with: `p@work/m` is `p/m`.
+        f"""
+        INSERT INTO edits
+        SELECT substr(model, 1, instr(model, '@') - 1) || substr(model, instr(model, '/')), format, code, repair, day,
+            count, tokens
+        FROM edits WHERE {_OF_PROFILE} ORDER BY 1
+        ON CONFLICT DO UPDATE SET count = count + excluded.count, tokens = tokens + excluded.tokens
+        """,  # noqa: S608 - a constant
+        f"DELETE FROM edits WHERE {_OF_PROFILE}",  # noqa: S608 - a constant
     ),
 )
 

@@ -19,7 +19,7 @@ from treadle.store.anchors import Anchor, Anchors
 from treadle.store.appending import Head, Writer, holds, insert, tag_of
 from treadle.store.chain import LogRow, first_break
 from treadle.store.damage import unread
-from treadle.store.edit_counts import EditCount
+from treadle.store.edit_counts import EditCount, ReadingCount
 from treadle.store.titles import give_title, session_named
 
 if TYPE_CHECKING:
@@ -292,9 +292,19 @@ class Store:
 
         await self.write(discard)
 
-    async def count_edits(self, counts: Sequence[EditCount]) -> None:
-        """Add to the ledger of edits."""
-        await self.write(lambda connection: edit_counts.add_edits(connection, counts))
+    async def count_edits(self, counts: Sequence[EditCount], readings: Sequence[ReadingCount] = ()) -> None:
+        """Add to the ledger of edits, and of what was read for a model."""
+
+        def add(connection: sqlite3.Connection) -> None:
+            edit_counts.add_edits(connection, counts)
+            edit_counts.add_readings(connection, readings)
+
+        await self.write(add)
+
+    def reading_counts(self) -> list[ReadingCount]:
+        """Read what was read for each model, by code and day."""
+        rows = self.query("SELECT model, code, day, count FROM readings ORDER BY 1, 2, 3")
+        return [ReadingCount(model=model, code=code, day=day, count=count) for model, code, day, count in rows]
 
     def edit_counts(self, model: str | None = None) -> list[EditCount]:
         """Read the ledger of edits, by day; of one model if given."""

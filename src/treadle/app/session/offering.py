@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from treadle.app.config.places import data_directory, servers_file
+from treadle.app.models.model_notes import plain_ref
 from treadle.app.session.files.edit_ledger import EDIT_TOOLS, choose_edit_tool, today
 from treadle.engine.core.state import State
 from treadle.engine.ports import BeforeStep, Judge, Tool
@@ -43,7 +44,7 @@ ANSWERED = Situation(mode=Mode.ASK, user_present=True)
 
 def left_out(model: str, store: Store, spec: ModelSpec | None = None) -> Mapping[str, str]:
     """Give the tools that a model (`provider/name`) is told of in no situation, each with the reason."""
-    edit_tool = choose_edit_tool(model, store.edit_counts(model), today())
+    edit_tool = choose_edit_tool(model, store.edit_counts(plain_ref(model)), today())
     reasons = dict.fromkeys(EDIT_TOOLS - {edit_tool}, f"this model edits with {edit_tool}")
     if find_spec("playwright") is None:
         reasons[BROWSER_ACTION.name] = (

@@ -7,11 +7,21 @@ from types import MappingProxyType
 
 from msgspec import Struct, field
 
+from treadle.app.models.model_notes import plain_ref
 from treadle.protocol.base import Record
-from treadle.protocol.events import CallFinished, Event, ReplyFinished, SessionStarted, SetMode, SetModel
+from treadle.protocol.events import (
+    CallFinished,
+    CallProposed,
+    Event,
+    ReplyFinished,
+    SessionStarted,
+    SetMode,
+    SetModel,
+)
 from treadle.protocol.models import ModelChoice
+from treadle.protocol.sealed import ModelReplaced, TurnSettled
 from treadle.protocol.tools import EditReport
-from treadle.store.edit_counts import EditCount
+from treadle.store.edit_counts import EditCount, ReadingCount
 from treadle.store.spent import day_of
 from treadle.store.sqlite import Store
 from treadle.tools.declarations import APPLY_PATCH, REPLACE_IN_FILE
@@ -69,6 +79,25 @@ class FirstTries(Struct, frozen=True):
         rate, tries, square = self.applied / self.tries, self.tries, _SIGMAS**2
         margin = _SIGMAS * math.sqrt(rate * (1 - rate) / tries + square / (4 * tries**2))
         return (rate + square / (2 * tries) + side * margin) / (1 + square / tries)
+
+
+class ReadingsRow(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What was read for one model: in how many calls, by the code of the reading (`parsing/readings.py`)."""
+
+    model: str
+    readings: dict[str, int]
+
+
+def readings_rows(counts: Sequence[ReadingCount]) -> list[ReadingsRow]:
+    """Sum up what was read for each model, the most frequent first."""
+    sums: dict[str, dict[str, int]] = {}
+    for one in counts:
+        of_model = sums.setdefault(one.model, {})
+        of_model[one.code] = of_model.get(one.code, 0) + one.count
+    return [
+        ReadingsRow(model=model, readings=dict(sorted(found.items(), key=lambda one: (-one[1], one[0]))))
+        for model, found in sums.items()
+    ]
 
 
 def choose_edit_tool(model: str, counts: Sequence[EditCount], today: date) -> str:
@@ -159,17 +188,28 @@ def _row(model_counts: Sequence[EditCount], form: str, today: date, *, chosen: b
 
 
 class Ledger(Struct):
-    """What is remembered of a session to tell a first try from a repair."""
+    """What is remembered of a session to tell a first try from a repair, and whose it was.
+
+    `model` is the one that is called, without the profile of its key; `chosen` is called again after the turn.
+    """
 
     model: str = ""
+    chosen: str = ""
     tokens: int = 0
     refused: set[str] = field(default_factory=set)
 
-    def take(self, event: Event) -> Iterator[EditCount]:
+    def take(self, event: Event) -> Iterator[EditCount | ReadingCount]:
         """Read one event; yields what it adds to the ledger."""
         match event.data:
             case SessionStarted(choice=choice) | SetModel(choice=choice) | SetMode(choice=ModelChoice() as choice):
-                self.model = choice.model
+                self.model = self.chosen = plain_ref(choice.model)
+            case ModelReplaced(model=model):
+                self.model = plain_ref(model)
+            case TurnSettled():
+                self.model = self.chosen
+            case CallProposed(readings=readings) if readings:
+                day = day_of(event.at)
+                yield from (ReadingCount(model=self.model, code=code, day=day) for code in readings)
             case ReplyFinished(usage=usage):
                 self.tokens = usage.output_tokens
             case CallFinished(result=result):
@@ -201,7 +241,8 @@ class LedgerObserver:
         self._ledger = ledger
 
     async def __call__(self, events: Sequence[Event], /) -> None:
-        """Count the edits among them."""
+        """Count the edits and the readings among them."""
         counts = [count for event in events for count in self._ledger.take(event)]
         if counts:
-            await self._store.count_edits(counts)
+            edits = [one for one in counts if isinstance(one, EditCount)]
+            await self._store.count_edits(edits, [one for one in counts if isinstance(one, ReadingCount)])
