@@ -1,12 +1,15 @@
 """The ledger of edits: what counts as a first try, what as a repair, and which tool follows from it."""
 
 import asyncio
+import json
+from argparse import Namespace
 from datetime import date, timedelta
 from pathlib import Path
 
 import pytest
 
 from tests.store.sessions import change, make_old
+from treadle.app.compose import open_store
 from treadle.app.session.files.edit_ledger import (
     FirstTries,
     Ledger,
@@ -18,6 +21,7 @@ from treadle.app.session.files.edit_ledger import (
     ledger_rows,
     readings_rows,
 )
+from treadle.cli import edits_command
 from treadle.protocol.events import CallFinished, CallProposed, Event, EventData, ReplyFinished, SetModel, Source
 from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import ModelChoice, ReplyStop, ToolProtocol
@@ -242,3 +246,24 @@ def test_a_ledger_that_told_keys_apart_is_summed_up_by_model(tmp_path: Path) -> 
     finally:
         store.close()
     assert found == [("p/m", 7, 30), ("p/m@x", 8, 10), ("q/m@x", 16, 10)]
+
+
+def test_the_command_shows_readings_beside_the_edits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+    store = open_store()
+    told = [chose("p/m"), *[proposed("milliseconds", "of_tomorrow")] * 12, proposed("milliseconds"), edited("ok")]
+    asyncio.run(LedgerObserver(store, Ledger())(told))
+    store.close()
+    for as_json in (False, True):
+        edits_command.execute(Namespace(verb=None, json=as_json))
+    edit, head, *rows, edit_json, readings_json = capsys.readouterr().out.splitlines()
+    assert edit.startswith("p/m  search_replace: 100% of 1 first tries applied; refused: none;")
+    assert head == "p/m  calls in which something was read for the model (none of them is a refusal):"
+    assert rows == [
+        "  13  milliseconds: A time limit was in milliseconds instead of seconds.",
+        "  12  of_tomorrow: A newer Treadle knows it.",
+    ]
+    assert json.loads(edit_json)["first_tries"] == 1
+    assert json.loads(readings_json) == {"model": "p/m", "readings": {"milliseconds": 13, "of_tomorrow": 12}}

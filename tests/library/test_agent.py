@@ -6,11 +6,13 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.e2e.running import PATIENCE, log_of
 from treadle import Treadle
 from treadle.app.config.layers import load_settings
+from treadle.app.history.replaying import replay_rows, session_tape
 from treadle.app.processes.attaching import attach_session
 from treadle.app.session.shared.remote import RemoteSession
 from treadle.library import Answer, OptionKind, Question, QuestionKind, TaskRun
@@ -480,6 +482,27 @@ async def test_a_session_can_be_replayed(folder: Path) -> None:
         await t.run("Write a.txt.")
     report = Treadle.replay(t.session_id)
     assert (report.same, report.session) == (True, t.session_id)
+
+
+@pytest.mark.parametrize("protocol", ["xml", "native"])
+async def test_readings_come_out_the_same_and_an_older_log_without_them_is_replayed_as_it_is(
+    folder: Path, protocol: str
+) -> None:
+    (folder / "a.txt").write_text("hello\n")
+    look = call("read_file", file_path="a.txt", start_line=0)
+    async with Treadle(folder, model=scripted_model(look, DONE), tool_protocol=protocol) as t:
+        await t.run("Read a.txt.")
+    _, rows, _ = session_tape(t.session_id)
+    named = b',"readings":["line_bounds","parameter_name"]'
+    assert [named in one.data for one in rows].count(True) == 1
+    assert Treadle.replay(t.session_id).same
+    older = [msgspec.structs.replace(one, data=one.data.replace(named, b"")) for one in rows]
+    assert replay_rows(t.session_id, older).difference is None
+    if protocol == "xml":  # the log has the call as it was written
+        forged = [msgspec.structs.replace(one, data=one.data.replace(b"line_bounds", b"word_case")) for one in rows]
+        difference = replay_rows(t.session_id, forged).difference
+        assert difference is not None
+        assert difference.path == "data.readings[0]"
 
 
 async def test_settings_are_keywords_and_a_wrong_one_is_named(folder: Path) -> None:

@@ -80,9 +80,7 @@ def _show_ledger(*, as_json: bool) -> int:
     if not edits:
         sys.stderr.write("No edits were made yet.\n")
     for one in readings:
-        sys.stdout.write(
-            f"{one.model}  calls in which something was read for the model; none of them counts as refused:\n"
-        )
+        sys.stdout.write(f"{one.model}  calls in which something was read for the model (none of them is a refusal):\n")
         width = max(len(str(count)) for count in one.readings.values())
         for code, count in one.readings.items():
             sys.stdout.write(f"  {count:>{width}}  {code}: {SENTENCES.get(code, 'A newer Treadle knows it.')}\n")
