@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from treadle import Treadle
 from treadle.app.config.edit import set_value
 from treadle.app.config.layers import load_settings
 from treadle.app.config.places import config_file
@@ -156,6 +157,37 @@ def test_another_model_keeps_the_profile_of_the_present_one() -> None:
     assert as_now(f"anthropic/{OPUS}", usual) == f"anthropic@/{OPUS}"
     assert with_profile(f"anthropic@/{OPUS}", "work") == f"anthropic/{OPUS}"
     assert (plain_ref(work), named_profile(work), named_profile(usual)) == (usual, "work", "")
+
+
+async def test_the_profile_stays_where_a_mode_has_a_model_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", ENVIRONMENT["ANTHROPIC_API_KEY"])
+    monkeypatch.setenv("OPENAI_API_KEY", ENVIRONMENT["OPENAI_API_KEY"])
+    (tmp_path / "folder").mkdir()
+    write_settings(
+        f"""profile = "work"
+model = "anthropic/{SONNET}"
+[modes.plan]
+model = "anthropic/{OPUS}"
+[modes.edits]
+model = "openai/gpt-6-sol"
+"""
+    )
+    used = []
+    async with Treadle(tmp_path / "folder", mode="ask") as t:
+        used.append(t.status.model)
+        for way in ("plan", "edits", "plan", "home", "plan", "ask", "usual", "plan", "work", "ask"):
+            if way in ("home", "usual", "work"):
+                await t.set_model(model_in_profile(load_settings({}), way, t.status.model))
+            else:
+                await t.set_mode(way)
+            used.append(t.status.model)
+    assert [f"{named_profile(one)} {one.partition('/')[2]}" for one in used] == [
+        *(f"work {SONNET}", f"work {OPUS}", " gpt-6-sol", f"work {OPUS}"),
+        *(f"home {OPUS}", f"home {OPUS}", f"home {SONNET}"),
+        *(f" {SONNET}", f" {OPUS}", f"work {OPUS}", f"work {SONNET}"),
+    ]
 
 
 def test_profiles_are_listed_and_one_is_changed_to() -> None:

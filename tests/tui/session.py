@@ -197,7 +197,7 @@ class FakeSharedBudgets:
         return SharedSpent()
 
 
-async def _same_model(mode: Mode) -> None:
+async def _same_model(mode: Mode, present: str) -> None:
     return None
 
 

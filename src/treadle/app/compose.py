@@ -209,7 +209,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     first = [*_lost_call(models, recalled.past), *_changed_settings(opening, models, state)]
     own = None
     if mode is not state.mode and not _MODEL_FLAGS & opening.given:
-        own = await model_for(models, settings, mode)
+        own = await model_for(models, settings, mode, state.choice.model)
     if mode is not state.mode or "mode" in opening.given:
         first.append(SetMode(mode=mode, choice=own))
     first.append(Resumed(user_present=opening.user_present))

@@ -110,12 +110,16 @@ def in_profile(ref: str, settings: Settings) -> tuple[str, str]:
     return named, f"The profile {profile} has no key of {provider}: the usual one is used."
 
 
-def as_now(ref: str, present: str) -> str:
+def as_now(ref: str, present: str, begun: str = "") -> str:
     """Name a model with the profile of the present one; where that has no key of its provider, with the usual key.
 
-    The name says so only where there is another key that the settings could mean.
+    The name says so only where there is another key that the settings could mean. Where the profile with which the
+    session has `begun` has no key of the present model's provider, that one says nothing of it, and it still applies.
     """
-    named = with_profile(ref, named_profile(present))
+    profile = named_profile(present)
+    if begun and not profile and not named_profile(with_profile(present, begun)):
+        profile = begun
+    named = with_profile(ref, profile)
     provider, slash, name = named.partition("/")
     others = any(one.startswith(f"{provider}@") for one in stored_names())
     return f"{provider}@{slash}{name}" if others and "@" not in provider else named

@@ -239,7 +239,7 @@ class LiveSession:
             return
         op = await self._with_mentions(op)
         if isinstance(op, SetMode):
-            wanted = await self._models.for_mode(op.mode)
+            wanted = await self._models.for_mode(op.mode, self._engine.state.choice.model)
             if wanted is not None and wanted != self._engine.state.choice:
                 op = SetMode(mode=op.mode, choice=wanted)
         if self._hooks is not None:

@@ -20,13 +20,14 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     """What is known of a model, and how to change to it; all raise `ConfigError` for one that cannot be called.
 
     `choose` takes the tokens that it may think, None as set. `notices` are what to tell the user of a model. `for_mode`
-    gives the model that a mode has of its own, None where the modes share one. `offered` lists what there is to choose
-    from, and takes its time. `cheaper` names a model that takes a costly request for less.
+    gives the model that a mode has of its own, with the profile of the present one, None where the modes share one.
+    `offered` lists what there is to choose from, and takes its time. `cheaper` names a model that takes a costly
+    request for less.
     """
 
     spec: Callable[[str], ModelSpec]
     choose: Callable[[str, int | None], SetModel]
-    for_mode: Callable[[Mode], Awaitable[ModelChoice | None]]
+    for_mode: Callable[[Mode, str], Awaitable[ModelChoice | None]]
     notices: Callable[[str], Sequence[str]] = lambda ref: ()  # noqa: ARG005
     offered: "Callable[[], Sequence[OfferedModel]]" = tuple
     cheaper: "Callable[[NextRequest], str]" = lambda sent: ""  # noqa: ARG005
@@ -45,13 +46,16 @@ def set_model(models: Models, ref: str = "", thinking: int | None = None) -> Set
     return SetModel(choice=models.choose(ref, thinking=thinking).use)
 
 
-async def model_for(models: Models, settings: Settings, mode: Mode) -> ModelChoice | None:
-    """Find the model that a mode has of its own; raises `ConfigError` for a mode that cannot be here."""
+async def model_for(models: Models, settings: Settings, mode: Mode, present: str) -> ModelChoice | None:
+    """Find the model that a mode has of its own; raises `ConfigError` for a mode that cannot be here.
+
+    `present` is the model that is called now: its profile stays.
+    """
     require_sandbox(mode, settings)
     if not models.differ_by_mode:
         return None
     await models.ask_server(mode=mode)
-    return models.choose(mode=mode).use
+    return models.choose(mode=mode, present=present).use
 
 
 def model_finder(models: Models, settings: Settings) -> ModelFinder:
