@@ -141,6 +141,10 @@ class QuestionKind(StrEnum):
     ELICITATION = "elicitation"
 
 
+WAIT_FOR = "wait for "
+"""How `more` begins where a yes waits for a provider's limit to reset: `wait for 45 min`."""
+
+
 class Question(Record, frozen=True, kw_only=True):
     """Something only a person can answer. `options` are the answers offered, for a permission its option kinds.
 
@@ -170,6 +174,11 @@ class Question(Record, frozen=True, kw_only=True):
     offers: tuple[Allowance, ...] = ()
     child: str = ""
     agent: str = ""
+
+    @property
+    def waits(self) -> bool:
+        """Whether a yes waits until a provider's limit resets; it raises no limit of the user's own."""
+        return self.kind is QuestionKind.BUDGET and self.more.startswith(WAIT_FOR)
 
     @property
     def rights(self) -> tuple[SandboxDenial, ...]:

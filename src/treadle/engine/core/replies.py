@@ -28,7 +28,7 @@ from treadle.protocol.notifications import (
     RetryScheduled,
     TurnStop,
 )
-from treadle.protocol.permissions import OptionKind, Question, QuestionKind
+from treadle.protocol.permissions import WAIT_FOR, OptionKind, Question, QuestionKind
 
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
@@ -269,7 +269,7 @@ def _offer_wait(state: State, waiting: Retrying, error: ModelError) -> Transitio
     text = f"{text}\n{error.message}\nwait_for_reset = true in your settings waits without asking."
     options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
     question = Question(
-        id=f"q{state.seq}", kind=QuestionKind.BUDGET, text=text, options=options, more=f"wait for {words}"
+        id=f"q{state.seq}", kind=QuestionKind.BUDGET, text=text, options=options, more=f"{WAIT_FOR}{words}"
     )
     held = AwaitingBudget(
         step=waiting.step,
