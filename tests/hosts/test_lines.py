@@ -502,3 +502,51 @@ async def test_a_script_that_says_nothing_of_permissions_does_not_end_well_after
         driver.close()
         code, _ = await driver.end()
     assert (code, driver.of("result")[0]["is_error"]) == (55, True)
+
+
+LIMITED = says(Refuse(status=429, message="Too many tokens", headers={"Retry-After": "5400"}))
+
+
+@pytest.mark.parametrize("answer", ["Wait for 1 h 30 min", "End the turn", None])
+async def test_a_host_is_asked_whether_to_wait_for_a_limit_to_reset(host: Host, answer: str | None) -> None:
+    async with host.model(LIMITED) as environment, driving(host, environment, *BOTH, *ASKS) as driver:
+        driver.control("initialize", hooks=None)
+        driver.ask("go")
+        asked = await driver.until("control_request")
+        (question,) = asked["request"]["input"]["questions"]
+        assert asked["request"]["tool_name"] == "AskUserQuestion"
+        assert [one["label"] for one in question["options"]] == ["Wait for 1 h 30 min", "End the turn"]
+        assert question["question"].startswith("The limit of anthropic-compatible resets in 1 h 30 min. Wait for that")
+        answered = {**asked["request"]["input"], "answers": {question["question"]: answer}}
+        said = {"behavior": "deny", "message": "no"} if answer is None else answered_as(answered)
+        done = {"subtype": "success", "request_id": asked["request_id"], "response": said}
+        driver.say({"type": "control_response", "response": done})
+        if answer == "Wait for 1 h 30 min":
+            waits = await driver.until("system", subtype="api_retry")
+            assert waits["retry_delay_ms"] > 300_000
+            driver.control("interrupt")
+        result = await driver.until("result")
+        driver.close()
+        code, _ = await driver.end()
+    if answer == "Wait for 1 h 30 min":
+        assert (code, result["terminal_reason"]) == (130, "aborted_streaming")
+        return
+    assert (code, result["api_error_status"]) == (75, 429)
+    assert "the limit was to reset in 1h 30m. Send a message then" in result["errors"][0]
+
+
+def answered_as(given: dict[str, Any]) -> dict[str, Any]:
+    return {"behavior": "allow", "updatedInput": given}
+
+
+async def test_a_host_that_answers_nothing_reads_when_the_limit_resets(host: Host) -> None:
+    async with (
+        host.model(LIMITED) as environment,
+        driving(host, {**environment, "TREADLE_MAX_RETRIES": "0"}, *BOTH) as driver,
+    ):
+        driver.ask("go")
+        driver.close()
+        code, _ = await driver.end()
+    (result,) = driver.of("result")
+    assert code == 75
+    assert "the limit was to reset in 1h 30m. Send a message then" in result["errors"][0]

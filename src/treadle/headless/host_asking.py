@@ -70,6 +70,8 @@ class OpenQuestions:
             case QuestionKind.SUMMARY:
                 use = Answer(question_id=question.id, option=OptionKind.ANSWER, text=question.options[0])
                 await self._answer(live, use)
+            case QuestionKind.BUDGET if question.waits:
+                await self._ask_host(live, question)
             case QuestionKind.BUDGET:
                 # The host has set the limit, and can raise it for the next run.
                 await self._answer(live, Answer(question_id=question.id, option=OptionKind.REJECT_ONCE))

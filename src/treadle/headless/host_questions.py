@@ -17,6 +17,9 @@ from treadle.protocol.tools import ReadPath, Right, ToolCall, WritePath
 ACCESS = "SandboxAccess"
 """The tool that hosts are asked about where a command needs more than its sandbox lets it: Claude Code has none."""
 
+_END = "End the turn"
+"""The answer to the question whether to wait for a limit's reset that does not wait."""
+
 _NO_ANSWER = "The user gave no answer. Decide yourself."
 
 NOBODY = "dontAsk"
@@ -65,7 +68,8 @@ def _shown(question: Question, call: ToolCall, root: str) -> tuple[str, Frame]:
         wanted = {"tool_name": shown.name, "input": shown.input, "right": Right.NETWORK.value, "target": hosts}
         return ACCESS, wanted
     if question.kind is not QuestionKind.PERMISSION:
-        options = [{"label": option, "description": ""} for option in question.options]
+        labels = (_wait(question), _END) if question.waits else question.options
+        options = [{"label": label, "description": ""} for label in labels]
         asked = {"question": question.text, "header": "", "options": options, "multiSelect": False}
         return "AskUserQuestion", {"questions": [asked]}
     shown = claude_call(call.name, question.arguments or call.arguments, root)
@@ -74,6 +78,11 @@ def _shown(question: Question, call: ToolCall, root: str) -> tuple[str, Frame]:
     denial = question.denial
     wanted = {"tool_name": shown.name, "input": shown.input, "right": denial.right.value, "target": denial.target}
     return ACCESS, wanted
+
+
+def _wait(question: Question) -> str:
+    """Name the answer that waits: what a yes gives, as an option that can be chosen."""
+    return f"{question.more[:1].upper()}{question.more[1:]}"
 
 
 def _paths(question: Question) -> Iterator[str]:
@@ -115,6 +124,10 @@ def host_answer(question: Question, call: ToolCall, root: str, said: Frame) -> H
         return HostAnswer(answer=answer, interrupt=said.get("interrupt") is True)
     given = said.get("updatedInput")
     given = given if isinstance(given, dict) else None
+    if question.waits:
+        waits = _answers(given or {}) == _wait(question)
+        option = OptionKind.ALLOW_ONCE if waits else OptionKind.REJECT_ONCE
+        return HostAnswer(answer=Answer(question_id=question.id, option=option))
     if question.kind is not QuestionKind.PERMISSION and not question.offers:
         text = _answers(given or {}) or _NO_ANSWER
         return HostAnswer(answer=Answer(question_id=question.id, option=OptionKind.ANSWER, text=text))

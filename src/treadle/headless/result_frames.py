@@ -7,7 +7,7 @@ from typing import Any
 from treadle.door.program import Exit, exit_code
 from treadle.headless.channel import Frame
 from treadle.headless.frames import usage_of
-from treadle.present.failure_words import facts_of
+from treadle.present.failure_words import facts_of, reset_words
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import Phase, TurnOutcome, TurnStop
 from treadle.protocol.usage import Usage
@@ -132,7 +132,7 @@ def denied_words(outcome: TurnOutcome) -> str:
 
 def _why(outcome: TurnOutcome) -> str:
     if outcome.error is not None:
-        return facts_of(outcome.error)
+        return " ".join(filter(None, (facts_of(outcome.error), reset_words(outcome.error))))
     why = _WHY.get(outcome.stop, "The turn failed.")
     return f"{why} {outcome.why}".strip()
 

@@ -101,6 +101,16 @@ def _later(error: ModelError) -> str:
     return "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME."
 
 
+def reset_words(error: ModelError) -> str:
+    """Say of a limit that resets later when that was to be, and what a program can do; empty for any other error."""
+    if error.kind is not ErrorKind.RATE_LIMIT or (error.retry_after or 0.0) <= _LONG:
+        return ""
+    return (
+        f"When the call failed, the limit was to reset in {span(error.retry_after or 0.0)}. Send a message then, or "
+        "choose another model. With wait_for_reset = true in the settings a session waits by itself."
+    )
+
+
 def facts_of(error: ModelError) -> str:
     """Say why a model call failed, with what the provider gave to find it by."""
     facts = [] if error.status is None else [f"HTTP {error.status}"]
