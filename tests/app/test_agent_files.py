@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from treadle.app.config.layers import load_settings
-from treadle.app.reports.hook_list import list_hooks
+from treadle.app.reports.hook_list import hook_text, list_hooks
 from treadle.app.reports.rule_list import rules_command
 from treadle.app.reports.unused_files import unused_files
 from treadle.app.security.trusting import SessionTrust, session_trust
@@ -164,6 +164,54 @@ def test_each_file_of_an_agent_is_used_or_named_with_why_not(folder: Path, names
 
 def _is_told(name: str, places: list[str]) -> bool:
     return any(name == place or (place.endswith("/") and name.startswith(place)) for place in places)
+
+
+def _groups(event: str, **more: object) -> str:
+    return json.dumps({**more, "hooks": {"enabled": True, event: [{"matcher": "m", "hooks": [{"command": "x"}]}]}})
+
+
+def _flat(event: str) -> str:
+    return json.dumps({"version": 1, "hooks": {event: [{"command": "x"}]}})
+
+
+FOREIGN_HOOKS = [
+    (".cursor/hooks.json", _flat("beforeShellExecution"), "Cursor", '[[hooks.PreToolUse]] with matcher = "Bash"'),
+    (".cursor/hooks.json", _flat("afterFileEdit"), "Cursor", '[[hooks.PostToolUse]] with matcher = "Edit|Write"'),
+    (".cursor/hooks.json", _flat("stop"), "Cursor", "[[hooks.Stop]] in"),
+    (".cursor/hooks.json", _flat("subagentStart"), "Cursor", "Treadle has no such event"),
+    (".cursor/hooks.json", '{"hooks": ', "Cursor", "it cannot be read"),
+    (".gemini/settings.json", _groups("BeforeTool"), "Gemini", "[[hooks.PreToolUse]] in"),
+    (".gemini/settings.json", _groups("BeforeModel"), "Gemini", "Treadle has no such event"),
+    (".gemini/extensions/e/hooks/hooks.json", _groups("AfterAgent"), "Gemini", "[[hooks.Stop]] in"),
+    (".clinerules/hooks/PreToolUse", "#!/bin/sh", "Cline", "[[hooks.PreToolUse]] in"),
+    (".clinerules/hooks/TaskStart.ps1", "exit 0", "Cline", "[[hooks.SessionStart]] in"),
+    (".codex/hooks.json", _groups("UserPromptSubmit"), "Codex", "[[hooks.UserPromptSubmit]] in"),
+    (".codex/config.toml", '[[hooks.PreToolUse]]\nmatcher = "m"\n', "Codex", "[[hooks.PreToolUse]] in"),
+    (".windsurf/hooks.json", _flat("pre_run_command"), "Windsurf", '[[hooks.PreToolUse]] with matcher = "Bash"'),
+    (".github/hooks/a.json", _flat("userPromptSubmitted"), "Copilot", "[[hooks.UserPromptSubmit]] in"),
+    (".qwen/settings.json", _groups("SessionEnd"), "Qwen Code", "[[hooks.SessionEnd]] in"),
+    (".augment/settings.json", _groups("PostToolUse"), "Augment", "[[hooks.PostToolUse]] in"),
+    (".factory/settings.json", _groups("PreToolUse"), "Factory", "[[hooks.PreToolUse]] in"),
+    (".kiro/hooks/a.kiro.hook", "{}", "Kiro", "[[hooks.EVENT]] in"),
+    (".kiro/agents/a.json", _flat("agentSpawn"), "Kiro", "[[hooks.SessionStart]] in"),
+    (".amazonq/cli-agents/a.json", _flat("userPromptSubmit"), "Amazon Q", "[[hooks.UserPromptSubmit]] in"),
+    (".opencode/plugin/a.ts", "export const A = 1", "OpenCode", "[[hooks.EVENT]] in"),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "program", "said"), FOREIGN_HOOKS)
+def test_a_hook_of_another_program_is_named_with_why_it_does_not_run_and_what_to_do(
+    folder: Path, name: str, content: str, program: str, said: str
+) -> None:
+    (folder / name).parent.mkdir(parents=True, exist_ok=True)
+    (folder / name).write_text(content)
+    for trusted in (True, False):
+        trust = session_trust(folder, once=trusted)
+        (line,) = list_hooks(load_settings({}, workspace=folder), trust)
+        assert (line.file, line.active) == (name, False)
+        assert line.why_not.startswith(f"a hook of {program}, and Treadle runs only those of its own form")
+        assert said in line.why_not
+        assert line.why_not in hook_text(line)
 
 
 def test_there_are_as_many_folders_as_were_looked_at() -> None:

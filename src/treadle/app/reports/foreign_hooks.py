@@ -7,6 +7,7 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle.app.config.hook_settings import HookEvent
 from treadle.app.config.places import read_regular
 from treadle.store.activation import CLAUDE_SETTINGS
 
@@ -19,14 +20,57 @@ _FILES = {
     ".gemini/settings.json": "Gemini",
     ".windsurf/hooks.json": "Windsurf",
     ".qwen/settings.json": "Qwen Code",
+    ".augment/settings.json": "Augment",
+    ".factory/settings.json": "Factory",
 }
 _PLACES = (
     (".github/hooks", "*.json", "Copilot"),
     (".clinerules/hooks", "*", "Cline"),
     (".kiro/hooks", "*.hook", "Kiro"),
+    (".kiro/agents", "*.json", "Kiro"),
+    (".amazonq/cli-agents", "*.json", "Amazon Q"),
+    (".gemini/extensions", "*/hooks/hooks.json", "Gemini"),
     (".opencode/plugin", "*.[jt]s", "OpenCode"),
     (".opencode/plugins", "*.[jt]s", "OpenCode"),
 )
+
+
+_SWITCHES = frozenset({"enabled", "disabled", "notifications"})
+"""What stands among the events of other programs and is none."""
+
+_MATCHERS = {"": "", "read": "Read", "edit": "Edit|Write", "run": "Bash", "mcp": "mcp__.*"}
+_BEFORE = {
+    "read": "beforeReadFile beforeTabFileRead pre_read_code",
+    "edit": "pre_write_code",
+    "run": "beforeShellExecution pre_run_command",
+    "mcp": "beforeMCPExecution pre_mcp_tool_use",
+    "": "BeforeTool",
+}
+_AFTER = {
+    "read": "post_read_code",
+    "edit": "afterFileEdit afterTabFileEdit post_write_code",
+    "run": "afterShellExecution post_run_command",
+    "mcp": "afterMCPExecution post_mcp_tool_use",
+    "": "AfterTool",
+}
+_SAME = {
+    HookEvent.SESSION_START: "TaskStart TaskResume agentSpawn",
+    HookEvent.USER_PROMPT_SUBMIT: "beforeSubmitPrompt BeforeAgent pre_user_prompt userPromptSubmitted",
+    HookEvent.STOP: "AfterAgent TaskComplete post_cascade_response agentStop",
+    HookEvent.STOP_FAILURE: "TaskCancel errorOccurred",
+    HookEvent.PRE_COMPACT: "PreCompress",
+}
+_MOMENTS = {
+    **{str(event).casefold(): (event, "") for event in HookEvent},
+    **{name.casefold(): (event, "") for event, names in _SAME.items() for name in names.split()},
+    **{
+        name.casefold(): (event, _MATCHERS[what])
+        for event, table in ((HookEvent.PRE_TOOL_USE, _BEFORE), (HookEvent.POST_TOOL_USE, _AFTER))
+        for what, names in table.items()
+        for name in names.split()
+    },
+}
+"""Our moment for those of Cursor, Gemini, Cline, Windsurf, Copilot, Kiro and Codex, and the matcher that it takes."""
 
 
 class ForeignHook(Struct, frozen=True):
@@ -52,7 +96,8 @@ def foreign_hooks(workspace: Path) -> Iterator[ForeignHook]:
             if content is not None:
                 yield from _in_file(name, content, program)
             elif file.is_file() and (program != "Cline" or file.suffix.lower() in ("", ".ps1")):
-                yield ForeignHook(file.name.partition(".")[0], "", file.name, name, _why(program))
+                event = file.name.partition(".")[0]
+                yield ForeignHook(event, "", file.name, name, _why(program, event if program == "Cline" else ""))
 
 
 def unreadable_settings(workspace: Path) -> Iterator[tuple[str, str]]:
@@ -79,10 +124,11 @@ def _in_file(name: str, content: str, program: str) -> Iterator[ForeignHook]:
     hooks = table.get("hooks") if isinstance(table, dict) else None
     if hooks and not isinstance(hooks, Mapping):
         yield ForeignHook("?", "", "", name, _why(program))
-    for event, groups in hooks.items() if isinstance(hooks, Mapping) else ():
+    found = hooks if isinstance(hooks, Mapping) else {}
+    for event, groups in ((key, value) for key, value in found.items() if key not in _SWITCHES):
         for group in groups if isinstance(groups, list) else (groups,):
             for matcher, command in _commands(group):
-                yield ForeignHook(str(event), matcher, command, name, _why(program))
+                yield ForeignHook(str(event), matcher, command, name, _why(program, str(event)))
 
 
 def _commands(group: Any) -> Iterator[tuple[str, str]]:
@@ -98,8 +144,17 @@ def _commands(group: Any) -> Iterator[tuple[str, str]]:
         yield matcher if isinstance(matcher, str) else "", str(said)
 
 
-def _why(program: str) -> str:
-    return f"a hook of {program}, and Treadle runs only those of its own form, which is that of Claude Code"
+def _why(program: str, event: str = "") -> str:
+    """Say why a hook does not run, and under which event of ours it would; an `event` is empty where none is named."""
+    why = f"a hook of {program}, and Treadle runs only those of its own form, which is that of Claude Code"
+    moment, matcher = _MOMENTS.get(event.casefold(), ("", ""))
+    if event and not moment:
+        return f"{why}; Treadle has no such event (docs/hooks.md lists those that it has)"
+    where = f"[[hooks.{moment}]]" if moment else "[[hooks.EVENT]]"
+    matched = f' with matcher = "{matcher}"' if matcher else ""
+    return (
+        f"{why}; to use it, write it as {where}{matched} in .treadle/config.toml, and read docs/hooks.md for its JSON"
+    )
 
 
 def _content(file: Path) -> str | None:
