@@ -34,7 +34,6 @@ from treadle.app.models.model_notes import (
     UNHOSTED,
     SelectedModel,
     as_found,
-    as_now,
     as_spoken_elsewhere,
     checked_url,
     clip_thinking,
@@ -99,19 +98,14 @@ class Models:
         self._usual: dict[str, str] = {}
         self._learned = learned_windows()
 
-    def choose(
-        self, ref: str = "", *, mode: Mode | None = None, thinking: int | None = None, present: str = ""
-    ) -> SelectedModel:
+    def choose(self, ref: str = "", *, mode: Mode | None = None, thinking: int | None = None) -> SelectedModel:
         """Find a model: `ref`, else that of a mode (by default the settings'), else of the first provider with a key.
 
-        `thinking` is a budget in tokens in place of the settings'. A session that has a `present` model goes on with
-        the profile of that one. Raises `ConfigError`.
+        `thinking` is a budget in tokens in place of the settings'. Raises `ConfigError`.
         """
         require_bound(self._settings)
         said = self._settings.in_mode(self._settings.mode if mode is None else mode)
-        ref = ref or said.model or self._first_model()
-        named = as_now(ref, present, self._settings.profile) if present else ref
-        ref, usual_key = in_profile(named, self._settings)
+        ref, usual_key = in_profile(ref or said.model or self._first_model(), self._settings)
         spec = self.spec(ref)
         self.provider(ref)
         protocol = self._settings.tool_protocol or self._override(ref).tool_protocol

@@ -8,6 +8,7 @@ from msgspec import Struct
 
 from treadle.app.config.sections import SandboxUse, Settings
 from treadle.app.models.model_choice import Models
+from treadle.app.models.model_notes import as_now, plain_ref
 from treadle.protocol.events import SetModel
 from treadle.protocol.models import ModelChoice, ModelSpec
 from treadle.protocol.permissions import Mode
@@ -55,7 +56,8 @@ async def model_for(models: Models, settings: Settings, mode: Mode, present: str
     if not models.differ_by_mode:
         return None
     await models.ask_server(mode=mode)
-    return models.choose(mode=mode, present=present).use
+    ref = settings.in_mode(mode).model or plain_ref(models.choose(mode=mode).spec.ref)
+    return models.choose(as_now(ref, present, settings.profile), mode=mode).use
 
 
 def model_finder(models: Models, settings: Settings) -> ModelFinder:
