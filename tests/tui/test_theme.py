@@ -2,7 +2,7 @@
 
 import pytest
 
-from treadle.tui.paint.theme import ROLES, Ink, Palette, Theme, theme_of
+from treadle.tui.paint.theme import ROLES, Ink, Palette, Theme, _colour, theme_of
 
 DARK, LIGHT = ("#000000", "#1e1e1e", "#282c34"), ("#ffffff", "#fdf6e3")
 TEXT = ("accent", "dim", "add", "del", "warn", "danger", "code")
@@ -45,6 +45,36 @@ def test_code_is_readable_on_every_usual_background_and_on_the_rows_of_a_diff(ro
         tinted = ROWS if role != "code-comment" else ("add-row", "del-row", "user")
         under = [*backgrounds, *(ROLES[row][palette].bg for row in tinted)]
         assert min(contrast(ink.fg, background) for background in under) >= 4.7, (role, palette)
+
+
+def of_256(colour: str) -> str:
+    """The colour that a terminal with 256 colours shows."""
+    number = int(_colour(colour, background=True, true_colour=False).rpartition(";")[2])
+    steps = (0, 95, 135, 175, 215, 255)
+    parts = (number - 16) // 36, (number - 16) // 6 % 6, (number - 16) % 6
+    grey = (8 + 10 * (number - 232),) * 3
+    red, green, blue = grey if number >= 232 else tuple(steps[part] for part in parts)
+    return f"#{red:02x}{green:02x}{blue:02x}"
+
+
+@pytest.mark.parametrize("palette", [Palette.DARK, Palette.LIGHT])
+def test_lines_that_go_and_come_differ_with_256_colours_too_and_are_readable(palette: Palette) -> None:
+    theme = Theme(palette=palette)
+    usual = DARK if palette is Palette.DARK else LIGHT
+    for sign in ("add", "del"):
+        for row in (f"{sign}-row", f"{sign}-row {sign}-word"):
+            ink = theme.ink(row)
+            red, green, _ = (int(of_256(ink.bg)[place : place + 2], 16) for place in (1, 3, 5))
+            assert (green - red if sign == "add" else red - green) >= 40
+            for role in ("", *CODE):
+                assert contrast(of_256(theme.ink(f"{row} {role}").fg), of_256(ink.bg)) >= 4.5, (row, role)
+            for role in ("dim", sign):
+                assert contrast(of_256(theme.ink(f"{role} {row}").fg), of_256(ink.bg)) >= 4.5, (row, role)
+    for role in CODE:
+        assert min(contrast(of_256(theme.ink(role).fg), background) for background in usual) >= 4.5
+    assert theme.sgr("add-row") != theme.sgr("add-row add-word")
+    for styles, place in ((theme.for_prompt_toolkit(), "bg:"), (theme.for_rich(), "on ")):
+        assert f"{place}{theme.ink('add-row').bg}" in styles["add-row"]
 
 
 def test_code_has_no_look_of_its_own_without_colours() -> None:

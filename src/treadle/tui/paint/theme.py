@@ -76,6 +76,25 @@ ROLES: Mapping[str, Mapping[Palette, Ink]] = MappingProxyType(
 )
 """What each role is used for, and how it looks (docs/terminal.md)."""
 
+_IN_256: Mapping[str, Mapping[Palette, Ink]] = MappingProxyType(
+    {
+        role: MappingProxyType({Palette.DARK: dark, Palette.LIGHT: light})
+        for role, dark, light in (
+            ("add-row", Ink("#d7ffd7", "#005f00"), Ink("#1c1c1c", "#d7ffd7")),
+            ("add-word", Ink(bg="#005f00", bold=True, underline=True), Ink(bg="#d7ffd7", bold=True, underline=True)),
+            ("del-row", Ink("#ffd7d7", "#5f0000"), Ink("#1c1c1c", "#ffd7d7")),
+            ("del-word", Ink(bg="#5f0000", bold=True, underline=True), Ink(bg="#ffd7d7", bold=True, underline=True)),
+            ("code-comment", Ink("#c6c6c6", italic=True), Ink("#5f5f5f", italic=True)),
+            ("code-keyword", Ink("#ffafff"), Ink("#870087")),
+            ("code-string", Ink("#ffd787"), Ink("#5f5f00")),
+            ("code-number", Ink("#ffafaf"), Ink("#870000")),
+            ("code-name", Ink("#afd7ff"), Ink("#005faf")),
+            ("code-type", Ink("#87ffd7"), Ink("#005f5f")),
+        )
+    }
+)
+"""Looks with 256 colours, which have no dark green and red but these: the tints of `ROLES` would be greys."""
+
 _NAMES = ("black", "red", "green", "yellow", "blue", "magenta", "cyan", "white")
 
 
@@ -146,7 +165,7 @@ class Theme(Struct, frozen=True, kw_only=True):
         """Merge the looks of roles (names with blanks between); later ones win."""
         ink = Ink()
         for role in roles.split():
-            more = ROLES[role][self.palette]
+            more = self._look(role)
             ink = Ink(
                 fg=more.fg or ink.fg,
                 bg=more.bg or ink.bg,
@@ -174,11 +193,15 @@ class Theme(Struct, frozen=True, kw_only=True):
 
     def for_prompt_toolkit(self) -> dict[str, str]:
         """Give the rules of a `prompt_toolkit` style: a class for each role."""
-        return {role: _toolkit_style(inks[self.palette]) for role, inks in ROLES.items()}
+        return {role: _toolkit_style(self._look(role)) for role in ROLES}
 
     def for_rich(self) -> dict[str, str]:
         """Give the styles of a Rich theme: a name for each role."""
-        return {role: _rich_style(inks[self.palette]) for role, inks in ROLES.items()}
+        return {role: _rich_style(self._look(role)) for role in ROLES}
+
+    def _look(self, role: str) -> Ink:
+        ink = ROLES[role][self.palette]
+        return ink if self.true_colour else _IN_256.get(role, {}).get(self.palette, ink)
 
 
 def theme_of(environment: Mapping[str, str], *, encoding: str = "utf-8", wanted: Palette | None = None) -> Theme:
