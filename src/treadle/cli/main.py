@@ -1,5 +1,6 @@
 """The command line: which command runs; every error ends in four lines and an exit code."""
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -40,6 +41,10 @@ def run(argv: Sequence[str]) -> int:
 
 
 def _run(argv: Sequence[str]) -> int:
+    if "TZ" in os.environ:
+        from treadle.cli.time_zone import use_known_zone
+
+        use_known_zone()
     name = argv[0] if argv and argv[0] in COMMANDS else ""
     if not name:
         flags = {word.partition("=")[0] for word in argv}
