@@ -249,6 +249,17 @@ def test_a_recorded_native_call_keeps_its_readings_and_lacks_those_of_an_older_l
     assert again(tools, older, message, ToolProtocol.NATIVE).readings == ()
 
 
+def test_a_recorded_call_of_a_server_that_offered_nothing_is_read_again_as_it_was(
+    tools: Mapping[str, ToolSpec],
+) -> None:
+    proposed, message = native(tools, "mcp__files__look", "{}")
+    assert (proposed.call.name, proposed.readings) == ("use_mcp_tool", ("server_tool",))
+    without = {name: spec for name, spec in tools.items() if name != "use_mcp_tool"}
+    assert again(without, proposed, message, ToolProtocol.NATIVE) == proposed
+    renamed = msgspec.structs.replace(proposed, call=msgspec.structs.replace(proposed.call, name="read_files"))
+    assert again(without, renamed, message, ToolProtocol.NATIVE) != renamed
+
+
 @pytest.mark.parametrize(("readings", "text"), TEXTS)
 def test_a_recorded_call_in_a_text_is_read_anew_with_its_readings(
     tools: Mapping[str, ToolSpec], readings: tuple[Reading, ...], text: str

@@ -26,6 +26,8 @@ from treadle.protocol.tools import Flow, ToolSpec
 _MALFORMED = "The call was not run: "
 """How the problem of a native call begins whose JSON could not be read; the log does not hold that JSON."""
 _REFUSED = "{name} cannot be used now: "
+_OF_SERVERS = ("mcp__", "use_mcp_tool", "search_mcp_tools", "access_mcp_resource")
+"""How the names of tools begin that are there with their servers: of one that was not offered no log has more."""
 
 
 class ReadAgain(Struct, frozen=True, kw_only=True):
@@ -82,7 +84,7 @@ def read_again(
     for piece in _pieces(reply):
         found += (one for one in reader.feed(piece) if isinstance(one, CallProposed))
     found += (one for one in reader.finish() if isinstance(one, CallProposed))
-    calls = tuple(_with_readings(_as_malformed(found, reply), reply))
+    calls = tuple(_with_readings(_as_undeclared(_as_malformed(found, reply), reply, known), reply))
     return ReadAgain(calls=calls, message=reader.message(), hint=reader.hint())
 
 
@@ -177,6 +179,20 @@ def _as_malformed(found: Sequence[CallProposed], reply: RecordedReply) -> Iterat
         if recorded is not None and cut:
             one = replace(one, outside=recorded.outside)  # noqa: PLW2901
         yield one
+
+
+def _as_undeclared(
+    found: Iterable[CallProposed], reply: RecordedReply, known: Mapping[str, ToolSpec]
+) -> Iterator[CallProposed]:
+    """Take a call of a server's tool as it was recorded where neither the log nor this Treadle has its declaration."""
+    recorded = {one.call.id: one for one in reply.calls}
+    for one in found:
+        then = recorded.get(one.call.id)
+        same = then is not None and then.call.name == one.call.name and not then.call.problem
+        if then is None or not same or one.call.name in known or not one.call.name.startswith(_OF_SERVERS):
+            yield one
+        else:
+            yield replace(one, call=replace(one.call, problem=""), traits=then.traits)
 
 
 def _with_readings(found: Iterable[CallProposed], reply: RecordedReply) -> Iterator[CallProposed]:
