@@ -9,7 +9,7 @@ import pytest
 
 from tests.policy.views import labelled
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, narrower, narrower_mode
-from treadle.app.session.children.writing import InCopy
+from treadle.app.session.children.writing import as_in_workspace
 from treadle.app.session.commands.judging import policy_context
 from treadle.app.subagents.writer_record import WriterCopy
 from treadle.engine.ports import Judge
@@ -45,7 +45,7 @@ def shape(root: Path, parent: Judge, standing: Standing, copy: WriterCopy | None
     above = ParentStanding(parent, lambda: standing)
     if copy is None:
         return ChildShape(root=root, parent=above, words=words, remember=print)
-    return ChildShape(root=root, parent=above, words=words, remember=print, as_parent=InCopy(copy))
+    return ChildShape(root=root, parent=above, words=words, remember=print, as_parent=as_in_workspace(copy))
 
 
 @pytest.fixture(scope="module")

@@ -14,7 +14,7 @@ from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.app.subagents.writer_copies import left_copies
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
-from treadle.protocol.events import Answer, Interrupt, Prompt, SessionStarted, Source
+from treadle.protocol.events import Answer, Interrupt, Prompt, SessionStarted, SetMode, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import (
@@ -198,10 +198,25 @@ async def test_a_person_is_asked_for_the_call_and_then_for_the_changes(folder: P
         await own.turn(option=OptionKind.ALLOW_ONCE)
     assert [(one.agent, bool(one.child)) for one in own.asked] == [("worker", True)] * 2
     writes, applies = own.asked
-    assert writes.accesses != applies.accesses
+    assert [access.path for access in writes.accesses] == [str(folder / "b.py")]  # type: ignore[union-attr]
     assert applies.preview is not None
     assert "+B = 2" in applies.preview.text
     assert (folder / "b.py").read_text() == "B = 2\n"
+
+
+async def test_a_change_of_the_mode_holds_for_subagents_that_work(folder: Path) -> None:
+    async with family(folder, *WRITES) as own, own.live.follow() as feed:
+        await own.live.post(Prompt(id="1", content=(Text(text="One."),)), ME)
+        async for one in feed:
+            if isinstance(one, QuestionAsked):
+                own.asked.append(one.question)
+                await own.live.post(SetMode(mode=Mode.EDITS), ME)
+                await own.live.post(Answer(question_id=one.question.id, option=OptionKind.ALLOW_ONCE), ME)
+            if isinstance(one, TurnEnded):
+                break
+    assert len(own.asked) == 1  # what it changed comes back without another
+    assert (folder / "b.py").read_text() == "B = 2\n"
+    assert [one.mode for one in events_of(SetMode)] == [Mode.EDITS] * 2
 
 
 @pytest.mark.parametrize("no", ["said", "absent"])

@@ -13,18 +13,20 @@ from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.session.children.child_run import ChildResult, ChildRun, child_answer, failed
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
 from treadle.app.session.children.wanted_child import OpenChild, WantedChild
-from treadle.app.session.children.writing import Approving, InCopy, copied_for, hand_back, trust_in
+from treadle.app.session.children.writing import Approving, Renaming, as_in_workspace, copied_for, hand_back, trust_in
 from treadle.app.session.parts import Parts, new_session_id
 from treadle.app.subagents.agent_files import CHEAPER, AgentFile
 from treadle.app.subagents.writer_copies import WriterCopy
 from treadle.engine.core.state import standing
 from treadle.engine.ports import AskPerson, Judge, ask_person
+from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.running_session import Session
 from treadle.protocol.children import ChildEnded, ChildOf, ChildOutcome, ChildStarted
 from treadle.protocol.errors import ConfigError, RefusedError, ToolError, TreadleError
 from treadle.protocol.events import Delivery, Prompt, Source
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Text
+from treadle.protocol.notifications import ModeChanged
 from treadle.protocol.permissions import Allowance, Mode
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import CallResult, Origin, Outcome
@@ -68,6 +70,7 @@ class Subagents:
         self._runs: dict[str, ChildRun] = {}
         self._behind: set[asyncio.Task[None]] = set()
         self._merging = asyncio.Lock()
+        self._following: asyncio.Task[None] | None = None
 
     @property
     def running(self) -> bool:
@@ -173,9 +176,11 @@ class Subagents:
         """Let one work to its end, and note in the log of the session how it ended."""
         child = next(one for one in self._engine.state.children if one.started.session_id == started.session_id)
         agent = self.agent(started.agent)
-        run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask)
         try:
             copy = await self._copy(started, agent)
+            names = Renaming(()) if copy is None else as_in_workspace(copy)
+            run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask, names)
+            self._follow()
             live = await self._open_child(await self._wanted(started, agent, copy))
             result = await run.work(live, _prompt_of(task, agent))
             if copy is not None:
@@ -186,7 +191,7 @@ class Subagents:
         except TreadleError as error:
             result = failed(started, f"{error.what} {error.why}".strip())
         finally:
-            del self._runs[started.session_id]
+            self._runs.pop(started.session_id, None)
         if child.ended is None:
             with suppress(RefusedError):
                 await self._engine.post(result.ended)
@@ -219,7 +224,7 @@ class Subagents:
             roots=parts.roots.folders if copy is None else tuple(str(target) for _, target in copy.roots[1:]),
             model=model,
             thinking=thinking,
-            mode=narrower_mode(state.mode, state.mode if agent.mode is None else agent.mode),
+            mode=_mode_of(agent, state.mode),
             limits=self._limits(agent),
             user_present=state.user_present,
             shape=self._shape(agent, copy),
@@ -233,6 +238,18 @@ class Subagents:
         if events and not events[0][0]:
             await store.discard_empty(session_id)
         return bool(events and events[0][0])
+
+    def _follow(self) -> None:
+        """Let subagents follow a change of the mode."""
+        if self._following is None or self._following.done():
+            self._following = asyncio.create_task(self._follow_mode(self._engine.follow()), name="mode of subagents")
+
+    async def _follow_mode(self, feed: Feed) -> None:
+        async with feed:
+            async for notification in feed:
+                if isinstance(notification, ModeChanged):
+                    for run in tuple(self._runs.values()):
+                        await run.set_mode(_mode_of(self.agent(run.started.agent), notification.mode))
 
     def _model(self, agent: AgentFile) -> tuple[str, str]:
         """Give the model of an agent; where it cannot be called that of the session, and why."""
@@ -278,7 +295,7 @@ class Subagents:
         above = self._parts.brought.shape
         return ChildShape(
             root=self._parts.trust.workspace if copy is None else copy.folder,
-            as_parent=in_same_folder if copy is None else InCopy(copy),
+            as_parent=in_same_folder if copy is None else as_in_workspace(copy),
             system="",
             only=None if agent.tools is None else frozenset(agent.tools),
             removed=frozenset(agent.without),
@@ -306,9 +323,14 @@ class Subagents:
 
     async def close(self) -> None:
         """End those that nobody waits for as a program ends: they go on with the session."""
-        for work in tuple(self._behind):
+        ended = [*self._behind, *filter(None, [self._following])]
+        for work in ended:
             work.cancel()
-        await asyncio.gather(*self._behind, return_exceptions=True)
+        await asyncio.gather(*ended, return_exceptions=True)
+
+
+def _mode_of(agent: AgentFile, mode: Mode) -> Mode:
+    return narrower_mode(mode, mode if agent.mode is None else agent.mode)
 
 
 def _prompt_of(task: SubagentTask, agent: AgentFile) -> str:

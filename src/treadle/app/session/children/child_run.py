@@ -13,7 +13,7 @@ from msgspec.structs import replace
 from treadle.engine.ports import Asked, AskPerson
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.errors import RefusedError
-from treadle.protocol.events import Interrupt, Prompt, SetPresence, Source
+from treadle.protocol.events import Interrupt, Prompt, SetMode, SetPresence, Source
 from treadle.protocol.messages import Text, ToolUse
 from treadle.protocol.models import money
 from treadle.protocol.notifications import (
@@ -30,10 +30,11 @@ from treadle.protocol.notifications import (
     TurnStop,
     child_changed,
 )
-from treadle.protocol.permissions import Question
+from treadle.protocol.permissions import Mode, Question
 from treadle.protocol.tools import OUTSIDE, FileChange
 
 if TYPE_CHECKING:
+    from treadle.app.session.children.writing import Renaming
     from treadle.app.session.live import LiveSession
 
 _WHY = {
@@ -64,10 +65,20 @@ class ChildResult(Struct, frozen=True, kw_only=True):
 
 
 class ChildRun:
-    """A subagent that works; `publish` tells the surfaces of the parent, `ask` asks the user there."""
+    """A subagent that works; `publish` tells the surfaces of the parent, `ask` asks the user there.
 
-    def __init__(self, started: ChildStarted, publish: Callable[[Notification], None], ask: AskPerson) -> None:
+    What it asks has the `names` of the workspace in the place of those of its copy.
+    """
+
+    def __init__(
+        self,
+        started: ChildStarted,
+        publish: Callable[[Notification], None],
+        ask: AskPerson,
+        names: "Renaming",
+    ) -> None:
         self.started = started
+        self._names = names
         self._publish = publish
         self._ask = ask
         self._live: LiveSession | None = None
@@ -107,6 +118,12 @@ class ChildRun:
         if self._live is not None:
             with suppress(RefusedError):
                 await self._live.wake(Interrupt(), self._source)
+
+    async def set_mode(self, mode: Mode) -> None:
+        """Work on in a mode."""
+        if self._live is not None and self._live.status.mode is not mode:
+            with suppress(RefusedError):
+                await self._live.wake(SetMode(mode=mode), self._source)
 
     @property
     def _source(self) -> Source:
@@ -160,13 +177,14 @@ class ChildRun:
         """Put a question to the user of the parent; where nobody is there the subagent is told so, and goes on."""
         live, started = self._live, self.started
         assert live is not None  # noqa: S101 - it asks while it is open
-        relayed = replace(question, child=started.session_id, agent=started.agent)
-        reply = await self._ask(Asked(text=question.text, relayed=relayed, outlives=started.background))
+        relayed = replace(self._names.question(question), child=started.session_id, agent=started.agent)
+        reply = await self._ask(Asked(text=relayed.text, relayed=relayed, outlives=started.background))
         with suppress(RefusedError):
             if reply.answer is None:
                 await live.wake(SetPresence(user_present=False), self._source)
             else:
-                await live.wake(replace(reply.answer, question_id=question.id), self._source)
+                answer = self._names.answer(reply.answer)
+                await live.wake(replace(answer, question_id=question.id), self._source)
 
     def _result(self) -> ChildResult:
         outcome, told = self._outcome, self._told

@@ -1,7 +1,7 @@
 """A subagent that writes: in a copy of the workspace, whose changes come back only as the parent's policy lets them."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +21,7 @@ from treadle.app.subagents.writer_copies import (
 from treadle.engine.ports import Asked, AskPerson, Judge
 from treadle.protocol.children import ChildStarted
 from treadle.protocol.errors import TreadleError
+from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind, Standing, Verdict
 from treadle.protocol.tools import Access, FetchUrl, FileChange, Preview, RunCommand, WritePath
 from treadle.tools.declarations import WRITE_TO_FILE
@@ -44,17 +45,37 @@ class Approving(Struct, frozen=True):
     ask: AskPerson
 
 
-class InCopy:
-    """Gives a call of a subagent in its copy as the same call in the workspace."""
+class Renaming:
+    """Names folders in calls and questions otherwise: `places` has the name and the one that takes its place."""
 
-    def __init__(self, copy: WriterCopy) -> None:
-        self._places = tuple((str(target), str(source)) for source, target in copy.roots)
+    def __init__(self, places: Iterable[tuple[str, str]]) -> None:
+        self._places = tuple(places)
 
     def __call__(
         self, arguments: dict[str, Any], accesses: Sequence[Access]
     ) -> tuple[dict[str, Any], Sequence[Access]]:
-        """Name the workspace wherever the copy is named."""
+        """Give a call with the other names."""
         return self._moved(arguments), tuple(map(self._reached, accesses))
+
+    def question(self, question: Question) -> Question:
+        """Give a question with the other names."""
+        preview, named = question.preview, self._named
+        if preview is not None:
+            preview = replace(preview, title=named(preview.title), text=named(preview.text))
+        return replace(
+            question,
+            text=named(question.text),
+            preview=preview,
+            accesses=tuple(map(self._reached, question.accesses)),
+            arguments=self._moved(question.arguments),
+        )
+
+    def answer(self, answer: Answer) -> Answer:
+        """Give the answer to such a question with the names as they are."""
+        if answer.arguments is None:
+            return answer
+        back = Renaming((shown, name) for name, shown in self._places)
+        return replace(answer, arguments=back._moved(answer.arguments))
 
     def _reached(self, access: Access) -> Access:
         if isinstance(access, RunCommand):
@@ -76,6 +97,11 @@ class InCopy:
         for target, source in self._places:
             text = text.replace(target, source)
         return text
+
+
+def as_in_workspace(copy: WriterCopy) -> Renaming:
+    """Give what names the workspace wherever a copy of it is named."""
+    return Renaming((str(target), str(source)) for source, target in copy.roots)
 
 
 async def copied_for(started: ChildStarted, trust: SessionTrust, roots: Sequence[str]) -> WriterCopy:
