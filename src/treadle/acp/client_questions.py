@@ -71,7 +71,7 @@ def put_question(question: Question, roots: tuple[str, ...], mode: Mode) -> Put 
         return None
     asked = asked_in_words(question, roots)
     call = ToolCallShape(
-        tool_call_id=question.call_id if question.kind is QuestionKind.PERMISSION else question.id,
+        tool_call_id=question.call_id or question.id if question.kind is QuestionKind.PERMISSION else question.id,
         title=clip_text(_title(question, asked), _LONGEST_TITLE),
         kind=_kind(question).value,
         status="pending",

@@ -96,12 +96,13 @@ class EditorQuestions:
         elif put is None:
             self._wait_for_words(question)
         else:
-            if question.kind is QuestionKind.PERMISSION:
+            of_call = question.kind is QuestionKind.PERMISSION and bool(question.call_id)
+            if of_call:
                 self._updates.show_call(question.call_id)
             chosen = await self._client.choose(put.call, put.choices)
             offered = any(chosen.option_id == choice.option_id for choice in put.choices)
             answer = answer_of_choice(question, chosen) if chosen.outcome == "selected" and offered else no_to(question)
-            if question.kind is not QuestionKind.PERMISSION:
+            if not of_call:
                 self._client.update(ToolCallMoved(tool_call_id=put.call.tool_call_id, status="completed"))
             if chosen.option_id == ALL_EDITS and offered:
                 await self._change_to_edits()

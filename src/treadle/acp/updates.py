@@ -8,6 +8,7 @@ from treadle.acp.call_shapes import output_content, shape_of, text_content
 from treadle.acp.shapes import ToolCallBegan, ToolCallMoved, ToolContent
 from treadle.present.call_words import whole_output
 from treadle.present.checklist_items import todo_of
+from treadle.present.child_words import child_line
 from treadle.present.escape import printable
 from treadle.present.fold import fold_notification
 from treadle.present.item_lines import note_line
@@ -26,9 +27,11 @@ from treadle.present.items import (
 from treadle.present.view import SessionView
 from treadle.present.words import counted, ended
 from treadle.protocol.attach import Stamped
+from treadle.protocol.children import ChildOutcome
 from treadle.protocol.messages import Document, Image, Text, UserContent, without_own_commands
 from treadle.protocol.notifications import (
     CallChanged,
+    ChildChanged,
     MessageDone,
     PromptDelivered,
     QuestionClosed,
@@ -42,6 +45,7 @@ Update = Any
 """One update: a struct or a plain object with its `sessionUpdate`."""
 
 BROKE_OFF = "\n\n*(That answer broke off. It begins again.)*\n\n"
+_LONGEST_TITLE = 200
 WITHDRAWN = "The reply that made this call broke off."
 
 
@@ -105,6 +109,7 @@ class Updates:
         self._in_terminals: dict[str, str] = {}
         self._texts: dict[int, _Shown] = {}
         self._message = self._last = ""
+        self._children: set[str] = set()
         self._ahead = 0
         self._spoke = False
 
@@ -139,10 +144,28 @@ class Updates:
                 yield from self._show(placed)
         if self.view.checklist != checklist:
             yield plan_of(self.view.checklist)
+        if isinstance(notification, ChildChanged):
+            yield self._child(notification)
         if isinstance(notification, MessageDone | ReplyDropped | TurnEnded):
             self._last = ""
             self._texts.clear()
             self._places.clear()
+
+    def _child(self, child: ChildChanged) -> Update:
+        """Show a subagent as a call of its own, with what it does and how it ended."""
+        status = "in_progress"
+        if child.outcome is not None:
+            status = "completed" if child.outcome is ChildOutcome.DONE else "failed"
+        shown: dict[str, Any] = {
+            "tool_call_id": child.session_id,
+            "status": status,
+            "content": (text_content(printable(child_line(child))),),
+        }
+        if child.session_id in self._children:
+            return ToolCallMoved(**shown)
+        self._children.add(child.session_id)
+        title = f"{child.agent}: {' '.join(child.task.split())}"
+        return ToolCallBegan(**shown, title=printable(title[:_LONGEST_TITLE]), kind="think")
 
     def _fold(self, stamped: Stamped) -> Sequence[Placed]:
         if isinstance(one := stamped.notification, PromptDelivered) and one.prompt_id not in self.own:

@@ -36,7 +36,7 @@ from treadle.app.session.offering import (
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.parts import Parts
 from treadle.app.session.rules.instructions import RuleBook
-from treadle.app.session.rules.prompting import Prompting, load_skills, session_prompt
+from treadle.app.session.rules.prompting import Prompting, load_agents, load_skills, session_prompt
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Ports, SharedSpent, Tool
 from treadle.engine.runtime.running_session import Session
@@ -267,6 +267,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
         settings=parts.settings,
         rules=rules,
         skills=along.skills,
+        agents={} if parts.brought.open_child is None else load_agents(parts.trust, parts.brought.agents),
         specs={name: tool.spec for name, tool in joined.known.items()},
         window=lambda model: parts.models.spec(model).context_window,
         of_servers=joined.prompt_parts,

@@ -78,7 +78,7 @@ def session_trust_of(arguments: "argparse.Namespace") -> "SessionTrust":
 
 
 def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_present: bool) -> "Opening":
-    from treadle.door.opening import Opening, last_session
+    from treadle.door.opening import Opening, last_session, read_agent_file
     from treadle.door.settings import load_settings
 
     given = flags(arguments)
@@ -89,6 +89,7 @@ def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_p
         given=frozenset(given),
         resume=last_session(trust.workspace) if getattr(arguments, "go_on", False) else arguments.resume,
         trust=trust,
+        agents=tuple(read_agent_file(file)[0] for file in getattr(arguments, "agents", None) or ()),
     )
 
 

@@ -98,6 +98,13 @@ def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -
         metavar="DIR",
         help="add a folder to the workspace (can be given more than once)",
     )
+    settings.add_argument(
+        "--agents",
+        action="append",
+        type=Path,
+        metavar="FILE",
+        help="an agent for subagents; can be given several times",
+    )
     settings.add_argument("--model", metavar="PROVIDER/MODEL", help="the model; `treadle models` lists the names")
     settings.add_argument("--base-url", metavar="URL", help="another address for the provider's API")
     settings.add_argument("--mode", choices=MODES, help="how much runs without asking (default: ask)")

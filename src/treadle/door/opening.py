@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from treadle.app.processes.attaching import attach_session as attach_session
     from treadle.app.processes.attaching import is_session_open as is_session_open
     from treadle.app.session.parts import new_session_id as new_session_id
+    from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
 else:
     __getattr__ = names_of(
         __name__,
@@ -41,5 +42,6 @@ else:
                 Clock FileAccess OwnModel OwnTool Provider as_model as_tools only_these trust_for
             """,
             "treadle.app.session.parts": "new_session_id",
+            "treadle.app.subagents.agent_files": "read_agent_file",
         },
     )

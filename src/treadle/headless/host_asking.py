@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 REQUIRES_ACTION = "requires_action"
 
 
+_END_NOW = "Nobody is here to say how to go on. End with what you have found."
+
+
 class OpenQuestions:
     """Those that wait for the host to read the call that they are about, and those that it was asked."""
 
@@ -75,6 +78,8 @@ class OpenQuestions:
             case QuestionKind.BUDGET:
                 # The host has set the limit, and can raise it for the next run.
                 await self._answer(live, Answer(question_id=question.id, option=OptionKind.REJECT_ONCE))
+            case QuestionKind.GUIDANCE if question.child:
+                await self._answer(live, Answer(question_id=question.id, option=OptionKind.ANSWER, text=_END_NOW))
             case QuestionKind.GUIDANCE:
                 # Hosts have no way to say how the model goes on: the turn ends as without anybody there.
                 self._asking.pop(question.id, None)
@@ -83,10 +88,11 @@ class OpenQuestions:
     async def _ask_host(self, live: LiveSession, question: Question) -> None:
         host, root = self._host, str(live.workspace)
         # What asks in the background is of no call of this turn.
+        name = question.tool or "execute_command"
         call = (
             host.frames.calls[question.call_id]
             if question.call_id
-            else ToolCall(id=question.id, name="execute_command", arguments={})
+            else ToolCall(id=question.id, name=name, arguments=question.arguments)
         )
         try:
             said = await host.channel.ask(permission_request(question, call, root, live.roots))
@@ -107,6 +113,9 @@ class OpenQuestions:
             await host.interrupt(live)
 
     async def _ask_form(self, live: LiveSession, question: Question) -> None:
+        if question.call_id not in self._host.frames.calls:
+            await self._answer(live, Answer(question_id=question.id, option=OptionKind.REJECT_ONCE))
+            return
         try:
             server = server_of_call(live, self._host.frames.calls[question.call_id])
             said = await self._host.channel.ask(elicitation_request(question, server))

@@ -26,7 +26,7 @@ SPOKEN = "2.1.0"
 
 
 _UNUSED = MappingProxyType(
-    {"agents": "Treadle has no subagents yet", "toolAliases": "tools have one name", "skills": "all skills are offered"}
+    {"agents": "agents are those of files", "toolAliases": "tools have one name", "skills": "all skills are offered"}
 )
 """Parts of `initialize` that change nothing here, each with the reason."""
 

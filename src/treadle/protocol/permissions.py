@@ -154,7 +154,8 @@ class Question(Record, frozen=True, kw_only=True):
     besides, once more about what no view can show. Where a limit is reached, `more` is what a yes gives, in words:
     `up to $10.00`. A summary is asked about with its text as the preview. An elicitation comes from a running call:
     it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened; `offers` are
-    what a lasting yes to it allows. What a subagent asks has the id of its session as `child`, and its `agent`.
+    what a lasting yes to it allows. What a subagent asks has its session as `child`, its `agent`, and the name of the
+    `tool` where it is about a call.
     """
 
     id: str
@@ -174,6 +175,7 @@ class Question(Record, frozen=True, kw_only=True):
     offers: tuple[Allowance, ...] = ()
     child: str = ""
     agent: str = ""
+    tool: str = ""
 
     @property
     def waits(self) -> bool:

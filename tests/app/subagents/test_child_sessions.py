@@ -353,3 +353,13 @@ async def test_a_subagent_is_offered_no_subagents(folder: Path) -> None:
     async with family(folder, *turns) as own:
         await own.turn()
     assert len(events_of(ChildStarted)) == 1
+
+
+async def test_agents_of_files_are_named_to_the_model_and_built_in_ones_cost_nothing(folder: Path) -> None:
+    from treadle.app.session.rules.prompting import load_agents
+
+    assert load_agents(session_trust(folder, once=True), ()) == {}
+    (folder / ".claude" / "agents").mkdir(parents=True)
+    (folder / ".claude" / "agents" / "sql.md").write_text("---\nname: sql\ndescription: Writes SQL.\n---\nYou write.\n")
+    assert load_agents(session_trust(folder, once=True), ()) == {"sql": "Writes SQL."}
+    assert load_agents(session_trust(folder), ()) == {}

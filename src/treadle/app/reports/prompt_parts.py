@@ -11,7 +11,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.offering import ANSWERED, NO_NOTEBOOKS, NO_SKILLS, has_notebooks, offering
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.rules.instructions import RuleBook
-from treadle.app.session.rules.prompting import Prompting, family_of, load_skills, session_prompt
+from treadle.app.session.rules.prompting import Prompting, family_of, load_agents, load_skills, session_prompt
 from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -53,6 +53,7 @@ def shown_prompt(settings: Settings, trust: SessionTrust) -> ShownPrompt:
         settings=settings,
         rules=RuleBook(trust),
         skills=skills,
+        agents=load_agents(trust, ()),
         specs={tool.spec.name: tool.spec for tool in tools},
         window=lambda _: spec.context_window,
     )

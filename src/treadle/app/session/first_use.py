@@ -143,7 +143,7 @@ def session_subagents(
         parts=parts,
         engine=engine,
         judge=policy_judge(parts, policy_files, hiding.redactor, servers=None, own_ports=own_ports),
-        agents=agents,
+        agents={**agents, **{one.name: one for one in parts.brought.agents}},
         open_child=parts.brought.open_child,
         remember=partial(remember_here, str(parts.trust.workspace)),
     )

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from treadle.app.session.children.wanted_child import OpenChild, WantedChild
     from treadle.app.session.recall import Recalled
     from treadle.app.session.shape import SessionShape
+    from treadle.app.subagents.agent_files import AgentFile
     from treadle.engine.core.past_history import Past
     from treadle.mcp.states import Exchange
     from treadle.protocol.servers import McpServer
@@ -44,6 +45,7 @@ class Brought(Struct, frozen=True, kw_only=True):
     `exchanges` are those of them that it has itself, by their names. `clock` gives milliseconds since 1970. `files`
     gives what reads and saves in the place of the disk, such as an editor. `shape` is what the caller wants different
     from other sessions. `open_child` opens the subagents of the session; one of these is the `child` that was wanted.
+    `agents` are found before those of files.
     """
 
     tools: tuple[Tool, ...] = ()
@@ -56,6 +58,7 @@ class Brought(Struct, frozen=True, kw_only=True):
     shape: "SessionShape | None" = None
     open_child: "OpenChild | None" = None
     child: "WantedChild | None" = None
+    agents: "tuple[AgentFile, ...]" = ()
 
 
 class Parts(Struct, frozen=True, kw_only=True):

@@ -85,6 +85,7 @@ class ChildRun:
         self._asking: dict[str, asyncio.Task[None]] = {}
         self._told = child_changed(started)
         self._tainted = False
+        self._tools: dict[str, str] = {}
         self._outcome: TurnOutcome | None = None
         self.stopped = False
 
@@ -155,6 +156,7 @@ class ChildRun:
                 pass
 
     def _take_call(self, changed: CallChanged) -> None:
+        self._tools[changed.call.id] = changed.call.name
         self._tainted = self._tainted or _brings_outside(changed)
         if changed.status is CallStatus.RUNNING:
             title = changed.preview.title if changed.preview is not None else changed.call.name
@@ -177,7 +179,12 @@ class ChildRun:
         """Put a question to the user of the parent; where nobody is there the subagent is told so, and goes on."""
         live, started = self._live, self.started
         assert live is not None  # noqa: S101 - it asks while it is open
-        relayed = replace(self._names.question(question), child=started.session_id, agent=started.agent)
+        relayed = replace(
+            self._names.question(question),
+            child=started.session_id,
+            agent=started.agent,
+            tool=self._tools.get(question.call_id, ""),
+        )
         reply = await self._ask(Asked(text=relayed.text, relayed=relayed, outlives=started.background))
         with suppress(RefusedError):
             if reply.answer is None:

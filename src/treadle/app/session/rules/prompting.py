@@ -3,6 +3,7 @@
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cache
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -19,10 +20,11 @@ from treadle.protocol.permissions import Situation
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import ToolSpec
 from treadle.store.activation import ActiveKind
-from treadle.tools.declarations import USE_SKILL
+from treadle.tools.declarations import USE_SKILL, USE_SUBAGENTS
 
 if TYPE_CHECKING:
     from treadle.app.session.rules.skills import SkillBook
+    from treadle.app.subagents.agent_files import AgentFile
 
 PARTS = ("work", "checklist", "git", "tools", "examples")
 """The parts that have files, in their order. `NAME.md` is for every model; `NAME-FAMILY.md`, `NAME-PROTOCOL.md` and
@@ -53,10 +55,15 @@ _SKILLS = """# Skills
 Each is a text that says how to do one kind of work. Before work that one of them is about, call `use_skill` with its \
 name, and follow what it says.
 """
+_AGENTS = """# Agents
+
+Besides `explore` and `worker`, `use_subagents` has these:
+"""
 _WINDOW = 200_000
 """Tokens; taken where a model's window is unknown."""
 
 _CHARACTERS_PER_TOKEN = 3.6
+_LONGEST_ABOUT, _MOST_AGENTS = 200, 50
 
 
 class OwnTexts(Struct, frozen=True, kw_only=True):
@@ -70,12 +77,13 @@ class OwnTexts(Struct, frozen=True, kw_only=True):
 class Prompting(Struct, frozen=True, kw_only=True):
     """What the prompt of a session is made of. `specs` are the tools by name, `window` gives a model's tokens.
 
-    `of_servers` gives the parts of MCP servers.
+    `agents` are descriptions of agents by name, `of_servers` gives the parts of MCP servers.
     """
 
     settings: Settings
     rules: RuleBook
     skills: "SkillBook | None"
+    agents: Mapping[str, str]
     specs: Mapping[str, ToolSpec]
     window: Callable[[str], int | None]
     of_servers: Callable[[], tuple[PromptPart, ...]] = tuple
@@ -104,6 +112,9 @@ class Prompting(Struct, frozen=True, kw_only=True):
         if self.skills is not None and USE_SKILL.name in tools:
             most = int((self.window(model) or _WINDOW) / 100 * _CHARACTERS_PER_TOKEN)
             yield PromptPart(name="skills", text=f"{_SKILLS}\n{self.skills.listing(most)}")
+        if self.agents and USE_SUBAGENTS.name in tools:
+            rows = (f"- {name}: {' '.join(about.split())[:_LONGEST_ABOUT]}" for name, about in self.agents.items())
+            yield PromptPart(name="agents", text="\n".join((_AGENTS, *islice(rows, _MOST_AGENTS))))
 
 
 def session_prompt(
@@ -138,6 +149,21 @@ def load_skills(trust: SessionTrust) -> "SkillBook | None":
 
     book = SkillBook(find_skills(trust))
     return book if book.all else None
+
+
+def load_agents(trust: SessionTrust, given: "Sequence[AgentFile]") -> Mapping[str, str]:
+    """Find what agents there are besides the built-in ones: their descriptions by name."""
+    home = os.path.expanduser("~")  # noqa: PTH111 - far quicker than a Path
+    of_folder = trust.trusted and any(item.kind is ActiveKind.AGENT for item in trust.items)
+    places = (".agents/agents", ".claude/agents", ".config/opencode/agents", ".gemini/agents")
+    of_user = (f"{config_file().parent}/agents", *(f"{home}/{place}" for place in places))
+    if not (given or of_folder or any(map(os.path.isdir, of_user))):
+        return {}
+    from treadle.app.subagents.agent_files import built_in_agents, read_agents
+
+    found = {**read_agents(trust, Path(home))[0], **{one.name: one for one in given}}
+    usual = built_in_agents()
+    return {name: one.description for name, one in found.items() if one != usual.get(name)}
 
 
 def _has_own_skills() -> bool:
