@@ -10,7 +10,7 @@ _ENDED = {
     ChildOutcome.LIMIT: "stopped by",
     ChildOutcome.REFUSED: "refused:",
     ChildOutcome.FAILED: "failed:",
-    ChildOutcome.INTERRUPTED: "stopped:",
+    ChildOutcome.INTERRUPTED: "stopped",
 }
 
 
@@ -31,7 +31,7 @@ def _where(child: ChildChanged) -> str:
     if child.outcome is None:
         return child.doing or "begins"
     words = _ENDED[child.outcome]
-    return words if child.outcome is ChildOutcome.DONE else f"{words} {child.why or 'without a reason'}"
+    return f"{words} {child.why or 'without a reason'}" if words.endswith((":", " by")) else words
 
 
 def child_note(child: ChildChanged) -> str:

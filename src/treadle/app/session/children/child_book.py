@@ -134,7 +134,7 @@ class Subagents:
         told = [child_answer(one, result, most) for one, result in zip(started, results, strict=True)]
         return CallResult(
             outcome=Outcome.OK if any(_is_done(one) for one in results) else Outcome.FAILED,
-            content=(Text(text="\n\n".join(told)),),
+            content=(Text(text="\n\n".join((_count(results), *told))),),
             changes=tuple(one for result in results for one in result.applied),
             origin=Origin.WEB if any(one.tainted for one in results) else Origin.TREADLE,
         )
@@ -327,6 +327,15 @@ class Subagents:
         for work in ended:
             work.cancel()
         await asyncio.gather(*ended, return_exceptions=True)
+
+
+def _count(results: Sequence[ChildResult]) -> str:
+    done, all_of_them = sum(map(_is_done, results)), len(results)
+    if done == all_of_them:
+        return "The subagent is done." if done == 1 else f"All {done} subagents are done."
+    if all_of_them == 1:
+        return "The subagent did not finish."
+    return f"{done or 'None'} of {all_of_them} subagents {'is' if done < 2 else 'are'} done."
 
 
 def _mode_of(agent: AgentFile, mode: Mode) -> Mode:
