@@ -17,7 +17,7 @@ from treadle.app.config.sections import Settings
 from treadle.app.processes.attaching import attach_session
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
-from treadle.app.session.own_commands.slash_commands import CommandAnswer
+from treadle.app.session.own_commands.command_answers import CommandAnswer
 from treadle.app.session.shared.remote import RemoteSession
 from treadle.app.slash import do_command
 from treadle.protocol.events import Prompt

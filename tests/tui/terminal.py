@@ -114,6 +114,11 @@ class Terminal:
         cursor = self._stream.screen.cursor
         return cursor.y, cursor.x, cursor.hidden
 
+    def colour_of(self, text: str) -> str:
+        """The colour, as six hex digits or a name, in which the last row that holds a text begins to draw it."""
+        row, column = max((y, line.find(text)) for y, line in enumerate(self._stream.screen.display) if text in line)
+        return str(self._stream.screen.buffer[row][column].fg)
+
     @property
     def reversed(self) -> list[tuple[int, int]]:
         """Rows and columns of what is drawn in reverse."""
@@ -150,6 +155,7 @@ async def terminal(
     editing: Editing = Editing.EMACS,
     switch: Callable[[str], None] | None = None,
     settings: Settings | None = None,
+    depth: ColorDepth = ColorDepth.DEPTH_4_BIT,
 ) -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
     """Run the surface; gives the terminal and the task whose result is the exit code."""
     stream = _Stream()
@@ -157,7 +163,7 @@ async def terminal(
         stream,
         get_size=lambda: Size(rows=_ROWS, columns=_COLUMNS),
         term="xterm",
-        default_color_depth=ColorDepth.DEPTH_4_BIT,
+        default_color_depth=depth,
     )
     with create_pipe_input() as keyboard, create_app_session(input=keyboard, output=output):
         task = asyncio.create_task(

@@ -135,5 +135,5 @@ def test_only_a_terminal_that_is_known_to_take_links_gets_them(monkeypatch: pyte
     monkeypatch.setenv("TERM", "xterm-kitty")
     monkeypatch.delenv("TMUX", raising=False)
     monkeypatch.delenv("STY", raising=False)
-    assert look_of(Settings()).theme_in(Path("/w")).links_in == "/w"
-    assert look_of(Settings(links=False)).theme_in(Path("/w")).links_in == ""
+    assert look_of(Settings()).in_folder(Path("/w")).theme.links_in == "/w"
+    assert look_of(Settings(links=False)).in_folder(Path("/w")).theme.links_in == ""

@@ -107,3 +107,7 @@ def test_colours_are_written_for_what_the_terminal_knows() -> None:
     assert Theme(palette=Palette.ANSI).sgr("danger") == "\x1b[1;31m"
     assert Theme(palette=Palette.DUMB).sgr("danger") == ""
     assert theme_of({}, encoding="ascii").signs.ok == "ok"
+
+
+def test_no_role_is_struck_through_by_a_class_of_the_library() -> None:
+    assert all("nostrike" in style for style in Theme(palette=Palette.DARK).for_prompt_toolkit().values())

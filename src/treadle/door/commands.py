@@ -5,20 +5,20 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
+    from treadle.app.session.own_commands.command_answers import CommandAnswer as CommandAnswer
+    from treadle.app.session.own_commands.command_answers import TextToEdit as TextToEdit
+    from treadle.app.session.own_commands.command_answers import wrong as wrong
     from treadle.app.session.own_commands.command_files import WRITTEN_HERE as WRITTEN_HERE
     from treadle.app.session.own_commands.command_files import NamedText as NamedText
     from treadle.app.session.own_commands.slash_commands import NEW_SESSION as NEW_SESSION
     from treadle.app.session.own_commands.slash_commands import SLASH_TABLE as SLASH_TABLE
-    from treadle.app.session.own_commands.slash_commands import CommandAnswer as CommandAnswer
     from treadle.app.session.own_commands.slash_commands import SlashCommand as SlashCommand
     from treadle.app.session.own_commands.slash_commands import Surfaces as Surfaces
-    from treadle.app.session.own_commands.slash_commands import TextToEdit as TextToEdit
     from treadle.app.session.own_commands.slash_commands import find_slash as find_slash
     from treadle.app.session.own_commands.slash_commands import is_shell_line as is_shell_line
     from treadle.app.session.own_commands.slash_commands import last_word as last_word
     from treadle.app.session.own_commands.slash_commands import nearest_slash as nearest_slash
     from treadle.app.session.own_commands.slash_commands import slash_word as slash_word
-    from treadle.app.session.own_commands.slash_commands import wrong as wrong
     from treadle.app.slash import answer_without_session as answer_without_session
     from treadle.app.slash import do_command as do_command
     from treadle.app.slash import named_texts as named_texts
@@ -34,13 +34,14 @@ else:
     __getattr__ = names_of(
         __name__,
         {
+            "treadle.app.session.own_commands.command_answers": "CommandAnswer TextToEdit wrong",
             "treadle.app.session.own_commands.command_files": "NamedText WRITTEN_HERE",
             "treadle.app.slash": "answer_without_session do_command named_texts",
             "treadle.app.slash.entering": "answered_aside entered_command not_here run_entered",
             "treadle.app.slash.going_back": "ListedTurn TurnPreview listed_turns preview_turn",
             "treadle.app.session.own_commands.slash_commands": """
-                CommandAnswer NEW_SESSION SLASH_TABLE SlashCommand Surfaces TextToEdit find_slash is_shell_line
-                last_word nearest_slash slash_word wrong
+                NEW_SESSION SLASH_TABLE SlashCommand Surfaces find_slash is_shell_line
+                last_word nearest_slash slash_word
             """,
         },
     )

@@ -1,7 +1,6 @@
 """The terminal: windows, keys and printing. It knows nothing of sessions; what the user does comes out as intents."""
 
 import asyncio
-import os
 from collections.abc import Callable, Coroutine, Sequence
 from typing import Any
 
@@ -17,19 +16,19 @@ from prompt_toolkit.layout.controls import BufferControl
 from prompt_toolkit.styles import Style
 from prompt_toolkit.utils import get_cwidth
 
-from treadle.door.settings import Editing
+from treadle.door.settings import Colours, Editing
 from treadle.protocol.errors import ConfigError
 from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
-from treadle.tui.draft.clipboard import terminal_copy
 from treadle.tui.draft.draft_line import DraftLine, DrawnPieces
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lists.filter_list_keys import add_picker_keys
 from treadle.tui.paint.drawn import Anchored, erase, set_up, write_above
 from treadle.tui.paint.lines import Line
+from treadle.tui.paint.look import Look, asked_first, recoloured, unseen_colours
 from treadle.tui.paint.pager import Pager
-from treadle.tui.paint.program_status import NO_STATUS
 from treadle.tui.paint.shown_rows import Rows
 from treadle.tui.paint.theme import Palette, Signs, Theme
+from treadle.tui.paint.window_signals import WindowSignals
 from treadle.tui.question.dialog import Key, Press
 from treadle.tui.session.lent_terminal import Lent
 from treadle.tui.windows import MOST_INPUT_LINES, field, text_window, when
@@ -44,10 +43,6 @@ _SETTLED = 0.5
 _TYPING = 2.0
 """Seconds after a key in which the terminal's cursor is where it writes."""
 
-_BEGIN = "\x1b[22;0t\x1b[?1004h"
-_END = "\x1b[?1004l\x1b[23;0t"
-"""Keep the title of the window and give it back; be told whether the person looks at it."""
-
 _SEARCH_STYLE = {"search": "noinherit underline", "search-toolbar": "noinherit", "search-toolbar.text": "noinherit"}
 
 
@@ -58,7 +53,7 @@ class Screen:
     whether it was made by hand.
     """
 
-    def __init__(  # noqa: PLR0913 - what a screen needs
+    def __init__(
         self,
         *,
         face: Callable[[int, int], Face],
@@ -67,29 +62,29 @@ class Screen:
         touched: Callable[[], None],
         typed: Callable[[bool], None],
         history: History,
-        editing: Editing,
-        theme: Theme,
+        look: Look,
     ) -> None:
         self._face = face
         self._act = act
         self._can = can
         self._hear_touch = touched
         self._focus = Focus.PROMPT
-        self._theme = theme
+        self._theme = look.theme
         self._shown = Face()
         self._current: list[KeyPress] = []
         self._refreshing: asyncio.TimerHandle | None = None
         self._settling: asyncio.TimerHandle | None = None
         self._typing: asyncio.TimerHandle | None = None
         self._lent = Lent(lambda: self._app, self._refocus)
-        self._title = self._report = ""
-        self.draft = DraftLine(history, typed, mark=theme.signs.prompt, placeholder=lambda: self._shown.placeholder)
+        mark = look.theme.signs.prompt
+        self.draft = DraftLine(history, typed, mark=mark, placeholder=lambda: self._shown.placeholder)
         self._prompt = self.draft.buffer
         self._picking = False
         self._words = Buffer(multiline=True)
         self._windows = self._make_windows()
         self.painted = asyncio.Event()
-        self._app = self._make_application(editing)
+        self._app = self._make_application(look.editing)
+        self.signals = WindowSignals(self._app.output, self._parser, nothing=look.theme.palette is Palette.DUMB)
         self._app.before_render += lambda _: self._look()
         self._app.after_render += lambda _: self.painted.set()
         self._app.key_processor.after_key_press += lambda _: self._touched()
@@ -97,15 +92,11 @@ class Screen:
 
     async def run(self) -> int:
         """Show it until `leave`; the terminal is as before afterwards, whatever happens."""
-        reports = self._theme.palette is not Palette.DUMB
         try:
-            if reports:
-                self._app.output.write_raw(_BEGIN)
+            self.signals.begin()
             return await self._app.run_async(set_exception_handler=False)
         finally:
-            if reports:
-                self._app.output.write_raw(_END + (NO_STATUS if self._report else ""))
-                self._app.output.flush()
+            self.signals.end()
             self._lent.end()
 
     def leave(self, code: int) -> None:
@@ -171,17 +162,22 @@ class Screen:
         self.put("")
 
     @property
-    def looked_at(self) -> bool | None:
-        """Whether the person looks at this terminal; None where it does not say."""
-        return self._parser.looked_at if self._parser is not None else None
+    def theme(self) -> Theme:
+        """The colours and signs in which it is drawn now."""
+        return self._theme
 
-    def set_title(self, title: str, report: str = "") -> None:
-        """Name the window; `report` is a control sequence that goes along with another title or by itself."""
-        if (title, report) != (self._title, self._report):
-            self._title, self._report = title, report
-            self._app.output.set_title(title)
-            self._app.output.write_raw(report)
-            self._app.output.flush()
+    def recolour(self, colours: Colours, said: Callable[[str], None]) -> None:
+        """Draw in other colours from now on; `said` takes why they cannot be seen here, if so."""
+
+        async def repaint() -> None:
+            dark = await self.signals.is_dark() if asked_first(colours) else None
+            self._theme = recoloured(self._theme, colours, dark=dark)
+            self._app.style = _style(self._theme)
+            self.refresh_now()
+            if why := unseen_colours(self._theme, colours):
+                said(why)
+
+        self.later(repaint())
 
     def insert(self, text: str) -> None:
         """Put what was typed or pasted elsewhere into the draft, at its cursor."""
@@ -283,19 +279,9 @@ class Screen:
 
         self.later(lend())
 
-    def bell(self, text: str) -> None:
-        """Ring, and notify the person if the terminal can."""
-        self._app.output.bell()
-        if self.looked_at is False:
-            self._app.output.write_raw(f"\x1b]9;{text}\x07")
-        self._app.output.flush()
-
     def copy(self, text: str) -> bool:
         """Let the terminal copy a text; gives whether it was sent."""
-        sequence = terminal_copy(text, os.environ) if self._theme.palette is not Palette.DUMB else ""
-        self._app.output.write_raw(sequence)
-        self._app.output.flush()
-        return bool(sequence)
+        return self.signals.copy(text)
 
     def refresh_now(self) -> None:
         """Draw again as soon as possible."""
@@ -328,7 +314,7 @@ class Screen:
         application: Application[int] = Application(
             layout=Layout(self._make_layout(), focused_element=self._windows[Focus.PROMPT]),
             key_bindings=self._make_keys(),
-            style=Style.from_dict({**self._theme.for_prompt_toolkit(), **_SEARCH_STYLE}),
+            style=_style(self._theme),
             erase_when_done=True,
             editing_mode=EditingMode.VI if editing is Editing.VIM else EditingMode.EMACS,
         )
@@ -398,3 +384,7 @@ class Screen:
     def _enter(self, steer: bool) -> None:  # noqa: FBT001 - a key says it
         if draft := self.draft.entered(alone=self._alone()):
             self._act(Entered(draft, steer))
+
+
+def _style(theme: Theme) -> Style:
+    return Style.from_dict({**theme.for_prompt_toolkit(), **_SEARCH_STYLE})

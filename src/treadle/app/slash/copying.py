@@ -7,7 +7,7 @@ from msgspec import Struct
 
 from treadle.app.compose import session_log
 from treadle.app.reports.session_text import session_items
-from treadle.app.session.own_commands.slash_commands import CommandAnswer, wrong
+from treadle.app.session.own_commands.command_answers import CommandAnswer, wrong
 from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import printable
 from treadle.present.items import ProseItem

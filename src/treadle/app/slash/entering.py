@@ -16,7 +16,7 @@ from treadle.protocol.messages import Text
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
     from treadle.app.session.live import LiveSession
-    from treadle.app.session.own_commands.slash_commands import CommandAnswer
+    from treadle.app.session.own_commands.command_answers import CommandAnswer
     from treadle.app.session.shared.access import SessionAccess
 
 
@@ -51,7 +51,7 @@ async def run_entered(
         for op in answer.ops:
             await post(op)
     except RefusedError as refused:
-        from treadle.app.session.own_commands.slash_commands import wrong
+        from treadle.app.session.own_commands.command_answers import wrong
 
         return wrong(f"/{row.name} is not possible now: {refused.why}.")
     shown = answer.text or ("" if answer.send else "Done.")
@@ -60,7 +60,7 @@ async def run_entered(
 
 async def answered_aside(text: str, session: "LiveSession", post: Callable[[Op], Awaitable[None]]) -> "CommandAnswer":
     """Ask beside the work, and wait for the answer; a warning says why there is none. Raises `TreadleError`."""
-    from treadle.app.session.own_commands.slash_commands import CommandAnswer
+    from treadle.app.session.own_commands.command_answers import CommandAnswer
 
     await post(Prompt(id=uuid.uuid4().hex, content=(Text(text=text),)))
     answered = (await session.asides())[-1]

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.app.checkpoints.points import PastTurn, Points
 from treadle.app.compose import session_log
-from treadle.app.session.own_commands.slash_commands import CommandAnswer, wrong
+from treadle.app.session.own_commands.command_answers import CommandAnswer, wrong
 from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import exact
 from treadle.present.words import clip_text, seen_from

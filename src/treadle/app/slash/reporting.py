@@ -9,10 +9,13 @@ from types import MappingProxyType
 import msgspec
 
 from treadle.app.compose import session_log
+from treadle.app.config.edit import set_value
 from treadle.app.config.layers import load_settings, read_layers
 from treadle.app.config.places import config_file
+from treadle.app.config.sections import Colours
 from treadle.app.history.keeping_sessions import find_session, rename_session
 from treadle.app.history.session_export import export_session, write_export
+from treadle.app.models.saving_model import check_setting
 from treadle.app.reports.context_report import context_lines, context_report, context_use, model_prices, sent_request
 from treadle.app.reports.doctor_report import examine
 from treadle.app.reports.hook_list import NO_HOOKS, hook_text, list_hooks
@@ -25,7 +28,7 @@ from treadle.app.reports.rule_list import rules_command, skills_text
 from treadle.app.reports.usage_report import usage_text
 from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.mentions.git_mentions import Repository
-from treadle.app.session.own_commands.slash_commands import CommandAnswer, Handler, TextToEdit, wrong
+from treadle.app.session.own_commands.command_answers import CommandAnswer, Handler, TextToEdit, wrong
 from treadle.app.session.rules.memory_files import MemoryOf
 from treadle.app.session.shared.access import SessionAccess
 from treadle.app.session.shared.remote_servers import NO_SERVERS
@@ -130,6 +133,16 @@ def _config(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: AR
     return CommandAnswer(text="\n".join([*rows, f"Your own file: {config_file()}"]))
 
 
+def _theme(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
+    names = ", ".join(Colours)
+    if not argument:
+        return CommandAnswer(text=f"theme = {load_settings({}).theme}. /theme NAME chooses another one: {names}.")
+    if argument not in list(Colours):
+        return wrong(f"/theme needs one of {names}.")
+    saved = set_value("theme", argument, check_setting)
+    return CommandAnswer(text=f"theme = {argument}. Saved in {saved.file}.", colours=Colours(argument))
+
+
 def _hooks(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
     trust = session.trust
     lines = list_hooks(load_settings({}, workspace=trust.workspace, trusted=trust.trusted), trust)
@@ -212,6 +225,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "config": _config,
         "doctor": _doctor,
         "hooks": _hooks,
+        "theme": _theme,
         "undo": undo,
         "rewind": rewind,
         "fork": fork,

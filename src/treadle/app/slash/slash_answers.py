@@ -8,16 +8,9 @@ from treadle.app.config.layers import load_settings
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.models.profiles import describe_profiles, model_in_profile
 from treadle.app.security.trusting import SessionTrust, trust_report
+from treadle.app.session.own_commands.command_answers import CommandAnswer, Handler, wrong
 from treadle.app.session.own_commands.command_files import NamedText, find_texts
-from treadle.app.session.own_commands.slash_commands import (
-    SLASH_GROUPS,
-    SLASH_TABLE,
-    CommandAnswer,
-    Handler,
-    find_slash,
-    nearest_slash,
-    wrong,
-)
+from treadle.app.session.own_commands.slash_commands import SLASH_GROUPS, SLASH_TABLE, find_slash, nearest_slash
 from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import exact, printable
 from treadle.present.words import clip_text, counted, describe_allowance, tokens, written_text

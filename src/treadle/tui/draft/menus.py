@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from treadle.door.commands import SLASH_TABLE
 from treadle.door.known_models import EFFORT_BUDGETS, OfferedModel
+from treadle.door.settings import Colours
 from treadle.present.escape import exact, printable
 from treadle.present.words import clip_text, describe_allowance, plain
 from treadle.protocol.notifications import QueuedPrompt
@@ -27,6 +28,14 @@ _MODES = {
     Mode.EDITS: "edit files without asking, ask before commands",
     Mode.AUTO: "run commands without asking where there is a sandbox",
     Mode.FULL: "ask only before what is dangerous",
+}
+
+
+_COLOURS = {
+    Colours.AUTO: "by the terminal's background",
+    Colours.DARK: "for a dark background",
+    Colours.LIGHT: "for a light background",
+    Colours.ANSI: "the terminal's own 16 colours",
 }
 
 
@@ -75,6 +84,11 @@ def effort_entries() -> Sequence[MenuEntry]:
 def mode_entries() -> Sequence[MenuEntry]:
     """Give what `/mode` can be followed by."""
     return [MenuEntry(mode, about, f"/mode {mode}") for mode, about in _MODES.items()]
+
+
+def colour_entries() -> Sequence[MenuEntry]:
+    """Give what `/theme` can be followed by."""
+    return [MenuEntry(colours, about, f"/theme {colours}") for colours, about in _COLOURS.items()]
 
 
 def queue_entries(command: str, queue: Sequence[QueuedPrompt]) -> Sequence[MenuEntry]:

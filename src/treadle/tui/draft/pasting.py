@@ -1,5 +1,7 @@
 """Reading keys: long pastes in time linear in their length, how many came in one read, and what is none of them."""
 
+from collections.abc import Callable
+
 from prompt_toolkit.input import Input
 from prompt_toolkit.input.ansi_escape_sequences import ANSI_SEQUENCES
 from prompt_toolkit.input.vt100 import Vt100Input
@@ -19,12 +21,14 @@ class KeyParser(Vt100Parser):
     """Keeps what is pasted in pieces; the usual parser looks through the whole paste again for each piece.
 
     `keys` is the number of keys in the last read: what was typed by hand comes one by one. `looked_at` is whether the
-    person looks at the terminal, None where it has not said; what it says of that is no key.
+    person looks at the terminal, None where it has not said; what it says of that is no key. `on_background` hears
+    whether the background is dark when the terminal answers that.
     """
 
     def __init__(self, parser: Vt100Parser) -> None:
         self.keys = 0
         self.looked_at: bool | None = None
+        self.on_background: Callable[[bool], None] = lambda _: None
         self._escaped = self._continued = False
         self._pieces: list[str] = []
         self._last = ""
@@ -51,6 +55,9 @@ class KeyParser(Vt100Parser):
             self.keys = 0
             self._continued, self._escaped = self._escaped, data.endswith("\x1b")
             data = self._replies.rest() + data if self._in_bracketed_paste else self._replies.feed(data)
+            dark, self._replies.dark = self._replies.dark, None
+            if dark is not None:
+                self.on_background(dark)
         self._feed(data)
 
     def _feed(self, data: str) -> None:

@@ -11,6 +11,7 @@ from treadle.tui.draft.menu import menu_lines
 from treadle.tui.draft.menus import (
     ArgumentMenus,
     allowance_entries,
+    colour_entries,
     effort_entries,
     key_lines,
     mode_entries,
@@ -69,6 +70,7 @@ class Lists:
         return {
             "/mode": mode_entries,
             "/effort": effort_entries,
+            "/theme": colour_entries,
             "/model": self.pickers.model_entries,
             "/drop": lambda: queue_entries("/drop", self._view().queue),
             "/edit": lambda: queue_entries("/edit", self._view().queue),

@@ -32,12 +32,17 @@ class ReplyFilter:
     def __init__(self) -> None:
         self._held = ""
         self._released = ""
+        self.dark: bool | None = None
+        """What the last reply says of the background, until somebody takes it away."""
 
     def feed(self, data: str) -> str:
         """Give what is left of `data`."""
         before = self._released if _goes_on(self._released, data) else self._held
         self._held = self._released = ""
-        left = _REPLY.sub("", _CUT_OFF.sub("", before + data))
+        whole = _CUT_OFF.sub("", before + data)
+        left = _REPLY.sub("", whole)
+        if left != whole:
+            self.dark = is_dark(whole)
         if len(before) >= _SURE and left.startswith(before) and not _BEGINS.match(left):
             left = left[len(before.removesuffix("\x1b")) :]  # its end never came
         begin = _BEGINS.search(left)

@@ -41,15 +41,14 @@ class Look(Struct, frozen=True, kw_only=True):
     status_line: str = ""
     links: bool = False
 
-    def theme_in(self, workspace: Path) -> Theme:
-        """Give the theme of a session: paths are those of its workspace."""
-        return replace(self.theme, links_in=str(workspace)) if self.links else self.theme
+    def in_folder(self, workspace: Path) -> "Look":
+        """Give the look of a session: paths are those of its workspace."""
+        return replace(self, theme=replace(self.theme, links_in=str(workspace))) if self.links else self
 
 
 def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
     """Choose by the settings and the environment; `dark` is what the terminal says of its background."""
-    answered = None if dark is None else Palette.DARK if dark else Palette.LIGHT
-    theme = present_theme(_WANTED.get(settings.theme, answered))
+    theme = present_theme(_palette(settings.theme, dark))
     still = theme.palette is Palette.DUMB or bool(os.environ.get("SSH_CONNECTION"))
     return Look(
         theme=theme,
@@ -58,6 +57,35 @@ def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
         status_line=settings.status_line,
         links=settings.links and theme.palette is not Palette.DUMB and supports_links(os.environ),
     )
+
+
+def _palette(colours: Colours, dark: bool | None) -> Palette | None:  # noqa: FBT001 - what the terminal says
+    """Give the wanted palette; None: what the environment says of the background decides."""
+    answered = None if dark is None else Palette.DARK if dark else Palette.LIGHT
+    return _WANTED.get(colours, answered)
+
+
+def asked_first(colours: Colours) -> bool:
+    """Whether the terminal is to be asked for its background before these colours are used."""
+    return colours is Colours.AUTO and has_backgrounds(os.environ)
+
+
+def recoloured(theme: Theme, colours: Colours, *, dark: bool | None) -> Theme:
+    """Give a theme in other colours; its signs stay, and one without any style stays so."""
+    if theme.palette is Palette.DUMB:
+        return theme
+    return replace(theme, palette=present_theme(_palette(colours, dark)).palette)
+
+
+def unseen_colours(theme: Theme, colours: Colours) -> str:
+    """Say why wanted colours are not those that are shown; empty where they are."""
+    if theme.palette in (Palette.PLAIN, Palette.DUMB):
+        return (
+            f"It shows in other terminals: {'NO_COLOR is set' if os.environ.get('NO_COLOR') else 'TERM is dumb'} here."
+        )
+    if colours in _WANTED and theme.palette is not _WANTED[colours]:
+        return "It shows in other terminals: this one says that it has 16 colours only, and they are used."
+    return ""
 
 
 @contextmanager
@@ -71,7 +99,7 @@ def prepared_terminal(settings: Settings) -> Iterator[Look]:
             yield Look(theme=Theme(palette=Palette.DUMB, signs=_SILENT), animated=False, plain=True)
         return
     with borrowed_terminal(data_directory() / "terminals"), _quiet() as quiet:
-        asks = quiet and settings.theme is Colours.AUTO and has_backgrounds(os.environ)
+        asks = quiet and asked_first(settings.theme)
         yield look_of(settings, dark=_ask_background() if asks else None)
 
 

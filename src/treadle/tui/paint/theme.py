@@ -276,7 +276,8 @@ def _of_256(red: int, green: int, blue: int) -> int:
 
 
 def _toolkit_style(ink: Ink) -> str:
-    words = [name for name in ("bold", "dim", "italic", "underline", "reverse") if getattr(ink, name)]
+    words = ["nostrike"]  # prompt_toolkit has a class `del` of its own, which is struck through
+    words += [name for name in ("bold", "dim", "italic", "underline", "reverse") if getattr(ink, name)]
     if ink.fg:
         words.append(f"fg:{_toolkit_colour(ink.fg)}")
     if ink.bg:

@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Sequence
 
 from treadle.door.open_session import SessionAccess
+from treadle.door.settings import Colours
 from treadle.present.escape import printable
 from treadle.present.items import Item, ModeItem, ProblemItem, ProseItem, RetryItem, SaidItem
 from treadle.present.view import SessionView
@@ -322,6 +323,10 @@ class Reader:
         sequence = terminal_copy(text, os.environ)
         self._write(sequence)
         return bool(sequence)
+
+    def recolour(self, colours: Colours, said: Callable[[str], None]) -> None:  # noqa: ARG002 - what was saved is said
+        """Say that lines have no colours."""
+        said("It shows in other terminals: lines for a screen reader have no colours.")
 
     def edit(
         self,

@@ -17,8 +17,9 @@ def call_for_attention(
 ) -> None:
     """Ring, unless the person looks at this terminal; where that is not known, only after a long turn."""
     long = before.started is not None and now - before.started > _BELL_AFTER
-    if screen.looked_at is False or (screen.looked_at is None and long):
-        screen.bell("Treadle needs an answer" if isinstance(notification, QuestionAsked) else "Treadle is done")
+    looked_at = screen.signals.looked_at
+    if looked_at is False or (looked_at is None and long):
+        screen.signals.bell("Treadle needs an answer" if isinstance(notification, QuestionAsked) else "Treadle is done")
 
 
 def show_state(screen: Screen, view: SessionView, turns: int, workspace: str) -> None:
@@ -27,7 +28,7 @@ def show_state(screen: Screen, view: SessionView, turns: int, workspace: str) ->
     What a terminal may not know it gets only where it is known to pass over such sequences.
     """
     report = program_status(view, turns) if supports_links(os.environ) else ""
-    screen.set_title(_title(view, turns, workspace), report)
+    screen.signals.set_title(_title(view, turns, workspace), report)
 
 
 def _title(view: SessionView, turns: int, workspace: str) -> str:

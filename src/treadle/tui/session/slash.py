@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol, assert_never
 
 from treadle.door.commands import NEW_SESSION, do_command, find_slash, named_texts
 from treadle.door.open_session import SessionAccess
+from treadle.door.settings import Colours
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
 from treadle.protocol.errors import ConfigError
@@ -55,6 +56,10 @@ class _Editor(Protocol):
 
     def copy(self, text: str) -> bool:
         """Let the terminal copy a text; gives whether it was sent."""
+        ...
+
+    def recolour(self, colours: Colours, said: Callable[[str], None]) -> None:
+        """Draw in other colours from now on; `said` takes why they cannot be seen here, if so."""
         ...
 
     def leave(self, code: int) -> None:
@@ -180,6 +185,8 @@ class SlashCommands:
             self._edit(answer.edit)
         elif answer.text:
             self._show(NoteItem(answer.text, warns=answer.warning))
+        if answer.colours is not None:
+            self._screen.recolour(answer.colours, self._said)
         self._back_to = answer.draft or self._back_to
         self._then_model = then_model and bool(answer.ops)
         for op in answer.ops:

@@ -69,7 +69,7 @@ class Surface:
         self._scrollback, self._past = open_scrollback(live)
         self._roots = (str(live.workspace), *live.roots)
         self._context = live.status.tokens, live.status.window
-        self._theme, self._animated = look.theme_in(live.workspace), look.animated
+        self._animated = look.animated
         self._branch = branch_of(live.workspace)
         self._unprinted: list[PrintedItem] = []
         self._last: PrintedItem | None = None
@@ -84,8 +84,7 @@ class Surface:
             touched=lambda: self._questions.touched(),  # noqa: PLW0108 - built below
             typed=lambda by_hand: self._lists.typed(by_hand),  # noqa: PLW0108
             history=history,
-            editing=look.editing,
-            theme=self._theme,
+            look=look.in_folder(live.workspace),
         )
         self._moments = Moments(self.screen.refresh)
         self.own = OwnCommands(live.own_shell, show=self.show, changed=self._own_changed)
@@ -138,7 +137,7 @@ class Surface:
         """Print the beginning and what has waited for the painter, and ask what is open."""
         self._painter = painter
         columns, rows = self.screen.size
-        past = painter(columns, self._theme).last_of(self._past, rows * _SCREENS)
+        past = painter(columns, self.screen.theme).last_of(self._past, rows * _SCREENS)
         begin = first_items(self._live, self._view, self._branch, left_out=len(self._past) - len(past))
         self._unprinted[:0] = [*begin, *past]
         self._past = []
@@ -195,7 +194,7 @@ class Surface:
     def _painted(self, columns: int) -> str:
         if self._painter is None or not self._unprinted:
             return ""
-        painter = self._painter(columns, self._theme, self._last)
+        painter = self._painter(columns, self.screen.theme, self._last)
         text = painter.items(self._unprinted)
         self._last = painter.last
         self._unprinted.clear()
@@ -209,18 +208,18 @@ class Surface:
     # What is drawn
 
     def _face(self, columns: int, rows: int) -> Face:
-        now, signs = time.time(), self._theme.signs
+        now, signs = time.time(), self.screen.theme.signs
         around = self._around(now)
         below = [*self.own.rows(self._loop.time(), columns, signs), *above_rule(self._view, around, columns, signs)]
         menu = self._lists.rows(columns, rows - len(below), signs, vim=bool(self.screen.draft.vim_mode))
-        own = self.status_line.rows(columns, self._theme)
+        own = self.status_line.rows(columns, self.screen.theme)
         rows -= len(below) + len(menu) + len(own)
         asked = self._asked(columns, rows)
         rows -= len(asked.above) + len(asked.under)
         above = living = ""
         if self._painter is not None:
             above = self._painted(columns)
-            painter = self._painter(columns, self._theme, self._last)
+            painter = self._painter(columns, self.screen.theme, self._last)
             living = painter.living(self._scrollback.unprinted, rows, now, blinks=self._animated)
         return Face(
             above=above,
@@ -263,7 +262,7 @@ class Surface:
         return self.screen.draft.hint or ("esc to stop" if self.own.active else "? for keys")
 
     def _asked(self, columns: int, rows: int) -> QuestionRows:
-        dialog, signs = self._questions.dialog, self._theme.signs
+        dialog, signs = self._questions.dialog, self.screen.theme.signs
         self._room = (columns, rows)
         if dialog.asking is None:
             return QuestionRows(above=[])
@@ -320,7 +319,7 @@ class Surface:
         self.screen.refresh_now()
 
     def _show_whole_question(self) -> None:
-        self.screen.page(question_pager(self._questions, self._roots, self._theme.signs))
+        self.screen.page(question_pager(self._questions, self._roots, self.screen.theme.signs))
 
     def _wish(self, wish: Wish) -> None:  # noqa: C901 - one line for each key
         match wish:
@@ -343,7 +342,7 @@ class Surface:
             case Wish.EDIT | Wish.SHELL | Wish.OPEN_PIECE | Wish.CLIPBOARD:
                 self._input.do(wish)
             case Wish.PAGER:
-                self.screen.page(session_pager(self._scrollback, self._live.source.name, self._theme.signs))
+                self.screen.page(session_pager(self._scrollback, self._live.source.name, self.screen.theme.signs))
             case _:
                 self._lists.act(wish)
 

@@ -1,20 +1,14 @@
 """The slash commands, in one table for every surface, and how a prompt is told from one."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Collection, Mapping
 from enum import Flag, auto
 from types import MappingProxyType
-from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
 from treadle.app.security.op_effects import Reach
-from treadle.app.session.shared.access import SessionAccess
-from treadle.protocol.events import Op
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
-
-if TYPE_CHECKING:
-    from treadle.present.context_use import ContextUse
 
 
 class Surfaces(Flag):
@@ -69,7 +63,7 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("help", "context", "cost", "status", "diff", "usage", "jobs", "ports", "approvals"),
             "permissions",
         ),
-        "set up": ("config", "mcp", "rules", "memory", "skills", "hooks", "trust", "revoke", "doctor"),
+        "set up": ("config", "theme", "mcp", "rules", "memory", "skills", "hooks", "trust", "revoke", "doctor"),
     }
 )
 """The commands by what they are for, in the order in which lists show them: what is used most comes first."""
@@ -271,6 +265,16 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="trust", effect=Reach.SEE, about="show what this folder's files would run or set, and whether you trust it"
     ),
     SlashCommand(name="config", effect=Reach.SEE, about="show the settings and where each comes from", takes_time=True),
+    SlashCommand(
+        name="theme",
+        effect=Reach.SEE,
+        given=Reach.SETTINGS,
+        arguments="[NAME]",
+        about="show or choose the colours: auto, dark, light, ansi; they are saved in your settings",
+        where=_TERMINALS,
+        instead="To choose the colours of the terminal: treadle config set theme NAME",
+        takes_time=True,
+    ),
     SlashCommand(name="doctor", effect=Reach.SEE, about="check the installation; calls no provider", takes_time=True),
     SlashCommand(name="help", effect=Reach.SEE, about="show this"),
     SlashCommand(
@@ -344,39 +348,3 @@ def nearest_slash(name: str, others: Collection[str] = ()) -> str:
     if not near:
         return ""
     return _INSTEAD.get(near[0], f"Did you mean /{near[0]}?")
-
-
-class TextToEdit(Struct, frozen=True, kw_only=True):
-    """A text for the person's editor; `save` takes what became of it and says what came of that."""
-
-    text: str
-    suffix: str
-    save: Callable[[str], str]
-
-
-class CommandAnswer(Struct, frozen=True, kw_only=True):
-    """What a command gives. `send` is a message to send; `warning`: the text says what is wrong with the command.
-
-    `draft` is the message that its ops take back, for whoever wants to send it again in other words. `context` is what
-    a surface may show of the text as a picture above it. `copies` is a text for the clipboard of the person, which
-    `text` then names. `edit` stands in the place of the text where the person's editor can be
-    opened.
-    """
-
-    text: str = ""
-    ops: tuple[Op, ...] = ()
-    send: str = ""
-    draft: str = ""
-    copies: str = ""
-    warning: bool = False
-    context: "ContextUse | None" = None
-    edit: TextToEdit | None = None
-
-
-Handler: TypeAlias = Callable[[SessionAccess, str], CommandAnswer]
-"""Does a command, given the session and what follows the name. May raise `ConfigError`."""
-
-
-def wrong(text: str) -> CommandAnswer:
-    """Say what is wrong with a command."""
-    return CommandAnswer(text=text, warning=True)
