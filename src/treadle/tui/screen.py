@@ -260,9 +260,9 @@ class Screen:
         signs = self._theme.signs
         self.page(Pager(lambda width: lay_out(width, signs), signs))
 
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
+    def later(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
         """Do something while keys are taken."""
-        self._app.create_background_task(work)
+        return self._app.create_background_task(work)
 
     def edit(
         self, text: str, suffix: str, *, done: Callable[[str], None], failed: Callable[[ConfigError], None]

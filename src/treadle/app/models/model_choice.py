@@ -45,7 +45,7 @@ from treadle.app.models.model_notes import (
     profile_said,
     with_settings,
 )
-from treadle.app.models.provider_keys import ApiKey, find_key, require_key_host
+from treadle.app.models.provider_keys import ApiKey, OpenProviders, find_key, require_key_host
 from treadle.engine.ports import Provider
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelChoice, ModelSpec, Searches, ToolProtocol
@@ -92,7 +92,7 @@ class Models:
         self._circuits = Circuits(time.monotonic) if circuits is None else circuits
         self._keys = keys
         self._environment = os.environ if environment is None else environment
-        self._open: dict[str, Provider] = {}
+        self._open = OpenProviders()
         self._local: dict[str, LocalModel] = {}
         self._notices: dict[str, str] = {}
         self._usual: dict[str, str] = {}
@@ -205,19 +205,15 @@ class Models:
         if ref in self._own:
             return self._own[ref].provider
         row, _ = self.parse(ref)
-        key = ref if row is None else row.name
-        if row is None and key not in self._open:
+        if row is None:
             from treadle.app.models.unhosted import open_unhosted
 
-            self._open[key] = open_unhosted(ref)
-        elif row is not None and key not in self._open:
-            self._open[key] = self._open_row(row)
-        return self._open[key]
+            return self._open.get(ref, partial(open_unhosted, ref), keyed=False)
+        return self._open.get(row.name, partial(self._open_row, row))
 
     async def close(self) -> None:
         """Give back connections."""
-        for provider in self._open.values():
-            await provider.close()
+        await self._open.close()
 
     def rows(self) -> Iterator[ProviderRow]:
         """Give every provider: those that Treadle knows, and those that the settings add."""

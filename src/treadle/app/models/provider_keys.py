@@ -3,8 +3,9 @@
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
@@ -14,6 +15,9 @@ from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.providers.endpoint import LOOPBACK, split_url
 from treadle.providers.provider_rows import ProviderRow
+
+if TYPE_CHECKING:
+    from treadle.engine.ports import Provider
 
 _SERVICE = "treadle"
 _KEYRING_SECONDS = 5.0
@@ -129,6 +133,45 @@ def stored_names() -> frozenset[str]:
     except ConfigError:
         return frozenset()
     return frozenset((*stored.keys, *stored.keyring))
+
+
+def keys_stamp() -> tuple[int, ...]:
+    """Give something that is another one once a key was stored or removed, also in the keyring."""
+    try:
+        state = key_file().stat()
+    except OSError:
+        return ()
+    return state.st_ino, state.st_mtime_ns, state.st_size
+
+
+class OpenProviders:
+    """Open providers by name: each once, and again after a key was stored, by whichever program.
+
+    A request that is under way goes on with what it began with.
+    """
+
+    def __init__(self) -> None:
+        self._open: dict[str, tuple[Provider, object]] = {}
+        self._replaced: list[Provider] = []
+
+    def get(self, name: str, opening: Callable[[], "Provider"], *, keyed: bool = True) -> "Provider":
+        """Give a provider; `keyed`: a stored key may be used. Raises `ConfigError` where it cannot be opened at all."""
+        stamp = keys_stamp() if keyed else None
+        if name not in self._open:
+            self._open[name] = opening(), stamp
+        provider, before = self._open[name]
+        if before != stamp:
+            again = provider
+            with suppress(ConfigError):  # a key that was removed is used as long as the session
+                again = opening()
+                self._replaced.append(provider)
+            self._open[name] = again, stamp
+        return self._open[name][0]
+
+    async def close(self) -> None:
+        """Give back the connections of all."""
+        for provider in (*self._replaced, *(one for one, _ in self._open.values())):
+            await provider.close()
 
 
 def check_stored() -> None:

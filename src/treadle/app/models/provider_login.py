@@ -1,11 +1,14 @@
 """Storing a provider's key after one call showed that it works."""
 
+import os
+
 from treadle.app.config.sections import Settings
 from treadle.app.models.call_check import CallCheck, CheckOutcome, check_call
 from treadle.app.models.known import USUAL_PROVIDERS
 from treadle.app.models.model_choice import Models
 from treadle.app.models.profiles import checked_profile
 from treadle.app.models.provider_keys import forget_key, store_key
+from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.providers.provider_rows import Proof, ProviderRow
 
@@ -33,6 +36,31 @@ def key_providers(models: Models) -> list[ProviderRow]:
     ]
     usable = [row for row in rows if models.usual_model(row)]
     return sorted(usable, key=lambda row: _ORDER.get(row.name, len(_ORDER)))
+
+
+class KeyOwner(Record, frozen=True, kw_only=True):
+    """Whose key is stored: the `name` under which it is kept, the `provider`, and what people call both."""
+
+    name: str
+    provider: str
+    title: str
+
+
+def key_owners(settings: Settings) -> list[KeyOwner]:
+    """Give those of the providers that `key_providers` gives."""
+    return [KeyOwner(name=row.name, provider=row.name, title=row.title) for row in key_providers(Models(settings))]
+
+
+def key_owner(settings: Settings, named: str) -> KeyOwner | None:
+    """Find whose key a person means by `anthropic` or `anthropic@work`; None where that is nobody's."""
+    try:
+        name = checked_name(settings, named)
+        row = Models(settings).row(name.partition("@")[0])
+    except ConfigError:
+        return None
+    profile = name.partition("@")[2]
+    title = f"{row.title} for the profile {profile}" if profile else row.title
+    return KeyOwner(name=name, provider=row.name, title=title)
 
 
 def where_to_get(provider: str) -> str:
@@ -93,6 +121,22 @@ def describe_check(check: CallCheck | None) -> str:
     if check.outcome in (CheckOutcome.WORKS, CheckOutcome.LIMITED):
         return f"{check.ref}: {check.text}"
     return f"saved, not checked: {check.ref}: {check.text}"
+
+
+def stored_words(settings: Settings, provider: str, place: str, check: CallCheck | None) -> str:
+    """Say where a key is, what is known of it, and how a session that runs uses it."""
+    name, _, profile = provider.partition("@")
+    whose = f"{name} for the profile {profile}" if profile else name
+    text = f"Your key for {whose} is stored in {place} ({describe_check(check).removesuffix('.')})."
+    if profile:
+        return f"{text} /profile {profile} uses it."
+    models = Models(settings)
+    row = models.row(name)
+    key = models.key(row)
+    if key is not None and key.origin in os.environ:
+        return f"{text} {key.origin} is set in the environment and overrides it."
+    usual = models.usual_model(row)
+    return f"{text} Requests to {row.title} use it from now on.{f' To change to it: /model {usual}' if usual else ''}"
 
 
 def remove_key(settings: Settings, provider: str) -> bool:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.app.config.places import data_directory, outputs
 from treadle.app.security.policy_files import PolicyFiles
+from treadle.app.models.provider_keys import keys_stamp
 from treadle.app.session.parts import Parts
 from treadle.engine.core.room import focus_wanted
 from treadle.engine.runtime.running_session import Session
@@ -38,6 +39,7 @@ class Hiding:
     def __init__(self, parts: Parts) -> None:
         self._parts = parts
         self._also: list[tuple[str, str]] = []
+        self._stamp = keys_stamp()
 
     def hide(self, secrets: Sequence[tuple[str, str]]) -> None:
         """Hide these too, with their names, from the next text on."""
@@ -45,7 +47,11 @@ class Hiding:
         self.__dict__.pop("_redactor", None)
 
     def redactor(self) -> "Redactor":
-        """Give what hides them."""
+        """Give what hides them, a key too that was stored since."""
+        stamp = keys_stamp()
+        if stamp != self._stamp:
+            self._stamp = stamp
+            self.__dict__.pop("_redactor", None)
         return self._redactor
 
     @cached_property
@@ -59,7 +65,7 @@ class Hiding:
 
     def redact(self, text: str) -> str:
         """Give a text without them."""
-        return self._redactor.redact(text)
+        return self.redactor().redact(text)
 
     def trace(self, error: BaseException) -> None:
         """Write down what only a developer wants to read of a tool that failed; the model reads one line."""

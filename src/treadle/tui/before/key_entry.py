@@ -5,13 +5,13 @@ from typing import TypeVar
 
 from treadle.tui.before.inline import Inline, question_keys
 from treadle.tui.ending import Left
-from treadle.tui.paint.lines import Line, cells, clip, line, wrap
+from treadle.tui.lists.login_picker import HiddenField, hidden_lines, waiting_lines
+from treadle.tui.paint.lines import Line
 from treadle.tui.paint.look import Look
 from treadle.tui.question.dialog import Key, Press
 
 _T = TypeVar("_T")
 
-_MOST_DOTS = 24
 _RUB_OUT, _CLEAR = ("\x7f", "\x08"), "\x15"
 
 
@@ -33,9 +33,7 @@ async def with_skip(text: str, work: Awaitable[_T], look: Look) -> _T | Left | N
         return await skippable(text, work)
 
     def draw(columns: int, _rows: int) -> list[Line]:
-        signs = look.theme.signs
-        row = line(("accent", signs.running), f" {text}{signs.more} ", ("dim", f"{signs.dot} esc to skip"))
-        return [clip(row, columns - 1, signs.more)]
+        return waiting_lines(text, columns, look.theme.signs)
 
     def take(inline: Inline[_T | None], pressed: Press) -> None:
         if pressed.key is Key.ESCAPE:
@@ -66,18 +64,8 @@ class _KeyEntry:
 
     def _draw(self, columns: int, _rows: int) -> list[Line]:
         signs = self._look.theme.signs
-        bar = line(("warn", signs.bar), " ")
-        inner = columns - cells(bar)
-        above = wrap(line(("bold", self._title)), inner)
-        if self._problem:
-            above += wrap(line(("warn", f"  {self._problem}")), inner, line("  "))
-        above += wrap(line(f"  {self._text}"), inner, line("  "))
-        count = len(self._typed)
-        dots = min(count, _MOST_DOTS, inner // 2) * "•"
-        said = f"  {count} characters" if count else ""
-        field = clip(line(("accent", f"{signs.prompt} "), dots, ("dim", said)), inner, signs.more)
-        hints = f"enter try it {signs.dot} ctrl-u clear {signs.dot} esc back"
-        return [(*bar, *row) for row in (*above, field, clip(line(("dim", hints)), inner, signs.more))]
+        hidden = HiddenField(title=self._title, text=self._text, count=len(self._typed), problem=self._problem)
+        return hidden_lines(hidden, columns, signs)
 
     def _take(self, inline: Inline[str | None], pressed: Press) -> None:
         match pressed.key:

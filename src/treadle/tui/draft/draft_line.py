@@ -28,6 +28,7 @@ from prompt_toolkit.widgets import SearchToolbar
 from treadle.tui.draft.draft_pieces import SHELL, Pieces
 from treadle.tui.draft.draft_text import Draft
 from treadle.tui.draft.mentions import MentionLexer
+from treadle.tui.session.entered_lines import recorded_line
 from treadle.tui.windows import field
 
 VIM_NORMAL, VIM_INSERT = "vim: normal", "vim: insert"
@@ -146,7 +147,8 @@ class DraftLine:
         if self.shell and not alone:
             self.buffer.newline(copy_margin=False)
             return ""
-        self.buffer.append_to_history()
+        if recorded_line(draft) == draft:
+            self.buffer.append_to_history()
         self.buffer.reset()
         self._write_on()
         return draft

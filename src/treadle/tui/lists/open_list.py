@@ -52,6 +52,7 @@ class Lists:
             show=show,
             view=view,
             changed=self._known_now,
+            refused=failed,
             switch=switch,
         )
         self.files = Files(

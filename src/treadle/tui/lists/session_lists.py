@@ -1,7 +1,8 @@
-"""The lists to choose a model or a session from, in a running session: one at a time, and never over a question."""
+"""What is chosen or typed below the input in a running session: one list at a time, and never over a question."""
 
 from collections.abc import Callable
 from functools import partial
+from typing import TypeAlias
 
 from msgspec.structs import replace
 
@@ -9,10 +10,12 @@ from treadle.door.known_models import save_default
 from treadle.door.open_session import SessionAccess
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
+from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import SetModel
 from treadle.tui.draft.menu import MenuEntry
 from treadle.tui.draft.menus import model_entries
 from treadle.tui.lists.filter_list import Pick, picker_lines
+from treadle.tui.lists.login_picker import LoginPicker
 from treadle.tui.lists.model_picker import ModelList, ModelPicker, TakenModel
 from treadle.tui.lists.session_picker import SessionPicker
 from treadle.tui.lists.turn_picker import TurnPicker
@@ -25,6 +28,9 @@ from treadle.tui.session.outbox import Outbox
 
 _BUSY = "Treadle is still working in this session. Stop it first: esc closes this list, esc again stops."
 _WAITS = "Treadle is waiting for your answer to a question. Answer it first: tab goes to it."
+
+
+_Open: TypeAlias = ModelPicker | SessionPicker | TurnPicker | LoginPicker
 
 
 class Pickers:
@@ -43,6 +49,7 @@ class Pickers:
         show: Callable[..., None],
         view: Callable[[], SessionView],
         changed: Callable[[], None],
+        refused: Callable[[ConfigError], None],
         switch: Callable[[str], None] | None,
     ) -> None:
         self._live = live
@@ -52,8 +59,9 @@ class Pickers:
         self._show = show
         self._view = view
         self._changed = changed
+        self._refused = refused
         self._switch = switch
-        self._open: ModelPicker | SessionPicker | TurnPicker | None = None
+        self._open: _Open | None = None
         self._do: Callable[[DoCommand], None] = lambda _: None
         self._models = ModelList(live.offered_models, aside=aside, changed=self._follow)
 
@@ -95,7 +103,23 @@ class Pickers:
         screen, aside = self._screen, self._aside
         self._begin(TurnPicker(self._live.id, command, aside=aside, changed=screen.refresh_now, page=screen.page_rows))
 
-    def _begin(self, picker: ModelPicker | SessionPicker | TurnPicker) -> None:
+    def add_key(self, named: str) -> None:
+        """Ask for a provider's key, and whose it is where that is not said."""
+        if self._view().questions:
+            self._show(NoteItem(_WAITS, warns=True))
+            return
+        self._begin(
+            LoginPicker(
+                named,
+                screen=self._screen,
+                aside=self._aside,
+                show=self._show,
+                refused=self._refused,
+                closed=self.close,
+            )
+        )
+
+    def _begin(self, picker: _Open) -> None:
         self._open = picker
         self._screen.pick(begin=True)
 
@@ -109,6 +133,8 @@ class Pickers:
         match self._open:
             case TurnPicker() as turns:
                 return turns.lines(width, rows, signs)
+            case LoginPicker() as login:
+                return login.lines(width, signs)
             case None:
                 return []
             case other:
@@ -121,6 +147,8 @@ class Pickers:
                 if (command := turns.press(key, text)) is not None:
                     self.close()
                     self._do(command)
+            case LoginPicker() as login:
+                login.press(key, text)
             case _ if key is Pick.CLOSE:
                 self.close()
             case ModelPicker() as models:

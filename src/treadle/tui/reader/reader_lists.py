@@ -33,6 +33,8 @@ _HINT = (
 _BUSY = "Treadle is still working in this session. Stop it first: Ctrl-C."
 _WAITS = "Treadle is waiting for your answer to a question. Answer it first."
 
+_KEY = "A key that is typed here would be shown. In another terminal: treadle login PROVIDER. This session uses it."
+
 
 class NumberedLists:
     """One list at a time; `shown` is called with the lines of one. `switch` takes the session to be opened instead."""
@@ -84,6 +86,10 @@ class NumberedLists:
         rows = list_rows(found, MODELS.shape.wide)
         choosing = Choosing(title="Which model?", rows=rows, escape=None, leaving="as it is", filters=True)
         self._open(NumberedList(choosing=choosing, after=frozenset({*EFFORT_BUDGETS, _DEFAULT}), hint=_HINT))
+
+    def add_key(self, named: str) -> None:  # noqa: ARG002 - what is typed here is shown
+        """Say where a key is typed without being shown."""
+        self._show(NoteItem(_KEY, warns=True))
 
     def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
         """Read the messages and list them to go back to before one; a copy is made at once, up to the end."""

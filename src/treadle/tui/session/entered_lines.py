@@ -19,6 +19,11 @@ _MODE_TEXTS = {
 """What each mode means."""
 
 
+_NO_KEY_HERE = (
+    "/login takes the name of a provider only: /login PROVIDER. You type the key after that, and it is not shown."
+)
+
+
 def mode_words(mode: Mode) -> str:
     """Say that another mode applies, and what it means."""
     return f"Mode is now {mode}: {_MODE_TEXTS[mode]}."
@@ -67,6 +72,12 @@ class ChooseTurn(Struct, frozen=True):
     command: str
 
 
+class AddKey(Struct, frozen=True):
+    """Store the key of a provider; `provider` is empty where it is not said."""
+
+    provider: str = ""
+
+
 class StartSession(Struct, frozen=True):
     """Start a new session in the place of this one."""
 
@@ -93,6 +104,7 @@ InputCommand: TypeAlias = (
     | ChooseModel
     | ChooseSession
     | ChooseTurn
+    | AddKey
     | StartSession
     | ShowHelp
     | Quit
@@ -135,6 +147,8 @@ def _command(name: str, argument: str) -> InputCommand:
             return ChooseSession(argument)
         case "rewind" | "fork" if not argument:
             return ChooseTurn(name)
+        case "login":
+            return AddKey(argument) if len(argument.split()) < 2 else Wrong(_NO_KEY_HERE)
         case "new" | "clear":
             return StartSession()
         case "help" if not argument:
@@ -149,6 +163,11 @@ def _numbered(name: str, argument: str) -> InputCommand:
     if not argument.isdecimal() or int(argument) < 1:
         return Wrong(f"/{name} needs the number of a prompt that waits: /{name} N (/queue lists them).")
     return DropPrompt(int(argument)) if name == "drop" else EditPrompt(int(argument))
+
+
+def recorded_line(line: str) -> str:
+    """Give what of a line is shown and kept: a key that somebody writes behind `/login` is neither."""
+    return "/login" if slash_word(line).lower() == "login" else line
 
 
 def next_mode(mode: Mode) -> Mode:

@@ -16,6 +16,7 @@ from treadle.tui.draft.menus import keys_text
 from treadle.tui.paint.printed_items import ContextItem, EnteredCommand
 from treadle.tui.session.aside import Aside
 from treadle.tui.session.entered_lines import (
+    AddKey,
     ChooseModel,
     ChooseSession,
     ChooseTurn,
@@ -28,6 +29,7 @@ from treadle.tui.session.entered_lines import (
     StartSession,
     Wrong,
     parse_input,
+    recorded_line,
 )
 from treadle.tui.session.outbox import Outbox
 from treadle.tui.session.person_requests import Requests
@@ -84,6 +86,10 @@ class _Lists(Protocol):
         """Open the list of sessions, of those that a text fits."""
         ...
 
+    def add_key(self, named: str) -> None:
+        """Ask for a provider's key, and whose it is where that is not said."""
+        ...
+
     def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
         """Open the list of turns; the command is done with the one that is taken."""
         ...
@@ -135,7 +141,7 @@ class SlashCommands:
         """Do what a line asks for, or send it."""
         command = parse_input(text, steer=steer, named=self._named)
         if not isinstance(command, SendPrompt | ChooseModel | ChooseSession | ChooseTurn):
-            self._show(EnteredCommand(self._screen.written(text).strip()))
+            self._show(EnteredCommand(recorded_line(self._screen.written(text).strip())))
         match command:
             case SendPrompt(text=said, delivery=delivery):
                 self._requests.say(said, delivery)
@@ -149,6 +155,8 @@ class SlashCommands:
                 self._pickers.choose_session(words)
             case ChooseTurn(command=name):
                 self._pickers.choose_turn(name, self._do)
+            case AddKey(provider=provider):
+                self._pickers.add_key(provider)
             case StartSession():
                 self._start_session()
             case ShowHelp():

@@ -63,7 +63,19 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             *("help", "context", "cost", "status", "diff", "usage", "jobs", "ports", "approvals"),
             "permissions",
         ),
-        "set up": ("config", "theme", "mcp", "rules", "memory", "skills", "hooks", "trust", "revoke", "doctor"),
+        "set up": (
+            "config",
+            "login",
+            "theme",
+            "mcp",
+            "rules",
+            "memory",
+            "skills",
+            "hooks",
+            "trust",
+            "revoke",
+            "doctor",
+        ),
     }
 )
 """The commands by what they are for, in the order in which lists show them: what is used most comes first."""
@@ -266,6 +278,14 @@ _ROWS: tuple[SlashCommand, ...] = (
     ),
     SlashCommand(name="config", effect=Reach.SEE, about="show the settings and where each comes from", takes_time=True),
     SlashCommand(
+        name="login",
+        effect=Reach.KEYS,
+        arguments="[PROVIDER]",
+        about="store a provider's key; it is not shown, and used from the next request on",
+        where=_TERMINALS,
+        instead="To store a provider's key: treadle login PROVIDER",
+    ),
+    SlashCommand(
         name="theme",
         effect=Reach.SEE,
         given=Reach.SETTINGS,
@@ -291,7 +311,6 @@ _INSTEAD: Mapping[str, str] = MappingProxyType(
         "models": "To choose a model: /model",
         "continue": "To continue the last session of this folder: treadle --continue",
         "sessions": "To choose another session: /resume",
-        "login": "To store a provider's key: treadle login PROVIDER",
         "settings": "To see the settings: /config",
         "reset": "To start a new session: /new",
         "name": "To name the session: /rename NAME",
