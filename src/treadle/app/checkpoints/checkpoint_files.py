@@ -17,7 +17,7 @@ from treadle.engine.core.past_history import last_state
 from treadle.engine.core.sealing import written
 from treadle.engine.ports import KnownChanges
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound, UnrestoredPath
-from treadle.protocol.errors import StoreError
+from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import CallFinished, CallJudged
 from treadle.protocol.tools import WritePath
 from treadle.store.appending import tag_of
@@ -216,7 +216,15 @@ class FileCheckpoints:
         """Give a checkpoint and all after it; raises `SessionError` where there is none of that number."""
         points = Points(self._store, self._id)
         points.checkpoint(checkpoint)
-        return [one.data for one in points.checkpoints if one.data.n >= checkpoint]
+        since = [one.data for one in points.checkpoints if one.data.n >= checkpoint]
+        if any(len(one.trees) != len(self._roots) for one in since):
+            raise SessionError(
+                "checkpoint-folders",
+                f"The files of checkpoint {checkpoint} cannot be restored in this session.",
+                why="The session had other folders then.",
+                fix="Restore them in the session that it is a copy of: `treadle sessions` lists it.",
+            )
+        return since
 
     def _plans(
         self, since: Sequence[CheckpointTaken], now: Sequence[str], own: frozenset[str]

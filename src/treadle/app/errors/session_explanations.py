@@ -216,6 +216,10 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "Copy the folder to where you can write, and set TREADLE_HOME to the copy.",
         ),
         "store-newer": Explanation("A newer Treadle wrote the log.", "Update Treadle, or set TREADLE_HOME elsewhere."),
+        "checkpoint-folders": Explanation(
+            "The session is a copy with other folders, and the checkpoint is older than that.",
+            "Restore the files in the session that it was copied from.",
+        ),
         "checkpoint-unknown": Explanation(
             "The session has no checkpoint of this number.", "`treadle checkpoint list` lists them."
         ),

@@ -1,7 +1,7 @@
 """Copying a session up to the end of a turn, to go on in another direction."""
 
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import takewhile
 from typing import Any
@@ -24,7 +24,9 @@ from treadle.store.appending import tag_of
 from treadle.store.chain import LogRow
 from treadle.store.keeping import add_session
 from treadle.store.sqlite import SessionRow, Store
+from treadle.workspace.files.text import visible
 
+_FOLDERS = "The user changed which folders are in the workspace. Besides the one that it starts in"
 _WITH_STATE = (tag_of(TurnSettled), tag_of(StateSealed))
 
 
@@ -42,6 +44,21 @@ def copy_whole(session_id: str, turn: int | None = None, *, checkpoint: int = 0)
             finally:
                 kept.close()
     return new
+
+
+def copy_with_folders(session_id: str, folders: Sequence[str]) -> str:
+    """Copy a session as it is, with other further folders of which the model is told; gives the new id.
+
+    The copy has none of the checkpoints: they are of the folders before. Raises `SessionError`, `StoreError`.
+    """
+    names = ", ".join(visible(one) for one in folders)
+    note = f"{_FOLDERS}, by absolute paths: {names}." if folders else f"{_FOLDERS}: none."
+
+    def begin(past: State) -> State:
+        return with_note(_settled(past, earlier=False), note)
+
+    with session_log(session_id) as (row, store):
+        return copy_session(store, row, _end(store, row, None), begin, folders=folders)[0]
 
 
 def fork_session(store: Store, row: SessionRow, at: int | None = None) -> tuple[str, int]:
@@ -65,11 +82,18 @@ def fork_at_checkpoint(store: Store, row: SessionRow, n: int) -> tuple[str, int]
 
 
 def copy_session(
-    store: Store, row: SessionRow, to: int, begin: Callable[[State], State], *, workspace: str = ""
+    store: Store,
+    row: SessionRow,
+    to: int,
+    begin: Callable[[State], State],
+    *,
+    workspace: str = "",
+    folders: Sequence[str] | None = None,
 ) -> tuple[str, State]:
     """Copy a session up to event `to`; gives the new id, and the state that `begin` makes of the one it had there.
 
-    With a `workspace` the copy works in that folder alone. Raises `StoreError`.
+    With a `workspace` the copy works in that folder alone, `folders` are further ones in the place of those that the
+    session has. Raises `StoreError`.
     """
     log = store.read(row.id, before=to + 1, whole=False)
     past = last_state(log)
@@ -83,6 +107,8 @@ def copy_session(
     changed = {"session_id": new, "parent": {"session_id": row.id, "seq": to}}
     if workspace:
         changed |= {"workspace": workspace, "roots": []}
+    if folders is not None:
+        changed |= {"roots": list(folders)}
     rows = takewhile(lambda kept: kept[0].seq <= to, _copied(store, row.id, new, changed))
     copy = replace(row, id=new, created_at=now, updated_at=now, workspace=workspace or row.workspace)
     add_session(store, copy, "", [*rows, end])

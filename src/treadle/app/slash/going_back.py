@@ -26,6 +26,7 @@ _PARTS = ("files", "conversation")
 _SHOWN = 100
 _MOST_DIFFS = 50
 """Files of which a preview shows what would change in them."""
+_NO_CHECKPOINT = "Their checkpoint is not here: it was removed to save space, or the session had other folders then."
 
 
 class ListedTurn(Struct, frozen=True, kw_only=True):
@@ -104,7 +105,7 @@ def _flaw(turn: PastTurn, checkpoint: int, kept: Container[int], unknown: str) -
         return "No checkpoint holds them." if turn.changes else ""
     if unknown:
         return unknown
-    return "" if checkpoint in kept else "Their checkpoint was removed to save space."
+    return "" if checkpoint in kept else _NO_CHECKPOINT
 
 
 def preview_turn(session_id: str, number: int) -> TurnPreview | None:

@@ -33,6 +33,7 @@ from treadle.app.session.rules.memory_files import MemoryOf
 from treadle.app.session.shared.access import SessionAccess
 from treadle.app.session.shared.remote_servers import NO_SERVERS
 from treadle.app.slash.copying import copy
+from treadle.app.slash.further_folders import add_dir
 from treadle.app.slash.going_back import fork, rewind, undo
 from treadle.app.slash.slash_answers import QUICK, status_rows
 from treadle.present.words import counted
@@ -233,6 +234,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "memory": _memory,
         "rename": _rename,
         "export": _export,
+        "add-dir": add_dir,
         "skills": lambda session, _: CommandAnswer(text=skills_text(session.trust)),
     }
 )

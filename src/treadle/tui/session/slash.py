@@ -193,6 +193,9 @@ class SlashCommands:
             self._edit(answer.edit)
         elif answer.text:
             self._show(NoteItem(answer.text, warns=answer.warning))
+        if answer.opens and self._switch is not None:
+            self._switch(answer.opens)
+            self._screen.leave(0)
         if answer.colours is not None:
             self._screen.recolour(answer.colours, self._said)
         self._back_to = answer.draft or self._back_to

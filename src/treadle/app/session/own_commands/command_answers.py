@@ -27,7 +27,8 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
     `draft` is the message that its ops take back, for whoever wants to send it again in other words. `context` is what
     a surface may show of the text as a picture above it. `copies` is a text for the clipboard of the person, which
     `text` then names. `edit` stands in the place of the text where the person's editor can be
-    opened. `colours` are those in which the terminal draws from now on.
+    opened. `colours` are those in which the terminal draws from now on, `opens` is the session that goes on in this
+    one's place.
     """
 
     text: str = ""
@@ -39,6 +40,7 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
     context: "ContextUse | None" = None
     edit: TextToEdit | None = None
     colours: "Colours | None" = None
+    opens: str = ""
 
 
 Handler: TypeAlias = Callable[[SessionAccess, str], CommandAnswer]

@@ -64,17 +64,8 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "permissions",
         ),
         "set up": (
-            "config",
-            "login",
-            "theme",
-            "mcp",
-            "rules",
-            "memory",
-            "skills",
-            "hooks",
-            "trust",
-            "revoke",
-            "doctor",
+            *("config", "login", "theme", "add-dir", "mcp", "rules", "memory", "skills", "hooks"),
+            *("trust", "revoke", "doctor"),
         ),
     }
 )
@@ -284,6 +275,16 @@ _ROWS: tuple[SlashCommand, ...] = (
         about="store a provider's key; it is not shown, and used from the next request on",
         where=_TERMINALS,
         instead="To store a provider's key: treadle login PROVIDER",
+    ),
+    SlashCommand(
+        name="add-dir",
+        effect=Reach.SEE,
+        given=Reach.WIDER,
+        arguments="[PATH]",
+        about="list the further folders; PATH adds one, `off N` removes one: a copy of the session continues",
+        where=_TERMINALS,
+        instead="To start with a further folder: treadle --add-dir PATH",
+        takes_time=True,
     ),
     SlashCommand(
         name="theme",
