@@ -94,7 +94,7 @@ async def test_a_key_in_the_line_is_neither_shown_nor_kept(tmp_path: Path, line:
         await term.until("Whose API key?" if line == f"/login {SECRET}" else "/login")
         await term.when(lambda: SECRET not in term.shown, "the line is gone")
         await asyncio.sleep(0)
-    assert list(open_history(tmp_path / "history").load_history_strings()) == []
+    assert list(open_history(tmp_path / "history", tmp_path).load_history_strings()) == []
 
 
 def test_whose_key_is_known_by_its_name_alone() -> None:

@@ -39,7 +39,7 @@ async def run_interactive(
         from treadle.tui.reader.reader_main import run_reader
 
         return await run_reader(live, first_prompt=first_prompt, kept=kept, switch=switch)
-    surface = Surface(live, open_history(data_directory() / "history"), look, switch)
+    surface = Surface(live, open_history(data_directory() / "history", live.workspace), look, switch)
     if first_prompt:
         surface.requests.send(first_prompt)
     try:

@@ -25,10 +25,13 @@ from prompt_toolkit.search import SearchState, accept_search, stop_search
 from prompt_toolkit.utils import get_cwidth
 from prompt_toolkit.widgets import SearchToolbar
 
+from treadle.present.escape import exact_line
 from treadle.tui.draft.draft_pieces import SHELL, Pieces
 from treadle.tui.draft.draft_text import Draft
 from treadle.tui.draft.mentions import MentionLexer
+from treadle.tui.draft.prompt_history import FolderHistory
 from treadle.tui.session.entered_lines import recorded_line
+from treadle.tui.session.greeting import short_path
 from treadle.tui.windows import field
 
 VIM_NORMAL, VIM_INSERT = "vim: normal", "vim: insert"
@@ -53,6 +56,10 @@ class DraftHistory(History):
         """Give the messages of earlier sessions, the last one first."""
         return map(self._pieces.recalled, self._kept.load_history_strings())
 
+    def elsewhere(self, draft: str) -> str:
+        """Name the other folder in which an earlier message was entered; empty where there is none."""
+        return self._kept.elsewhere(self._pieces.text(draft)) if isinstance(self._kept, FolderHistory) else ""
+
     def store_string(self, string: str) -> None:
         """Keep a message; one that is very long only as long as this session."""
         text = self._pieces.text(string)
@@ -69,7 +76,8 @@ class DraftLine:
         self.pieces = Pieces()
         self._mark = mark
         self._placeholder = placeholder
-        self.buffer = Draft(DraftHistory(history, self.pieces), typed)
+        self._history = DraftHistory(history, self.pieces)
+        self.buffer = Draft(self._history, typed)
         self.buffer.on_cursor_position_changed += lambda _: self._keep_behind_mark()
         self.search = SearchToolbar(
             backward_search_prompt=[("class:dim", _SEARCH)],
@@ -158,7 +166,10 @@ class DraftLine:
         """What can be done with it now; empty where that goes without saying."""
         if self.shell and self.buffer.text.endswith("\n"):
             return "enter again runs it"
-        return "tab opens it" if self.opens else ""
+        if self.opens:
+            return "tab opens it"
+        folder = "" if self.buffer.by_hand or not self.buffer.text else self._history.elsewhere(self.buffer.text)
+        return f"from {exact_line(short_path(folder))}" if folder else ""
 
     @property
     def opens(self) -> bool:

@@ -22,6 +22,11 @@ class Draft(Buffer):
         self.on_text_changed += lambda _: self._changed()
         self.on_cursor_position_changed += lambda _: self._typed(self._by_hand)
 
+    @property
+    def by_hand(self) -> bool:
+        """Whether the text was written by hand."""
+        return self._by_hand
+
     def put(self, text: str) -> None:
         """Replace the text."""
         self._putting = True
