@@ -70,7 +70,7 @@ def test_a_long_menu_shows_the_rows_around_the_choice_and_how_many_there_are() -
 def test_the_menu_and_the_keys_have_their_pictures() -> None:
     rows = []
     for width in (40, 80, 120, 150):
-        drawn = [*menu_lines(menu_for("/mo", ARGUMENTS), width, Signs()), *key_lines(width)]
+        drawn = [*menu_lines(menu_for("/mo", ARGUMENTS), width, Signs()), *key_lines(width, {})]
         assert all(get_cwidth(line_text(row)) < width for row in drawn)
         rows += [f"== {width}", *map(line_text, drawn)]
     same_as_before("menus", "\n".join([*rows, ""]))

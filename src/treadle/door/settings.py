@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from treadle.app.config.layers import load_settings as load_settings
     from treadle.app.config.layers import read_layers as read_layers
     from treadle.app.config.mistakes import require_key as require_key
+    from treadle.app.config.own_keys import KEY_ACTIONS as KEY_ACTIONS
+    from treadle.app.config.own_keys import key_sequence as key_sequence
     from treadle.app.config.places import config_file as config_file
     from treadle.app.config.places import data_directory as data_directory
     from treadle.app.config.places import outputs as outputs
@@ -47,6 +49,7 @@ else:
             "treadle.app.config.hook_settings": "HookEvent",
             "treadle.app.config.setting_lines": "dotted",
             "treadle.app.config.mistakes": "require_key",
+            "treadle.app.config.own_keys": "KEY_ACTIONS key_sequence",
             "treadle.app.config.sections": "Colours Editing Settings",
             "treadle.app.config.layers": "WORKSPACE_FILE load_settings read_layers",
             "treadle.app.config.places": "config_file data_directory outputs program_log",

@@ -1,13 +1,15 @@
 """Which key means what: in the draft, in a question, and in the pager."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import TypeAlias
 
 from prompt_toolkit.enums import EditingMode
-from prompt_toolkit.filters import Condition, Filter, is_searching
+from prompt_toolkit.filters import Always, Condition, Filter, is_searching
 from prompt_toolkit.key_binding import KeyBindings, KeyPressEvent
 from prompt_toolkit.keys import Keys
 
+from treadle.door.settings import key_sequence
 from treadle.tui.draft.draft_line import DraftLine
 from treadle.tui.intents import Intent, Pasted, Tabbed, Wish
 from treadle.tui.paint.pager import PagerKey
@@ -35,6 +37,17 @@ _WISHES = (
     ("tab", Wish.MENU_TAKE),
     ("enter", Wish.MENU_ENTER),
 )
+
+_ACTIONS = {
+    "mode": Wish.NEXT_MODE,
+    "pager": Wish.PAGER,
+    "todo": Wish.TODO,
+    "editor": Wish.EDIT,
+    "model": Wish.PICK_MODEL,
+    "clipboard": Wish.CLIPBOARD,
+    "quit": Wish.END,
+}
+"""What a key of the person's own asks for; the other actions write or send."""
 
 _LIST_KEYS = {
     "enter": Key.ENTER,
@@ -100,6 +113,38 @@ def add_draft_keys(
     for name, wish in _WISHES:
         keys.add(name, filter=prompt & ~is_searching & may(wish))(wishes(wish))
     keys.add("c-d", filter=prompt & may(Wish.END))(wishes(Wish.END))
+
+
+def add_own_keys(
+    keys: KeyBindings,
+    prompt: Filter,
+    own: Mapping[str, str],
+    *,
+    act: Callable[[Intent], None],
+    can: Callable[[Wish], bool],
+    chord: Callable[[], bool],
+    enter: Callable[[bool], None],
+) -> None:
+    """Let the draft take the person's own keys, by their actions, beside those that the actions have anyway."""
+
+    def wishes(wish: Wish) -> KeyHandler:
+        return lambda _: act(wish)
+
+    def may(wish: Wish) -> Filter:
+        return Condition(lambda: can(wish))
+
+    for action, key in own.items():
+        sequence = key_sequence(key)
+        here = prompt & ~is_searching & (Condition(chord) if len(sequence) > 1 else Always())
+        wish = _ACTIONS.get(action)
+        # Emacs keys have longer sequences that begin with some of these: none is waited for.
+        add = partial(keys.add, *sequence, eager=len(sequence) == 1)
+        if wish is not None:
+            add(filter=here & may(wish))(wishes(wish))
+        elif action == "send-now":
+            add(filter=here)(lambda _: enter(True))
+        else:
+            add(filter=here)(new_line)
 
 
 def _alt_enter(event: KeyPressEvent, enter: Callable[[bool], None], *, alone: bool) -> None:

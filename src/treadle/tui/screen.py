@@ -18,7 +18,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from treadle.door.settings import Colours, Editing
 from treadle.protocol.errors import ConfigError
-from treadle.tui.bindings import add_draft_keys, add_pager_keys, add_question_keys, add_search_keys
+from treadle.tui.bindings import add_draft_keys, add_own_keys, add_pager_keys, add_question_keys, add_search_keys
 from treadle.tui.draft.draft_line import DraftLine, DrawnPieces
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lists.filter_list_keys import add_picker_keys
@@ -70,6 +70,7 @@ class Screen:
         self._hear_touch = touched
         self._focus = Focus.PROMPT
         self._theme = look.theme
+        self.own_keys = look.keys
         self._shown = Face()
         self._current: list[KeyPress] = []
         self._refreshing: asyncio.TimerHandle | None = None
@@ -353,15 +354,9 @@ class Screen:
     def _make_keys(self) -> KeyBindings:
         keys = KeyBindings()
         listing, words = has_focus(self._windows[Focus.KEYS]), has_focus(self._words)
-        add_draft_keys(
-            keys,
-            has_focus(self._prompt),
-            act=self._act,
-            can=self._may,
-            alone=self._alone,
-            chord=lambda: self._parser is not None and self._parser.chord,
-            enter=self._enter,
-        )
+        prompt, chord = has_focus(self._prompt), lambda: self._parser is not None and self._parser.chord
+        add_draft_keys(keys, prompt, act=self._act, can=self._may, alone=self._alone, chord=chord, enter=self._enter)
+        add_own_keys(keys, prompt, self.own_keys, act=self._act, can=self._may, chord=chord, enter=self._enter)
         add_search_keys(keys, self.draft)
         add_picker_keys(keys, has_focus(self._windows[Focus.PICKER]), act=self._act, alone=self._alone)
         add_question_keys(keys, listing, words, take=self._take, alone=self._alone)

@@ -48,6 +48,7 @@ _USERS_OWN = {
     "disable_all_hooks": "A folder cannot turn your own hooks off.",
     "editing": "Only you decide which keys you use.",
     "hooks_from": "Only you decide whose hooks run.",
+    "keys": "Only you decide which keys you use.",
     "instructions": "They are your own words to every model; a project has rules files for that.",
     "language": "Only you decide in which language you are written to.",
     "pass_variables": "Only you decide what commands see of your environment.",

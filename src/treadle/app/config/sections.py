@@ -193,8 +193,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     with every request. `profile` names the keys that new sessions use. `add_dirs` are further folders that belong to
     the workspace. `pass_variables` names variables that commands get besides the harmless ones. `hooks` are groups of
     handlers for each event; `hooks_from` names other programs whose hooks run too. `theme`, `animation`, `links` and
-    `editing` are about the terminal app, `status_line` is a command whose output is shown below its status; with
-    `screen_reader` it writes plain lines.
+    `editing` are about the terminal app, `keys` are further keys for its actions, `status_line` is a command whose
+    output is shown below its status; with `screen_reader` it writes plain lines.
     """
 
     model: str = ""
@@ -223,6 +223,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     sandbox: SandboxUse = SandboxUse.AUTO
     try_first: bool = True
     editing: Editing = Editing.EMACS
+    keys: Mapping[str, str] = {}
     screen_reader: bool = False
     theme: Colours = Colours.AUTO
     animation: bool = True
@@ -247,6 +248,11 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
                 raise ValueError(f"add_dirs contains {path!r}, which is neither absolute nor begins with '~/'")
         if self.pass_variables:
             _check_variables(self)
+        if self.keys:
+            from treadle.app.config.own_keys import wrong_keys
+
+            if wrong := wrong_keys(self.keys):
+                raise ValueError("; ".join(wrong))
         if self.max_unasked is not None:
             given = (self.max_unasked, self.max_auto_approved)
             msgspec.structs.force_setattr(self, "max_auto_approved", min(one for one in given if one is not None))

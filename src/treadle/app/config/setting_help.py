@@ -83,6 +83,7 @@ _OF_TABLES: Mapping[tuple[str, str], str] = MappingProxyType(
 
 _TABLES: Mapping[str, str] = MappingProxyType(
     {
+        "keys": "A further key for an action of the terminal app: ctrl-x, alt-x or f5 (docs/terminal.md).",
         "providers": "A limit of this provider, in seconds.",
         "diagnostics": "A checker of edits: docs/diagnostics.md.",
         "hooks": "Programs that run at events of a session: docs/hooks.md.",

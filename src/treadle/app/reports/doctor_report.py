@@ -40,7 +40,8 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
     except ConfigError as error:
         yield failed_check("settings", error)
         return
-    yield ok("settings", "no mistakes")
+    own = [f"{key} for {action}" for action, key in settings.keys.items()]
+    yield ok("settings", f"no mistakes{'; your own keys: ' if own else ''}{', '.join(own)}")
     yield _model_list()
     for check in _rules():
         yield check

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from treadle.door.commands import SLASH_TABLE
 from treadle.door.known_models import EFFORT_BUDGETS, OfferedModel
-from treadle.door.settings import Colours
+from treadle.door.settings import KEY_ACTIONS, Colours
 from treadle.present.escape import exact, printable
 from treadle.present.words import clip_text, describe_allowance, plain
 from treadle.protocol.notifications import QueuedPrompt
@@ -138,9 +138,15 @@ _VIM_ESC = ("esc", "vim: normal mode; stop")
 _KEY, _ABOUT = 10, 25
 
 
-def key_lines(width: int, *, vim: bool = False) -> list[Line]:
+def _with_own(own: Mapping[str, str]) -> list[tuple[str, str]]:
+    """Give all keys, those of the person's own too; each does what the usual key of its action does."""
+    abouts = dict(KEYS)
+    return [*KEYS, *((key, abouts[KEY_ACTIONS[action]]) for action, key in own.items())]
+
+
+def key_lines(width: int, own: Mapping[str, str], *, vim: bool = False) -> list[Line]:
     """Lay the keys out in as many columns as fit, three at most; with `vim`, Esc does something first."""
-    keys = [_VIM_ESC if vim and row[0] == "esc" else row for row in KEYS]
+    keys = [_VIM_ESC if vim and row[0] == "esc" else row for row in _with_own(own)]
     columns = max(1, min(3, width // (_KEY + _ABOUT + 2)))
     height = -(-len(keys) // columns)
     rows: list[Line] = []
@@ -152,6 +158,6 @@ def key_lines(width: int, *, vim: bool = False) -> list[Line]:
     return rows
 
 
-def keys_text() -> str:
+def keys_text(own: Mapping[str, str]) -> str:
     """List the keys for the scrollback."""
-    return "\n".join(f"{key:<{_KEY}} {about}" for key, about in KEYS)
+    return "\n".join(f"{key:<{_KEY}} {about}" for key, about in _with_own(own))

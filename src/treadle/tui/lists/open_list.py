@@ -87,7 +87,9 @@ class Lists:
         """Draw what is open, where there are so many rows for it; with `vim`, Esc does something first."""
         if self.pickers.open:
             return self.pickers.lines(columns, rows, signs)
-        return key_lines(columns, vim=vim) if self._keys_shown else menu_lines(self._completing.menu, columns, signs)
+        if self._keys_shown:
+            return key_lines(columns, self._screen.own_keys, vim=vim)
+        return menu_lines(self._completing.menu, columns, signs)
 
     def typed(self, by_hand: bool) -> None:  # noqa: FBT001 - the draft says it
         """See what the draft has become."""

@@ -5,7 +5,7 @@ import select
 import sys
 import termios
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -31,12 +31,14 @@ _WANTED = {Colours.DARK: Palette.DARK, Colours.LIGHT: Palette.LIGHT, Colours.ANS
 class Look(Struct, frozen=True, kw_only=True):
     """Colours and signs, whether anything moves, and which keys edit the input line; `plain` is lines, none redrawn.
 
-    `status_line` is the command whose output is shown below the status. With `links` paths and addresses are links.
+    `keys` are further ones by their actions, `status_line` is the command whose output is shown below the status. With
+    `links` paths and addresses are links.
     """
 
     theme: Theme
     animated: bool
     editing: Editing = Editing.EMACS
+    keys: Mapping[str, str] = {}
     plain: bool = False
     status_line: str = ""
     links: bool = False
@@ -54,6 +56,7 @@ def look_of(settings: Settings, *, dark: bool | None = None) -> Look:
         theme=theme,
         animated=settings.animation and not still,
         editing=settings.editing,
+        keys=settings.keys,
         status_line=settings.status_line,
         links=settings.links and theme.palette is not Palette.DUMB and supports_links(os.environ),
     )

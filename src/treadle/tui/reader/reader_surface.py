@@ -3,7 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from treadle.door.open_session import SessionAccess
 from treadle.door.settings import Colours
@@ -89,6 +89,7 @@ class Reader:
         self._loop = asyncio.get_running_loop()
         self._scrollback, past = open_scrollback(live, aloud=_aloud)
         self._roots = (str(live.workspace), *live.roots)
+        self.own_keys: Mapping[str, str] = {}
         self._draft = ""
         self._kept = False
         self._turns = 0

@@ -1,6 +1,6 @@
 """Lines that the person entered: commands are done, everything else is sent."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, assert_never
 
@@ -42,7 +42,9 @@ _ELSEWHERE = "A new session cannot be started from here. To start one: treadle"
 
 
 class _Editor(Protocol):
-    """Where the person writes."""
+    """Where the person writes; `own_keys` are further keys by their actions."""
+
+    own_keys: Mapping[str, str]
 
     def put(self, draft: str) -> None:
         """Replace the draft."""
@@ -160,7 +162,7 @@ class SlashCommands:
             case StartSession():
                 self._start_session()
             case ShowHelp():
-                self._show(NoteItem(f"{do_command('help', '', self._live).text}\n\n{keys_text()}"))
+                self._show(NoteItem(f"{do_command('help', '', self._live).text}\n\n{keys_text(self._screen.own_keys)}"))
             case Quit():
                 self._screen.leave(0)
             case Wrong(text=why):
