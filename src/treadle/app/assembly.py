@@ -142,6 +142,7 @@ def _ground(parts: Parts, engine: Session) -> _Ground:
         roots=parts.roots,
         private=private,
         trusted=parts.trust.lets_code_run,
+        gpu=parts.settings.gpu,
         standing=lambda: standing(engine.state),
         rules=policy_files.ruleset,
     )
@@ -321,6 +322,7 @@ def _environment(ground: _Ground) -> EnvironmentBlock:
         trusted=parts.trust.lets_code_run,
         try_first=parts.settings.try_first,
         lacking=Lacking(),
+        gpu=partial(first_use.gpu_line, parts.settings),
     )
 
 

@@ -40,7 +40,7 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
     `repository` says in a line how the workspace's repository stands; it may take some time. `approved` names classes
     of risk that the user lets run beyond the mode, `trusted` says whether they trust the folder, `try_first` whether
     commands are tried in a copy before anything is asked. `lacking` says, once it is known, what commands cannot do
-    here that they do elsewhere.
+    here that they do elsewhere. `gpu` says which GPUs they can use.
     """
 
     workspace: Workspace
@@ -50,6 +50,7 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
     trusted: bool = True
     try_first: bool = True
     lacking: Callable[[], str] = _nothing
+    gpu: Callable[[], str] = _nothing
 
     async def describe(self, *, first: bool, situation: Situation | None) -> str:
         """Tell the time and what runs; the first time also the system and the file list.
@@ -75,6 +76,7 @@ class EnvironmentBlock(Struct, frozen=True, kw_only=True):
             f"Workspace: {visible(self.workspace.root)}",
             *(f"Also in the workspace, by absolute paths: {visible(root)}" for root in self.workspace.roots),
             *self._listed(),
+            *filter(None, [self.gpu()]),
         ]
 
     def _listed(self) -> list[str]:

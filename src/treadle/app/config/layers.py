@@ -59,6 +59,7 @@ _USERS_OWN = {
     "profiles": "Only you decide which of your keys is used.",
     "providers": "Addresses, headers and key variables decide who gets your files and your key.",
     "try_first": "Only the user decides whether commands are tried in a throw-away copy.",
+    "gpu": "Only you decide which devices of your machine commands get.",
     "sandbox": "Only the user decides whether commands need a sandbox.",
     "screen_reader": "Only you decide how Treadle is shown to you.",
     "status_line": "Only you decide which programs run by themselves.",

@@ -191,7 +191,8 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     but plan, beyond what the mode lets run. With `web_search` the provider may search the web by itself, where it can.
     `language` is the one that the model writes to the user in, `instructions` are the user's own words that go along
     with every request. `profile` names the keys that new sessions use. `add_dirs` are further folders that belong to
-    the workspace. `pass_variables` names variables that commands get besides the harmless ones. `hooks` are groups of
+    the workspace. With `gpu` commands in the sandbox get the devices of the GPUs. `pass_variables` names variables that
+    commands get besides the harmless ones. `hooks` are groups of
     handlers for each event; `hooks_from` names other programs whose hooks run too. `theme`, `animation`, `links` and
     `editing` are about the terminal app, `keys` are further keys for its actions, `status_line` is a command whose
     output is shown below its status; with `screen_reader` it writes plain lines.
@@ -221,6 +222,7 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     language: Annotated[str, msgspec.Meta(max_length=100)] = ""
     instructions: Annotated[str, msgspec.Meta(max_length=16_384)] = ""
     sandbox: SandboxUse = SandboxUse.AUTO
+    gpu: bool = False
     try_first: bool = True
     editing: Editing = Editing.EMACS
     keys: Mapping[str, str] = {}

@@ -26,6 +26,7 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "add_dirs": "Folders that are added to each workspace; absolute, or from the home folder.",
         "pass_variables": "Variables that commands get besides the usual harmless ones; never a provider's key.",
         "sandbox": "required: no session starts on a system without a sandbox.",
+        "gpu": "Commands in the sandbox get the devices of the GPUs: /dev/nvidia*, /dev/dri, /dev/kfd.",
         "try_first": "Commands that may change something run in a throw-away copy before Treadle asks.",
         "disable_all_hooks": "No hook runs.",
         "hooks_from": "Other programs whose hooks run too.",

@@ -25,6 +25,7 @@ from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.store.activation import SERVER_FILES
 from treadle.workspace.files.text import visible
+from treadle.workspace.gpus import gpu_devices, gpu_words
 from treadle.workspace.installed import install_command
 
 
@@ -43,7 +44,7 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
     own = [f"{key} for {action}" for action, key in settings.keys.items()]
     yield ok("settings", f"no mistakes{'; your own keys: ' if own else ''}{', '.join(own)}")
     yield _model_list()
-    for check in _rules():
+    for check in (*_rules(), *_gpus(settings)):
         yield check
     for check in _servers():
         yield check
@@ -117,6 +118,13 @@ def _rules() -> Iterator[Check]:
             yield ok(f"rules {one.path}", f"{counted(one.rules, 'rule')}, all examples match")
     if not found.files:
         yield ok("rules", "no rule files; the built-in rules apply")
+
+
+def _gpus(settings: Settings) -> Iterator[Check]:
+    """Say which devices commands get, where they are to get those of GPUs."""
+    if settings.gpu:
+        found = gpu_words(gpu_devices())
+        yield ok("GPU devices", found or "none are on this machine; gpu = true changes nothing here")
 
 
 def _servers() -> Iterator[Check]:

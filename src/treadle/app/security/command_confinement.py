@@ -77,7 +77,7 @@ class CommandFolders:
     of the folders is kept current, not looked for again. With `namespaces` the commands share a network and processes,
     those of plan mode `plan_namespaces`: no server that may change something is reached from there. A command runs in
     `cwd`, empty for the workspace itself. `placed` pairs paths that it sees besides, such as what
-    takes the place of git, with what is shown there.
+    takes the place of git, with what is shown there. `devices` are those that it can use besides the harmless ones.
     """
 
     root: str
@@ -88,6 +88,7 @@ class CommandFolders:
     plan_namespaces: SessionNamespaces | None = None
     cwd: str = ""
     placed: tuple[tuple[str, str], ...] = ()
+    devices: tuple[str, ...] = ()
     known: _Known = field(default_factory=_Known)
 
     @property
@@ -391,4 +392,5 @@ def profile_of(
         for root, found in zip(place.folders, surveys, strict=True)
         for pair in place.committed(root).instead(found.secrets)
     ]
-    return profile_for(kind, place.folders, around, surveys, instead=instead, owned=owned)
+    found = profile_for(kind, place.folders, around, surveys, instead=instead, owned=owned)
+    return replace(found, devices=place.devices)

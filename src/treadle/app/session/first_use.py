@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from treadle.app.config.places import data_directory, outputs
 from treadle.app.security.policy_files import PolicyFiles
+from treadle.app.config.sections import Settings
 from treadle.app.models.provider_keys import keys_stamp
 from treadle.app.session.parts import Parts
 from treadle.engine.core.room import focus_wanted
@@ -74,6 +75,15 @@ class Hiding:
         from treadle.app.errors.error_report import write_log
 
         write_log(self.redact("".join(traceback.format_exception(error))))
+
+
+def gpu_line(settings: Settings) -> str:
+    """Say which GPUs commands can use; empty where that is none, or not wanted."""
+    if not settings.gpu:
+        return ""
+    from treadle.workspace.gpus import gpu_devices, gpu_words
+
+    return gpu_words(gpu_devices())
 
 
 def session_memory(parts: Parts, hiding: Hiding) -> "SessionMemory":

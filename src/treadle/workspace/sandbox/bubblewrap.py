@@ -36,6 +36,7 @@ def bubblewrap(
         *_ISOLATION,
         *alone,
         *("--ro-bind", "/", "/", "--dev", "/dev", "--proc", "/proc"),
+        *chain.from_iterable(("--dev-bind-try", path, path) for path in profile.devices),
         *("--size", str(_MOST_IN_MEMORY), "--perms", "1777", "--tmpfs", _SHARED_MEMORY, "--remount-ro", "/dev"),
         *chain.from_iterable(("--ro-bind", path, path) for path in present.kernel),
         *chain.from_iterable(mounts[path] for path in sorted(mounts, key=lambda path: path.split("/"))),

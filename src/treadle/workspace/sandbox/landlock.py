@@ -37,7 +37,7 @@ def landlock(helper: Sequence[str], profile: Profile, present: Present, children
         *without("/", [*present.masked, *present.hidden], children),
         *chain.from_iterable(without(path, present.masked, children) for path in shown),
     ]
-    writing = [*_DEVICES, *present.writable]
+    writing = [*_DEVICES, *profile.devices, *present.writable]
     if profile.change_root:
         writing += chain.from_iterable(without(folder, kept, children) for folder in profile.folders)
     return (

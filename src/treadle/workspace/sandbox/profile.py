@@ -36,6 +36,7 @@ class Profile:
       `replaced` are files shown there with another text.
     - `scratch` folders are writable and private: each shows a folder of the session's own.
     - `writable` paths may be written besides the workspace.
+    - `devices` can be used besides the harmless ones that every command has.
     - Without `unix_sockets` none can be made: it could hand an open folder to another command of the session.
     - `cwd` is where the command runs, empty for the workspace itself.
     - `tmp` is a private folder that takes the place of /tmp, `private` one for what the sandbox itself needs.
@@ -56,6 +57,7 @@ class Profile:
     replaced: tuple[tuple[str, str], ...] = ()
     scratch: tuple[tuple[str, str], ...] = ()
     writable: tuple[str, ...] = ()
+    devices: tuple[str, ...] = ()
     tmp: str
     private: str
     unix_sockets: bool = True

@@ -41,6 +41,7 @@ class ConfinedCommands:
         roots: Roots,
         private: Path,
         trusted: bool,
+        gpu: bool,
         standing: Callable[[], Standing],
         rules: "Callable[[], Ruleset]",
     ) -> None:
@@ -48,6 +49,7 @@ class ConfinedCommands:
         self._roots = roots
         self._private = private
         self._trusted = trusted
+        self._gpu = gpu
         self._standing = standing
         self._rules = rules
         self._broker: GitBroker | None = None
@@ -61,6 +63,7 @@ class ConfinedCommands:
     def _place(self) -> "CommandFolders":
         from treadle.app.security.command_confinement import CommandFolders, recover_control_files
         from treadle.workspace.commands.meter import remove_left_groups
+        from treadle.workspace.gpus import gpu_devices
         from treadle.workspace.namespaces.session_space import SessionNamespaces
 
         found = CommandFolders(
@@ -70,6 +73,7 @@ class ConfinedCommands:
             private=self._private,
             namespaces=SessionNamespaces(),
             plan_namespaces=SessionNamespaces(),
+            devices=gpu_devices() if self._gpu else (),
         )
         found.known.notes += recover_control_files(found.data)
         remove_left_groups()
