@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.config.places import data_directory, outputs
-from treadle.app.security.policy_files import PolicyFiles
 from treadle.app.config.sections import Settings
 from treadle.app.models.provider_keys import keys_stamp
+from treadle.app.security.policy_files import PolicyFiles
 from treadle.app.session.parts import Parts
 from treadle.engine.core.room import focus_wanted
 from treadle.engine.runtime.running_session import Session
