@@ -11,7 +11,7 @@ from treadle.engine.core.budgets import LEAST_REPLY, Ask, Send, Stop, check_budg
 from treadle.engine.core.machine_effects import CallModel, Cancel, StartTimer, timer_work
 from treadle.engine.core.state import Calling, Money, State, TurnState, phase, replace, with_model
 from treadle.protocol.events import Answer, Prompt, Resumed, SetFallback, SetPresence, Source, TimerFired
-from treadle.protocol.limits import Budget, Limits, Terms
+from treadle.protocol.limits import RUN_BUDGET, Budget, Limits, Terms
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, Spent, ToolProtocol
 from treadle.protocol.notifications import ModelChanged, Phase, TurnEnded, TurnOutcome, TurnStop
@@ -27,8 +27,8 @@ def turn_of(usage: Usage = Usage(), cost: float | None = 0.0) -> TurnState:  # n
 
 
 @given(
-    budgets=st.tuples(*[st.none() | st.floats(0, 5)] * 3, *[st.none() | st.integers(0, 100_000)] * 3),
-    spent=st.tuples(*[st.floats(0, 3)] * 3, *[st.integers(0, 50_000)] * 3),
+    budgets=st.tuples(*[st.none() | st.floats(0, 5)] * 4, *[st.none() | st.integers(0, 100_000)] * 4),
+    spent=st.tuples(*[st.floats(0, 3)] * 4, *[st.integers(0, 50_000)] * 4),
     terms=st.builds(
         Terms,
         input_tokens=st.integers(0, 60_000),
@@ -39,32 +39,35 @@ def turn_of(usage: Usage = Usage(), cost: float | None = 0.0) -> TurnState:  # n
     ),
 )
 def test_what_is_sent_fits_into_every_budget_at_worst(
-    budgets: tuple[float | None, float | None, float | None, int | None, int | None, int | None],
-    spent: tuple[float, float, float, int, int, int],
+    budgets: tuple[float | int | None, ...],
+    spent: tuple[float | int, ...],
     terms: Terms,
 ) -> None:
-    limits = Limits(
-        turn=Budget(cost=budgets[0], tokens=budgets[3]),
-        session=Budget(cost=budgets[1], tokens=budgets[4]),
-        day=Budget(cost=budgets[2], tokens=budgets[5]),
+    pairs = zip(budgets[:4], budgets[4:], strict=True)
+    turn, session, day, run = (
+        Budget(cost=cost, tokens=None if at_most is None else int(at_most)) for cost, at_most in pairs
     )
+    used = [Spent(cost=cost, tokens=int(tokens)) for cost, tokens in zip(spent[:4], spent[4:], strict=True)]
     state = State(
-        limits=limits,
-        turn=turn_of(Usage(input_tokens=spent[3]), spent[0]),
-        money=Money(spent=Spent(cost=spent[1], tokens=spent[4])),
+        limits=Limits(turn=turn, session=session, day=day, run=run),
+        turn=turn_of(Usage(input_tokens=used[0].tokens), used[0].cost),
+        money=Money(spent=used[1]),
     )
-    terms = replace(terms, day=Spent(cost=spent[2], tokens=spent[5]))
+    terms = replace(terms, day=used[2], run=used[3])
     room = check_budgets(state, terms)
     if not isinstance(room, Send):
         assert isinstance(room, Stop)
         return
-    for budget, cost, tokens in (
-        (limits.turn, spent[0], spent[3]),
-        (limits.session, spent[1], spent[4]),
-        (limits.day, spent[2], spent[5]),
-    ):
-        assert budget.cost is None or cost + room.worst.cost <= budget.cost + 1e-6
-        assert budget.tokens is None or tokens + room.worst.tokens <= budget.tokens
+    for budget, one in zip((turn, session, day, run), used, strict=True):
+        assert budget.cost is None or one.cost + room.worst.cost <= budget.cost + 1e-6
+        assert budget.tokens is None or one.tokens + room.worst.tokens <= budget.tokens
+
+
+def test_the_budget_of_a_run_says_so() -> None:
+    state = State(limits=Limits(run=Budget(cost=1.0)), turn=turn_of())
+    stopped = check_budgets(state, replace(TERMS, run=Spent(cost=0.99, tokens=5, estimated=True)))
+    assert isinstance(stopped, Stop)
+    assert stopped.why == f"{RUN_BUDGET} $1.00: about $0.99 is spent, and the next call can cost $0.02"
 
 
 def test_a_small_budget_shortens_the_reply_before_it_stops_the_turn() -> None:

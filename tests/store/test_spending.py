@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.store.sessions import fill
+from tests.store.sessions import add, fill
 from treadle.protocol.events import (
     ENGINE,
     CallFinished,
@@ -24,7 +24,7 @@ from treadle.protocol.sealed import OF_SUMMARY, SideAnswered, TurnSettled
 from treadle.protocol.tools import CallResult, Outcome
 from treadle.protocol.usage import Usage
 from treadle.store import keeping
-from treadle.store.spent import Purpose, day_of, spent_on
+from treadle.store.spent import Purpose, day_of, spent_in_run, spent_on
 from treadle.store.sqlite import Store
 
 DAY = 86_400_000
@@ -193,6 +193,24 @@ async def test_a_reservation_gives_what_else_the_day_has_cost_and_will(tmp_path:
     assert (await store.reserve("s1", Purpose.STEP, 0, WORST)).day == Spent(cost=0.875, tokens=1010, estimated=True)
     assert (await store.reserve("s1", Purpose.STEP, 0, WORST)).day == Spent(cost=0.875, tokens=1010, estimated=True)
     assert await elsewhere(store, at=DAY) == NOTHING
+    store.close()
+
+
+async def test_a_run_has_what_its_sessions_spent_on_every_day_also_deleted_ones(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    for session in ("run.a", "run.b", "run-2.a", "runs"):
+        await add(store, session, 1)
+    await log(store, "run.a", finished())
+    await log(store, "run.a", finished(), at=DAY)
+    await log(store, "run-2.a", finished())
+    await store.reserve("run.b", Purpose.STEP, 0, WORST, run="run")
+    await store.reserve("run.b", Purpose.ASIDE, DAY, WORST, run="run")
+    await store.reserve("runs", Purpose.STEP, 0, WORST)
+    asked = await store.reserve("run.a", Purpose.STEP, 0, WORST, run="run")
+    assert asked.run == Spent(cost=1.5, tokens=2_000, estimated=True)
+    keeping.delete(store, "run.b")
+    assert spent_in_run(store, "run") == Spent(cost=2.0, tokens=2_900, estimated=True)
+    assert spent_in_run(store, "none") == NOTHING
     store.close()
 
 

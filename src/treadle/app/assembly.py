@@ -302,7 +302,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
         system=session_prompt(prompting, offered.left_out),
         clock=parts.brought.clock,
         jitter=random.random,
-        shared_budgets=_SharedBudgets(parts.store, parts.row.id, parts.brought.clock),
+        shared_budgets=_SharedBudgets(parts.store, parts.row.id, parts.brought.clock, parts.brought.run),
         remember=partial(first_use.remember_here, workspace.root),
         checklist=parts.settings.checklist,
         compaction=parts.settings.context.compaction,
@@ -376,9 +376,10 @@ class _SharedBudgets(Struct, frozen=True):
     store: Store
     session_id: str
     clock: Callable[[], int]
+    run: str = ""
 
     async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
         """Reserve in the log's file, which all sessions of the user share."""
         purpose = Purpose.ASIDE if aside else Purpose.STEP
-        others = await self.store.reserve(self.session_id, purpose, self.clock(), worst)
-        return SharedSpent(day=others.day, tree=others.tree)
+        others = await self.store.reserve(self.session_id, purpose, self.clock(), worst, run=self.run)
+        return SharedSpent(day=others.day, tree=others.tree, run=others.run)

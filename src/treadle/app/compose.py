@@ -162,7 +162,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         roots=roots.folders,
         choice=choice.use,
         mode=mode,
-        limits=limits_of(opening.settings) if opening.child is None else opening.child.limits,
+        limits=_in_run(opening, limits_of(opening.settings) if opening.child is None else opening.child.limits),
         fallback=models.fallback(),
         child_of=of,
     )
@@ -298,7 +298,7 @@ def _changed_settings(opening: Opening, models: Models, state: State) -> Iterato
         yield _changed_model(given, models, state)
     else:
         models.provider(state.choice.model)
-    limits = limits_of(opening.settings, given, state.limits)
+    limits = _in_run(opening, limits_of(opening.settings, given, state.limits))
     if limits != state.limits:
         yield SetLimits(limits=limits)
     if opening.settings.fallback and (fallback := models.fallback()) != state.model.fallback:
@@ -335,6 +335,10 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
         changed = {name: value for name, value in changed.items() if name in given}
     budgets = changed.pop("budget", {})
     return replace(base, **changed, **budgets)
+
+
+def _in_run(opening: Opening, limits: Limits) -> Limits:
+    return replace(limits, run=Budget(cost=opening.run_cost)) if opening.run else limits
 
 
 def check_workspace(path: Path) -> Path:

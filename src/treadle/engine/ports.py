@@ -153,14 +153,15 @@ class Environment(Protocol):
 
 
 class SharedSpent(Struct, frozen=True, kw_only=True):
-    """What else was spent, and is reserved: by anybody in a `day`, and by the other sessions of the `tree`."""
+    """What was spent, and is reserved: by all in a `day`, by others of the `tree`, by all of the session's `run`."""
 
     day: Spent = Spent()
     tree: Spent = Spent()
+    run: Spent = Spent()
 
 
 class SharedBudgets(Protocol):
-    """Keeps the budgets that sessions share: that of the day, and that of a session with its subagents."""
+    """Keeps the budgets that sessions share: of the day, of a session with its subagents, of a run of many tasks."""
 
     async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
         """Reserve for the next call, of a step or `aside`; gives what else counts."""

@@ -5,6 +5,9 @@ from msgspec import UNSET, UnsetType
 from treadle.protocol.base import Record
 from treadle.protocol.models import Spent
 
+RUN_BUDGET = "the run's budget of"
+"""How the reason begins for which a turn ends when the budget of its run is used up."""
+
 USUAL_REPLY = 8_192
 """Tokens; the longest reply of a model whose limit is not known, wherever one has to be sent or counted with."""
 
@@ -28,7 +31,8 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it. With
     `wait_for_reset`, which older logs do not have, a turn waits until a provider's limit resets; without it a user who
     is there is asked. `tree` is what a subagent and all other sessions of its tree may spend together, which older
-    logs do not have; in a session of a person that is the budget of the session.
+    logs do not have; in a session of a person that is the budget of the session. `run` bounds what all sessions of a
+    run of many tasks spend; sessions of no run do not have it.
     """
 
     max_steps: int | None = None
@@ -47,6 +51,7 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     raisable: bool = False
     wait_for_reset: bool | UnsetType = UNSET
     tree: Budget | UnsetType = UNSET
+    run: Budget | UnsetType = UNSET
 
 
 class Terms(Record, frozen=True, kw_only=True):
@@ -54,8 +59,8 @@ class Terms(Record, frozen=True, kw_only=True):
 
     `input_tokens` is an upper bound; `max_output` is the model's limit. `search_cost` is what searches of the web by
     the provider can cost in all, None if that is unknown. `day` is what was spent, and reserved by other sessions,
-    since midnight (UTC), `tree` what the other sessions of its tree have spent and reserved. `estimated`: the
-    prices are those of the model's nearest relative.
+    since midnight (UTC), `tree` what the other sessions of its tree have spent and reserved, `run` what all of its run
+    have. `estimated`: the prices are those of the model's nearest relative.
     """
 
     input_tokens: int
@@ -65,4 +70,5 @@ class Terms(Record, frozen=True, kw_only=True):
     search_cost: float | None = 0.0
     day: Spent = Spent()
     tree: Spent = Spent()
+    run: Spent = Spent()
     estimated: bool = False

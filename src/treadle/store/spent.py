@@ -109,28 +109,43 @@ def spent_on(store: "Store", day: str) -> Spent:
 
 
 class SharedSums(NamedTuple):
-    """What was spent and is reserved besides: in a `day` by all, in a `tree` by the other sessions of it."""
+    """What was spent and is reserved besides: in a `day` by all, in a `tree` by its others, in a `run` by all."""
 
     day: Spent
     tree: Spent
+    run: Spent
 
 
+_BETWEEN = "session_id >= ? AND session_id < ?"
 _OTHERS = """(SELECT id FROM sessions WHERE (id = :root OR (root = :root AND root <> '')) AND id <> :own)"""
 
 
-def reserve(connection: sqlite3.Connection, session_id: str, purpose: Purpose, *, day: str, worst: Spent) -> SharedSums:
-    """Reserve for a session's next call; gives what others have spent and reserved that counts together with it."""
+def reserve(
+    connection: sqlite3.Connection, session_id: str, purpose: Purpose, *, day: str, worst: Spent, run: str = ""
+) -> SharedSums:
+    """Reserve for a session's next call; gives what others have spent and reserved that counts together with it.
+
+    The sessions of a run are those whose ids begin with its name and a full stop.
+    """
     connection.execute(
         "INSERT INTO reservations (session_id, purpose, day, cost, tokens) VALUES (?, ?, ?, ?, ?) "
         "ON CONFLICT DO UPDATE SET day = excluded.day, cost = excluded.cost, tokens = excluded.tokens",
         (session_id, purpose.value, day, worst.cost, worst.tokens),
     )
-    total = _sum(connection.execute("SELECT cost, tokens, estimated FROM spending WHERE day = ?", (day,)))
-    others = connection.execute(
-        "SELECT cost, tokens, 1 FROM reservations WHERE day = ? AND (session_id, purpose) <> (?, ?)",
-        (day, session_id, purpose.value),
+    own = (session_id, purpose.value)
+    today = _counted(connection, "day = ?", (day,), own)
+    of_run = _counted(connection, _BETWEEN, _ids_of(run), own) if run else Spent()
+    return SharedSums(today, of_tree(connection, session_id), of_run)
+
+
+def _counted(connection: sqlite3.Connection, where: str, values: tuple[str, ...], own: tuple[str, str]) -> Spent:
+    """Sum up what was spent, and what is reserved but for a reservation of one's own."""
+    spent = connection.execute(f"SELECT cost, tokens, estimated FROM spending WHERE {where}", values)  # noqa: S608
+    reserved = connection.execute(
+        f"SELECT cost, tokens, 1 FROM reservations WHERE {where} AND (session_id, purpose) <> (?, ?)",  # noqa: S608
+        (*values, *own),
     )
-    return SharedSums(total + _sum(others), of_tree(connection, session_id))
+    return _sum([*spent, *reserved])
 
 
 def of_tree(connection: sqlite3.Connection, session_id: str) -> Spent:
@@ -143,6 +158,19 @@ def of_tree(connection: sqlite3.Connection, session_id: str) -> Spent:
         names,
     )
     return _sum(spent)
+
+
+def _ids_of(run: str) -> tuple[str, str]:
+    """Give what the ids of a run's sessions are between; what deleted ones have spent is kept under the first."""
+    return f"{run}.", f"{run}/"
+
+
+def spent_in_run(store: "Store", run: str) -> Spent:
+    """Give what all sessions of a run have spent, and have reserved for calls that go on, or were lost."""
+    ids = _ids_of(run)
+    spent = store.query(f"SELECT cost, tokens, estimated FROM spending WHERE {_BETWEEN}", ids)  # noqa: S608
+    reserved = store.query(f"SELECT cost, tokens, 1 FROM reservations WHERE {_BETWEEN}", ids)  # noqa: S608
+    return _sum([*spent, *reserved])
 
 
 def reserved_for(connection: sqlite3.Connection, session_id: str, purpose: Purpose) -> Spent:
@@ -163,12 +191,13 @@ def give_back(connection: sqlite3.Connection, session_id: str, owner: str) -> No
 def keep_spent(connection: sqlite3.Connection, session_id: str) -> None:
     """Let what a session spent, and had reserved for calls of which nobody will tell, stay in the budgets of its days.
 
-    The session is about to be deleted.
+    The session is about to be deleted; one of a run stays in the budget of that, too.
     """
+    run = session_id[: session_id.find(".") + 1]
     spent = connection.execute("SELECT day, cost, tokens, estimated FROM spending WHERE session_id = ?", (session_id,))
     lost = connection.execute("SELECT day, cost, tokens, 1 FROM reservations WHERE session_id = ?", (session_id,))
     for day, cost, tokens, estimated in [*spent, *lost]:
-        add_spent(connection, "", day, Spent(cost=cost, tokens=tokens, estimated=bool(estimated)))
+        add_spent(connection, run, day, Spent(cost=cost, tokens=tokens, estimated=bool(estimated)))
     for table in ("spending", "reservations"):
         connection.execute(f"DELETE FROM {table} WHERE session_id = ?", (session_id,))  # noqa: S608
 

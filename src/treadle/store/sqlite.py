@@ -313,10 +313,14 @@ class Store:
             self.query(f"SELECT {edit_counts.COLUMNS} FROM edits{condition} ORDER BY 1, 2, 3, 4, 5", values)  # noqa: S608
         )
 
-    async def reserve(self, session_id: str, purpose: spent.Purpose, at: int, worst: Spent) -> spent.SharedSums:
-        """Reserve what a session's next call can cost; gives what else the day (of `at`, ms) and its tree have cost."""
+    async def reserve(
+        self, session_id: str, purpose: spent.Purpose, at: int, worst: Spent, *, run: str = ""
+    ) -> spent.SharedSums:
+        """Reserve what a session's next call can cost; gives what else the day (of `at`, ms), tree and run cost."""
         day = spent.day_of(at)
-        return await self.write(lambda connection: spent.reserve(connection, session_id, purpose, day=day, worst=worst))
+        return await self.write(
+            lambda connection: spent.reserve(connection, session_id, purpose, day=day, worst=worst, run=run)
+        )
 
     def spent_in_tree(self, session_id: str) -> Spent:
         """Give what the other sessions of a session's tree have spent and reserved. Raises `StoreError`."""

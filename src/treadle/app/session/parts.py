@@ -45,7 +45,8 @@ class Brought(Struct, frozen=True, kw_only=True):
     `exchanges` are those of them that it has itself, by their names. `clock` gives milliseconds since 1970. `files`
     gives what reads and saves in the place of the disk, such as an editor. `shape` is what the caller wants different
     from other sessions. `open_child` opens the subagents of the session; one of these is the `child` that was wanted.
-    `agents` are found before those of files.
+    `agents` are found before those of files. `run` names the run of many tasks that it belongs to: its id begins with
+    that and a full stop. All sessions of the run may spend `run_cost` together (US dollars); None is unbounded.
     """
 
     tools: tuple[Tool, ...] = ()
@@ -59,6 +60,8 @@ class Brought(Struct, frozen=True, kw_only=True):
     open_child: "OpenChild | None" = None
     child: "WantedChild | None" = None
     agents: "tuple[AgentFile, ...]" = ()
+    run: str = ""
+    run_cost: float | None = None
 
 
 class Parts(Struct, frozen=True, kw_only=True):

@@ -45,7 +45,8 @@ BudgetCheck: TypeAlias = Send | Ask | Stop
 
 def bounded(limits: Limits) -> bool:
     """Whether anything bounds what may be spent."""
-    return any(one not in (Budget(), UNSET) for one in (limits.turn, limits.session, limits.day, limits.tree))
+    every = (limits.turn, limits.session, limits.day, limits.tree, limits.run)
+    return any(one not in (Budget(), UNSET) for one in every)
 
 
 def check_budgets(state: State, terms: Terms) -> BudgetCheck:
@@ -87,7 +88,7 @@ def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) 
     if not known and terms is not None:
         used = replace(worst_of(terms, state.money.reply_tokens), estimated=True)
     if terms is not None:
-        terms = replace(terms, day=terms.day + used)
+        terms = replace(terms, day=terms.day + used, run=terms.run + used)
     turn = replace(turn, usage=turn.usage + usage, cost=total)
     return replace(state, turn=turn, money=replace(state.money, spent=state.money.spent + used, terms=terms))
 
@@ -120,6 +121,8 @@ def _budgets(state: State, terms: Terms) -> Iterator[tuple[str, Budget, Spent]]:
     else:
         yield "session", _raised("session", state.limits.session, state), of_tree
     yield "day", state.limits.day, terms.day
+    if state.limits.run:
+        yield "run", state.limits.run, terms.run
 
 
 def _unpriced(state: State, terms: Terms) -> Ask | None:

@@ -113,14 +113,14 @@ async def reserved_terms(
     if not (_shares(state) and isinstance(room, Send)):
         return terms
     others = await ports.shared_budgets.reserve(room.worst, aside=aside)
-    return replace(terms, day=others.day, tree=others.tree)
+    return replace(terms, day=others.day, tree=others.tree, run=others.run)
 
 
 def _shares(state: State) -> bool:
-    """Whether what other sessions spend counts: today, or in the tree of the session."""
+    """Whether what other sessions spend counts: today, in the tree of the session, or in its run."""
     limits = state.limits
     of_tree = limits.tree not in (Budget(), UNSET) or (limits.session != Budget() and state.subagents > 0)
-    return of_tree or limits.day != Budget()
+    return of_tree or limits.day != Budget() or limits.run is not UNSET
 
 
 def _most_for_searches(spec: ModelSpec) -> float | None:

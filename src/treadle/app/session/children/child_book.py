@@ -115,7 +115,7 @@ class Subagents:
         for task in tasks[len(begun) :]:
             one = ChildStarted(
                 call_id=call_id,
-                session_id=new_session_id(self._parts.brought.clock()),
+                session_id=self._new_id(),
                 agent=task.agent,
                 task=task.prompt,
                 background=not wait,
@@ -138,6 +138,12 @@ class Subagents:
             changes=tuple(one for result in results for one in result.applied),
             origin=Origin.WEB if any(one.tainted for one in results) else Origin.TREADLE,
         )
+
+    def _new_id(self) -> str:
+        """Give an id; that of a session of a run begins with the run's name."""
+        run = self._parts.brought.run
+        number = new_session_id(self._parts.brought.clock())
+        return f"{run}.{number}" if run else number
 
     async def _together(
         self, tasks: Sequence[SubagentTask], started: Sequence[ChildStarted], ask: AskPerson
@@ -280,6 +286,7 @@ class Subagents:
             session=share,
             tree=budget,
             day=state.limits.day,
+            run=state.limits.run,
             soft=_NO_SOFT_LIMIT,
             max_auto_approved=state.limits.max_auto_approved,
             max_retries=state.limits.max_retries,
