@@ -1,6 +1,7 @@
 """Puts a session together: the only place that knows every class. Each part is built of those before it."""
 
 import asyncio
+import os
 import random
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
@@ -153,7 +154,8 @@ def _ground(parts: Parts, engine: Session) -> _Ground:
     workspace = open_workspace(
         parts.trust.workspace,
         roots=parts.roots.folders,
-        pass_on=parts.settings.pass_variables,
+        variables={**os.environ, **parts.brought.variables} if parts.brought.variables else None,
+        pass_on=(*parts.settings.pass_variables, *parts.brought.variables),
         spool=private,
         confine=commands.set_up,
         files=parts.brought.files(DiskFiles(temporary_files=first_use.temporary_files), parts.folders),

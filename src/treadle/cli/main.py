@@ -26,6 +26,7 @@ _USAGE = frozenset(
         "host-format",
         "background-flag",
         "attach-settings",
+        "batch-option",
     }
 )
 """Errors that are mistakes in the command line itself."""

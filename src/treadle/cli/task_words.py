@@ -16,6 +16,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "try": "run a command on a copy of the folder; show or apply what it changed",
             "web": "work in the browser: a page that shows all sessions",
             "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
+            "batch": "do many tasks from a file side by side, within a limit in money; it continues after a stop",
             "start": "work interactively; without a terminal and a model, run the demo",
             "stop": "stop sessions: those in the background or of a page close, others are interrupted",
             "jobs": "list the commands in the background; show their output, stop them",

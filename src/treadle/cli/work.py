@@ -85,8 +85,11 @@ def configure(parser: "argparse.ArgumentParser") -> None:
     )
 
 
-def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -> None:
-    """Add the flags that override settings; without `directory` where the folder is named elsewhere."""
+def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True, costs: str = "this session") -> None:
+    """Add the flags that override settings; without `directory` where the folder is named elsewhere.
+
+    `costs` names what --max-cost is a limit of.
+    """
     if directory:
         parser.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
     settings = parser.add_argument_group(SETTINGS)
@@ -120,7 +123,7 @@ def add_settings(parser: "argparse.ArgumentParser", *, directory: bool = True) -
         "--max-steps", "--max-turns", type=_positive, metavar="N", help="end a turn after N model calls"
     )
     settings.add_argument(
-        "--max-cost", "--max-budget-usd", type=float, metavar="USD", help="the most US dollars to spend on this session"
+        "--max-cost", "--max-budget-usd", type=float, metavar="USD", help=f"the most US dollars to spend on {costs}"
     )
     settings.add_argument("--max-tokens", type=_positive, metavar="N", help="the most tokens to use in this session")
     settings.add_argument("--max-seconds", type=float, metavar="S", help="end a turn after S seconds")

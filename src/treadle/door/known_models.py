@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from treadle.app.models.saving_model import save_default as save_default
     from treadle.app.models.updating import update_models as update_models
     from treadle.providers.failures import login_command as login_command
+    from treadle.providers.shared_limits import share_limits as share_limits
 else:
     __getattr__ = names_of(
         __name__,
@@ -61,5 +62,6 @@ else:
             "treadle.app.models.saving_model": "check_setting save_default",
             "treadle.app.models.updating": "update_models",
             "treadle.providers.failures": "login_command",
+            "treadle.providers.shared_limits": "share_limits",
         },
     )

@@ -29,11 +29,17 @@ if TYPE_CHECKING:
     from treadle.app.processes.attaching import is_session_open as is_session_open
     from treadle.app.session.parts import new_session_id as new_session_id
     from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
+    from treadle.app.processes.task_copies import ProjectCopy as ProjectCopy
+    from treadle.app.processes.task_copies import copy_project as copy_project
+    from treadle.app.processes.task_copies import mirror_of as mirror_of
+    from treadle.app.processes.task_copies import project_patch as project_patch
+    from treadle.app.processes.task_copies import remove_copy as remove_copy
 else:
     __getattr__ = names_of(
         __name__,
         {
             "treadle.app.processes.attaching": "attach_session is_session_open",
+            "treadle.app.processes.task_copies": "ProjectCopy copy_project mirror_of project_patch remove_copy",
             "treadle.app.compose": """
                 Opening check_workspace edit_ledger last_session list_sessions new_session_id open_session
                 open_store session_log session_past session_workspace tool_specs

@@ -4,7 +4,7 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from functools import cache
 from time import monotonic
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -21,6 +21,8 @@ PROBE_WAIT = 5.0
 
 LONGEST_PACE = 60.0
 """Seconds for which a call waits because its limit is said to be used up; later it is sent, and its answer counts."""
+
+_CALLS = "requests"
 
 Account: TypeAlias = tuple[str, str]
 """An address, and the key with which it is called: limits are those of an account."""
@@ -87,6 +89,18 @@ def given_up(circuit: Circuit) -> Circuit:
     return replace(circuit, probing=False) if isinstance(circuit, LeftAlone) else circuit
 
 
+class LimitBoard(Protocol):
+    """What other processes got told of limits."""
+
+    def hold(self, account: Account, seconds: float | None) -> None:
+        """Take note of a 429: nobody calls for so many seconds; None where it did not say."""
+        ...
+
+    def wait(self, account: Account) -> float | None:
+        """Give for how many seconds not to call; None where a call may go out."""
+        ...
+
+
 class Circuits:
     """The circuits of a process, by address, and the limits that are used up; `clock` gives seconds."""
 
@@ -95,6 +109,11 @@ class Circuits:
         self._known: dict[str, Circuit] = {}
         self._last: dict[str, ModelError] = {}
         self._used_up: dict[tuple[Account, str], UsedUp] = {}
+        self._shared: LimitBoard | None = None
+
+    def share(self, limits: LimitBoard) -> None:
+        """Go by what other processes learn of limits, too."""
+        self._shared = limits
 
     def last_failure(self, place: str) -> ModelError | None:
         """Give what went wrong at a place when it was called last; None where nothing did."""
@@ -138,10 +157,20 @@ class Circuits:
         else:
             self._used_up.pop((account, model), None)
 
+    def refused(self, account: Account, model: str, wait: float | None) -> None:
+        """Take that a call was one too many (429); the provider takes the next one in `wait` seconds, if it says so."""
+        if wait:
+            self.learn(account, model, {_CALLS: wait})
+        if self._shared is not None:
+            self._shared.hold(account, None if wait is None else min(wait, LONGEST_PACE))
+
     def used_up(self, account: Account, model: str) -> tuple[str, float] | None:
         """Give a limit that is used up now, and in how many seconds it resets; None where a call may go out."""
         known = self._used_up.get((account, model))
         left = 0.0 if known is None else known.until - self._clock()
+        elsewhere = None if self._shared is None else self._shared.wait(account)
+        if elsewhere is not None and elsewhere > left:
+            return _CALLS, elsewhere
         return None if known is None or left <= 0 else (known.what, left)
 
 
@@ -183,8 +212,8 @@ class GuardedProvider:
                     yield event
         finally:
             self._circuits.record(self._place, end)
-            if isinstance(end, StreamFailure) and end.error.kind is ErrorKind.RATE_LIMIT and end.error.retry_after:
-                self._circuits.learn(self._account, request.model, {"requests": end.error.retry_after})
+            if isinstance(end, StreamFailure) and end.error.kind is ErrorKind.RATE_LIMIT:
+                self._circuits.refused(self._account, request.model, end.error.retry_after)
 
     async def close(self) -> None:
         """Give back connections."""

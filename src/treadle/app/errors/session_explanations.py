@@ -287,6 +287,28 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         ),
         "pin-text": Explanation("A text to be pinned is empty or too long.", "Pin a shorter text."),
         "pin-missing": Explanation("A pinned text was removed already.", "Load the page again."),
+        "batch-tasks": Explanation(
+            "The tasks of a batch cannot be read, or some of them are not right. None was started.",
+            "Correct the lines that the message names; docs/batch.md lists the fields.",
+        ),
+        "batch-option": Explanation(
+            "An option of `treadle batch` cannot be used as it was given.", "`treadle batch --help` shows them."
+        ),
+        "batch-folder": Explanation(
+            "The folder of a batch cannot be used: it cannot be written, or what is in it is not from a batch.",
+            "Name another folder with --out.",
+        ),
+        "batch-busy": Explanation(
+            "Another batch works in the same folder.", "Wait until it ends, or stop it with Ctrl-C."
+        ),
+        "batch-price": Explanation(
+            "A batch has a limit in money, and the price of a model is not known.",
+            "Set its prices in the settings, or leave the limit out.",
+        ),
+        "task-copy": Explanation(
+            "The copy of a project that a task works in cannot be made, or its changes cannot be read.",
+            "Check `repo` and `commit` of the task, git, and free space.",
+        ),
         "allowance-missing": Explanation(
             "What was to be revoked is not allowed any more, or its session is closed.", "Load the page again."
         ),

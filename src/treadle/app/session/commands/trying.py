@@ -2,7 +2,7 @@
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
@@ -63,10 +63,22 @@ class TriedRecord(Struct, frozen=True, kw_only=True):
     against: tuple[str, ...] = ()
 
 
+_NO_MORE: Mapping[str, str] = {}
+
+
 def try_command(
-    words: Sequence[str], folder: Path, *, apply: bool, out: Callable[[bytes], None], err: Callable[[bytes], None]
+    words: Sequence[str],
+    folder: Path,
+    *,
+    apply: bool,
+    out: Callable[[bytes], None],
+    err: Callable[[bytes], None],
+    variables: Mapping[str, str] = _NO_MORE,
 ) -> Tried:
-    """Run a program, or one word as a shell line, on a copy of a folder (resolved). Raises `ConfigError`."""
+    """Run a program, or one word as a shell line, on a copy of a folder (resolved), with `variables` besides the usual.
+
+    Raises `ConfigError`.
+    """
     data = data_directory()
     recover_copies(data)
     remove_ended_tries(outputs())
@@ -82,7 +94,9 @@ def try_command(
             raise _no_copy(folder, f"{trouble[:1].upper()}{trouble[1:]}.")
         copy = make_copy(profile, probe(), data)
         try:
-            return _run(copy, words, hold_in(str(folder)), apply=apply, out=out, err=err)
+            given = {**child_variables(os.environ), **variables}
+            run = partial(run_on_copy, copy, variables=given, out=out, err=err)
+            return _run(copy, words, hold_in(str(folder)), apply=apply, run=run)
         finally:
             throw_away(copy)
     finally:
@@ -99,16 +113,10 @@ def _no_copy(folder: Path, why: str) -> ConfigError:
 
 
 def _run(
-    copy: Copy,
-    words: Sequence[str],
-    hold: Hold,
-    *,
-    apply: bool,
-    out: Callable[[bytes], None],
-    err: Callable[[bytes], None],
+    copy: Copy, words: Sequence[str], hold: Hold, *, apply: bool, run: Callable[[Sequence[str]], tuple[int, str]]
 ) -> Tried:
     line = (_SHELL, "-c", *words) if len(words) == 1 else (_SHELL, "-c", 'exec "$@"', _SHELL, *words)
-    status, printed = run_on_copy(copy, line, child_variables(os.environ), out=out, err=err)
+    status, printed = run(line)
     changes = read_changes(copy, hold, output=printed, failed=status != 0)
     nothing = not changes.changes and not changes.outputs
     if not apply or nothing or not changes.whole:

@@ -1,0 +1,199 @@
+"""A task's own copy of a project, and the patch of what was changed in it. The project itself is only read.
+
+Git runs nothing that a copy names: the patch is made with a repository of our own beside the copy, which knows no
+hooks, filters or drivers, whatever was written into the copy's own.
+"""
+
+import fcntl
+import hashlib
+import os
+import shutil
+import stat
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+
+from msgspec import Struct
+
+from treadle.protocol.errors import ConfigError
+from treadle.workspace.commands.variables import HARDENED_GIT, child_variables, find_outside
+
+_SECONDS = 900.0
+_OURS: Mapping[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ALLOW_PROTOCOL": "none"}
+_WHO = ("-c", "user.name=treadle", "-c", "user.email=treadle@localhost", "-c", "commit.gpgSign=false")
+_AS_IT_IS = ("-c", "core.autocrlf=false", "-c", f"core.excludesFile={os.devnull}", "-c", "advice.addEmbeddedRepo=false")
+_CACHES = "__pycache__/\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n"
+"""What programs write beside the files that they read; in a patch it has no place unless it was there before."""
+_DIFF = ("diff", "--cached", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
+
+
+class ProjectCopy(Struct, frozen=True, kw_only=True):
+    """Where a copy is, and the repository of ours that knows what it was like; `tree` is the object of that there."""
+
+    folder: Path
+    base: Path
+    tree: str = ""
+
+
+def copy_project(source: str, commit: str, wanted: ProjectCopy, *, leave_out: Path) -> ProjectCopy:
+    """Copy a project to a folder that is not there yet, all of it or nothing; without a source the copy is empty.
+
+    With a commit the copy is a clone that holds it and what came before it, without any name of what came after, or of
+    where it is from; else it is the folder as it is, without `leave_out`. Raises `ConfigError`.
+    """
+    for old in (wanted.folder, wanted.base):
+        shutil.rmtree(old, ignore_errors=True)
+    new = wanted.folder.with_name(f".new-{wanted.folder.name}")
+    shutil.rmtree(new, ignore_errors=True)
+    new.parent.mkdir(parents=True, exist_ok=True)
+    wanted.base.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        if commit:
+            _clone(Path(source), commit, new)
+        elif source:
+            _copy_folder(Path(source), new, leave_out)
+        else:
+            new.mkdir()
+        if not os.path.lexists(new / ".git"):  # else git would find the repository that the copy happens to lie in
+            _git(new, "init", "--quiet", "--template=")
+            _git(new, *_WHO, *_AS_IT_IS, "add", "--all")
+            _git(new, *_WHO, "commit", "--quiet", "--allow-empty", "--message", "The folder as it was copied")
+        _git(new.parent, "init", "--quiet", "--bare", "--template=", str(wanted.base))
+        tree = _tree(new, wanted.base, force=bool(commit))
+        (wanted.base / "info").mkdir(exist_ok=True)
+        (wanted.base / "info" / "exclude").write_text(_CACHES)
+        new.rename(wanted.folder)
+    except OSError as error:
+        raise _failed(f"{source or 'An empty folder'} cannot be copied.", str(error)) from error
+    return ProjectCopy(folder=wanted.folder, base=wanted.base, tree=tree)
+
+
+def project_patch(copy: ProjectCopy) -> bytes:
+    """Give what was changed in a copy, as `git apply` takes it: UTF-8 text, without what git ignores.
+
+    Where a changed text has another encoding all changes are written in git's binary form. Raises `ConfigError`.
+    """
+    _tree(copy.folder, copy.base)
+    patch = _in_base(copy.folder, copy.base, *_DIFF, copy.tree)
+    try:
+        patch.decode()
+    except UnicodeDecodeError:
+        attributes = copy.base / "info" / "attributes"
+        attributes.parent.mkdir(exist_ok=True)
+        attributes.write_text("* binary\n")
+        return _in_base(copy.folder, copy.base, *_DIFF, copy.tree)
+    return patch
+
+
+def mirror_of(address: str, mirrors: Path) -> Path:
+    """Give a bare clone of a repository that is elsewhere, made once for all tasks. Raises `ConfigError`."""
+    mirrors.mkdir(parents=True, exist_ok=True)
+    mirror = mirrors / f"{hashlib.sha256(address.encode()).hexdigest()[:16]}.git"
+    with (mirrors / ".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        if not mirror.is_dir():
+            new = mirror.with_suffix(".new")
+            shutil.rmtree(new, ignore_errors=True)
+            protocols = {"GIT_ALLOW_PROTOCOL": "https:ssh:git:file"}
+            _git(mirrors, "clone", "--quiet", "--mirror", "--template=", "--", address, str(new), more=protocols)
+            new.rename(mirror)
+    return mirror
+
+
+def remove_copy(copy: ProjectCopy) -> None:
+    """Remove a copy, also where something in it cannot be written."""
+
+    def writable(_function: object, path: str, _error: object) -> None:
+        parent = Path(path).parent
+        parent.chmod(parent.stat().st_mode | stat.S_IRWXU)
+        if Path(path).is_dir() and not Path(path).is_symlink():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            Path(path).unlink(missing_ok=True)
+
+    for folder in (copy.folder, copy.base):
+        if folder.is_dir():
+            shutil.rmtree(folder, onerror=writable)
+
+
+def _clone(source: Path, commit: str, new: Path) -> None:
+    """Fetch a commit into a repository of its own: what came after it is not there, and no file is shared."""
+    if not source.is_dir():
+        raise _failed(f"There is no folder {source}.", "A task names it as its `repo`.")
+    asked_for = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{commit}^{{commit}}")
+    try:
+        name = _git(source, *asked_for).decode().strip()
+    except ConfigError as error:
+        raise _failed(f"{source} has no commit {commit}.", error.why) from error
+    new.mkdir()
+    _git(new, "init", "--quiet", "--template=")
+    asked = {"GIT_ALLOW_PROTOCOL": "file", **_setting("uploadpack.allowAnySHA1InWant", "true")}
+    _git(new, "fetch", "--quiet", "--no-tags", "--", str(source.absolute()), name, more=asked)
+    _git(new, "checkout", "--quiet", "--detach", name)
+    (new / ".git" / "FETCH_HEAD").unlink(missing_ok=True)  # it names the source
+
+
+def _setting(name: str, value: str) -> dict[str, str]:
+    number = int(HARDENED_GIT["GIT_CONFIG_COUNT"])
+    return {
+        "GIT_CONFIG_COUNT": str(number + 1),
+        f"GIT_CONFIG_KEY_{number}": name,
+        f"GIT_CONFIG_VALUE_{number}": value,
+    }
+
+
+def _copy_folder(source: Path, new: Path, leave_out: Path) -> None:
+    def left_out(folder: str, names: list[str]) -> list[str]:
+        """What cannot be copied, such as sockets, and the folder that the copies are in."""
+        found = []
+        for name in names:
+            path = Path(folder, name)
+            kind = path.lstat().st_mode
+            plain = stat.S_ISREG(kind) or stat.S_ISDIR(kind) or stat.S_ISLNK(kind)
+            if not plain or (stat.S_ISDIR(kind) and path.resolve() == leave_out):
+                found.append(name)
+        return found
+
+    if not source.is_dir():
+        raise _failed(f"There is no folder {source}.", "A task names it as its `repo`.")
+    shutil.copytree(source, new, symlinks=True, ignore=left_out)
+
+
+def _tree(folder: Path, base: Path, *, force: bool = False) -> str:
+    """Put a folder as it is into our repository; gives the object of it."""
+    _in_base(folder, base, "add", "--all", *(("--force",) if force else ()), "--", ".")
+    return _in_base(folder, base, "write-tree").decode().strip()
+
+
+def _in_base(folder: Path, base: Path, *words: str) -> bytes:
+    return _git(folder, f"--git-dir={base}", f"--work-tree={folder}", *_AS_IT_IS, *words, more=_OURS)
+
+
+_NONE: Mapping[str, str] = {}
+
+
+def _git(folder: Path, *words: str, more: Mapping[str, str] = _NONE) -> bytes:
+    """Run git in a folder; gives what it prints. Raises `ConfigError`."""
+    git = find_outside("git", str(folder))
+    if not git:
+        raise _failed("git is not installed.", "Copies and patches are made with it.")
+    try:
+        done = subprocess.run(
+            (git, *words),
+            cwd=folder,
+            env={**child_variables(os.environ), **HARDENED_GIT, **more},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            timeout=_SECONDS,
+            check=False,
+        )
+    except (OSError, subprocess.TimeoutExpired) as error:
+        raise _failed(f"git cannot be run in {folder}.", str(error)) from error
+    if done.returncode:
+        said = done.stderr.decode(errors="replace").strip() or "git did not say why."
+        raise _failed(f"git failed in {folder}.", said)
+    return done.stdout
+
+
+def _failed(what: str, why: str) -> ConfigError:
+    return ConfigError("task-copy", what, why=why, fix="Check `repo` and `commit` of the task, and free space.")

@@ -1,0 +1,107 @@
+"""Do many tasks from a file, side by side, each in a copy of its own; what ended is kept, the rest continues.
+
+TASKS is a file of JSON lines ({"id": ..., "prompt": ..., "repo": ...}), rows of SWE-bench, or a folder of Harbor tasks.
+"""
+
+import argparse
+from pathlib import Path
+
+from treadle.cli.command_line import flags
+from treadle.cli.work import add_settings
+from treadle.protocol.errors import ConfigError
+
+WORKERS = 4
+"""How many tasks are done at the same time, unless the command line says otherwise."""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Add the flags."""
+    parser.add_argument("tasks", type=Path, metavar="TASKS", help="the tasks: a file, or a folder")
+    parser.add_argument(
+        "--out",
+        "-o",
+        type=Path,
+        required=True,
+        metavar="DIR",
+        help="the folder of the results; with the same one again, a batch continues",
+    )
+    parser.add_argument(
+        "--workers", "-w", type=int, default=WORKERS, metavar="N", help=f"tasks at the same time (default: {WORKERS})"
+    )
+    parser.add_argument("--json", action="store_true", help="write what happens as JSON lines")
+    parser.add_argument("--filter", default="", metavar="REGEX", help="only tasks whose id has this pattern")
+    parser.add_argument("--shuffle", type=int, metavar="SEED", help="in an order that this number makes")
+    parser.add_argument("--slice", default="", metavar="START:END", help="only these of them, such as 0:50")
+    parser.add_argument(
+        "--retry",
+        action="append",
+        default=[],
+        metavar="KIND",
+        help="do again what ended so, such as error, provider or check (can be given more than once)",
+    )
+    parser.add_argument("--redo", action="store_true", help="do the tasks again, whatever their results")
+    parser.add_argument(
+        "--repos", type=Path, metavar="DIR", help="where repositories are that tasks name as owner/name (else: GitHub)"
+    )
+    parser.add_argument("--no-image", action="store_true", help="do tasks that need an image in a plain copy")
+    parser.add_argument("--keep", action="store_true", help="keep the copies of tasks that are done")
+    parser.add_argument("--task-cost", type=float, metavar="USD", help="the most US dollars to spend on a task")
+    add_settings(parser, directory=False, costs="all tasks together")
+
+
+def execute(arguments: argparse.Namespace) -> int:
+    """Do them; returns the exit code."""
+    if arguments.workers < 1:
+        raise _option(f"--workers {arguments.workers} is too few.", "At least one works.")
+    if arguments.add_dirs:
+        raise _option("--add-dir does not go with batch.", "Each task works in a copy, and changes nothing else.")
+    for flag, cost in (("--max-cost", arguments.max_cost), ("--task-cost", arguments.task_cost)):
+        if cost is not None and not cost > 0:
+            raise _option(f"{flag} {cost} leaves nothing to spend.", "It is an amount of US dollars.")
+    from treadle.door.trust import trusted_by_variable
+    from treadle.headless.batch.batch_main import BatchWishes, run_batch
+    from treadle.headless.batch.batch_tasks import TaskChoice
+
+    run_cost, arguments.max_cost = arguments.max_cost, arguments.task_cost
+    _load()
+    return run_batch(
+        BatchWishes(
+            tasks=arguments.tasks.expanduser(),
+            out=arguments.out,
+            workers=arguments.workers,
+            max_cost=run_cost,
+            choice=TaskChoice(pattern=arguments.filter, seed=arguments.shuffle, cut=arguments.slice),
+            retry=tuple(arguments.retry),
+            redo=arguments.redo,
+            repositories=arguments.repos,
+            without_images=arguments.no_image,
+            keeps_copies=arguments.keep,
+            trusts=arguments.trust or trusted_by_variable(),
+            as_json=arguments.json,
+            flags=flags(arguments),
+        )
+    )
+
+
+def _option(what: str, why: str) -> ConfigError:
+    return ConfigError("batch-option", what, why=why, fix="`treadle batch --help` shows the options.")
+
+
+_PACKAGES = (
+    *("app.session", "context", "editing", "engine", "parsing", "policy", "present"),
+    *("protocol", "providers", "store", "tools", "workspace"),
+)
+_SELDOM = ("treadle.providers.scripted", "treadle.protocol.upgrades")
+
+
+def _load() -> None:
+    """Load what sessions need once, before workers are forked: they share it."""
+    import pkgutil
+    from importlib import import_module
+
+    for name in _PACKAGES:
+        package = import_module(f"treadle.{name}")
+        for module in pkgutil.walk_packages(package.__path__, f"treadle.{name}."):
+            if not module.name.startswith(_SELDOM):
+                import_module(module.name)
+    import_module("httpcore2")

@@ -1,0 +1,172 @@
+"""A batch from its beginning to its end: which tasks are left, what has to be there, and the exit code."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from treadle.door.known_models import Models, share_limits
+from treadle.door.open_session import require_sandbox
+from treadle.door.program import Exit
+from treadle.door.reports import spent_by_run
+from treadle.door.settings import load_settings
+from treadle.headless.batch.batch_folder import PREDICTIONS, RESULTS, BatchFolder, TaskBegun, TaskRow
+from treadle.headless.batch.batch_lines import BatchEnded, BatchLines, BatchStarted
+from treadle.headless.batch.batch_steps import BatchOptions, is_meant, report_task, session_of, task_digest
+from treadle.headless.batch.batch_tasks import BatchTask, TaskChoice, chosen_tasks, read_tasks
+from treadle.headless.batch.dispatching import Dispatcher
+from treadle.present.words import counted
+from treadle.protocol.base import Record
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.models import money
+from treadle.protocol.permissions import Mode
+
+
+class BatchWishes(Record, frozen=True, kw_only=True):
+    """What the command line says. `max_cost` is US dollars for all tasks of the folder, in all its runs together.
+
+    `retry` names states or kinds of results to do again, `redo` all. With `without_images` tasks that need an image are
+    done without it. `flags` are settings for all tasks.
+    """
+
+    tasks: Path
+    out: Path
+    workers: int
+    max_cost: float | None = None
+    choice: TaskChoice = TaskChoice()
+    retry: Sequence[str] = ()
+    redo: bool = False
+    repositories: Path | None = None
+    without_images: bool = False
+    keeps_copies: bool = False
+    trusts: bool = False
+    as_json: bool = False
+    flags: Mapping[str, Any] = {}
+
+
+def run_batch(wishes: BatchWishes) -> int:
+    """Do the tasks; returns the exit code. Raises `TreadleError` before anything is started."""
+    lines = BatchLines(as_json=wishes.as_json)
+    tasks = chosen_tasks(read_tasks(wishes.tasks, wishes.repositories), wishes.choice)
+    folder = BatchFolder(wishes.out.expanduser().absolute())
+    with folder.held(lines.waits):
+        return _done(folder, wishes, tasks, lines)
+
+
+def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], lines: BatchLines) -> int:
+    options = BatchOptions(
+        run=folder.run,
+        run_cost=wishes.max_cost,
+        flags={"mode": Mode.AUTO.value, **wishes.flags},
+        trusts=wishes.trusts,
+        keeps_copies=wishes.keeps_copies,
+    )
+    waiting = _to_do(folder, wishes, tasks)
+    _require_models(waiting, options)
+    before, most = len(tasks) - len(waiting), options.run_cost
+    started = BatchStarted(
+        run=folder.run, tasks=len(waiting), ended_before=before, workers=wishes.workers, max_cost=most
+    )
+    lines.began(started)
+    for notice in _notices(folder, wishes, tasks, waiting):
+        lines.notice(notice)
+    skipped = [] if wishes.without_images else [task for task in waiting if task.image]
+    for task in skipped:
+        row = TaskRow(id=task.id, state="skipped", kind="image")
+        report_task(folder, row, keeps_copies=True)
+        lines.ended(row)
+    share_limits()
+    runnable = [task for task in waiting if task not in skipped]
+    dispatcher = Dispatcher(folder, options, runnable, lines, spent=lambda: spent_by_run(folder.run).cost)
+    dispatcher.work(wishes.workers)
+    code = Exit.DONE if not dispatcher.left else Exit.BUDGET if dispatcher.capped else Exit.TRANSIENT
+    _conclude(folder, lines, left=dispatcher.left, code=code)
+    return code
+
+
+def _to_do(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask]) -> list[BatchTask]:
+    """Give the tasks without a result, or whose result is to be made again; those begin again, errors where they were.
+
+    What an error of ours or the provider's ended goes on with its session: nothing that was done is done again.
+    """
+    known = folder.results()
+    again = {task.id for task in tasks if task.id in known and (wishes.redo or is_meant(known[task.id], wishes.retry))}
+    for task in tasks:
+        begun = folder.begun(task.id)
+        if task.id not in again or begun is None:
+            continue
+        goes_on = known[task.id].state == "error" and not wishes.redo and bool(begun.tree)
+        folder.note(task.id, _goes_on(begun) if goes_on else _next_attempt(folder.run, task, begun))
+    if again:
+        folder.forget(again)
+    return [task for task in tasks if task.id not in known or task.id in again]
+
+
+def _goes_on(begun: TaskBegun) -> TaskBegun:
+    return msgspec.structs.replace(begun, resumes=True)
+
+
+def _next_attempt(run: str, task: BatchTask, begun: TaskBegun) -> TaskBegun:
+    attempt = begun.attempt + 1
+    return TaskBegun(digest=task_digest(task), session=session_of(run, task.id, attempt), attempt=attempt, tree="")
+
+
+_UNTRUSTED = "Without --trust no rules of a project are used, and its programs run only where that is harmless."
+
+
+def _notices(
+    folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], waiting: Sequence[BatchTask]
+) -> list[str]:
+    """Say what trust would change, and which tasks were changed since they ended: their results are of before."""
+    trust = [] if wishes.trusts else [_UNTRUSTED]
+    left = {task.id for task in waiting}
+    changed = [
+        task.id
+        for task in tasks
+        if task.id not in left and (begun := folder.begun(task.id)) is not None and begun.digest != task_digest(task)
+    ]
+    if not changed:
+        return trust
+    return [
+        *trust,
+        f"{counted(len(changed), 'task')} changed since their results: {', '.join(changed[:10])}. --redo repeats.",
+    ]
+
+
+def _require_models(tasks: Sequence[BatchTask], options: BatchOptions) -> None:
+    """Raise `ConfigError` for a model that cannot be called, or whose price no limit in money can go by."""
+    capped = options.run_cost is not None or "budget" in options.flags
+    for named in sorted({task.model for task in tasks}):
+        flags = {**options.flags, **({"model": named} if named else {})}
+        settings = load_settings(flags)
+        mode = Mode(settings.mode)
+        require_sandbox(mode, settings)
+        models = Models(settings)
+        asyncio.run(models.ask_server(named, mode=mode))
+        spec = models.choose(named, mode=mode).spec
+        if spec.prices is None and (capped or any(task.max_cost for task in tasks if task.model == named)):
+            raise ConfigError(
+                "batch-price",
+                f"The price of {spec.ref} is not known, so no limit in money holds for it.",
+                why="--max-cost, --task-cost or `max_cost` of a task is set.",
+                fix=f'Set input_price and output_price under [models."{spec.ref}"], or leave the limits out.',
+            )
+
+
+def _conclude(folder: BatchFolder, lines: BatchLines, *, left: int, code: Exit) -> None:
+    rows = folder.results().values()
+    states = Counter(str(row.state) for row in rows)
+    kinds = Counter(f"{row.state}: {row.kind}" for row in rows if row.kind)
+    spent = spent_by_run(folder.run)
+    words = [f"{folder.path}: {', '.join(f'{states[one]} {one}' for one in sorted(states)) or 'no results'}."]
+    words += [f"  {kind}: {number}" for kind, number in sorted(kinds.items())]
+    words.append(f"Spent by all runs: {money(spent.cost, estimated=spent.estimated)}.")
+    if left:
+        why = {Exit.BUDGET: "--max-cost is used up", Exit.TRANSIENT: "the batch was stopped"}[code]
+        words.append(f"{counted(left, 'task')} left: {why}. The same command continues them.")
+    words.append(f"Results: {folder.path / RESULTS}. Patches: {folder.path / PREDICTIONS}.")
+    ended = BatchEnded(states=dict(states), kinds=dict(kinds), left=left, cost=spent.cost, exit_code=int(code))
+    lines.concluded(ended, words)

@@ -1,0 +1,341 @@
+"""The five steps of a task: prepare, run, collect, check, report. Each may be begun twice, and goes on where it was.
+
+They take and give plain values, so that an engine that keeps a journal can call them, too; what is between them is in
+the folder of the batch and in the session's log.
+"""
+
+import asyncio
+import hashlib
+import signal
+import sys
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from types import FrameType
+from typing import TYPE_CHECKING, Any
+
+import msgspec
+
+from treadle.door.history import export_session, write_export
+from treadle.door.opening import Opening, ProjectCopy, copy_project, mirror_of, open_session, project_patch, remove_copy
+from treadle.door.policy import try_command
+from treadle.door.reports import SessionAccount, session_account
+from treadle.door.settings import load_settings
+from treadle.door.trust import session_trust
+from treadle.headless.batch.batch_folder import BatchFolder, Prediction, TaskBegun, TaskEnd, TaskRow
+from treadle.headless.batch.batch_tasks import BatchTask, is_address
+from treadle.headless.headless_main import HeadlessConsole, OutputFormat, finish_task
+from treadle.protocol.base import Record
+from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.protocol.limits import RUN_BUDGET
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import Notification, TurnOutcome, TurnStop
+
+if TYPE_CHECKING:
+    from treadle.door.open_session import LiveSession
+
+TASK_CHECK_SECONDS = 600
+"""Seconds that a check may take."""
+
+_LONGEST_NAME = 48
+_CONTINUE = "Continue with the task."
+_FAILURES: Mapping[TurnStop, str] = {
+    TurnStop.MAX_TURN_REQUESTS: "steps",
+    TurnStop.BUDGET: "budget",
+    TurnStop.TIME: "time",
+    TurnStop.MISTAKES: "mistakes",
+    TurnStop.LOOP: "loop",
+    TurnStop.REFUSAL: "refusal",
+}
+
+
+class BatchOptions(Record, frozen=True, kw_only=True):
+    """What holds for all tasks: the run and what it may cost (US dollars), settings of the command line, trust.
+
+    With `keeps_copies` the copy of a task that is done stays.
+    """
+
+    run: str
+    run_cost: float | None = None
+    flags: Mapping[str, Any] = {}
+    trusts: bool = False
+    keeps_copies: bool = False
+
+
+class Checked(Record, frozen=True, kw_only=True):
+    """What a check said: whether it passed, and what it printed."""
+
+    passed: bool
+    output: str
+
+
+class Said(Record, frozen=True, kw_only=True):
+    """What a worker says: the step that it begins, what the model's last step cost, or how its task ended."""
+
+    step: str = ""
+    steps: int = 0
+    cost: float = 0.0
+    row: TaskRow | None = None
+    capped: bool = False
+
+
+class UnfinishedError(Exception):
+    """A task that goes on in another run; `capped`: the money of this one is used up."""
+
+    def __init__(self, *, capped: bool = False) -> None:
+        super().__init__()
+        self.capped = capped
+
+
+def copy_of(folder: BatchFolder, task_id: str, tree: str = "") -> ProjectCopy:
+    """Say where the copy of a task is."""
+    return ProjectCopy(
+        folder=(folder.path / "copies" / task_id).absolute(),
+        base=(folder.path / "tasks" / f"{task_id}.git").absolute(),
+        tree=tree,
+    )
+
+
+def session_of(run: str, task_id: str, attempt: int) -> str:
+    """Name the session of an attempt: always the same, so that whoever works on the task next goes on with its log."""
+    short = task_id
+    if len(task_id) > _LONGEST_NAME:
+        short = f"{task_id[: _LONGEST_NAME - 9]}-{hashlib.sha256(task_id.encode()).hexdigest()[:8]}"
+    return f"{run}.{short}" + (f"-{attempt}" if attempt > 1 else "")
+
+
+def task_digest(task: BatchTask) -> str:
+    """Say in short what a task is, to see whether it was changed."""
+    return hashlib.sha256(msgspec.json.encode(task)).hexdigest()[:16]
+
+
+def prepare_task(folder: BatchFolder, options: BatchOptions, task: BatchTask) -> TaskBegun:
+    """Make the copy that the task is worked on in, unless it is there. Raises `ConfigError`."""
+    begun = folder.begun(task.id)
+    digest = task_digest(task)
+    if begun is None or (begun.digest != digest and begun.tree):
+        attempt = 1 if begun is None else begun.attempt + 1
+        begun = TaskBegun(digest=digest, session=session_of(options.run, task.id, attempt), attempt=attempt)
+        folder.note(task.id, begun)
+    copy = copy_of(folder, task.id, begun.tree)
+    if begun.tree and copy.folder.is_dir():
+        return begun
+    if begun.tree and session_account(begun.session) is not None:
+        # The copy is gone, and with it what the session knows of.
+        attempt = begun.attempt + 1
+        begun = TaskBegun(digest=digest, session=session_of(options.run, task.id, attempt), attempt=attempt)
+    source = task.repo
+    if is_address(source):
+        source = str(mirror_of(source, folder.path / "repositories"))
+    commit = task.commit or ("HEAD" if is_address(task.repo) else "")
+    made = copy_project(source, commit, copy, leave_out=folder.path.resolve())
+    begun = msgspec.structs.replace(begun, digest=digest, tree=made.tree)
+    folder.note(task.id, begun)
+    return begun
+
+
+def run_task(
+    folder: BatchFolder,
+    options: BatchOptions,
+    task: BatchTask,
+    begun: TaskBegun,
+    *,
+    hears: Callable[[Notification], None] = lambda _: None,
+) -> None:
+    """Work on the task in its session until its turn ends. Raises `TreadleError`.
+
+    What is in the log is not done again: a turn that was begun goes on, and of one that ended nothing is left to do,
+    unless the money of the run ended it, or somebody wants it to go on.
+    """
+    account = session_account(begun.session)
+    content = _next_words(account, task, begun)
+    if account is not None and not account.active and not content:
+        return
+    workspace = copy_of(folder, task.id).folder
+    flags = _flags(options, task)
+    trust = session_trust(workspace.resolve(), once=options.trusts)
+    opening = Opening(
+        workspace=trust.workspace,
+        settings=load_settings(flags, workspace=trust.workspace, trusted=trust.trusted),
+        user_present=False,
+        given=frozenset(flags if account is None else flags.keys() & {"budget", "mode"}),
+        trust=trust,
+        run=options.run,
+        run_cost=options.run_cost,
+        variables=task.env,
+        session_id=begun.session,
+        resume="" if account is None else begun.session,
+    )
+    asyncio.run(_worked(opening, content, hears))
+    if begun.resumes:
+        folder.note(task.id, msgspec.structs.replace(begun, resumes=False))
+
+
+def _next_words(account: SessionAccount | None, task: BatchTask, begun: TaskBegun) -> str:
+    """Give what to say to the model; empty where its turn goes on, or where all was said."""
+    if account is None or not account.prompted:
+        return task.prompt
+    if account.active or account.outcome is None:
+        return ""
+    return _CONTINUE if begun.resumes or is_capped(account.outcome) else ""
+
+
+def is_capped(outcome: TurnOutcome) -> bool:
+    """Whether the money of the run ended a turn."""
+    return outcome.stop is TurnStop.BUDGET and outcome.why.startswith(RUN_BUDGET)
+
+
+def _flags(options: BatchOptions, task: BatchTask) -> dict[str, Any]:
+    flags = dict(options.flags)
+    if task.model:
+        flags["model"] = task.model
+    if task.timeout is not None:
+        flags["max_seconds"] = task.timeout
+    if task.max_cost is not None:
+        flags["budget"] = {**flags.get("budget", {}), "session_cost": task.max_cost}
+    return flags
+
+
+async def _worked(opening: Opening, content: str, hears: Callable[[Notification], None]) -> None:
+    live = await open_session(opening)
+    console = _HeardConsole(live, hears)
+    async with live.follow() as feed, live:
+        try:
+            console.begin()
+            code = await finish_task(live, (Text(text=content),) if content else (), feed, console)
+        finally:
+            console.end()
+    if code in (128 + signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGHUP):
+        raise UnfinishedError
+
+
+class _HeardConsole(HeadlessConsole):
+    """Writes what happens to the log of the task, and passes it on."""
+
+    def __init__(self, live: "LiveSession", hears: Callable[[Notification], None]) -> None:
+        super().__init__(live, OutputFormat.TEXT, sys.stdout, sys.stderr)
+        self._hears = hears
+
+    def show(self, notification: Notification) -> None:
+        """Write one thing that happened."""
+        super().show(notification)
+        self._hears(notification)
+
+
+def collect_task(folder: BatchFolder, task: BatchTask, begun: TaskBegun) -> TaskRow:
+    """Keep the patch and the log of the session; gives how it ended, without the check. Raises `TreadleError`.
+
+    Raises `UnfinishedError` where the turn has not ended, or the money of the run ended it.
+    """
+    account = session_account(begun.session)
+    if account is None or account.active or account.outcome is None:
+        raise UnfinishedError
+    if is_capped(account.outcome):
+        raise UnfinishedError(capped=True)
+    patch = project_patch(copy_of(folder, task.id, begun.tree))
+    folder.file("patches", f"{task.id}.diff").write_bytes(patch)
+    write_export(folder.file("sessions", f"{task.id}.json").absolute(), export_session(begun.session, "json"))
+    state, kind = how_it_went(account.outcome)
+    return TaskRow(
+        id=task.id,
+        state=state,
+        kind=kind,
+        cost=account.cost,
+        tokens=account.tokens,
+        steps=account.steps,
+        seconds=account.seconds,
+        session=begun.session,
+        patch_sha256=hashlib.sha256(patch).hexdigest(),
+    )
+
+
+def how_it_went(outcome: TurnOutcome) -> tuple[TaskEnd, str]:
+    """Say how a task ended by how its turn did: `error` is not the model's failure."""
+    if outcome.stop is TurnStop.END_TURN:
+        return "done", "denied" if outcome.denied else ""
+    if outcome.stop is TurnStop.CANCELLED:
+        return "error", "interrupted"
+    if outcome.stop is TurnStop.ERROR:
+        return "error", f"provider-{outcome.error.kind}" if outcome.error is not None else "provider"
+    return "failed", _FAILURES[outcome.stop]
+
+
+def failed_row(folder: BatchFolder, task: BatchTask, kind: str) -> TaskRow:
+    """Say of a task that an error ended it, with what its session has used by then."""
+    begun = folder.begun(task.id)
+    account = None if begun is None else session_account(begun.session)
+    if begun is None or account is None:
+        return TaskRow(id=task.id, state="error", kind=kind)
+    return TaskRow(
+        id=task.id,
+        state="error",
+        kind=kind,
+        cost=account.cost,
+        tokens=account.tokens,
+        steps=account.steps,
+        seconds=account.seconds,
+        session=begun.session,
+    )
+
+
+def check_task(folder: BatchFolder, task: BatchTask, seconds: float = TASK_CHECK_SECONDS) -> Checked:
+    """Run the task's check on a throw-away copy of its copy, without network or secrets. Raises `ConfigError`."""
+    printed: list[bytes] = []
+    try:
+        with _time_limit(seconds):
+            tried = try_command(
+                (task.check,),
+                copy_of(folder, task.id).folder.resolve(),
+                apply=False,
+                out=printed.append,
+                err=printed.append,
+                variables=task.env,
+            )
+    except TimeoutError:
+        printed.append(f"\nIt did not end within {seconds:.0f} s.\n".encode())
+        status = 1
+    else:
+        status = tried.status
+    output = b"".join(printed).decode(errors="replace")
+    folder.file("checks", f"{task.id}.txt").write_text(f"exit status {status}\n\n{output}", encoding="utf-8")
+    return Checked(passed=status == 0, output=output)
+
+
+@contextmanager
+def _time_limit(seconds: float) -> Iterator[None]:
+    def over(_number: int, _frame: FrameType | None) -> None:
+        raise TimeoutError
+
+    before = signal.signal(signal.SIGALRM, over)
+    signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+def report_task(folder: BatchFolder, row: TaskRow, *, keeps_copies: bool, model: str = "") -> None:
+    """Write how a task ended, and the patch where the model had its say; a copy that nobody needs is removed."""
+    prediction = None
+    if row.state in ("done", "failed"):
+        patch = (folder.path / "patches" / f"{row.id}.diff").read_bytes().decode()
+        account = session_account(row.session)
+        name = model if account is None else account.model
+        prediction = Prediction(instance_id=row.id, model_name_or_path=name, model_patch=patch)
+    folder.add(row, prediction)
+    if row.state == "done" and not keeps_copies:
+        remove_copy(copy_of(folder, row.id))
+
+
+def kind_of_error(error: TreadleError) -> str:
+    """Name what kind of error keeps a task from running: of its environment, of the settings, or our own."""
+    if error.code in ("task-copy", "copy-missing", "sandbox-missing", "workspace-missing"):
+        return "environment"
+    if error.code == "session-busy":
+        return "busy"
+    return "setup" if isinstance(error, ConfigError) else "internal"
+
+
+def is_meant(row: TaskRow, words: Collection[str]) -> bool:
+    """Whether a row is of one of these kinds: a state, a kind, or what it begins with, such as `provider`."""
+    return any(word in (row.state, row.kind) or row.kind.startswith(f"{word}-") for word in words)

@@ -1,0 +1,128 @@
+"""The process of one task: does the steps but the last, and says along a pipe how far it is, a JSON line each time."""
+
+import os
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from types import FrameType
+
+import msgspec
+
+from treadle.headless.batch.batch_folder import BatchFolder, TaskRow
+from treadle.headless.batch.batch_steps import (
+    BatchOptions,
+    Said,
+    UnfinishedError,
+    check_task,
+    collect_task,
+    failed_row,
+    kind_of_error,
+    prepare_task,
+    run_task,
+)
+from treadle.headless.batch.batch_tasks import BatchTask
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.notifications import MessageDone, Notification
+
+HANDED_BACK = 75
+"""The exit code of a worker whose task goes on in another one."""
+
+
+def work_in_fork(folder: BatchFolder, options: BatchOptions, task: BatchTask, *, says: int, lives: int) -> None:
+    """Do a task in this process, which was forked for it, and end. `says` is where it writes to.
+
+    From `lives` nothing ever comes; its end is that of the batch, and then the task is handed back.
+    """
+    code = 1
+    try:
+        os.setsid()
+        _write_to(folder, task)
+        signal.set_wakeup_fd(-1)
+        for number in (signal.SIGINT, signal.SIGCHLD):
+            signal.signal(number, signal.SIG_DFL)
+        signal.signal(signal.SIGTERM, _hand_back)
+        threading.Thread(target=partial(_end_with, lives), daemon=True).start()
+        code = work_on(folder, options, task, partial(_say, says))
+    finally:
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        if code == 1:
+            sys.excepthook(*sys.exc_info())
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def work_on(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Callable[[Said], None]) -> int:
+    """Do the steps of a task, and say what comes of them; returns the exit code of the process."""
+    try:
+        row = _row(folder, options, task, say)
+    except UnfinishedError as error:
+        say(Said(capped=error.capped))
+        return HANDED_BACK
+    say(Said(row=row))
+    return 0
+
+
+def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Callable[[Said], None]) -> TaskRow:
+    try:
+        say(Said(step="prepare"))
+        begun = prepare_task(folder, options, task)
+        say(Said(step="run"))
+        run_task(folder, options, task, begun, hears=_Heard(say))
+        signal.signal(signal.SIGTERM, _hand_back)  # the session had it meanwhile
+        say(Said(step="collect"))
+        row = collect_task(folder, task, begun)
+        if not task.check or row.state != "done":
+            return row
+        say(Said(step="check"))
+        if check_task(folder, task).passed:
+            return row
+        return msgspec.structs.replace(row, state="failed", kind="check")
+    except TreadleError as error:
+        sys.stderr.write(f"{error.what}\n{error.why}\n{error.fix}\n")
+        return failed_row(folder, task, kind_of_error(error))
+
+
+class _Heard:
+    """Counts the steps, and what they cost, as they come."""
+
+    def __init__(self, say: Callable[[Said], None]) -> None:
+        self._say = say
+
+    def __call__(self, notification: Notification) -> None:
+        """Take what happened in the session."""
+        if isinstance(notification, MessageDone):
+            self._say(Said(step="run", steps=notification.step, cost=notification.cost or 0.0))
+
+
+def _write_to(folder: BatchFolder, task: BatchTask) -> None:
+    """Let what the task says go to its log, and let it hear nothing."""
+    nowhere = os.open(os.devnull, os.O_RDONLY)
+    log = os.open(folder.file("logs", f"{task.id}.txt"), os.O_WRONLY | os.O_APPEND | os.O_CREAT, 0o600)
+    for source, number in ((nowhere, 0), (log, 1), (log, 2)):
+        os.dup2(source, number)
+    for number in (1, 2):
+        stream = open(number, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
+        setattr(sys, "stdout" if number == 1 else "stderr", stream)
+    os.close(nowhere)
+    os.close(log)
+
+
+def _hand_back(_number: int, _frame: FrameType | None) -> None:
+    raise UnfinishedError
+
+
+def _end_with(lives: int) -> None:
+    """Wait for the end of the batch, and end like it."""
+    with suppress(OSError):
+        os.read(lives, 1)
+    os.kill(os.getpid(), signal.SIGTERM)
+
+
+def _say(says: int, said: Said) -> None:
+    with suppress(OSError):
+        os.write(says, msgspec.json.encode(said) + b"\n")

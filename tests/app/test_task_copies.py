@@ -1,0 +1,160 @@
+"""The copies of tasks: all of a project and nothing of its future, and a patch that is exact and runs nothing."""
+
+import os
+import socket
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from treadle.app.processes.task_copies import ProjectCopy, copy_project, mirror_of, project_patch, remove_copy
+from treadle.protocol.errors import ConfigError
+
+WHO = ("-c", "user.name=a", "-c", "user.email=a@b")
+LATIN = "caf\xe9\n".encode("latin-1")
+
+
+def git(folder: Path, *words: str) -> str:
+    return subprocess.run(["git", *WHO, *words], cwd=folder, check=True, capture_output=True, text=True).stdout.strip()
+
+
+@pytest.fixture
+def project(tmp_path: Path) -> Path:
+    """A repository with two commits: the second has the solution."""
+    folder = tmp_path / "project"
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    (folder / "a.txt").write_text("one\n")
+    (folder / ".gitignore").write_text("*.log\n")
+    (folder / "kept.log").write_text("kept\n")
+    git(folder, "add", "-A", "-f")
+    git(folder, "commit", "-qm", "first")
+    git(folder, "tag", "begin")
+    (folder / "a.txt").write_text("solved\n")
+    git(folder, "commit", "-qam", "the solution")
+    return folder
+
+
+def copied(project: Path, commit: str, name: str = "t") -> ProjectCopy:
+    wanted = ProjectCopy(folder=project.parent / "out" / name, base=project.parent / "out" / f"{name}.git")
+    return copy_project(
+        str(project) if commit != "none" else "", commit.replace("none", ""), wanted, leave_out=Path("/")
+    )
+
+
+def applied(project: Path, patch: bytes, commit: str) -> Path:
+    """A fresh clone at a commit with the patch, as whoever judges it makes it."""
+    there = project.parent / "judged"
+    git(project.parent, "clone", "-q", str(project), str(there))
+    git(there, "checkout", "-q", commit)
+    subprocess.run(["git", "apply", "-"], cwd=there, input=patch, check=True)
+    return there
+
+
+def test_a_copy_at_a_commit_has_what_came_before_and_nothing_else(project: Path) -> None:
+    first = git(project, "rev-parse", "begin")
+    copy = copied(project, first[:8])
+    assert (copy.folder / "a.txt").read_text() == "one\n"
+    assert git(copy.folder, "rev-parse", "HEAD") == first
+    assert (git(copy.folder, "remote"), git(copy.folder, "branch", "--all", "--format=%(refname)").count("refs")) == (
+        "",
+        0,
+    )
+    assert git(copy.folder, "log", "--all", "--format=%s") == "first"
+    solution = git(project, "rev-parse", "main")
+    assert subprocess.run(["git", "cat-file", "-e", solution], cwd=copy.folder, check=False).returncode != 0
+    assert str(project) not in "".join(
+        one.read_text(errors="replace") for one in (copy.folder / ".git").rglob("*") if one.is_file()
+    )
+    shared = {one.stat().st_ino for one in project.rglob("*")} & {one.stat().st_ino for one in copy.folder.rglob("*")}
+    assert shared == set()
+
+
+def test_the_patch_has_every_change_committed_or_not_and_applies(project: Path) -> None:
+    copy = copied(project, "begin")
+    (copy.folder / "a.txt").write_text("two\n")
+    git(copy.folder, "commit", "-qam", "by the agent")
+    (copy.folder / "new.bin").write_bytes(bytes(range(256)))
+    (copy.folder / "ignored.log").write_text("no")
+    (copy.folder / "__pycache__").mkdir()
+    (copy.folder / "__pycache__" / "a.pyc").write_bytes(b"no")
+    (copy.folder / "kept.log").unlink()
+    (copy.folder / "run.sh").write_text("#!/bin/sh\n")
+    (copy.folder / "run.sh").chmod(0o755)
+    patch = project_patch(copy)
+    assert project_patch(copy) == patch
+    there = applied(project, patch, "begin")
+    assert (there / "a.txt").read_text() == "two\n"
+    assert (there / "new.bin").read_bytes() == bytes(range(256))
+    assert os.access(there / "run.sh", os.X_OK)
+    assert {one.name for one in there.iterdir()} == {".git", ".gitignore", "a.txt", "new.bin", "run.sh"}
+
+
+def test_a_text_in_another_encoding_stays_exact(project: Path) -> None:
+    copy = copied(project, "begin")
+    (copy.folder / "a.txt").write_bytes(LATIN)
+    patch = project_patch(copy)
+    assert patch.decode().count("GIT binary patch") == 1
+    assert (applied(project, patch, "begin") / "a.txt").read_bytes() == LATIN
+
+
+def test_nothing_that_the_copy_names_is_run(project: Path) -> None:
+    copy = copied(project, "begin")
+    ran = project.parent / "ran"
+    for name in ("filter.x.clean", "diff.x.command", "diff.x.textconv", "core.fsmonitor", "core.hooksPath"):
+        git(copy.folder, "config", name, f"touch {ran}")
+    (copy.folder / ".git" / "hooks").mkdir(exist_ok=True)
+    (copy.folder / ".gitattributes").write_text("* filter=x diff=x\n")
+    (copy.folder / "a.txt").write_text("two\n")
+    assert b"+two" in project_patch(copy)
+    assert not ran.exists()
+
+
+def test_a_folder_is_copied_as_it_is_without_the_place_of_the_copies(project: Path) -> None:
+    out = project / "out"
+    out.mkdir()
+    (project / "a.txt").write_text("not committed\n")
+    (project / "link").symlink_to("a.txt")
+    with socket.socket(socket.AF_UNIX) as listening:
+        listening.bind(str(project / "sock"))
+        wanted = ProjectCopy(folder=out / "copies" / "t", base=out / "t.git")
+        copy = copy_project(str(project), "", wanted, leave_out=out.resolve())
+    assert (copy.folder / "a.txt").read_text() == "not committed\n"
+    assert (copy.folder / "link").is_symlink()
+    assert not (copy.folder / "out").exists()
+    assert not (copy.folder / "sock").exists()
+    assert project_patch(copy) == b""
+
+
+def test_an_empty_copy_is_a_repository_of_its_own(project: Path) -> None:
+    copy = copied(project, "none")
+    assert git(copy.folder, "rev-parse", "--show-toplevel") == str(copy.folder)
+    (copy.folder / "b.txt").write_text("b\n")
+    assert b"new file mode 100644" in project_patch(copy)
+
+
+def test_what_cannot_be_copied_is_named_and_leaves_no_copy(project: Path) -> None:
+    with pytest.raises(ConfigError, match=r"has no commit nowhere\.") as failed:
+        copied(project, "nowhere")
+    assert failed.value.code == "task-copy"
+    with pytest.raises(ConfigError, match="There is no folder"):
+        copied(project.parent / "nothing", "begin")
+    assert not (project.parent / "out" / "t").exists()
+
+
+def test_an_address_is_cloned_once(project: Path) -> None:
+    mirrors = project.parent / "mirrors"
+    mirror = mirror_of(f"file://{project}", mirrors)
+    git(project, "commit", "-q", "--allow-empty", "-m", "later")
+    assert mirror_of(f"file://{project}", mirrors) == mirror
+    assert "later" not in git(mirror, "log", "--all", "--format=%s")
+
+
+def test_a_copy_that_cannot_be_written_is_removed(project: Path) -> None:
+    copy = copied(project, "begin")
+    (copy.folder / "sub").mkdir()
+    (copy.folder / "sub" / "file").write_text("x")
+    (copy.folder / "sub").chmod(0o500)
+    remove_copy(copy)
+    assert not copy.folder.exists()
+    assert not copy.base.exists()

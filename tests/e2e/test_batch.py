@@ -1,0 +1,159 @@
+"""Batches as a user runs them: real processes, a model over HTTP, kills, signals, limits in money and of calls."""
+
+import asyncio
+import hashlib
+import json
+import signal
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.batches import CALL_COST, CHECK, Place, Solver, children, kill_at_random, tasks
+from tests.e2e.running import PATIENCE
+from treadle.app.errors.exits import Exit
+from treadle.providers.scripted.script import Refuse
+from treadle.providers.scripted.scripted_server import ScriptedServer
+
+
+def repeated(place: Place) -> dict[str, list[str]]:
+    """Which tools took effect more than once, by session; one that a kill cut off may have taken none."""
+    again = {name: [tool for tool, number in calls.items() if number > 1] for name, calls in place.calls().items()}
+    return {name: tools for name, tools in again.items() if tools}
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    return Place(tmp_path)
+
+
+async def test_each_task_is_done_in_a_copy_and_everything_of_it_is_written(place: Place) -> None:
+    no_image = {"id": "boxed", "prompt": "x", "image": "ubuntu:24.04"}
+    lost = {"id": "lost", "prompt": "x", "repo": "project", "commit": "nowhere"}
+    unsolved = {
+        "id": "unsolved",
+        "prompt": "Fix.",
+        "repo": "project",
+        "check": 'test "$WANTED" = 6',
+        "env": {"WANTED": "7"},
+    }
+    place.prepare([*tasks(2, check=CHECK), no_image, lost, unsolved])
+    async with ScriptedServer(Solver()) as server:
+        ended = await place.program.run(*place.words(server.base_url, "--json"))
+        again = await place.program.run(*place.words(server.base_url))
+        asked = len(server.requests)
+        redone = await place.program.run(*place.words(server.base_url, "--retry", "check", "--filter", "un"))
+        assert len(server.requests) == asked + 4
+    assert (ended.code, again.code, redone.code) == (0, 0, 0)
+    assert {row["id"]: (row["state"], row["kind"]) for row in place.rows()} == {
+        "t00": ("done", ""),
+        "t01": ("done", ""),
+        "boxed": ("skipped", "image"),
+        "lost": ("error", "environment"),
+        "unsolved": ("failed", "check"),
+    }
+    done = place.result("t00")
+    assert (done["steps"], done["tokens"], round(done["cost"], 6)) == (4, 4 * 3_700, 4 * CALL_COST)
+    patches = {row["instance_id"]: row["model_patch"] for row in place.rows("predictions.jsonl")}
+    assert patches.keys() == {"t00", "t01", "unsolved"}
+    assert "-    return a - b\n+    return a + b\n" in patches["t00"]
+    assert hashlib.sha256(patches["t00"].encode()).hexdigest() == done["patch_sha256"]
+    assert done["session"] in (place.out / "sessions" / "t00.json").read_text().partition("\n")[0]
+    assert sorted(one.name for one in (place.out / "copies").iterdir()) == ["unsolved"]
+    assert "a - b" in (place.folder / "project" / "calc.py").read_text()
+    assert place.result("unsolved")["session"].endswith(".unsolved-2")
+    records = [json.loads(line) for line in ended.out.splitlines()]
+    assert [records[0]["type"], records[-1]["type"], records[-1]["exit_code"]] == ["batch_started", "batch_ended", 0]
+    assert records[-1]["states"] == {"done": 2, "skipped": 1, "error": 1, "failed": 1}
+    assert "4 tasks" not in again.err
+    assert "0 tasks, 5 ended before" in again.err
+
+
+async def test_a_batch_that_is_killed_continues_where_each_task_was(place: Place) -> None:
+    place.prepare(tasks(4))
+    async with ScriptedServer(Solver(seconds=0.4)) as server:
+        first = await place.program.start(*place.words(server.base_url, workers=3))
+        while len(place.rows()) < 1 or len(server.requests) % 4 == 0:
+            await asyncio.sleep(0.02)
+        workers = children(first.pid)
+        assert workers
+        first.kill()
+        await first.communicate()
+        ended = await place.program.run(*place.words(server.base_url, workers=3))
+    assert ended.code == 0, ended.err
+    assert [(row["id"], row["state"]) for row in sorted(place.rows(), key=lambda row: str(row["id"]))] == [
+        (f"t{one:02}", "done") for one in range(4)
+    ]
+    assert (len(place.calls()), repeated(place)) == (4, {})
+
+
+async def test_a_signal_hands_every_task_back_and_the_next_run_continues(place: Place) -> None:
+    place.prepare(tasks(3))
+    async with ScriptedServer(Solver(seconds=0.4)) as server:
+        first = await place.program.start(*place.words(server.base_url, "--json", workers=2))
+        while len(server.requests) < 3:
+            await asyncio.sleep(0.02)
+        first.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(PATIENCE):
+            out, _ = await first.communicate()
+        last = json.loads(out.decode().splitlines()[-1])
+        assert (first.returncode, last["exit_code"], last["left"]) == (75, 75, 3 - len(place.rows()))
+        ended = await place.program.run(*place.words(server.base_url, workers=2))
+    assert ended.code == 0, ended.err
+    assert (len(place.calls()), repeated(place)) == (3, {})
+
+
+async def spend(place: Place, *, seed: int, number: int, kills: int, cap: float) -> None:
+    """Run with a limit that does not do for all tasks, kill workers meanwhile, and then give more."""
+    place.prepare(tasks(number))
+    solver = Solver(seconds=0.1)
+    async with ScriptedServer(solver) as server:
+        process = await place.program.start(*place.words(server.base_url, "--max-cost", str(cap)))
+        killing = asyncio.create_task(kill_at_random(process, seed, kills))
+        while process.returncode is None:
+            assert place.spent() <= cap + 1e-9
+            assert solver.answered * CALL_COST <= cap + 1e-9
+            await asyncio.sleep(0.1)
+        _, err = await process.communicate()
+        await killing
+        assert process.returncode == Exit.BUDGET, err.decode()
+        assert cap / 3 < place.spent() <= cap + 1e-9
+        more = await place.program.run(*place.words(server.base_url, "--max-cost", "100"))
+    assert more.code == 0, more.err
+    assert {row["state"] for row in place.rows()} <= {"done", "error"}
+    assert {row["kind"] for row in place.rows()} <= {"", "killed"}
+    assert len(place.rows()) == number
+    assert repeated(place) == {}
+
+
+async def test_no_number_of_workers_passes_the_limit_in_money_whoever_is_killed(place: Place) -> None:
+    await spend(place, seed=11, number=7, kills=2, cap=0.2)
+
+
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(12))
+async def test_kills_and_limits_in_many_mixtures(place: Place, seed: int) -> None:
+    await spend(place, seed=seed, number=10 + seed, kills=6 + seed, cap=0.15 + 0.02 * seed)
+
+
+async def test_a_429_slows_all_workers_down_and_none_gives_up(place: Place) -> None:
+    place.prepare(tasks(3))
+    limited = [Refuse(status=429, headers={"retry-after": "1"})]
+    async with ScriptedServer(Solver(refusals=limited)) as server:
+        ended = await place.program.run(*place.words(server.base_url, workers=3))
+    assert ended.code == 0, ended.err
+    assert {row["state"] for row in place.rows()} == {"done"}
+    assert len(server.requests) == 1 + 3 * 4
+
+
+async def test_what_cannot_work_is_said_before_anything_starts(place: Place) -> None:
+    place.prepare([{"id": "a", "prompt": "x"}, {"id": "a", "prompt": "y", "promt": "z"}])
+    wrong = await place.program.run(*place.words("http://127.0.0.1:1"))
+    assert (wrong.code, wrong.out) == (Exit.CONFIG, "")
+    assert "line 2: Object contains unknown field `promt`" in wrong.err
+    (place.folder / "tasks.jsonl").write_text('{"id": "a", "prompt": "x"}\n')
+    (place.program.home / "config.toml").write_text("")
+    unpriced = await place.program.run(*place.words("http://127.0.0.1:1", "--max-cost", "1", "--model", "litellm/any"))
+    assert (unpriced.code, "The price of litellm/any is not known" in unpriced.err) == (Exit.CONFIG, True)
+    assert not (place.out / "results.jsonl").exists()
+    option = await place.program.run(*place.words("http://127.0.0.1:1", "--slice", "x"))
+    assert option.code == Exit.USAGE
