@@ -208,6 +208,8 @@ async def test_a_run_has_what_its_sessions_spent_on_every_day_also_deleted_ones(
     await store.reserve("runs", Purpose.STEP, 0, WORST)
     asked = await store.reserve("run.a", Purpose.STEP, 0, WORST, run="run")
     assert asked.run == Spent(cost=1.5, tokens=2_000, estimated=True)
+    await log(store, "run.b", failed(left=True))
+    assert spent_in_run(store, "run") == Spent(cost=2.0, tokens=2_900, estimated=True)
     keeping.delete(store, "run.b")
     assert spent_in_run(store, "run") == Spent(cost=2.0, tokens=2_900, estimated=True)
     assert spent_in_run(store, "none") == NOTHING

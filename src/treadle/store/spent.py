@@ -38,13 +38,18 @@ def count_spending(connection: sqlite3.Connection, session_id: str, events: Iter
     """Add the model calls among these events to their days; what was reserved for them is free again.
 
     Where the provider did not tell what a call used, what was reserved for it counts; where its price is unknown, the
-    money of that.
+    money of that. Of a call that was left by a program that ended, the estimate counts; in a run, whose limit is to
+    hold whatever is killed, all that was reserved.
     """
+    in_run = "." in session_id
     for event in events:
         ended = _ends(event.data)
         spent = _spent_in(event.data)
         if isinstance(event.data, ReplyFinished) and not event.data.usage.context_tokens:
             spent = reserved_for(connection, session_id, Purpose.STEP)
+        elif in_run and isinstance(event.data, ReplyFailed) and event.data.left:
+            worst = reserved_for(connection, session_id, Purpose.STEP)
+            spent = worst if worst.cost >= spent.cost else spent
         elif ended is not None and _is_unpriced(event.data):
             spent += replace(reserved_for(connection, session_id, ended), tokens=0)
         if spent != Spent():
