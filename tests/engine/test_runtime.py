@@ -47,7 +47,7 @@ from treadle.protocol.events import (
     Source,
     SummaryWritten,
 )
-from treadle.protocol.limits import Budget, Limits
+from treadle.protocol.limits import RUN_BUDGET, Budget, Limits
 from treadle.protocol.messages import Enclosure, EnclosureKind, Image, Text, ToolResult, text_of
 from treadle.protocol.models import (
     ErrorKind,
@@ -376,6 +376,32 @@ async def test_the_days_budget_is_reserved_before_a_request_and_prices_are_in_it
     assert 0.003 < reserved[0].cost < 0.01
     assert provider.requests[0].max_tokens == 1_500
     assert outcome.cost == pytest.approx((10 * 1.0 + 2 * 2.0) / 1e6)
+
+
+@pytest.mark.parametrize("rest", [1.0, 0.001])
+async def test_a_request_that_is_sent_again_reserves_the_money_of_the_run_again_or_is_not_sent(rest: float) -> None:
+    reserved: list[Spent] = []
+    others = [Spent(), Spent(cost=1.0 - rest)]
+
+    class RunPurse:
+        async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
+            assert not aside
+            reserved.append(worst)
+            return others[min(len(reserved), 2) - 1]
+
+    busy = ModelError(kind=ErrorKind.OVERLOADED, message="busy", retry_after=0.01)
+    log, provider = FakeLog(), Replies([StreamFailure(error=busy)], DONE)
+    spec = replace(SPEC, prices=Prices(input=1.0, output=2.0), max_output=1_500)
+    made = replace(ports(provider, log=log), run_budget=RunPurse(), model=lambda _: spec)
+    limits = Limits(run=Budget(cost=1.0))
+    async with working(made, log, replace(STARTED, limits=limits), SetPresence(user_present=False)) as run:
+        outcome = await run.prompt()
+    if rest == 1.0:
+        assert (outcome.stop, len(provider.requests), reserved) == (TurnStop.END_TURN, 2, [reserved[0]] * 2)
+    else:
+        assert (outcome.stop, len(provider.requests), reserved[2]) == (TurnStop.ERROR, 1, Spent())
+        assert outcome.error is not None
+        assert outcome.error.message.startswith(f"{RUN_BUDGET} $1.00: ")
 
 
 async def test_what_the_user_wrote_into_a_file_comes_before_the_step() -> None:

@@ -27,13 +27,13 @@ if TYPE_CHECKING:
     from treadle.app.hosting.own_parts import trust_for as trust_for
     from treadle.app.processes.attaching import attach_session as attach_session
     from treadle.app.processes.attaching import is_session_open as is_session_open
-    from treadle.app.session.parts import new_session_id as new_session_id
-    from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
     from treadle.app.processes.task_copies import ProjectCopy as ProjectCopy
     from treadle.app.processes.task_copies import copy_project as copy_project
     from treadle.app.processes.task_copies import mirror_of as mirror_of
     from treadle.app.processes.task_copies import project_patch as project_patch
     from treadle.app.processes.task_copies import remove_copy as remove_copy
+    from treadle.app.session.parts import new_session_id as new_session_id
+    from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
 else:
     __getattr__ = names_of(
         __name__,

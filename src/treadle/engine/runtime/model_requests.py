@@ -1,7 +1,7 @@
 """From the transcript to a model request, and from usage to money."""
 
 from asyncio import CancelledError
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 
 from msgspec import UNSET, Struct
 
@@ -9,17 +9,20 @@ from treadle.context.focus import with_progress
 from treadle.context.log_reader import TranscriptReader, offer_size
 from treadle.context.sizes import bytes_of_text, size
 from treadle.context.transcript import BYTES_PER_TOKEN, LEAST_BYTES_PER_TOKEN, Transcript
-from treadle.engine.core.budgets import Send, bounded, check_budgets
+from treadle.engine.core.budgets import Send, bounded, check_budgets, worst_of
 from treadle.engine.core.state import State, replace
-from treadle.engine.ports import Ports, UnsentError
+from treadle.engine.ports import Ports, Provider, UnsentError
 from treadle.engine.runtime.window import in_force, reply_limit
 from treadle.protocol.events import OfferChanged
-from treadle.protocol.limits import Budget, Terms
+from treadle.protocol.limits import RUN_BUDGET, Budget, Terms
 from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
     ModelRequest,
     ModelSpec,
     Prices,
     PriceStep,
+    Spent,
     StreamCallArguments,
     StreamCallDone,
     StreamCallStart,
@@ -31,6 +34,7 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     StreamUsage,
     ToolProtocol,
+    money,
 )
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Situation
@@ -112,7 +116,16 @@ async def reserved_terms(
     room = check_budgets(state, terms)
     if not (_shares(state) and isinstance(room, Send)):
         return terms
-    others = await ports.shared_budgets.reserve(room.worst, aside=aside)
+    terms = await _with_others(ports, terms, room.worst, aside=aside)
+    fits = check_budgets(state, terms)
+    worst = fits.worst if isinstance(fits, Send) else Spent()
+    if worst != room.worst:  # what the call cannot cost is the others', and is not charged if this program ends
+        await ports.shared_budgets.reserve(worst, aside=aside)
+    return terms
+
+
+async def _with_others(ports: Ports, terms: Terms, worst: Spent, *, aside: bool = False) -> Terms:
+    others = await ports.shared_budgets.reserve(worst, aside=aside)
     return replace(terms, day=others.day, tree=others.tree, run=others.run)
 
 
@@ -121,6 +134,38 @@ def _shares(state: State) -> bool:
     limits = state.limits
     of_tree = limits.tree not in (Budget(), UNSET) or (limits.session != Budget() and state.subagents > 0)
     return of_tree or limits.day != Budget() or limits.run is not UNSET
+
+
+async def provider_with_room(ports: Ports, state: State, attempt: int) -> Provider:
+    """Give the provider of the next call. A request that is sent again reserves its money in what is shared again.
+
+    Meanwhile others may have spent it: then what is given refuses in the words of the budget, and sends nothing.
+    """
+    terms = state.money.terms
+    if attempt > 1 and terms is not None and _shares(state):
+        worst = worst_of(terms, state.money.reply_tokens)
+        fits = check_budgets(state, await _with_others(ports, terms, worst))
+        if not isinstance(fits, Send) or fits.worst.cost < worst.cost:
+            await ports.shared_budgets.reserve(Spent())
+            budget = f"{RUN_BUDGET} {money(state.limits.run.cost or 0.0)}" if state.limits.run else "the budget"
+            return _NoMoney(
+                ModelError(kind=ErrorKind.PERMISSION, message=f"{budget}: the rest is less than the next call can cost")
+            )
+    return ports.provider(state.choice.model)
+
+
+class _NoMoney:
+    """The `Provider` port where nothing may be spent."""
+
+    def __init__(self, error: ModelError) -> None:
+        self._error = error
+
+    async def stream(self, _: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        """Refuse."""
+        yield StreamFailure(error=self._error)
+
+    async def close(self) -> None:
+        """Nothing was opened."""
 
 
 def _most_for_searches(spec: ModelSpec) -> float | None:

@@ -33,7 +33,7 @@ from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import OwnedWork, after_keeping
 from treadle.engine.runtime.model_call import CallBill, ModelCall, broken_reply, call_model, cancelled_reply, is_answer
-from treadle.engine.runtime.model_requests import build_request, offer_now, request_size, same_offer
+from treadle.engine.runtime.model_requests import build_request, offer_now, provider_with_room, request_size, same_offer
 from treadle.engine.runtime.window import bounded_content, most_of_one_result
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
@@ -212,7 +212,7 @@ class Performer:
         call = ModelCall(
             step=step,
             attempt=attempt,
-            provider=ports.provider(state.choice.model),
+            provider=await provider_with_room(ports, state, attempt),
             request=build_request(ports, state, self._session.reader),
             size=request_size(self._session.reader),
             reader=reader,
