@@ -108,21 +108,27 @@ def task_digest(task: BatchTask) -> str:
     return hashlib.sha256(msgspec.json.encode(task)).hexdigest()[:16]
 
 
+def next_attempt(run: str, task: BatchTask, before: TaskBegun | None) -> TaskBegun:
+    """Begin a task again, in a session and a copy of its own."""
+    attempt = 1 if before is None else before.attempt + 1
+    return TaskBegun(digest=task_digest(task), session=session_of(run, task.id, attempt), attempt=attempt)
+
+
 def prepare_task(folder: BatchFolder, options: BatchOptions, task: BatchTask) -> TaskBegun:
     """Make the copy that the task is worked on in, unless it is there. Raises `ConfigError`."""
-    begun = folder.begun(task.id)
-    digest = task_digest(task)
+    begun, digest = folder.begun(task.id), task_digest(task)
     if begun is None or (begun.digest != digest and begun.tree):
-        attempt = 1 if begun is None else begun.attempt + 1
-        begun = TaskBegun(digest=digest, session=session_of(options.run, task.id, attempt), attempt=attempt)
+        begun = next_attempt(options.run, task, begun)
         folder.note(task.id, begun)
     copy = copy_of(folder, task.id, begun.tree)
-    if begun.tree and copy.folder.is_dir():
+    account = session_account(begun.session) if begun.tree else None
+    there = bool(begun.tree) and copy.folder.is_dir()
+    if account is not None and (not account.model or not there):
+        # A kill left it without its first event, or the copy is gone, and with it what the session knows of.
+        begun = msgspec.structs.replace(next_attempt(options.run, task, begun), tree=begun.tree if there else "")
+        folder.note(task.id, begun)
+    if there:
         return begun
-    if begun.tree and session_account(begun.session) is not None:
-        # The copy is gone, and with it what the session knows of.
-        attempt = begun.attempt + 1
-        begun = TaskBegun(digest=digest, session=session_of(options.run, task.id, attempt), attempt=attempt)
     source = task.repo
     if is_address(source):
         source = str(mirror_of(source, folder.path / "repositories"))
@@ -181,7 +187,9 @@ def _next_words(account: SessionAccount | None, task: BatchTask, begun: TaskBegu
 
 def is_capped(outcome: TurnOutcome) -> bool:
     """Whether the money of the run ended a turn."""
-    return outcome.stop is TurnStop.BUDGET and outcome.why.startswith(RUN_BUDGET)
+    refused = outcome.stop is TurnStop.ERROR and outcome.error is not None
+    why = outcome.error.message if refused and outcome.error is not None else outcome.why
+    return (refused or outcome.stop is TurnStop.BUDGET) and why.startswith(RUN_BUDGET)
 
 
 def _flags(options: BatchOptions, task: BatchTask) -> dict[str, Any]:
