@@ -80,9 +80,9 @@ def test_what_hooks_of_a_killed_session_were_given_goes_with_the_next_one_that_e
 
 
 def test_the_folder_of_a_trial_stays_while_its_process_lives(tmp_path: Path) -> None:
-    mine, ended = try_folder(tmp_path), tmp_path / f"try-{os.getpid()}-1"
-    for folder in (mine, ended, tmp_path / "try-no-number", tmp_path / "try-1-x", tmp_path / "session"):
+    mine, next_one, ended = try_folder(tmp_path), try_folder(tmp_path), tmp_path / f"try-{os.getpid()}-1"
+    for folder in (mine, next_one, ended, tmp_path / "try-no-number", tmp_path / "try-1-x", tmp_path / "session"):
         folder.mkdir()
         os.utime(folder, (0, 0))
     remove_old_outputs_now(tmp_path, {"session"})
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".tidied", "session", mine.name]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".tidied", "session", mine.name, next_one.name]

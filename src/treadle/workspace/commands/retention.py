@@ -5,6 +5,7 @@ import os
 import shutil
 import time
 from collections.abc import Collection
+from itertools import count
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,7 +24,8 @@ _HOUR = 3600
 _DAY = 24 * _HOUR
 _STAMP = ".tidied"
 _TRY = "try-"
-_OF_TRY = regex(r"try-(\d{1,9})-(\d{1,20})")
+_OF_TRY = regex(r"try-(\d{1,9})-(\d{1,20})(?:-\d{1,9})?")
+_tries = count(1)
 
 
 class Outputs(Struct, frozen=True, kw_only=True):
@@ -85,9 +87,9 @@ def remove_left(place: Path, pattern: str, running: Collection[str], *, now: flo
 
 
 def try_folder(place: Path) -> Path:
-    """Name the folder of what this process tries out, after the process."""
+    """Name a folder for what this process tries out, after the process; another one each time: it is removed."""
     owner = owner_of(os.getpid())
-    return place / f"{_TRY}{owner.pid}-{owner.started}"
+    return place / f"{_TRY}{owner.pid}-{owner.started}-{next(_tries)}"
 
 
 def remove_ended_tries(place: Path) -> None:
