@@ -109,7 +109,7 @@ def test_a_folder_with_results_of_something_else_is_refused(tmp_path: Path) -> N
 
 
 def test_what_is_known_of_a_task_is_kept(folder: BatchFolder) -> None:
-    begun = TaskBegun(digest="d", session="s", attempt=2, tree="t", resumes=True)
+    begun = TaskBegun(digest="d", session="s", attempt=2, tree="t", goes_on_after=3)
     assert folder.begun("t1") is None
     folder.note("t1", begun)
     assert folder.begun("t1") == begun

@@ -1,19 +1,31 @@
 """What became of one session: how its last turn ended, what it cost and how long it worked, from its log alone."""
 
+from itertools import pairwise
+
 from msgspec import Struct
 
 from treadle.app.compose import open_store
 from treadle.app.reports.usage_sums import UsageReader, sum_amounts
 from treadle.engine.core.past_history import last_state
-from treadle.protocol.events import Event, Prompt, Resumed, SessionStarted
+from treadle.protocol.events import (
+    Event,
+    Prompt,
+    ReplyFailed,
+    Resumed,
+    SessionStarted,
+    SetFallback,
+    SetLimits,
+    SetMode,
+    SetModel,
+)
 from treadle.protocol.models import Spent
 from treadle.protocol.notifications import TurnOutcome
-from treadle.protocol.sealed import TurnSettled
+from treadle.protocol.sealed import SideAnswered, TurnSettled
 from treadle.store.spent import spent_in_run
 
 
 class SessionAccount(Struct, frozen=True, kw_only=True):
-    """What a log says. `outcome` is that of the last turn that ended; `active`: one is begun and not ended.
+    """What a log says. `outcome` is that of the last of the `turns` that ended; `active`: one is begun and not ended.
 
     `cost` is US dollars, None where a part is not known; `seconds` is the time in which the session was worked in.
     `prompted` says whether it ever had a task.
@@ -24,6 +36,7 @@ class SessionAccount(Struct, frozen=True, kw_only=True):
     tokens: int
     steps: int
     seconds: float
+    turns: int
     outcome: TurnOutcome | None
     active: bool
     prompted: bool
@@ -43,7 +56,7 @@ def session_account(session_id: str) -> SessionAccount | None:
 def account_of(events: list[Event]) -> SessionAccount:
     """Sum a log up."""
     reader = UsageReader()
-    model, worked, before = "", 0, events[0].at if events else 0
+    model = ""
     ended: list[TurnOutcome] = []
     for event in events:
         reader.take(event)
@@ -51,9 +64,6 @@ def account_of(events: list[Event]) -> SessionAccount:
             model = event.data.choice.model
         if isinstance(event.data, TurnSettled):
             ended.append(event.data.outcome)
-        if not isinstance(event.data, Resumed):  # until then nobody worked in it
-            worked += max(0, event.at - before)
-        before = event.at
     usage = reader.logged()
     turn = last_state(events).turn if events else None
     return SessionAccount(
@@ -61,11 +71,26 @@ def account_of(events: list[Event]) -> SessionAccount:
         cost=None if usage.spending.unpriced else usage.spending.total,
         tokens=sum_amounts(one.amounts for one in usage.slots).usage.context_tokens,
         steps=sum(one.steps for one in ended) + (turn.steps if turn is not None else 0),
-        seconds=worked / 1000,
+        seconds=_worked(events) / 1000,
+        turns=len(ended),
         outcome=ended[-1] if ended else None,
         active=turn is not None,
         prompted=any(isinstance(event.data, Prompt) for event in events),
     )
+
+
+_BEFORE_RESUMED = (SetLimits, SetMode, SetModel, SetFallback, ReplyFailed, SideAnswered)
+"""What is logged before that a session is taken up: what a lost call has used, and new settings."""
+
+
+def _worked(events: list[Event]) -> int:
+    """Sum up the time between events (milliseconds), without that in which no program had the session open."""
+    worked, taken_up = 0, False
+    for before, event in reversed(list(pairwise(events))):
+        taken_up = isinstance(event.data, Resumed) or (taken_up and isinstance(event.data, _BEFORE_RESUMED))
+        if not taken_up or isinstance(before.data, _BEFORE_RESUMED):
+            worked += max(0, event.at - before.at)
+    return worked
 
 
 def spent_by_run(run: str) -> Spent:

@@ -55,14 +55,15 @@ class Prediction(Record, frozen=True, kw_only=True, omit_defaults=False):
 class TaskBegun(Record, frozen=True, kw_only=True):
     """What is known of a task that was begun: its attempt, its session, and its copy once that is there.
 
-    `digest` is that of the task as it was then; `resumes`: the session goes on, though its last turn ended.
+    `digest` is that of the task as it was then. When so many turns of the session have ended as `goes_on_after` says,
+    it goes on all the same, unless the last one has done the task.
     """
 
     digest: str
     session: str
     attempt: int = 1
     tree: str = ""
-    resumes: bool = False
+    goes_on_after: int = 0
 
 
 class _About(Record, frozen=True, kw_only=True):

@@ -6,16 +6,21 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import msgspec
-
 from treadle.door.known_models import Models, share_limits
 from treadle.door.open_session import require_sandbox
 from treadle.door.program import Exit
 from treadle.door.reports import spent_by_run
 from treadle.door.settings import load_settings
-from treadle.headless.batch.batch_folder import PREDICTIONS, RESULTS, BatchFolder, TaskBegun, TaskRow
+from treadle.headless.batch.batch_folder import PREDICTIONS, RESULTS, BatchFolder, TaskRow
 from treadle.headless.batch.batch_lines import BatchEnded, BatchLines, BatchStarted
-from treadle.headless.batch.batch_steps import BatchOptions, is_meant, next_attempt, report_task, task_digest
+from treadle.headless.batch.batch_steps import (
+    BatchOptions,
+    goes_on_from,
+    is_meant,
+    next_attempt,
+    report_task,
+    task_digest,
+)
 from treadle.headless.batch.batch_tasks import BatchTask, TaskChoice, chosen_tasks, read_tasks
 from treadle.headless.batch.dispatching import Dispatcher
 from treadle.present.words import counted
@@ -99,14 +104,10 @@ def _to_do(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask])
         if task.id not in again or begun is None:
             continue
         goes_on = known[task.id].state == "error" and not wishes.redo and bool(begun.tree)
-        folder.note(task.id, _goes_on(begun) if goes_on else next_attempt(folder.run, task, begun))
+        folder.note(task.id, goes_on_from(begun) if goes_on else next_attempt(folder.run, task, begun))
     if again:
         folder.forget(again)
     return [task for task in tasks if task.id not in known or task.id in again]
-
-
-def _goes_on(begun: TaskBegun) -> TaskBegun:
-    return msgspec.structs.replace(begun, resumes=True)
 
 
 _UNTRUSTED = "Without --trust no rules of a project are used, and its programs run only where that is harmless."

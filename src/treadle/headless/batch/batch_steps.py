@@ -114,6 +114,12 @@ def next_attempt(run: str, task: BatchTask, before: TaskBegun | None) -> TaskBeg
     return TaskBegun(digest=task_digest(task), session=session_of(run, task.id, attempt), attempt=attempt)
 
 
+def goes_on_from(begun: TaskBegun) -> TaskBegun:
+    """Let a session go on from the turn that an error ended."""
+    account = session_account(begun.session)
+    return msgspec.structs.replace(begun, goes_on_after=0 if account is None else account.turns)
+
+
 def prepare_task(folder: BatchFolder, options: BatchOptions, task: BatchTask) -> TaskBegun:
     """Make the copy that the task is worked on in, unless it is there. Raises `ConfigError`."""
     begun, digest = folder.begun(task.id), task_digest(task)
@@ -172,8 +178,6 @@ def run_task(
         resume="" if account is None else begun.session,
     )
     asyncio.run(_worked(opening, content, hears))
-    if begun.resumes:
-        folder.note(task.id, msgspec.structs.replace(begun, resumes=False))
 
 
 def _next_words(account: SessionAccount | None, task: BatchTask, begun: TaskBegun) -> str:
@@ -182,7 +186,8 @@ def _next_words(account: SessionAccount | None, task: BatchTask, begun: TaskBegu
         return task.prompt
     if account.active or account.outcome is None:
         return ""
-    return _CONTINUE if begun.resumes or is_capped(account.outcome) else ""
+    goes_on = account.turns == begun.goes_on_after and account.outcome.stop is not TurnStop.END_TURN
+    return _CONTINUE if goes_on or is_capped(account.outcome) else ""
 
 
 def is_capped(outcome: TurnOutcome) -> bool:

@@ -90,10 +90,10 @@ class Dispatcher:
     def work(self, workers: int) -> None:
         """Work until every task has ended, nobody may spend any more, or a signal stops it."""
         self._crowd = workers
-        gc.collect()
-        gc.freeze()  # what is collected in a fork is no longer shared
         with self._signals() as woken, _pipe() as (lives, holds):
             self._own += [holds]
+            gc.collect()
+            gc.freeze()  # what is collected in a fork is no longer shared
             self._selector.register(woken, selectors.EVENT_READ)
             while self._workers or (self._waiting and not self._stops and not self.capped):
                 self._start(lives)

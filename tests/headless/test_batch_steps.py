@@ -1,0 +1,161 @@
+"""The five steps of a task, called as an engine with a journal calls them: each twice, and after what went wrong."""
+
+import asyncio
+import hashlib
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.needed import needs
+from treadle.app.compose import open_store
+from treadle.app.reports.session_account import session_account
+from treadle.headless.batch.batch_folder import BatchFolder, TaskBegun, TaskRow
+from treadle.headless.batch.batch_steps import (
+    BatchOptions,
+    UnfinishedError,
+    check_task,
+    collect_task,
+    failed_row,
+    goes_on_from,
+    prepare_task,
+    report_task,
+    run_task,
+)
+from treadle.headless.batch.batch_tasks import BatchTask
+from treadle.store.sqlite import SessionRow
+
+LOOK = [{"type": "call", "name": "read_file", "arguments": {"path": "a.txt"}}]
+WRITE = [{"type": "call", "name": "write_to_file", "arguments": {"path": "b.txt", "content": "new\n"}}]
+DONE = [{"type": "call", "name": "attempt_completion", "arguments": {"result": "Done."}}]
+REFUSED = [{"type": "error", "status": 400, "message": "no"}]
+
+
+class Steps:
+    """A batch of one task, whose model plays a script in process."""
+
+    def __init__(self, place: Path, *turns: Sequence[Any], **more: Any) -> None:
+        (place / "project").mkdir()
+        (place / "project" / "a.txt").write_text("old\n")
+        self.script = place / "script.json"
+        self.plays(*turns)
+        self.folder = BatchFolder(place / "out")
+        self.task = BatchTask(id="t", prompt="Write b.txt.", repo=str(place / "project"), **more)
+        self.run_name = f"run-{place.name}"
+        self.options = BatchOptions(run=self.run_name, flags={"model": f"scripted/{self.script}", "mode": "edits"})
+        (place / "out").mkdir()
+
+    def plays(self, *turns: Sequence[Any]) -> None:
+        self.script.write_text(json.dumps({"turns": [{"items": items} for items in turns]}))
+
+    def prepare(self) -> TaskBegun:
+        return prepare_task(self.folder, self.options, self.task)
+
+    def run(self, begun: TaskBegun) -> None:
+        run_task(self.folder, self.options, self.task, begun)
+
+    def collect(self, begun: TaskBegun) -> TaskRow:
+        return collect_task(self.folder, self.task, begun)
+
+
+def logged(session: str) -> int:
+    store = open_store()
+    try:
+        return len(list(store.read(session)))
+    finally:
+        store.close()
+
+
+def test_each_step_may_be_begun_twice_and_does_nothing_the_second_time(tmp_path: Path) -> None:
+    steps = Steps(tmp_path, LOOK, WRITE, DONE)
+    begun = steps.prepare()
+    with pytest.raises(UnfinishedError):
+        steps.collect(begun)
+    assert steps.prepare() == begun
+    steps.run(begun)
+    events = logged(begun.session)
+    steps.run(begun)
+    assert logged(begun.session) == events
+    row = steps.collect(begun)
+    assert steps.collect(begun) == row
+    patch = (steps.folder.path / "patches" / "t.diff").read_bytes()
+    assert b"+++ b/b.txt\n@@ -0,0 +1 @@\n+new\n" in patch
+    assert (row.state, row.kind, row.steps, row.session) == ("done", "", 3, f"{steps.run_name}.t")
+    assert row.patch_sha256 == hashlib.sha256(patch).hexdigest()
+    assert not (tmp_path / "project" / "b.txt").exists()
+    report_task(steps.folder, row, keeps_copies=False)
+    assert steps.folder.results() == {"t": row}
+    assert not (steps.folder.path / "copies" / "t").exists()
+
+
+def test_an_error_of_the_provider_goes_on_in_its_session_once(tmp_path: Path) -> None:
+    steps = Steps(tmp_path, REFUSED)
+    begun = steps.prepare()
+    steps.run(begun)
+    failed = steps.collect(begun)
+    assert (failed.state, failed.kind) == ("error", "provider-bad_request")
+    steps.run(begun)
+    assert steps.collect(begun) == failed
+    steps.plays(WRITE, DONE)
+    going_on = goes_on_from(begun)
+    assert going_on.goes_on_after == 1
+    steps.run(going_on)
+    row = steps.collect(begun)
+    assert (row.state, row.session) == ("done", failed.session)
+    events = logged(begun.session)
+    steps.run(going_on)
+    steps.run(goes_on_from(going_on))
+    assert logged(begun.session) == events
+
+
+def test_a_task_whose_session_cannot_go_on_begins_again_in_another_one(tmp_path: Path) -> None:
+    steps = Steps(tmp_path, LOOK, DONE)
+    begun = steps.prepare()
+    row = SessionRow(
+        id=f"{steps.run_name}.t", workspace="/w", model="p/m", title="", created_at=1, updated_at=1, events=0
+    )
+    store = open_store()
+    asyncio.run(store.create(row))
+    store.close()
+    again = steps.prepare()
+    assert (again.session, again.attempt, again.tree) == (f"{steps.run_name}.t-2", 2, begun.tree)
+    steps.run(again)
+    (steps.folder.path / "copies" / "t").rename(tmp_path / "gone")
+    assert steps.prepare().session == f"{steps.run_name}.t-3"
+    steps.task = BatchTask(id="t", prompt="Something else.", repo=steps.task.repo)
+    changed = steps.prepare()
+    assert (changed.session, changed.digest) != (f"{steps.run_name}.t-3", begun.digest)
+    assert failed_row(steps.folder, steps.task, "killed") == TaskRow(id="t", state="error", kind="killed")
+    steps.folder.note("t", again)
+    assert failed_row(steps.folder, steps.task, "killed").steps == 2
+
+
+@needs("bwrap")
+def test_a_check_sees_the_copy_and_the_variables_and_changes_nothing(tmp_path: Path) -> None:
+    steps = Steps(tmp_path, DONE, check='test "$X" = 1 && cat a.txt && rm a.txt', env={"X": "1"})
+    steps.prepare()
+    assert check_task(steps.folder, steps.task).passed
+    assert (steps.folder.path / "checks" / "t.txt").read_text() == "exit status 0\n\nold\n"
+    assert (steps.folder.path / "copies" / "t" / "a.txt").exists()
+    slow = BatchTask(id="t", prompt="x", check="echo begun; sleep 600")
+    checked = check_task(steps.folder, slow, seconds=0.5)
+    assert (checked.passed, checked.output) == (False, "begun\n\nIt did not end within 0 s.\n")
+
+
+def test_the_money_of_the_run_leaves_the_task_for_later(tmp_path: Path) -> None:
+    steps = Steps(tmp_path, LOOK, DONE)
+    flags = {**steps.options.flags, "models": {steps.options.flags["model"]: {"input_price": 1.0, "output_price": 1.0}}}
+    steps.options = BatchOptions(run=steps.run_name, run_cost=0.000001, flags=flags)
+    begun = steps.prepare()
+    steps.run(begun)
+    with pytest.raises(UnfinishedError) as capped:
+        steps.collect(begun)
+    assert capped.value.capped
+    steps.options = BatchOptions(run=steps.run_name, run_cost=10.0, flags=flags)
+    steps.run(begun)
+    assert steps.collect(begun).state == "done"
+    account = session_account(begun.session)
+    assert account is not None
+    assert account.turns == 2
