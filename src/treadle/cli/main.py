@@ -27,6 +27,8 @@ _USAGE = frozenset(
         "background-flag",
         "attach-settings",
         "batch-option",
+        "review-range",
+        "review-use",
     }
 )
 """Errors that are mistakes in the command line itself."""

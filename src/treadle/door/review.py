@@ -1,4 +1,4 @@
-"""What a session changed in the files, hunk by hunk, and its checkpoints."""
+"""What a session changed in the files, hunk by hunk, its checkpoints, and what a review of changes finds."""
 
 from typing import TYPE_CHECKING
 
@@ -12,6 +12,16 @@ if TYPE_CHECKING:
     from treadle.app.checkpoints.reviewing import HunkChoice as HunkChoice
     from treadle.app.checkpoints.reviewing import ReviewedHunk as ReviewedHunk
     from treadle.app.checkpoints.reviewing import SessionReview as SessionReview
+    from treadle.app.code_review.applying_findings import apply_finding as apply_finding
+    from treadle.app.code_review.changes_to_review import changes_in_words as changes_in_words
+    from treadle.app.code_review.changes_to_review import changes_to_review as changes_to_review
+    from treadle.app.code_review.finding_book import last_reviewed as last_reviewed
+    from treadle.app.code_review.finding_book import numbered_finding as numbered_finding
+    from treadle.app.code_review.review_run import ReviewEffort as ReviewEffort
+    from treadle.app.code_review.review_run import ReviewReport as ReviewReport
+    from treadle.app.code_review.review_run import finding_lines as finding_lines
+    from treadle.app.code_review.review_run import record_of_review as record_of_review
+    from treadle.app.code_review.review_run import run_review as run_review
     from treadle.app.reports.checkpoint_list import ListedCheckpoint as ListedCheckpoint
     from treadle.app.reports.checkpoint_list import changed_since as changed_since
     from treadle.app.reports.checkpoint_list import listed_checkpoints as listed_checkpoints
@@ -30,6 +40,12 @@ else:
             "treadle.app.checkpoints.conflicts": "FileConflict",
             "treadle.app.checkpoints.opening_checkpoints": "opened_checkpoints",
             "treadle.app.checkpoints.reviewing": "FileChoice FileToReview HunkChoice ReviewedHunk SessionReview",
+            "treadle.app.code_review.applying_findings": "apply_finding",
+            "treadle.app.code_review.changes_to_review": "changes_to_review changes_in_words",
+            "treadle.app.code_review.finding_book": "last_reviewed numbered_finding",
+            "treadle.app.code_review.review_run": """
+                ReviewEffort ReviewReport finding_lines record_of_review run_review
+            """,
             "treadle.app.reports.checkpoint_list": """
                 ListedCheckpoint changed_since listed_checkpoints preview_lines restore_preview
             """,

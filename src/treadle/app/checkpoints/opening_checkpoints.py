@@ -25,10 +25,16 @@ def review_file(session_id: str) -> Path:
     return data_directory() / "reviews" / f"{session_id}.json"
 
 
+def findings_file(session_id: str) -> Path:
+    """The file that holds the findings of reviews which a session showed."""
+    return review_file(session_id).with_suffix(".findings.json")
+
+
 def forget_review(session_id: str) -> None:
-    """Remove that file."""
-    with suppress(OSError):
-        review_file(session_id).unlink(missing_ok=True)
+    """Remove both files."""
+    for file in (review_file(session_id), findings_file(session_id)):
+        with suppress(OSError):
+            file.unlink(missing_ok=True)
 
 
 def forget_checkpoints(session_id: str) -> None:

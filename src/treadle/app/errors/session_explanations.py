@@ -39,6 +39,30 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "A copy in which a subagent wrote has changes that are not in the workspace.",
             "Apply or discard them first. `treadle doctor` lists the copies that are kept, with their sizes.",
         ),
+        "review-range": Explanation(
+            "The range that is to be reviewed is none of git.", "Name commits, such as main...HEAD or HEAD~2."
+        ),
+        "review-use": Explanation(
+            "Two things were asked of `treadle review` that exclude each other.", "`treadle review --help` shows them."
+        ),
+        "review-diff": Explanation("A file that is to be reviewed is no diff.", "Write one with: git diff > FILE.diff"),
+        "review-repository": Explanation(
+            "There is no repository of git to review, or git does not run in it.",
+            "Review a diff instead: treadle review FILE.diff",
+        ),
+        "review-trust": Explanation(
+            "A review asks git for the changes, which runs only in a folder that you trust.",
+            "Trust it, or review a diff: treadle review FILE.diff",
+        ),
+        "review-left-out": Explanation(
+            "Nothing of what changed can be shown to a model, so nothing was reviewed.",
+            "The message names each file with the reason. docs/review.md says what is left out.",
+        ),
+        "review-answer": Explanation(
+            "The model did not answer in the form of a review, though it was asked again.", "Take another model."
+        ),
+        "review-finding": Explanation("There is no such finding.", "`treadle review` numbers what it finds."),
+        "review-apply": Explanation("The change of a finding was not applied.", "The message says why."),
         "session-none": Explanation(
             "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
         ),

@@ -107,6 +107,7 @@ class LiveSession:
         self._store = store
         self._first = first
         self._models = models
+        self.settings = models.settings
         self.checklist_file = checklist_file
         self._works_with = works_with
         self._own_shell = own_shell

@@ -23,7 +23,7 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     `choose` takes the tokens that it may think, None as set. `notices` are what to tell the user of a model. `for_mode`
     gives the model that a mode has of its own, with the profile of the present one, None where the modes share one.
     `offered` lists what there is to choose from, and takes its time. `cheaper` names a model that takes a costly
-    request for less.
+    request for less. `settings` are those of the session.
     """
 
     spec: Callable[[str], ModelSpec]
@@ -32,6 +32,7 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     notices: Callable[[str], Sequence[str]] = lambda ref: ()  # noqa: ARG005
     offered: "Callable[[], Sequence[OfferedModel]]" = tuple
     cheaper: "Callable[[NextRequest], str]" = lambda sent: ""  # noqa: ARG005
+    settings: Settings | None = None
 
 
 def require_sandbox(mode: Mode, settings: Settings) -> None:
@@ -69,6 +70,7 @@ def model_finder(models: Models, settings: Settings) -> ModelFinder:
         notices=models.notices,
         offered=partial(_offered, models),
         cheaper=partial(_cheaper, models, settings),
+        settings=settings,
     )
 
 

@@ -46,8 +46,8 @@ class Brought(Struct, frozen=True, kw_only=True):
     gives what reads and saves in the place of the disk, such as an editor. `shape` is what the caller wants different
     from other sessions. `open_child` opens the subagents of the session; one of these is the `child` that was wanted.
     `agents` are found before those of files. `run` names the run of many tasks that it belongs to: its id begins with
-    that and a full stop. All sessions of the run may spend `run_cost` together (US dollars); None is unbounded. `variables`
-    are set for its commands, and for nothing else.
+    that and a full stop. All sessions of the run may spend `run_cost` together (US dollars); None is unbounded.
+    `variables` are set for its commands, and for nothing else.
     """
 
     tools: tuple[Tool, ...] = ()

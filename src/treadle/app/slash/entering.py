@@ -47,6 +47,8 @@ async def run_entered(
         answer = await asyncio.to_thread(do_command, row.name, argument, session)
     else:
         answer = do_command(row.name, argument, session)
+    if answer.later is not None:
+        answer = await answer.later()
     try:
         for op in answer.ops:
             await post(op)

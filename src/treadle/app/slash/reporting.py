@@ -35,6 +35,7 @@ from treadle.app.session.shared.remote_servers import NO_SERVERS
 from treadle.app.slash.copying import copy
 from treadle.app.slash.further_folders import add_dir
 from treadle.app.slash.going_back import fork, rewind, undo
+from treadle.app.slash.reviewing_changes import review_command
 from treadle.app.slash.slash_answers import QUICK, status_rows
 from treadle.present.words import counted
 from treadle.protocol.errors import ToolError
@@ -235,6 +236,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "rename": _rename,
         "export": _export,
         "add-dir": add_dir,
+        "review": review_command,
         "skills": lambda session, _: CommandAnswer(text=skills_text(session.trust)),
     }
 )

@@ -1,6 +1,7 @@
 """Lines that the person entered: commands are done, everything else is sent."""
 
-from collections.abc import Callable, Collection, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Protocol, assert_never
 
@@ -9,7 +10,7 @@ from treadle.door.open_session import SessionAccess
 from treadle.door.settings import Colours
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
-from treadle.protocol.errors import ConfigError
+from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.notifications import ConversationRewound, Notification
 from treadle.tui.draft.clipboard import clean_text, copied_words, fill_clipboard
 from treadle.tui.draft.menus import keys_text
@@ -113,7 +114,7 @@ class SlashCommands:
         aside: Aside,
         show: Callable[..., None],
         view: Callable[[], SessionView],
-        failed: Callable[[ConfigError], None],
+        failed: Callable[[TreadleError], None],
         switch: Callable[[str], None] | None,
     ) -> None:
         self._live = live
@@ -128,6 +129,7 @@ class SlashCommands:
         self._switch = switch
         self._back_to = ""
         self._then_model = False
+        self._beside: set[asyncio.Task[None]] = set()
 
     def hear(self, notification: Notification) -> None:
         """Give the message back before which the conversation is now, to be sent again in other words."""
@@ -184,7 +186,7 @@ class SlashCommands:
         except ConfigError as error:
             self._failed(error)
 
-    def _answered(self, answer: "CommandAnswer | None", *, then_model: bool = False) -> None:
+    def _answered(self, answer: "CommandAnswer | None", *, then_model: bool = False) -> None:  # noqa: C901 - a line for each thing to do
         if answer is None:
             return
         if answer.context is not None:
@@ -200,12 +202,27 @@ class SlashCommands:
             self._screen.leave(0)
         if answer.colours is not None:
             self._screen.recolour(answer.colours, self._said)
+        if answer.later is not None:
+            self._go_on(answer.later)
         self._back_to = answer.draft or self._back_to
         self._then_model = then_model and bool(answer.ops)
         for op in answer.ops:
             self._outbox.put(op)
         if answer.send:
             self._requests.say(answer.send)
+
+    def _go_on(self, later: "Callable[[], Awaitable[CommandAnswer]]") -> None:
+        """Let a command go on beside the work, until the terminal leaves the session."""
+
+        async def wait() -> None:
+            try:
+                self._answered(await later())
+            except TreadleError as error:
+                self._failed(error)
+
+        task = asyncio.create_task(wait(), name="command beside the work")
+        self._beside.add(task)
+        task.add_done_callback(self._beside.discard)
 
     def _copy(self, what: str, text: str) -> None:
         clean, left_out = clean_text(text)

@@ -18,7 +18,9 @@ _MOST_LINES = 5_000
 _MOST_LISTED = 50
 _HASH = regex(r"[0-9a-fA-F]{7,64}")
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
-_PLAIN = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--relative")
+PLAIN_DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--relative")
+"""With these git shows a diff without running a program of the repository."""
+
 _NO_GIT = "git does not run here: there is no repository, or its settings could run a program."
 
 Readable = Callable[[str], str]
@@ -34,18 +36,18 @@ class Repository(Struct, frozen=True, kw_only=True):
     def changes(self, room: int) -> str:
         """Show what is not committed, in at most `room` bytes. Raises `NotEnclosedError`."""
         base = "HEAD" if self._ask("rev-parse", "--verify", "--quiet", "HEAD") is not None else _EMPTY_TREE
-        counted = self._ask("diff", *_PLAIN, "--numstat", "-z", base, "--", ".")
+        counted = self._ask("diff", *PLAIN_DIFF, "--numstat", "-z", base, "--", ".")
         new = self._ask("ls-files", "-z", "--others", "--exclude-standard", "--", ".")
         if counted is None or new is None:
             raise NotEnclosedError(_NO_GIT)
-        files = list(_counted(counted))
+        files = list(counted_changes(counted))
         untracked = [path for path in new.split("\0") if path]
         if not files and not untracked:
             return "There is nothing to commit: the working tree has no changes."
         listed = [f"new: {shown_name(path)}" for path in untracked[:_MOST_LISTED]]
         if len(untracked) > _MOST_LISTED:
             listed.append(f"new: {len(untracked) - _MOST_LISTED:,} more files")
-        text = self._told(files, ("diff", *_PLAIN, base, "--"))
+        text = self._told(files, ("diff", *PLAIN_DIFF, base, "--"))
         return head_and_tail("\n".join(filter(None, [*listed, text])), room, "`git diff` shows all of it")
 
     def commit(self, name: str, room: int) -> str:
@@ -57,11 +59,11 @@ class Repository(Struct, frozen=True, kw_only=True):
             return ""
         commit = found.strip()
         head = self._ask("show", "--no-patch", "--format=commit %H%nAuthor: %an%nDate: %aI%n%n%B", commit)
-        of_first = ("show", "--format=", "--first-parent", *_PLAIN)
+        of_first = ("show", "--format=", "--first-parent", *PLAIN_DIFF)
         counted = self._ask(*of_first, "--numstat", "-z", commit, "--", ".")
         if head is None or counted is None:
             raise NotEnclosedError(_NO_GIT)
-        text = self._told(list(_counted(counted)), (*of_first, commit, "--"))
+        text = self._told(list(counted_changes(counted)), (*of_first, commit, "--"))
         return head_and_tail(f"{visible(head.strip())}\n\n{text}", room, f"`git show {commit[:12]}` shows all of it")
 
     def _told(self, files: Sequence[tuple[str, int, str]], show: Sequence[str]) -> str:
@@ -83,7 +85,7 @@ class Repository(Struct, frozen=True, kw_only=True):
         return None if said is None else said.decode(errors="surrogateescape")
 
 
-def _counted(numstat: str) -> Iterator[tuple[str, int, str]]:
+def counted_changes(numstat: str) -> Iterator[tuple[str, int, str]]:
     """Read `git diff --numstat -z`: the path, how many lines changed, and that in words."""
     for entry in numstat.split("\0"):
         added, _, rest = entry.strip("\n").partition("\t")

@@ -15,6 +15,9 @@ _STATUS = (
     *("status", "--short", "--branch", "--ignore-submodules=all", "--untracked-files=normal", "--", "."),
 )
 _NO_COMMITS = "No commits yet on "
+_HOOK = "the hook "
+_SWITCHED_OFF = frozenset({"the setting core.hookspath"})
+"""Hooks are switched off for git here (`HARDENED_GIT`), wherever the repository says that they are."""
 
 
 def describe_repository(root: str) -> str:
@@ -41,7 +44,8 @@ def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | N
     from treadle.policy.repository import surprising_settings
 
     git = find_outside("git", root)
-    if not git or surprising_settings(root, DiskView()):
+    surprises = (one for one in surprising_settings(root, DiskView()) if one.lower() not in _SWITCHED_OFF)
+    if not git or any(not one.startswith(_HOOK) for one in surprises):
         return None
     try:
         shown = subprocess.run(

@@ -1,6 +1,6 @@
 """What a slash command gives: a text, ops to post, a message to send, or something for the surface to do."""
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
@@ -28,7 +28,7 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
     a surface may show of the text as a picture above it. `copies` is a text for the clipboard of the person, which
     `text` then names. `edit` stands in the place of the text where the person's editor can be
     opened. `colours` are those in which the terminal draws from now on, `opens` is the session that goes on in this
-    one's place.
+    one's place. `later` goes on beside the work, and gives another answer; until then the text says so.
     """
 
     text: str = ""
@@ -41,6 +41,7 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
     edit: TextToEdit | None = None
     colours: "Colours | None" = None
     opens: str = ""
+    later: "Callable[[], Awaitable[CommandAnswer]] | None" = None
 
 
 Handler: TypeAlias = Callable[[SessionAccess, str], CommandAnswer]

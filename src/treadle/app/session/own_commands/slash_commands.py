@@ -56,7 +56,7 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "work": (
             *("model", "profile", "mode", "plan", "act", "effort", "compact", "undo", "rewind", "btw", "todo", "init"),
-            *("newrule", "pin", "steer", "queue", "edit", "drop"),
+            *("newrule", "pin", "steer", "queue", "edit", "drop", "review"),
         ),
         "session": ("new", "clear", "resume", "rename", "fork", "copy", "export", "quit"),
         "look inside": (
@@ -300,6 +300,14 @@ _ROWS: tuple[SlashCommand, ...] = (
     SlashCommand(name="help", effect=Reach.SEE, about="show this"),
     SlashCommand(
         name="quit", effect=Reach.WORK, about="quit; the session is kept and can be resumed", where=_TERMINALS
+    ),
+    SlashCommand(
+        name="review",
+        effect=Reach.WORK,
+        arguments="[RANGE]",
+        about="review what is not committed, or a range of git, beside the work; `list` shows the findings, "
+        "`apply N` lets the model apply one",
+        takes_time=True,
     ),
 )
 

@@ -13,7 +13,7 @@ from treadle.app.session.shared.remote import RemoteSession
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
-from treadle.protocol.messages import UserContent, text_of
+from treadle.protocol.messages import Enclosure, UserContent, text_of
 from treadle.protocol.notifications import Notification, PromptDelivered, QueueChanged, TurnEnded, TurnOutcome
 
 _ASIDE = "/btw "
@@ -157,8 +157,9 @@ class SessionClient:
         *,
         name: str = "",
         followed: bool = False,
+        enclosed: tuple[Enclosure, ...] = (),
     ) -> PromptRun:
-        """Send a prompt, as somebody else with `name`; returns when it is in the log.
+        """Send a prompt with what is `enclosed`, as somebody else with `name`; returns when it is in the log.
 
         Raises `TreadleError` when it cannot be sent.
         """
@@ -174,7 +175,7 @@ class SessionClient:
         source = Source(kind=self.source.kind, id=f"{name or self.source.id} {number}")
         self.session.answer_to(source, run.answered)
         self._runs[number] = run
-        prompt = Prompt(id=run.id, content=content, delivery=delivery)
+        prompt = Prompt(id=run.id, content=content, delivery=delivery, enclosed=enclosed)
         sending = asyncio.ensure_future(self._send(prompt, source, run))
         try:
             await asyncio.shield(sending)

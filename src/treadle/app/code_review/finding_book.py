@@ -1,0 +1,93 @@
+"""The findings that reviews of a session showed: numbered, kept beside its log, and not shown again."""
+
+import re
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+
+import msgspec
+from msgspec import Struct
+
+from treadle.app.checkpoints.opening_checkpoints import findings_file
+from treadle.app.code_review.finding_forms import ReviewFinding
+from treadle.app.compose import list_sessions
+from treadle.protocol.errors import SessionError, StoreError
+from treadle.workspace.files.private_file import write_private
+
+_ALIKE = 0.5
+"""The part of the words of two titles that is the same where they are of one finding at the same line."""
+
+
+class KeptFinding(Struct, frozen=True, kw_only=True):
+    """A finding that was shown: its number in the session, and the text of its line then."""
+
+    number: int
+    finding: ReviewFinding
+    code: str = ""
+
+
+def kept_findings(session_id: str) -> tuple[KeptFinding, ...]:
+    """Read the findings that a session showed; none where there are none, or they cannot be read."""
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(findings_file(session_id).read_bytes(), type=tuple[KeptFinding, ...])
+    return ()
+
+
+def keep_findings(session_id: str, found: Sequence[tuple[ReviewFinding, str]]) -> tuple[KeptFinding, ...]:
+    """Keep findings with the texts of their lines, as shown; gives them with their numbers. Raises `StoreError`."""
+    known = kept_findings(session_id)
+    last = known[-1].number if known else 0
+    new = tuple(
+        KeptFinding(number=number, finding=one, code=code) for number, (one, code) in enumerate(found, start=last + 1)
+    )
+    file = findings_file(session_id)
+    if new:
+        try:
+            write_private(file, msgspec.json.encode((*known, *new)))
+        except OSError as error:
+            raise StoreError(
+                "review-unwritable",
+                "The findings cannot be kept.",
+                why=f"{file}: {error.strerror}.",
+                fix="Check the free space and the permissions of the folder.",
+            ) from error
+    return new
+
+
+def was_shown(finding: ReviewFinding, code: str, known: Sequence[KeptFinding]) -> bool:
+    """Whether a finding is one of those that were shown: the same title, or nearly so at the same text of a line."""
+    words = _words(finding.title)
+    for one in known:
+        if one.finding.file != finding.file:
+            continue
+        others = _words(one.finding.title)
+        same = len(words & others) / max(1, len(words | others))
+        if same == 1 or (one.code.strip() == code.strip() and same >= _ALIKE):
+            return True
+    return False
+
+
+def _words(title: str) -> frozenset[str]:
+    return frozenset(re.findall(r"\w+", title.lower()))
+
+
+def last_reviewed(folder: Path) -> str:
+    """Find the session of a folder whose findings were shown last. Raises `SessionError`."""
+    for row in list_sessions(folder):
+        if findings_file(row.id).is_file():
+            return row.id
+    raise _no_finding("No review of this folder has findings.", "Start one: treadle review")
+
+
+def numbered_finding(session_id: str, number: int) -> ReviewFinding:
+    """Find what was shown under a number. Raises `SessionError`."""
+    known = kept_findings(session_id)
+    for one in known:
+        if one.number == number:
+            return one.finding
+    numbers = ", ".join(str(one.number) for one in known) or "none"
+    raise _no_finding(f"There is no finding {number}.", f"The numbers of this session: {numbers}.")
+
+
+def _no_finding(what: str, fix: str) -> SessionError:
+    return SessionError("review-finding", what, fix=fix)
