@@ -20,6 +20,7 @@ from tests.docs.pages import Claim, page, pages
 from tests.docs.test_code import wrong
 from tests.needed import require
 from treadle.app.config.layers import load_settings
+from treadle.app.instruction_tests.instruction_file import read_instruction_tests
 from treadle.cli.main import run
 from treadle.policy.rulefile import RuleFile, read_rules
 from treadle.policy.rules import Scope
@@ -114,6 +115,8 @@ def test_each_toml_block_is_taken_by_what_reads_it(block: Claim, tmp_path: Path)
             assert read_rules(RuleFile(name=file.name, text=block.text, scope=Scope.USER))
         case "docs/scripted-model.md":
             assert load_script(file).turns
+        case "docs/instruction_tests.md":
+            assert read_instruction_tests(file)
         case "docs/own-tools.md":
             assert tomllib.loads(block.text)["project"]["entry-points"]["treadle.tools"]
         case _:

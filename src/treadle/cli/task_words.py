@@ -15,6 +15,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "demo": "see Treadle work on a sample project, without a key",
             "try": "run a command on a copy of the folder; show or apply what it changed",
             "review": "review what is not committed, or a range of git: findings by file and line",
+            "test": "test instructions, skills, hooks and tools: a prompt, recorded replies, what must hold",
             "web": "work in the browser: a page that shows all sessions",
             "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
             "batch": "do many tasks from a file side by side, within a limit in money; it continues after a stop",

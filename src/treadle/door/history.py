@@ -1,4 +1,4 @@
-"""A session after the fact: told again, exported, imported, replayed, restored."""
+"""A session after the fact: told again, exported, imported, replayed, restored; and sessions that are tests."""
 
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from treadle.app.importing.plan import plan_lines as plan_lines
     from treadle.app.importing.plan import take_over as take_over
     from treadle.app.importing.session_import import import_sessions as import_sessions
+    from treadle.app.instruction_tests.running_tests import CheckedInstruction as CheckedInstruction
+    from treadle.app.instruction_tests.running_tests import lines_of_tested as lines_of_tested
+    from treadle.app.instruction_tests.running_tests import run_instruction_tests as run_instruction_tests
     from treadle.app.reports.session_text import session_lines as session_lines
 else:
     __getattr__ = names_of(
@@ -46,6 +49,7 @@ else:
             "treadle.app.importing.plan": "plan_lines take_over",
             "treadle.app.importing.foreign_programs": "import_plan",
             "treadle.app.importing.session_import": "import_sessions",
+            "treadle.app.instruction_tests.running_tests": "CheckedInstruction run_instruction_tests lines_of_tested",
             "treadle.app.reports.session_text": "session_lines",
         },
     )

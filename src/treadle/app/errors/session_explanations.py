@@ -63,6 +63,14 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         ),
         "review-finding": Explanation("There is no such finding.", "`treadle review` numbers what it finds."),
         "review-apply": Explanation("The change of a finding was not applied.", "The message says why."),
+        "test-file": Explanation(
+            "A file of instruction tests has a mistake.", "docs/instruction_tests.md shows the form."
+        ),
+        "test-tape": Explanation("A tape of an instruction test cannot be read.", "Record it again with --live."),
+        "test-trust": Explanation(
+            "Instruction tests run what their fixtures and checks say, so they run only in a folder that you trust.",
+            "Look at them, then: treadle trust, or --trust for one run.",
+        ),
         "session-none": Explanation(
             "There is no session in this folder yet.", ("`treadle sessions --all` lists the sessions of every folder.")
         ),
