@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from tests.needed import needs
 from treadle.app.code_review.applying_findings import apply_finding
 from treadle.app.code_review.changes_to_review import ChangesToReview, changes_to_review
 from treadle.app.code_review.diff_files import DiffFile, NumberedHunk, files_of_diff, fit_into, shown_diff
@@ -16,7 +17,7 @@ from treadle.app.code_review.finding_book import kept_findings
 from treadle.app.code_review.finding_forms import FoundAnswer, ReviewFinding, UnreadableAnswerError, read_review_answer
 from treadle.app.code_review.review_run import ReviewEffort, ReviewReport, finding_lines, record_of_review, run_review
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.sections import Settings
+from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.history.keeping_sessions import delete_session, find_session
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.own_commands.slash_commands import find_slash
@@ -27,6 +28,7 @@ from treadle.protocol.events import Op, Prompt, Source
 from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import TurnStop
 from treadle.protocol.permissions import Mode
+from treadle.workspace.sandbox.backend import SandboxState
 
 BEFORE = "def mean(values):\n    if not values:\n        return 0\n    return sum(values) / len(values)\n"
 AFTER = "def mean(values):\n    return sum(values) / len(values)\n"
@@ -243,18 +245,31 @@ def test_git_is_not_asked_where_the_repository_names_a_program(place: Place, tmp
     git(place.folder, "config", key, f"touch {tmp_path}/ran; cat")
     with pytest.raises(ConfigError) as refused:
         changes_to_review(place.trust)
-    assert refused.value.code == "review-repository"
+    assert (refused.value.code, refused.value.why) == ("review-programs", f"It has the setting {key}.")
     assert not (tmp_path / "ran").exists()
 
 
-def test_a_folder_that_is_not_trusted_or_no_repository_has_a_diff_in_a_file(place: Place, tmp_path: Path) -> None:
+@needs("sandbox")
+def test_in_a_folder_that_is_not_trusted_git_runs_only_where_something_confines_it(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    distrusted = session_trust(place.folder)
+    (place.folder / "new.py").write_text("a = 1\n")
+    assert changes_to_review(distrusted) == changes_to_review(place.trust)
+    none = SandboxState(backend=None, reason="there is none")
+    monkeypatch.setattr("treadle.workspace.sandbox.reading_git.probe", lambda: none)
+    with pytest.raises(ConfigError) as refused:
+        changes_to_review(distrusted)
+    assert refused.value.code == "review-trust"
+
+
+def test_a_diff_in_a_file_needs_no_repository(place: Place, tmp_path: Path) -> None:
     diff = git(place.folder, "diff")
     (place.folder / "my.diff").write_text(diff)
     (place.folder / "bad.patch").write_text("hello\n")
     distrusted = session_trust(place.folder)
     (tmp_path / "other").mkdir()
     for trust, wanted, code in (
-        (distrusted, "", "review-trust"),
         (session_trust(tmp_path / "other", once=True), "", "review-repository"),
         (place.trust, "bad.patch", "review-diff"),
         (place.trust, "none.diff", "review-diff"),
@@ -333,17 +348,18 @@ async def test_what_lies_outside_the_diff_and_changes_that_do_not_apply_are_left
     (place.folder / "gone.py").unlink()
     place.says(
         found(
-            {**MEAN, "file": "./src/stats.py", "change": CHANGE.replace("len", "length")},
+            {**MEAN, "file": "gone.py", "line": 0, "title": "it is still imported", "severity": "warning"},
             {**MEAN, "line": 77},
             {**MEAN, "file": "other.py", "line": 1},
-            {**MEAN, "file": "gone.py", "line": 0, "title": "it is still imported"},
+            {**MEAN, "file": "./src/stats.py", "title": "it\n fails", "change": CHANGE.replace("len", "length")},
         )
     )
     report = await place.review()
-    assert [(one.finding.file, one.finding.line, one.finding.change) for one in report.findings] == [
-        ("src/stats.py", 2, None),
-        ("gone.py", 0, None),
+    assert [(one.finding.file, one.finding.line, one.finding.title) for one in report.findings] == [
+        ("src/stats.py", 2, "it fails"),
+        ("gone.py", 0, "it is still imported"),
     ]
+    assert [one.finding.change for one in report.findings] == [None, None]
     assert report.notes == (
         "2 findings outside the diff left out: src/stats.py:77, other.py:1.",
         "The change for src/stats.py:2 is left out: Refused [not_found]: nothing was changed in src/stats.py.",
@@ -412,6 +428,21 @@ async def test_a_review_that_is_cut_short_says_so_and_keeps_what_was_found(place
     assert report.ended is not None
     assert [one.finding.title for one in report.findings] == [MEAN["title"]]
     assert report.notes == ("The findings were not checked: the second pass did not come to its end.",)
+
+
+async def test_what_does_not_fit_a_small_window_is_left_out_and_named(place: Place) -> None:
+    place.says(found(MEAN, {**MEAN, "file": "large.py"}))
+    (place.folder / "large.py").write_text("large = 'large'\n" * 2_000)
+    model = f"scripted/{place.script}"
+    report = await place.review(models={model: ModelSettings(context_window=16_000)})
+    assert [one.finding.file for one in report.findings] == ["src/stats.py"]
+    assert report.notes == (
+        "Left out: large.py (+2000 -0): the diff is too large.",
+        "1 finding outside the diff left out: large.py:2.",
+    )
+    with pytest.raises(TreadleError) as failed:
+        await place.review(models={model: ModelSettings(context_window=40)})
+    assert failed.value.code == "review-left-out"
 
 
 async def test_a_review_changes_nothing_and_asks_nobody(place: Place) -> None:

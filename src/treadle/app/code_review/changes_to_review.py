@@ -2,6 +2,7 @@
 
 import os
 import stat
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -15,15 +16,16 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.commands.judging import policy_context
 from treadle.app.session.known_values import session_redactor
 from treadle.app.session.mentions.git_mentions import PLAIN_DIFF, counted_changes
-from treadle.app.session.mentions.repository_state import ask_git
+from treadle.app.session.mentions.repository_state import ask_git, programs_of_git
 from treadle.policy.decide import decide
 from treadle.present.words import counted
-from treadle.protocol.errors import ConfigError
+from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.permissions import Mode, Standing, Verdict
 from treadle.protocol.reasons import words_of_decision
 from treadle.tools.declarations import READ_FILE
 from treadle.workspace.files.judged import judge_path
 from treadle.workspace.files.names import shown_name
+from treadle.workspace.sandbox.reading_git import GitReader
 
 _SECONDS = 20.0
 _MOST = 200_000
@@ -38,7 +40,6 @@ _MOST_FILES = 500
 _EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _DIFF_ENDINGS = (".diff", ".patch")
 _FORM = ("--unified=5", "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=dirty")
-_TRUST = "Trust the folder with `treadle trust`, or give a diff: git diff > a.diff && treadle review a.diff"
 
 
 class ChangesToReview(Struct, frozen=True, kw_only=True):
@@ -120,21 +121,22 @@ class _Repository:
                 why="What is to be reviewed comes from git.",
                 fix="Work in a repository with --directory, or give a diff: treadle review FILE.diff",
             )
-        if not trust.trusted:
+        if named := programs_of_git(self._root):
             raise ConfigError(
-                "review-trust",
-                "git does not run in a folder that you do not trust.",
-                why="The settings of a repository can make git run programs.",
-                fix=_TRUST,
+                "review-programs",
+                f"git does not run in {self._root}: its repository could make it run a program.",
+                why=f"It has {named[0]}.",
+                fix="Give a diff: git diff > FILE.diff && treadle review FILE.diff",
             )
+        self._trusted = trust.trusted
         if self._ask("rev-parse", "--git-dir") is None:
             raise ConfigError(
                 "review-repository",
                 f"git does not run in {self._root}.",
-                why="It is not installed, the folder is of another user, or the repository's settings run programs.",
-                fix='`treadle policy explain "git diff"` says more. Or give a diff: treadle review FILE.diff',
+                why="It is not installed, or the folder is of another user.",
+                fix="`git status` there says more. Or give a diff: treadle review FILE.diff",
             )
-        self._policy = policy_context(self._root, Standing(mode=Mode.ASK), trusted=True)
+        self._policy = policy_context(self._root, Standing(mode=Mode.ASK), trusted=trust.trusted)
 
     def changes(self, wanted: str, *, staged: bool) -> ChangesToReview:
         """Read the diff of a range, or of what is not committed."""
@@ -212,8 +214,21 @@ class _Repository:
         return "" if decision.verdict is Verdict.ALLOW else words_of_decision(decision).headline
 
     def _ask(self, *arguments: str) -> str | None:
-        said = ask_git(self._root, arguments, seconds=_SECONDS)
+        said = ask_git(self._root, arguments, seconds=_SECONDS) if self._trusted else self._ask_confined(arguments)
         return None if said is None else said.decode(errors="surrogateescape")
+
+    def _ask_confined(self, arguments: tuple[str, ...]) -> bytes | None:
+        """Ask git in a folder that is not trusted: only where something confines it."""
+        with tempfile.TemporaryDirectory(prefix="treadle-review-") as private:
+            try:
+                return GitReader(self._root, private)(*arguments)
+            except ToolError as error:
+                raise ConfigError(
+                    "review-trust",
+                    "git does not run in a folder that you do not trust.",
+                    why=error.text,
+                    fix="Trust the folder with `treadle trust`, or give a diff: treadle review FILE.diff",
+                ) from error
 
 
 def changes_in_words(changes: ChangesToReview) -> Iterator[str]:

@@ -116,7 +116,8 @@ def hold_against(found: Sequence[ReviewFinding], files: Sequence[DiffFile], fold
         if file is None or not (one.line in file.new_side or (one.line == 0 and file.kind == "deleted")):
             outside.append(f"{one.file}:{one.line}")
             continue
-        held = msgspec.structs.replace(one, file=file.path, change=one.change or None)
+        title = " ".join(one.title.split())
+        held = msgspec.structs.replace(one, file=file.path, title=title, change=one.change or None)
         if held.change is not None and (why := change_problem(held, folder)):
             notes.append(f"The change for {held.file}:{held.line} is left out: {why}")
             held = msgspec.structs.replace(held, change=None)

@@ -7,9 +7,10 @@ from enum import StrEnum
 from typing import TypeVar
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.code_review.changes_to_review import ChangesToReview
-from treadle.app.code_review.diff_files import shown_diff
+from treadle.app.code_review.diff_files import fit_into, shown_diff
 from treadle.app.code_review.finding_book import KeptFinding, keep_findings, kept_findings, was_shown
 from treadle.app.code_review.finding_forms import (
     CheckedAnswer,
@@ -32,6 +33,9 @@ from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.notifications import TurnOutcome, TurnStop
 
 _T = TypeVar("_T", bound=Struct)
+_OF_A_TOKEN = 1.5
+"""Characters of a diff for each token of the window: it takes less than half of it."""
+
 _REVIEW = Source(kind="headless", id="review")
 
 _FORM = """\
@@ -182,10 +186,13 @@ async def run_review(
     findings: tuple[ReviewFinding, ...] = ()
     async with reviewer.client() as client:
         try:
+            changes, cut = _in_window(changes, client.session.status.window)
+            notes += cut
             said = await reviewer.ask(client, _TASK, FoundAnswer, *_enclosed(changes, known))
             held = await asyncio.to_thread(hold_against, said.findings, changes.files, folder)
             findings, more = _new_ones(held.findings, changes, known)
             notes += (*held.notes, *more)
+            findings = tuple(sorted(findings, key=_worst_first))
             if findings and effort is ReviewEffort.MEDIUM:
                 findings, more = await _checked(reviewer, client, findings)
                 notes += more
@@ -206,6 +213,25 @@ async def run_review(
     return ReviewReport(
         session=where, findings=kept, notes=tuple(notes), cost=reviewer.cost, model=reviewer.model, ended=ended
     )
+
+
+def _worst_first(one: ReviewFinding) -> tuple[int, float, str, int]:
+    return [*FindingSeverity].index(one.severity), -one.confidence, one.file, one.line
+
+
+def _in_window(changes: ChangesToReview, window: int | None) -> tuple[ChangesToReview, list[str]]:
+    """Leave out what is too large for the window of a model (tokens), beside its work. Raises `TreadleError`."""
+    if window is None:
+        return changes, []
+    files, cut = fit_into(changes.files, int(window * _OF_A_TOKEN))
+    left_out = tuple(one for one in cut if one not in changes.left_out)
+    if not files:
+        why = f"The window of the model has {window:,} tokens."
+        raise TreadleError(
+            "review-left-out", "Nothing of what changed fits the model.", why=why, fix="Take another one."
+        )
+    smaller = replace(changes, files=files, left_out=(*changes.left_out, *left_out))
+    return smaller, [f"Left out: {one}." for one in left_out]
 
 
 def _codes(changes: ChangesToReview) -> dict[tuple[str, int], str]:

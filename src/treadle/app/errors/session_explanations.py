@@ -51,8 +51,12 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "Review a diff instead: treadle review FILE.diff",
         ),
         "review-trust": Explanation(
-            "A review asks git for the changes, which runs only in a folder that you trust.",
+            "In a folder that you do not trust a review runs git only in a sandbox, and there is none here.",
             "Trust it, or review a diff: treadle review FILE.diff",
+        ),
+        "review-programs": Explanation(
+            "A review does not ask git where the repository could make it run a program, such as a filter.",
+            "Review a diff: treadle review FILE.diff",
         ),
         "review-left-out": Explanation(
             "Nothing of what changed can be shown to a model, so nothing was reviewed.",

@@ -129,13 +129,18 @@ def _copied(fixture: Path | None) -> Iterator[_Place]:
 
 
 def _state(folder: Path) -> dict[str, str]:
-    """Give the digests of all files but those of git, by their paths in the folder."""
+    """Give the digests of all files and links but those of git, by their paths in the folder."""
     found: dict[str, str] = {}
     for top, folders, files in os.walk(folder):
         folders[:] = [name for name in folders if name != ".git"]
-        for name in files:
+        for name in (*files, *folders):
             path = Path(top, name)
-            content = os.fsencode(path.readlink()) if path.is_symlink() else path.read_bytes()
+            if path.is_symlink():
+                content = os.fsencode(path.readlink())
+            elif not path.is_file():
+                continue
+            else:
+                content = path.read_bytes()
             found[path.relative_to(folder).as_posix()] = sha256(content).hexdigest()
     return found
 
@@ -190,7 +195,9 @@ async def _record(test: InstructionTest, place: _Place, tape_file: Path) -> Chec
     """Call the model, keep its replies, and hold what came of it against the test."""
     async with _real_model(test, place) as (model, recording):
         opening = _opening(test, place, model)
-        budget = replace(load_settings({}).budget, session_cost=test.max_cost)
+        budget = load_settings({}).budget
+        caps = [cost for cost in (budget.session_cost, test.max_cost) if cost is not None]
+        budget = replace(budget, session_cost=min(caps, default=None))
         ran = await _session(test, replace(opening, settings=replace(opening.settings, budget=budget)))
     if ran.outcome.stop in (TurnStop.ERROR, TurnStop.CANCELLED):
         problem = ran.outcome.error.message if ran.outcome.error is not None else "It was stopped."

@@ -33,6 +33,15 @@ def describe_repository(root: str) -> str:
     return repository_line(_branch(head.removeprefix("## ")), [line[3:] for line in files])
 
 
+def programs_of_git(root: str) -> list[str]:
+    """List what could make git run a program of the repository around `root` though its hooks are switched off."""
+    from treadle.app.security.file_view import DiskView
+    from treadle.policy.repository import surprising_settings
+
+    found = surprising_settings(root, DiskView())
+    return [one for one in found if not one.startswith(_HOOK) and one.lower() not in _SWITCHED_OFF]
+
+
 def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | None:
     """Give what git prints for the repository around `root`; None where there is none, and where git is not to run.
 
@@ -40,12 +49,8 @@ def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | N
     """
     if not any(os.path.lexists(folder / ".git") for folder in (Path(root), *Path(root).parents)):
         return None
-    from treadle.app.security.file_view import DiskView
-    from treadle.policy.repository import surprising_settings
-
     git = find_outside("git", root)
-    surprises = (one for one in surprising_settings(root, DiskView()) if one.lower() not in _SWITCHED_OFF)
-    if not git or any(not one.startswith(_HOOK) for one in surprises):
+    if not git or programs_of_git(root):
         return None
     try:
         shown = subprocess.run(
