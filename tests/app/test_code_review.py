@@ -412,6 +412,7 @@ async def test_a_finding_is_shown_once_over_a_session_however_it_is_said(place: 
     again = await place.review(book=first.session)
     assert [(one.number, one.finding.title) for one in again.findings] == [(2, OTHER["title"])]
     assert again.session == first.session
+    assert find_session(first.session).title == "Review of the changes that are not committed"
     assert [one.number for one in kept_findings(first.session)] == [1, 2]
     delete_session(find_session(first.session))
     assert kept_findings(first.session) == ()

@@ -68,6 +68,15 @@ async def test_rules_are_listed_and_turned_off(tmp_path: Path) -> None:
         await term.until("1  off  AGENTS.md", "about 0 tokens of them")
 
 
+async def test_a_command_that_runs_beside_the_work_shows_what_came_of_it(tmp_path: Path) -> None:
+    async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"/review{ENTER}")
+        await term.until("The review runs beside the work.", "There is no git repository in")
+        term.type(f"are you there?{ENTER}")
+        await term.until("yes", "■ Done")
+
+
 async def test_the_first_prompt_of_the_command_line_is_sent(tmp_path: Path) -> None:
     async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live, "are you there?") as (term, _):
         await term.until("› are you there?", "yes", "■ Done")

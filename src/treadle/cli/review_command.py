@@ -120,19 +120,19 @@ def _nothing(left_out: tuple[str, ...], *, as_json: bool) -> int:
 
 
 def _show(report: "ReviewReport", arguments: argparse.Namespace) -> int:
-    """Write what was found; returns the exit code."""
+    """Write what was found, unless that is not known; returns the exit code."""
     from treadle.door.program import Exit, describe_model_error, exit_code, harmless, write_wrapped
     from treadle.door.review import finding_lines, record_of_review
     from treadle.headless.progress import summary_lines
     from treadle.protocol.codec import encode
 
     _say(f"# {note}" for note in report.notes)
-    if arguments.json:
+    known = report.ended is None or bool(report.findings)
+    if arguments.json and known:
         sys.stdout.write(f"{encode(record_of_review(report)).decode()}\n")
-    else:
-        lines = [line for one in report.findings for line in finding_lines(one)]
-        if lines or report.ended is None:
-            write_wrapped(sys.stdout, harmless("\n".join(lines or ["Nothing was found."])))
+    elif known:
+        lines = [line for one in report.findings for line in finding_lines(one)] or ["Nothing was found."]
+        write_wrapped(sys.stdout, harmless("\n".join(lines)))
     sys.stdout.flush()
     cost = "at an unknown price" if report.cost is None else f"${report.cost:.4f}"
     _say([f"# {cost}; the findings are kept in session {report.session}"])
@@ -160,7 +160,7 @@ def _offer(report: "ReviewReport", arguments: argparse.Namespace) -> None:
         try:
             _apply(arguments, report.session, int(said) if said.isdecimal() else 0)
         except TreadleError as error:
-            _say([error.what])
+            _say([" ".join(filter(None, (error.what, error.why)))])
 
 
 def _apply(arguments: argparse.Namespace, session: str, number: int) -> int:

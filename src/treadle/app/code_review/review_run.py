@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from enum import StrEnum
 from typing import TypeVar
 
@@ -22,6 +22,7 @@ from treadle.app.code_review.finding_forms import (
     read_review_answer,
 )
 from treadle.app.compose import Opening, open_session
+from treadle.app.history.keeping_sessions import rename_session
 from treadle.app.session.shared.turn_asking import SessionClient
 from treadle.present.words import counted
 from treadle.protocol.attach import Stamped
@@ -119,19 +120,24 @@ class _Reviewer(Struct):
     opening: Callable[[], Opening]
     hears: Callable[[Stamped], None]
     started: Callable[[str, str], None]
+    about: str
     cost: float | None = 0.0
     session: str = ""
     model: str = ""
 
     @asynccontextmanager
     async def client(self) -> AsyncIterator[SessionClient]:
-        """Open a session, and close it."""
+        """Open a session, and close it; it is called by what it reviews."""
         live = await open_session(self.opening())
-        async with SessionClient(live, _REVIEW, self.hears) as client:
-            self.session = self.session or live.id
-            self.model = live.status.model
-            self.started(live.id, self.model)
-            yield client
+        try:
+            async with SessionClient(live, _REVIEW, self.hears) as client:
+                self.session = self.session or live.id
+                self.model = live.status.model
+                self.started(live.id, self.model)
+                yield client
+        finally:
+            with suppress(TreadleError):
+                rename_session(live.id, f"Review of {self.about}")
 
     async def ask(self, client: SessionClient, task: str, form: type[_T], *enclosed: Enclosure) -> _T:
         """Get an answer in a form; one that cannot be read is asked for once more. Raises `TreadleError`."""
@@ -178,7 +184,7 @@ async def run_review(
     What the session `book` showed before is not reported again, and what is reported is kept there; by default it is
     the session of the review. `hears` gets what happens, `started` each session's id and model. Raises `TreadleError`.
     """
-    reviewer = _Reviewer(opening=opening, hears=hears, started=started)
+    reviewer = _Reviewer(opening=opening, hears=hears, started=started, about=changes.about)
     folder = opening().workspace
     known = kept_findings(book) if book else ()
     ended: TurnOutcome | None = None
