@@ -115,8 +115,19 @@ async def test_what_changed_since_a_tape_was_recorded_is_named_and_live_records_
     (fixture / ".treadle" / "config.toml").write_text("[hooks]\n")
     (one,) = await place.run()
     assert one.passed, "neither the files of the project nor its settings and hooks are what the model is told"
-    (fixture / "AGENTS.md").write_text("Use blanks.\n")
+    (fixture / "AGENTS.md").write_text("Use blanks. See @style.md\n")
     assert await place.changed() == ("rule file AGENTS.md changed",)
+    (fixture / "src" / "AGENTS.md").write_text("Be strict.\n")
+    skill = fixture / ".claude" / "skills" / "deploy" / "SKILL.md"
+    skill.parent.mkdir(parents=True)
+    skill.write_text("---\nname: deploy\ndescription: deploys\n---\nDeploy.\n")
+    assert await place.changed() == (
+        "rule file AGENTS.md changed",
+        "skill .claude/skills/deploy/SKILL.md is new",
+        "rule file src/AGENTS.md is new",
+    )
+    skill.unlink()
+    (fixture / "src" / "AGENTS.md").unlink()
     (fixture / "AGENTS.md").unlink()
     (fixture / "CLAUDE.md").write_text("Be short.\n")
     assert await place.changed() == ("rule file AGENTS.md is gone", "rule file CLAUDE.md is new")

@@ -5,11 +5,10 @@ from hashlib import sha256
 
 import msgspec
 
-from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.events import Event, OfferChanged, SessionStarted
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import ToolSpec
-from treadle.store.activation import ActiveKind
+from treadle.store.activation import ActiveFile, ActiveKind
 from treadle.tools.declarations import BROWSER_ACTION, USE_SKILL
 
 _READ = {ActiveKind.RULES: "rule file", ActiveKind.SKILL: "skill", ActiveKind.COMMAND: "command file"}
@@ -21,12 +20,15 @@ _BY_MACHINE = frozenset({f"tool {USE_SKILL.name}", f"tool {BROWSER_ACTION.name}"
 _OWN_PARTS = frozenset({"work", "checklist", "git", "tools", "examples"})
 
 
-def reply_conditions(prompt: str, trust: SessionTrust, events: Iterable[Event], folder: str) -> Mapping[str, str]:
+def reply_conditions(
+    prompt: str, files: Iterable[ActiveFile], events: Iterable[Event], folder: str
+) -> Mapping[str, str]:
     """Give the digests of what the replies of a session depend on, by names for a person.
+
+    `files` are those of its folder as they were when it began, `events` are those of its log.
 
     Texts that only the user of this machine has, such as rules of their own for every project, are none of it.
     """
-    files = (*trust.items, *trust.trust.nested)
     found = {"prompt": _digest(prompt)}
     found |= {f"{_READ[one.kind]} {one.path}": one.digest for one in files if one.kind in _READ}
     offer = None

@@ -42,6 +42,8 @@ from treadle.protocol.events import Event, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.notifications import TurnOutcome, TurnStop
+from treadle.store.activation import ActiveFile
+from treadle.store.nested_rules import nested_items
 from treadle.workspace.commands.variables import child_variables
 
 _TEST = Source(kind="headless", id="test")
@@ -66,10 +68,11 @@ class CheckedInstruction(Record, frozen=True, kw_only=True, omit_defaults=False)
 
 
 class _Place(Struct, frozen=True, kw_only=True):
-    """Where a test runs: a copy of its fixture, and what is said of it."""
+    """Where a test runs: a copy of its fixture, and what was in it: files that act, and the digests of all."""
 
     folder: Path
     trust: SessionTrust
+    files: tuple[ActiveFile, ...]
     before: dict[str, str]
 
 
@@ -125,7 +128,9 @@ def _copied(fixture: Path | None) -> Iterator[_Place]:
             folder.mkdir()
         else:
             shutil.copytree(fixture, folder, symlinks=True)
-        yield _Place(folder=folder, trust=session_trust(folder, once=True), before=_state(folder))
+        trust = session_trust(folder, once=True)
+        files = (*trust.items, *nested_items(folder))
+        yield _Place(folder=folder, trust=trust, files=files, before=_state(folder))
 
 
 def _state(folder: Path) -> dict[str, str]:
@@ -203,7 +208,7 @@ async def _record(test: InstructionTest, place: _Place, tape_file: Path) -> Chec
         problem = ran.outcome.error.message if ran.outcome.error is not None else "It was stopped."
         failure = FailedExpectation(what="No tape was recorded.", why=problem, fix="Try again.")
         return _tested(test, ran, (failure,), recorded=True)
-    conditions = dict(reply_conditions(test.prompt, place.trust, ran.events, str(place.folder)))
+    conditions = dict(reply_conditions(test.prompt, place.files, ran.events, str(place.folder)))
     head = InstructionTapeHead(test=test.name, spec=model.spec, depends_on=conditions)
     write_instruction_tape(tape_file, InstructionTape(head=head, replies=tuple(recording.replies)))
     return _tested(test, ran, _failures(test, place, ran), recorded=True)
@@ -216,7 +221,7 @@ async def _replay(test: InstructionTest, place: _Place, tape: InstructionTape) -
     played = PlayedModel(tape, place.folder)
     with tempfile.TemporaryDirectory(prefix="treadle-test-", ignore_cleanup_errors=True) as home, _at_home(home):
         ran = await _session(test, _opening(test, place, OwnModel(spec=tape.head.spec, provider=played)))
-        now = reply_conditions(test.prompt, place.trust, ran.events, str(place.folder))
+        now = reply_conditions(test.prompt, place.files, ran.events, str(place.folder))
     if changed := changed_conditions(tape.head.depends_on, now):
         return _stale(test, changed)
     if played.missing:
