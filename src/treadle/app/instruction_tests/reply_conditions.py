@@ -45,9 +45,16 @@ def reply_conditions(
             case _:
                 pass
     if offer is not None:
+        rules = {f"{_READ[ActiveKind.RULES]} {one.origin}": _digest(one.text) for one in offer.system if _is_rule(one)}
+        found |= rules
         found |= {f"system prompt, part {one.name}": _digest(one.text) for one in offer.system if _is_own(one)}
         found |= {f"tool {one.name}": _of_tool(one, folder) for one in offer.tools}
     return found
+
+
+def _is_rule(part: PromptPart) -> bool:
+    """Whether a part is a rule of the folder, or what one imports, and not of the user's own files."""
+    return part.name == "rules" and bool(part.origin) and not part.origin.startswith(("/", "~"))
 
 
 def _is_own(part: PromptPart) -> bool:
