@@ -2,7 +2,7 @@
 
 import json
 import shutil
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,39 @@ import pytest
 from treadle.app.compose import list_sessions
 from treadle.app.instruction_tests.instruction_file import CalledTool, Expected, read_instruction_tests
 from treadle.app.instruction_tests.log_expectations import FinishedRun, MadeCall, failed_expectations
+from treadle.app.instruction_tests.reply_tape import (
+    InstructionTape,
+    InstructionTapeHead,
+    PlayedModel,
+    RecordingModel,
+    read_instruction_tape,
+    write_instruction_tape,
+)
 from treadle.app.instruction_tests.running_tests import CheckedInstruction, lines_of_tested, run_instruction_tests
 from treadle.app.security.trusting import session_trust
+from treadle.policy.secrets import known_secrets
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.messages import WireData
+from treadle.protocol.models import (
+    ErrorKind,
+    ModelError,
+    ModelRequest,
+    ModelSpec,
+    ReplyStop,
+    StreamCallArguments,
+    StreamCallDone,
+    StreamCallStart,
+    StreamEvent,
+    StreamFailure,
+    StreamStop,
+    StreamText,
+    StreamThinking,
+    StreamThinkingDone,
+    StreamUsage,
+)
 from treadle.protocol.notifications import TurnOutcome, TurnStop
 from treadle.protocol.tools import Outcome
+from treadle.protocol.usage import Usage
 
 READ = {"type": "call", "name": "read_file", "arguments": {"path": "src/a.py"}}
 WRITE = {"type": "call", "name": "write_to_file", "arguments": {"path": "src/b.py", "content": "b = 2\n"}}
@@ -214,6 +242,60 @@ async def test_nothing_of_a_file_runs_in_a_folder_that_is_not_trusted(place: Pla
         async for _ in run_instruction_tests(place.file, session_trust(place.root)):
             pass
     assert refused.value.code == "test-trust"
+
+
+WIRE = WireData(api="anthropic", data={"id": ["é", 1]})
+REPLY: tuple[StreamEvent, ...] = (
+    StreamThinking(text="Look "),
+    StreamThinking(text="first."),
+    StreamThinkingDone(signature="signed", wire=WIRE),
+    StreamUsage(),
+    StreamText(text="I read /a/wo"),
+    StreamText(text="rk/x."),
+    StreamCallStart(index=0, name="read_file", wire_id="1"),
+    StreamCallArguments(index=0, text='{"path":"/a/wo'),
+    StreamCallArguments(index=0, text='rk/x"}'),
+    StreamCallDone(index=0, wire=WIRE),
+    StreamStop(reason=ReplyStop.TOOL_USE, usage=Usage(input_tokens=3)),
+)
+CUT: tuple[StreamEvent, ...] = (
+    StreamText(text="Lo"),
+    StreamFailure(error=ModelError(kind=ErrorKind.NETWORK, message="gone")),
+)
+
+
+class _Says:
+    """A model that gives these replies."""
+
+    def __init__(self, *replies: Sequence[StreamEvent]) -> None:
+        self._replies = list(replies)
+
+    async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
+        for event in self._replies.pop(0):
+            yield event
+
+    async def close(self) -> None: ...
+
+
+async def test_a_whole_reply_is_kept_piece_by_piece_joined_and_played_about_another_folder(tmp_path: Path) -> None:
+    request = ModelRequest(id="1", model="a/b", system="", messages=())
+    model = RecordingModel(_Says(CUT, REPLY), Path("/a/work"), known_secrets({}))
+    assert [[event async for event in model.stream(request)] for _ in range(2)] == [[*CUT], [*REPLY]]
+    head = InstructionTapeHead(test="t", spec=ModelSpec(provider="a", name="b"), depends_on={})
+    tape = InstructionTape(head=head, replies=tuple(model.replies))
+    write_instruction_tape(tmp_path / "tape", tape)
+    assert read_instruction_tape(tmp_path / "tape") == tape
+    played = PlayedModel(tape, Path("/other"))
+    assert [event async for event in played.stream(request)] == [
+        StreamThinking(text="Look first."),
+        StreamThinkingDone(signature="signed", wire=WIRE),
+        StreamText(text="I read /other/x."),
+        StreamCallStart(index=0, name="read_file", wire_id="1"),
+        StreamCallArguments(index=0, text='{"path":"/other/x"}'),
+        StreamCallDone(index=0, wire=WIRE),
+        REPLY[-1],
+    ]
+    assert [type(event) async for event in played.stream(request)] == [StreamFailure]
 
 
 CALLS = (
