@@ -8,6 +8,8 @@ from tests.app.local_servers import http_server, ollama
 from tests.cli.conftest import Command
 from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
+from tests.e2e.running import PATIENCE
+from treadle.providers.local import find_servers
 
 
 def test_providers_tell_whether_they_are_configured(treadle: Command, home: Path) -> None:
@@ -79,7 +81,10 @@ def test_no_model_like_it_is_said_by_the_exit_code(treadle: Command) -> None:
     assert treadle("models", "zzzzqqqq").code == 1
 
 
-async def test_local_models_are_listed_with_the_fix_for_a_small_window(treadle: Command, home: Path) -> None:
+async def test_local_models_are_listed_with_the_fix_for_a_small_window(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_servers, "__kwdefaults__", {"limit": PATIENCE})  # a busy machine answers late
     async with http_server(ollama) as url:
         (home / "config.toml").write_text((home / "config.toml").read_text().replace("http://127.0.0.1:1", url, 1))
         said = await asyncio.to_thread(treadle, "models", "--local")
