@@ -72,8 +72,16 @@ async def ran(folder: Path, *lines: str, mode: Mode = Mode.AUTO, **more: object)
     return await rehearse(folder, [run(line) for line in lines], mode=mode, **more)  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize("line", CALLS, ids=range(len(CALLS)))
-@pytest.mark.parametrize("form", ["{}", "python3 -c 1 && {}", 'echo "{}" > s.sh; sh s.sh', "{} && git log -1"])
+FORMS = ["{}", "python3 -c 1 && {}", 'echo "{}" > s.sh; sh s.sh', "{} && git log -1"]
+ROWS = [
+    pytest.param(form, line, id=f"{at}-{form}", marks=pytest.mark.soak if (at + number) % 2 else ())
+    for at, line in enumerate(CALLS)
+    for number, form in enumerate(FORMS)
+]
+"""Each call in two forms here, and in all of them in the soak."""
+
+
+@pytest.mark.parametrize(("form", "line"), ROWS)
 async def test_a_call_that_writes_a_setting_is_done_by_treadle(folder: Path, line: str, form: str) -> None:
     found = await ran(folder, form.format(line))
     assert (found.results[0].outcome, found.asked) == (Outcome.OK, []), found.texts[0]

@@ -39,18 +39,25 @@ def tree(work: Path) -> dict[str, str]:
     return {str(one.relative_to(work)): one.read_text() for one in files}
 
 
+CHANGED = [
+    (Mode.ASK, OptionKind.ALLOW_ONCE),
+    (Mode.ASK, OptionKind.RUN_FOR_REAL),
+    (Mode.EDITS, OptionKind.ALLOW_ONCE),
+    (Mode.EDITS, OptionKind.RUN_FOR_REAL),
+    (Mode.AUTO, OptionKind.ALLOW_ONCE),
+    (Mode.FULL, OptionKind.ALLOW_ONCE),
+]
+WAYS = ("/undo", "restore")
+
+
 @pytest.mark.parametrize(
-    ("mode", "option"),
-    [
-        (Mode.ASK, OptionKind.ALLOW_ONCE),
-        (Mode.ASK, OptionKind.RUN_FOR_REAL),
-        (Mode.EDITS, OptionKind.ALLOW_ONCE),
-        (Mode.EDITS, OptionKind.RUN_FOR_REAL),
-        (Mode.AUTO, OptionKind.ALLOW_ONCE),
-        (Mode.FULL, OptionKind.ALLOW_ONCE),
+    ("mode", "option", "way"),
+    [  # each mode and answer with one of the ways, both ways in turns; all pairs in the soak
+        pytest.param(*changed, way, marks=pytest.mark.soak if (at + at // 2 + number) % 2 else ())
+        for at, changed in enumerate(CHANGED)
+        for number, way in enumerate(WAYS)
     ],
 )
-@pytest.mark.parametrize("way", ["/undo", "restore"])
 async def test_undo_restores_what_git_ignores_and_says_what_it_restored(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, mode: Mode, option: OptionKind, way: str
 ) -> None:
