@@ -134,28 +134,34 @@ async def test_sockets_of_other_programs_cannot_be_reached(box: Box, tmp_path: P
         assert (await box.run(line, allow(box.profile(), SandboxDenial(right=Right.NETWORK))))[0] == 1
 
 
-async def test_sockets_that_come_and_go_never_keep_a_command_from_starting(box: Box) -> None:
-    """Outside of all that a sandbox hides, as a socket that goes away while the mounts are made cannot be covered."""
+@pytest.fixture(scope="session")
+def folder_of_sockets() -> Iterator[str]:
+    """A folder that stays until all tests are done: commands of others cover it, and cannot where it has just gone."""
     with tempfile.TemporaryDirectory(dir=Path.home()) as made:
-        ends = threading.Event()
+        yield made
 
-        def come_and_go() -> None:
-            while not ends.is_set():
-                for number in range(4):
-                    (Path(made) / f"{number}.key").write_text("k" * 64)
-                    with socket.socket(socket.AF_UNIX) as server:
-                        server.bind(f"{made}/{number}.sock")
-                        time.sleep(0.001)
-                        (Path(made) / f"{number}.sock").unlink()
 
-        coming = threading.Thread(target=come_and_go)
-        coming.start()
-        try:
-            shown = replace(box.profile(), hidden=())
-            assert [await box.run("true", shown) for _ in range(20)] == [(0, "")] * 20
-        finally:
-            ends.set()
-            coming.join()
+async def test_sockets_that_come_and_go_never_keep_a_command_from_starting(box: Box, folder_of_sockets: str) -> None:
+    """Outside of all that a sandbox hides, as a socket that goes away while the mounts are made cannot be covered."""
+    made, ends = folder_of_sockets, threading.Event()
+
+    def come_and_go() -> None:
+        while not ends.is_set():
+            for number in range(4):
+                (Path(made) / f"{number}.key").write_text("k" * 64)
+                with socket.socket(socket.AF_UNIX) as server:
+                    server.bind(f"{made}/{number}.sock")
+                    time.sleep(0.001)
+                    (Path(made) / f"{number}.sock").unlink()
+
+    coming = threading.Thread(target=come_and_go)
+    coming.start()
+    try:
+        shown = replace(box.profile(), hidden=())
+        assert [await box.run("true", shown) for _ in range(20)] == [(0, "")] * 20
+    finally:
+        ends.set()
+        coming.join()
 
 
 async def test_a_command_gains_no_rights(box: Box) -> None:
