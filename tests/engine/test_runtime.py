@@ -384,15 +384,15 @@ async def test_a_request_that_is_sent_again_reserves_the_money_of_the_run_again_
     others = [Spent(), Spent(cost=1.0 - rest)]
 
     class RunPurse:
-        async def reserve(self, worst: Spent, /, *, aside: bool = False) -> Spent:
+        async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
             assert not aside
             reserved.append(worst)
-            return others[min(len(reserved), 2) - 1]
+            return SharedSpent(run=others[min(len(reserved), 2) - 1])
 
     busy = ModelError(kind=ErrorKind.OVERLOADED, message="busy", retry_after=0.01)
     log, provider = FakeLog(), Replies([StreamFailure(error=busy)], DONE)
     spec = replace(SPEC, prices=Prices(input=1.0, output=2.0), max_output=1_500)
-    made = replace(ports(provider, log=log), run_budget=RunPurse(), model=lambda _: spec)
+    made = replace(ports(provider, log=log), shared_budgets=RunPurse(), model=lambda _: spec)
     limits = Limits(run=Budget(cost=1.0))
     async with working(made, log, replace(STARTED, limits=limits), SetPresence(user_present=False)) as run:
         outcome = await run.prompt()

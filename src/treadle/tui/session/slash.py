@@ -186,7 +186,9 @@ class SlashCommands:
         except ConfigError as error:
             self._failed(error)
 
-    def _answered(self, answer: "CommandAnswer | None", *, then_model: bool = False) -> None:  # noqa: C901 - a line for each thing to do
+    def _answered(  # noqa: C901 - a line for each thing to do
+        self, answer: "CommandAnswer | None", *, then_model: bool = False
+    ) -> None:
         if answer is None:
             return
         if answer.context is not None:
