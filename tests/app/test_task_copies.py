@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.processes.task_copies import ProjectCopy, copy_project, mirror_of, project_patch, remove_copy
+from treadle.app.processes.task_copies import ProjectCopy, copy_project, mirror_of, project_patch, remove_project_copy
 from treadle.protocol.errors import ConfigError
 
 WHO = ("-c", "user.name=a", "-c", "user.email=a@b")
@@ -155,6 +155,6 @@ def test_a_copy_that_cannot_be_written_is_removed(project: Path) -> None:
     (copy.folder / "sub").mkdir()
     (copy.folder / "sub" / "file").write_text("x")
     (copy.folder / "sub").chmod(0o500)
-    remove_copy(copy)
+    remove_project_copy(copy)
     assert not copy.folder.exists()
     assert not copy.base.exists()

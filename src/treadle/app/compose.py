@@ -17,7 +17,6 @@ from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models, OwnModel
 from treadle.app.models.model_notes import named_profile, plain_ref
 from treadle.app.security.trusting import SessionTrust, session_trust
-from treadle.app.session.files.edit_ledger import ledger_rows, readings_rows, today
 from treadle.app.session.files.roots import further_roots, past_roots
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_for, require_sandbox, set_model
@@ -47,7 +46,6 @@ from treadle.workspace.workspace import open_workspace
 
 if TYPE_CHECKING:
     from treadle.app.session.children.wanted_child import WantedChild
-    from treadle.app.session.files.edit_ledger import LedgerRow, ReadingsRow
     from treadle.engine.core.past_history import Past
     from treadle.protocol.attach import Stamped
     from treadle.store.reading import Damage
@@ -393,12 +391,3 @@ def session_past(session_id: str) -> "tuple[SessionRow, list[Stamped]]":
 def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:
     """Give the declarations of the built-in tools."""
     return tuple(tool.spec for tool in builtin_tools(open_workspace(workspace)))
-
-
-def edit_ledger() -> "tuple[list[LedgerRow], list[ReadingsRow]]":
-    """Sum up the ledger of edits, a row for each model and format; and what was read for each model."""
-    store = open_store()
-    try:
-        return ledger_rows(store.edit_counts(), today()), readings_rows(store.reading_counts())
-    finally:
-        store.close()

@@ -9,10 +9,10 @@ from treadle.protocol.messages import Text
 TYPE_CHECKING = False
 if TYPE_CHECKING:
     import argparse
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
     from typing import Any
 
-    from treadle.door.opening import Opening
+    from treadle.door.opening import AgentFile, Opening
     from treadle.door.trust import SessionTrust
     from treadle.protocol.messages import UserContent
 
@@ -78,7 +78,7 @@ def session_trust_of(arguments: "argparse.Namespace") -> "SessionTrust":
 
 
 def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_present: bool) -> "Opening":
-    from treadle.door.opening import Opening, last_session, read_agent_file
+    from treadle.door.opening import Opening, last_session
     from treadle.door.settings import load_settings
 
     given = flags(arguments)
@@ -89,8 +89,16 @@ def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_p
         given=frozenset(given),
         resume=last_session(trust.workspace) if getattr(arguments, "go_on", False) else arguments.resume,
         trust=trust,
-        agents=tuple(read_agent_file(file)[0] for file in getattr(arguments, "agents", None) or ()),
+        agents=_agents(getattr(arguments, "agents", None) or ()),
     )
+
+
+def _agents(files: "Sequence[Path]") -> "tuple[AgentFile, ...]":
+    if not files:
+        return ()
+    from treadle.door.opening import read_agent_file
+
+    return tuple(read_agent_file(file)[0] for file in files)
 
 
 def opening_for(arguments: "argparse.Namespace", folder: Path) -> "Opening":

@@ -7,7 +7,6 @@ from treadle.door import names_of
 if TYPE_CHECKING:
     from treadle.app.compose import Opening as Opening
     from treadle.app.compose import check_workspace as check_workspace
-    from treadle.app.compose import edit_ledger as edit_ledger
     from treadle.app.compose import last_session as last_session
     from treadle.app.compose import list_sessions as list_sessions
     from treadle.app.compose import open_session as open_session
@@ -31,23 +30,26 @@ if TYPE_CHECKING:
     from treadle.app.processes.task_copies import copy_project as copy_project
     from treadle.app.processes.task_copies import mirror_of as mirror_of
     from treadle.app.processes.task_copies import project_patch as project_patch
-    from treadle.app.processes.task_copies import remove_copy as remove_copy
+    from treadle.app.processes.task_copies import remove_project_copy as remove_project_copy
+    from treadle.app.reports.edit_report import edit_ledger as edit_ledger
     from treadle.app.session.parts import new_session_id as new_session_id
+    from treadle.app.subagents.agent_files import AgentFile as AgentFile
     from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
 else:
     __getattr__ = names_of(
         __name__,
         {
             "treadle.app.processes.attaching": "attach_session is_session_open",
-            "treadle.app.processes.task_copies": "ProjectCopy copy_project mirror_of project_patch remove_copy",
+            "treadle.app.processes.task_copies": "ProjectCopy copy_project mirror_of project_patch remove_project_copy",
             "treadle.app.compose": """
-                Opening check_workspace edit_ledger last_session list_sessions new_session_id open_session
+                Opening check_workspace last_session list_sessions new_session_id open_session
                 open_store session_log session_past session_workspace tool_specs
             """,
             "treadle.app.hosting.own_parts": """
                 Clock FileAccess OwnModel OwnTool Provider as_model as_tools only_these trust_for
             """,
+            "treadle.app.reports.edit_report": "edit_ledger",
             "treadle.app.session.parts": "new_session_id",
-            "treadle.app.subagents.agent_files": "read_agent_file",
+            "treadle.app.subagents.agent_files": "AgentFile read_agent_file",
         },
     )

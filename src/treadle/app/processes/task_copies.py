@@ -100,7 +100,7 @@ def mirror_of(address: str, mirrors: Path) -> Path:
     return mirror
 
 
-def remove_copy(copy: ProjectCopy) -> None:
+def remove_project_copy(copy: ProjectCopy) -> None:
     """Remove a copy, also where something in it cannot be written."""
 
     def writable(_function: object, path: str, _error: object) -> None:

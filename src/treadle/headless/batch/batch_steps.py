@@ -16,7 +16,15 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from treadle.door.history import export_session, write_export
-from treadle.door.opening import Opening, ProjectCopy, copy_project, mirror_of, open_session, project_patch, remove_copy
+from treadle.door.opening import (
+    Opening,
+    ProjectCopy,
+    copy_project,
+    mirror_of,
+    open_session,
+    project_patch,
+    remove_project_copy,
+)
 from treadle.door.policy import try_command
 from treadle.door.reports import SessionAccount, session_account
 from treadle.door.settings import load_settings
@@ -337,7 +345,7 @@ def report_task(folder: BatchFolder, row: TaskRow, *, keeps_copies: bool, model:
         prediction = Prediction(instance_id=row.id, model_name_or_path=name, model_patch=patch)
     folder.add(row, prediction)
     if row.state == "done" and not keeps_copies:
-        remove_copy(copy_of(folder, row.id))
+        remove_project_copy(copy_of(folder, row.id))
 
 
 def kind_of_error(error: TreadleError) -> str:
