@@ -22,7 +22,7 @@ def test_commands_that_begin_so_come_first() -> None:
     assert names("/mo") == ["/model", "/mode", "/permissions", "/memory"]
     assert names("/qu") == ["/queue", "/quit"]
     assert names("/td")[0] == "/todo"
-    assert names("/MODE") == ["/model", "/mode"]
+    assert names("/MODE") == ["/mode", "/model"]
 
 
 def test_what_is_no_command_has_no_menu() -> None:
@@ -104,3 +104,9 @@ def test_a_quiet_entry_is_offered_where_no_other_fits_or_where_it_is_what_is_typ
     assert offered("x-5") == ["router/maker/x-5"]
     assert offered("maker/x-5") == ["maker/x-5", "router/maker/x-5"]
     assert offered("maker/y") == ["maker/y"]
+
+
+def test_a_whole_name_is_first_whatever_begins_with_it() -> None:
+    for name in ("new", "edit", "mode", "context", "copy"):
+        menu = menu_for(f"/{name}", ARGUMENTS)
+        assert menu.entries[0].name == f"/{name}"

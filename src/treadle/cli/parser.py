@@ -11,6 +11,27 @@ if TYPE_CHECKING:
     from _typeshed import SupportsWrite
 
 
+_ELSEWHERE = {
+    **dict.fromkeys(
+        ("--dangerously-skip-permissions", "--dangerously-bypass-approvals-and-sandbox", "--yolo", "--yes-always"),
+        "--mode full runs everything without asking but what is dangerous, without a sandbox. --mode auto keeps it.",
+    ),
+    "--full-auto": "--mode auto runs commands without asking, in a sandbox.",
+    **dict.fromkeys(
+        ("--permission-mode", "--approval-mode", "--ask-for-approval"),
+        "--mode says how much runs without asking: plan, ask, edits, auto, full.",
+    ),
+    **dict.fromkeys(("--prompt", "--message", "--query", "--quiet"), "-p TASK does one task and exits."),
+    **dict.fromkeys(("--last", "--continue-session"), "--continue (-c) continues the folder's last session."),
+    **dict.fromkeys(("--session", "--session-id"), "--resume SESSION (-r) continues a session."),
+    **dict.fromkeys(("--cd", "--cwd", "--dir", "--workspace"), "-C DIR says the folder to work in."),
+    **dict.fromkeys(("--image", "--read"), "--file FILE attaches a text file or an image."),
+    "--fork-session": "treadle fork SESSION copies a session.",
+    "--mcp-config": "treadle mcp add NAME -- COMMAND adds a server.",
+}
+"""Options that other programs have, and what does it here."""
+
+
 LAST = "default: this folder's last"
 """The words for it; `named_session` finds it."""
 
@@ -76,6 +97,8 @@ class CommandParser(argparse.ArgumentParser):
         from difflib import get_close_matches
 
         word = next((word for word in unknown if word.startswith("-")), unknown[0])
+        if said := _ELSEWHERE.get(word.partition("=")[0]):
+            self.exit(2, f"treadle: There is no option {word}.\n  why: Other programs call it so.\n  fix: {said}\n")
         near = get_close_matches(word.partition("=")[0], [name for one in self._actions for name in one.option_strings])
         what = f"There is no option {word}." if word.startswith("-") else f"{word!r} is not expected here."
         hint = f" Did you mean {near[0]}?" if near else ""

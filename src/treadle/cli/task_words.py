@@ -102,6 +102,21 @@ _MEANT: Mapping[str, str] = MappingProxyType(
 )
 """Words that other programs know, and what does it here."""
 
+_MEANT_EXACTLY: Mapping[str, str] = MappingProxyType(
+    {
+        "agents": "jobs",
+        "ask": "-p TASK",
+        "chat": "start",
+        "init": "-p /init",
+        "permissions": "policy show",
+        "review": "'review my changes'",
+        "serve": "web",
+        "undo": "checkpoint list",
+        "upgrade": "update",
+    }
+)
+"""The same; these words are so usual that one which is only like them is not taken for a mistake."""
+
 _WITHOUT_BLANKS = 0x0E00
 """From this character on (Thai) there are scripts that put no blanks between words: one word may be a whole task."""
 
@@ -147,7 +162,7 @@ def _is_task(word: str, commands: Collection[str]) -> bool:
 
 def unknown_command(word: str, commands: Collection[str], *, why: str = "") -> "ConfigError":
     """Say that there is no such command, and which is the nearest."""
-    near = _nearest(word, commands)
+    near = _MEANT_EXACTLY.get(word.lower()) or _nearest(word, commands)
     fix = f"Did you mean: treadle {near}" if near else "`treadle --help` lists the commands."
     return _mistake("command-unknown", f"There is no command {word!r}.", fix, why)
 

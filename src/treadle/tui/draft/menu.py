@@ -53,10 +53,13 @@ class Menu(Struct, frozen=True, kw_only=True):
 
 
 def fitting(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEntry, ...]:
-    """Choose the entries that hold the typed characters in this order; those that begin with them first."""
+    """Choose the entries that hold the typed characters in this order; the one of this name is first.
+
+    Behind it are those that begin with them: Enter behind a whole name does what has it.
+    """
     typed = typed.casefold()
     found = [entry for entry in entries if in_order(typed, _plain(entry.name))]
-    return tuple(sorted(found, key=lambda entry: not begins(entry, typed)))
+    return tuple(sorted(found, key=lambda entry: (_plain(entry.name) != typed, not begins(entry, typed))))
 
 
 def fitting_arguments(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEntry, ...]:

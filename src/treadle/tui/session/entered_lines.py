@@ -112,6 +112,10 @@ InputCommand: TypeAlias = (
 )
 
 
+_LEAVING = ("exit", "quit", ":q")
+"""Words that mean to quit where they stand alone, as in a shell."""
+
+
 def _no_names() -> Collection[str]:
     return ()
 
@@ -122,6 +126,8 @@ def parse_input(line: str, *, steer: bool = False, named: Callable[[], Collectio
     `named` gives the names of texts that are sent when their name is entered.
     """
     sent = SendPrompt(line, Delivery.STEER if steer else Delivery.QUEUE)
+    if line.strip() in _LEAVING:
+        return Quit()
     if not (line.startswith("/") and (slash_word(line) or line.strip() == "/")):
         # As it was written: blanks at the beginning indent what was pasted, and a line feed at the end loses nothing.
         return sent

@@ -315,18 +315,6 @@ _BY_NAME: Mapping[str, SlashCommand] = MappingProxyType({row.name: row for row i
 SLASH_TABLE: tuple[SlashCommand, ...] = tuple(_BY_NAME[name] for names in SLASH_GROUPS.values() for name in names)
 """Every command, in the order of its group."""
 
-_INSTEAD: Mapping[str, str] = MappingProxyType(
-    {
-        "models": "To choose a model: /model",
-        "continue": "To continue the last session of this folder: treadle --continue",
-        "sessions": "To choose another session: /resume",
-        "settings": "To see the settings: /config",
-        "reset": "To start a new session: /new",
-        "name": "To name the session: /rename NAME",
-    }
-)
-"""Commands that other programs have, and what does it here."""
-
 NEW_SESSION = "new"
 """In the place of a session's id: a new one is to be opened."""
 
@@ -368,11 +356,13 @@ def nearest_slash(name: str, others: Collection[str] = ()) -> str:
 
     `others` are the names of commands that are in no table.
     """
-    if name in _INSTEAD:
-        return _INSTEAD[name]
     from difflib import get_close_matches
 
-    near = get_close_matches(name.lower(), [*slash_names(), *others, *_INSTEAD], n=1)
+    from treadle.app.session.own_commands.commands_elsewhere import INSTEAD
+
+    if name in INSTEAD:
+        return INSTEAD[name]
+    near = get_close_matches(name.lower(), [*slash_names(), *others, *INSTEAD], n=1)
     if not near:
         return ""
-    return _INSTEAD.get(near[0], f"Did you mean /{near[0]}?")
+    return INSTEAD.get(near[0], f"Did you mean /{near[0]}?")
