@@ -1,6 +1,7 @@
 """The slash commands that read files or run programs. Each is to be done in a thread."""
 
 import asyncio
+import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -42,6 +43,8 @@ from treadle.protocol.errors import ToolError
 from treadle.workspace.files.text import visible
 
 _MOST_SHOWN = 60_000
+_DIFF = "\ndiff --git "
+_MODES = re.compile(r"^diff --git a/.+ b/(.+)\nold mode (\d+)\nnew mode (\d+)$", re.MULTILINE)
 
 
 def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
@@ -52,7 +55,12 @@ def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
         found = Repository(root=str(session.workspace), why_not=lambda _: "").changes(_MOST_SHOWN)
     except ToolError as error:
         return wrong(f"{error.text[:1].upper()}{error.text[1:]}")
-    return CommandAnswer(text=found)
+    listed, begin, rest = found.partition(_DIFF)
+    if not begin or len(found.encode()) >= _MOST_SHOWN:  # what is cut in its middle is no diff any more
+        return CommandAnswer(text=found)
+    diff = f"{begin.lstrip()}{rest}"
+    modes = (f"{path}: mode {now}, was {before}" for path, before, now in _MODES.findall(diff))
+    return CommandAnswer(text="\n".join([listed.rstrip(), *modes, "", diff]), diff=diff)
 
 
 def _context(session: SessionAccess, argument: str) -> CommandAnswer:

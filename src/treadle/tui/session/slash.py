@@ -14,7 +14,7 @@ from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.notifications import ConversationRewound, Notification
 from treadle.tui.draft.clipboard import clean_text, copied_words, fill_clipboard
 from treadle.tui.draft.menus import keys_text
-from treadle.tui.paint.printed_items import ContextItem, EnteredCommand
+from treadle.tui.paint.printed_items import ContextItem, DiffItem, EnteredCommand
 from treadle.tui.session.aside import Aside
 from treadle.tui.session.entered_lines import (
     AddKey,
@@ -186,19 +186,10 @@ class SlashCommands:
         except ConfigError as error:
             self._failed(error)
 
-    def _answered(  # noqa: C901 - a line for each thing to do
-        self, answer: "CommandAnswer | None", *, then_model: bool = False
-    ) -> None:
+    def _answered(self, answer: "CommandAnswer | None", *, then_model: bool = False) -> None:
         if answer is None:
             return
-        if answer.context is not None:
-            self._show(ContextItem(answer.context))
-        if answer.copies:
-            self._copy(answer.text, answer.copies)
-        elif answer.edit is not None:
-            self._edit(answer.edit)
-        elif answer.text:
-            self._show(NoteItem(answer.text, warns=answer.warning))
+        self._show_answer(answer)
         if answer.opens and self._switch is not None:
             self._switch(answer.opens)
             self._screen.leave(0)
@@ -225,6 +216,18 @@ class SlashCommands:
         task = asyncio.create_task(wait(), name="command beside the work")
         self._beside.add(task)
         task.add_done_callback(self._beside.discard)
+
+    def _show_answer(self, answer: "CommandAnswer") -> None:
+        if answer.context is not None:
+            self._show(ContextItem(answer.context))
+        if answer.copies:
+            self._copy(answer.text, answer.copies)
+        elif answer.edit is not None:
+            self._edit(answer.edit)
+        elif answer.diff:
+            self._show(NoteItem(answer.text.removesuffix(answer.diff).rstrip()), DiffItem(answer.diff))
+        elif answer.text:
+            self._show(NoteItem(answer.text, warns=answer.warning))
 
     def _copy(self, what: str, text: str) -> None:
         clean, left_out = clean_text(text)

@@ -26,9 +26,10 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
 
     `draft` is the message that its ops take back, for whoever wants to send it again in other words. `context` is what
     a surface may show of the text as a picture above it. `copies` is a text for the clipboard of the person, which
-    `text` then names. `edit` stands in the place of the text where the person's editor can be
-    opened. `colours` are those in which the terminal draws from now on, `opens` is the session that goes on in this
-    one's place. `later` goes on beside the work, and gives another answer; until then the text says so.
+    `text` then names. `diff` is a unified diff with which the text ends. `edit` stands in the place of the text where
+    the person's editor can be opened. `colours` are those in which the terminal draws from now on, `opens` is the
+    session that continues in this one's place. `later` goes on beside the work, and
+    gives another answer; until then the text says so.
     """
 
     text: str = ""
@@ -36,6 +37,7 @@ class CommandAnswer(Struct, frozen=True, kw_only=True):
     send: str = ""
     draft: str = ""
     copies: str = ""
+    diff: str = ""
     warning: bool = False
     context: "ContextUse | None" = None
     edit: TextToEdit | None = None
