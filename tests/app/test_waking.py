@@ -52,7 +52,12 @@ class Place:
         self.requests: list[Any] = []
 
     async def run(
-        self, calls: list[MakeCall], work: Callable[[LiveSession, AsyncIterator[Notification]], Any], resume: str = ""
+        self,
+        calls: list[MakeCall],
+        work: Callable[[LiveSession, AsyncIterator[Notification]], Any],
+        resume: str = "",
+        *,
+        present: bool = True,
     ) -> str:
         """Open a session, ask it something, and let the test do the rest; gives its id."""
         turns = (*(Turn(items=(one,)) for one in calls), *(Turn(items=(SayText(text="Woken."),)) for _ in range(40)))
@@ -64,7 +69,9 @@ class Place:
                 tool_protocol=ToolProtocol.NATIVE,
             )
             trust = session_trust(self.folder, once=True)
-            opening = Opening(workspace=self.folder, settings=settings, user_present=True, trust=trust, resume=resume)
+            opening = Opening(
+                workspace=self.folder, settings=settings, user_present=present, trust=trust, resume=resume
+            )
             async with await open_session(opening) as live:
                 feed = live.follow()
                 if not resume:
@@ -253,3 +260,15 @@ async def test_what_a_hook_says_is_no_word_of_a_person(
         await loops()
     assert bool(live.told) is spent
     await woken.close()
+
+
+@pytest.mark.parametrize("present", [True, False])
+async def test_the_model_is_told_to_wait_where_its_answer_may_end_the_session(place: Place, present: bool) -> None:
+    async def work(live: LiveSession, feed: AsyncIterator[Notification]) -> None:
+        await until_ended(feed, 1)
+
+    timer = call("set_timer", seconds=600, note="look")
+    await place.run([background("sleep 600"), watch("ERROR"), timer, DONE], work, present=present)
+    said = str(place.requests)
+    assert ("You need not wait for them." in said, "wait before you answer" in said) == (present, not present)
+    assert said.count("Your answer may end this session") == (0 if present else said.count("You are sent the note in"))

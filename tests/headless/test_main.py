@@ -220,3 +220,21 @@ async def test_a_task_is_narrated_with_its_answer_once(place: Place) -> None:
     assert (place.folder / "made").exists()
     assert out.getvalue().startswith("Task: Make it.\n")
     assert out.getvalue().count(ANSWER) == 1
+
+
+LIST = "- [x] look\n- [ ] fix it\n- [ ] test it"
+
+
+@pytest.mark.parametrize(
+    ("progress", "left"), [(LIST, 2), ("- [x] look\n- [x] fix it", 0), ("- [x] look\n- [ ] fix it", 1)]
+)
+async def test_a_task_that_ends_with_an_open_checklist_says_so(place: Place, progress: str, left: int) -> None:
+    look = MakeCall(name="list_files", arguments={"path": ".", "task_progress": progress})
+    done = MakeCall(name="attempt_completion", arguments={"result": "All done."})
+    turns = Turn(items=(look,)), Turn(items=(done,))
+    code, out, err = await place.run(*turns)
+    assert (code, out) == (Exit.DONE, "All done.\n")
+    said = f"# {left} of {progress.count('[')} to-do items {'is' if left == 1 else 'are'} open, although the task ended"
+    assert (said in err) == bool(left)
+    _, out, _ = await place.run(*turns, output=OutputFormat.JSON)
+    assert json.loads(out)["open_items"] == left

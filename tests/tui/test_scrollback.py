@@ -21,6 +21,7 @@ from treadle.present.items import (
     ThoughtItem,
     TurnItem,
 )
+from treadle.present.record_words import turn_words
 from treadle.present.view import SessionView
 from treadle.protocol.attach import SessionStatus, Stamped
 from treadle.protocol.checkpoints import Restored
@@ -499,3 +500,14 @@ def printed_lines(stamped: Iterable[Stamped], *, killed: bool, without: set[str]
                 case _:
                     shown += lines(part)
     return shown
+
+
+def test_a_task_that_is_said_to_be_done_with_an_open_checklist_ends_with_what_is_open() -> None:
+    claimed = TurnOutcome(stop=TurnStop.END_TURN, completed=True, steps=1)
+    open_list, whole = "- [x] a\n- [ ] b\n", "- [x] a\n- [x] b\n"
+    one, items = scrollback(TurnStarted(turn=1), ChecklistChanged(text=open_list), TurnEnded(outcome=claimed))
+    assert items == [TurnItem(claimed, left_open="1 of 2 to-do items is open")]
+    assert lines(*items) == ["■ Done · 1 of 2 to-do items is open · 1 step · $0.00"]
+    assert "(1 of 2 to-do items is open)" in turn_words(TurnItem(claimed, left_open="1 of 2 to-do items is open"))
+    items = hear(one, TurnStarted(turn=2), ChecklistChanged(text=whole), TurnEnded(outcome=claimed))
+    assert items[-1] == TurnItem(claimed)

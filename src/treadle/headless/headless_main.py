@@ -187,6 +187,7 @@ class HeadlessConsole:
 
             self._record(result_record(self._live, outcome, code, value))
         self._say(summary_lines(outcome))
+        self._say(self._left_open(outcome))
         self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()
         self._say(self._how_to_go_on())
         if outcome.error is not None:
@@ -205,6 +206,16 @@ class HeadlessConsole:
         from treadle.door.reports import armed_lines
 
         return [f"# ended with this run: {one}" for one in armed_lines(self._live.id)]
+
+    def _left_open(self, outcome: TurnOutcome) -> list[str]:
+        """Say what of the checklist is not done where the model said that the task is."""
+        markdown = self._live.status.checklist
+        if outcome.stop is not TurnStop.END_TURN or not markdown:
+            return []
+        from treadle.present.checklist_items import open_words
+
+        left = open_words(markdown)
+        return [f"# {left}, although the task ended"] if left else []
 
     def _how_to_go_on(self) -> list[str]:
         """Say it once, and only where there is something to go on with."""

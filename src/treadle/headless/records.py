@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from treadle.door.open_session import LiveSession
+from treadle.present.checklist_items import open_items
 from treadle.protocol.base import Tagged
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import TurnOutcome, TurnStop
@@ -32,7 +33,8 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
 
     `changes` are all that is left of the turn's own work where they are `exact`, otherwise what tools reported.
 
-    `structured_output` is the answer as a value where a form of it was wanted.
+    `open_items` counts what of the checklist is not done. `structured_output` is the answer as a value where a form of
+    it was wanted.
     """
 
     session_id: str
@@ -46,6 +48,7 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
     changes: tuple[FileChange, ...]
     exact: bool
     denied: int
+    open_items: int
     error: ModelError | None
     structured_output: Any
 
@@ -88,6 +91,7 @@ def result_record(
         changes=outcome.changes,
         exact=outcome.exact,
         denied=outcome.denied,
+        open_items=open_items(live.status.checklist)[0],
         error=outcome.error,
         structured_output=value,
     )

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from treadle.present.call_fold import ask_question, close_question, follow_child, print_output, take_call
 from treadle.present.canvas import Canvas
+from treadle.present.checklist_items import open_words
 from treadle.present.failure_words import advice, describe_failure, facts_of
 from treadle.present.items import (
     ChecklistItem,
@@ -167,7 +168,8 @@ def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:
         seconds = max(0.0, canvas.at - view.started - view.waited)
     if view.listed and view.checklist:
         canvas.add(ChecklistItem(view.checklist))
-    canvas.add(TurnItem(outcome, files, seconds, view.waited))
+    left_open = open_words(view.checklist) if outcome.completed else ""
+    canvas.add(TurnItem(outcome, files, seconds, view.waited, left_open))
     canvas.know(
         active=False,
         started=None,

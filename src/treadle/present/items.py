@@ -209,12 +209,14 @@ class TurnItem(Struct, frozen=True):
     """The end of a turn; `files` are named as seen from the workspace.
 
     `seconds` is how long it worked, `waited` how long it waited for the person in that time; None where not known.
+    `left_open` says what of the checklist is not done, although the model said that the task is.
     """
 
     outcome: TurnOutcome
     files: tuple[FileChange, ...] = ()
     seconds: float | None = None
     waited: float = 0.0
+    left_open: str = ""
 
 
 Item: TypeAlias = (

@@ -122,6 +122,9 @@ def _last_lines(printed: str) -> str:
     return "\n".join(printed.split("\n")[-_LINES_ASKED:])[-_MOST_ASKED:]
 
 
+_ENDS_WITH_ANSWER = "But your answer may end this session, and the command with it: wait before you answer."
+
+
 def watch_command(workspace: Workspace, number: int, expression: str) -> str:
     """Have a command in the background wake the model, or with an empty expression no longer. Gives what to say.
 
@@ -136,7 +139,8 @@ def watch_command(workspace: Workspace, number: int, expression: str) -> str:
     if command is None or not command.alive:
         return ""
     workspace.watchers.monitor(number, command, expression)
-    return f"From now on you are sent lines that match `{expression}`, and its end. You need not wait for them."
+    said = f"From now on you are sent lines that match `{expression}`, and its end."
+    return f"{said} {'You need not wait for them.' if workspace.watchers.stays() else _ENDS_WITH_ANSWER}"
 
 
 async def poll_command(workspace: Workspace, number: int, seconds: float, *, stop: bool) -> CallResult:

@@ -38,7 +38,9 @@ class SetTimer(Struct, frozen=True):
             if seconds == 0:
                 return result_text(Outcome.OK, f"Timers ended: {watchers.cancel_timers()}.")
             watchers.set_timer(seconds, note)
-            return result_text(Outcome.OK, f"You are sent the note in {seconds:,} s, unless the session ends before.")
+            ends = "" if watchers.stays() else " Your answer may end this session: wait before you answer."
+            said = f"You are sent the note in {seconds:,} s, unless the session ends before.{ends}"
+            return result_text(Outcome.OK, said)
 
         title = f"Set a timer: {seconds:,} s" if seconds else "End all timers"
         return Prepared(accesses=(), preview=Preview(title=title, text=note), run=run)

@@ -102,8 +102,9 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
         case ChecklistItem():
             return {"kind": "gone"}  # it stands beside the page
         case TurnItem(outcome=outcome):
-            good = outcome.stop is TurnStop.END_TURN
-            words, lines = ended(outcome.stop), changed_lines(outcome)
+            left = f" · {item.left_open}" if item.left_open else ""
+            good = outcome.stop is TurnStop.END_TURN and not left
+            words, lines = f"{ended(outcome.stop)}{left}", changed_lines(outcome)
             return {"kind": "end", "item": item, "words": words, "good": good, "sum": lines}
         case OwnCommandItem():
             since = None if item.since is None else in_milliseconds(item.since)

@@ -197,7 +197,8 @@ def session_watchers(engine: Session, private: Path) -> "Watchers":
     """Make what wakes the session. Needs a running event loop."""
     from treadle.app.session.waking import open_watchers
 
-    return open_watchers(engine, private)
+    # Where nobody is there, whoever gave the task closes the session with the answer.
+    return open_watchers(engine, private, lambda: engine.state.user_present)
 
 
 def person_shell(workspace: "Workspace", private: Path, hiding: Hiding) -> "OwnShell":

@@ -1,6 +1,7 @@
 """What wakes a session becomes prompts of its own: none is a person's word, and each waits for the one before."""
 
 import uuid
+from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -34,20 +35,23 @@ class WakeableSession(Protocol):
         ...
 
 
-def open_watchers(live: WakeableSession, private: Path) -> Watchers:
-    """Make what wakes a session; `private` is its folder in Treadle's data. Needs a running event loop."""
-    waking = _Waking(live, private / WATCHERS_FILE)
+def open_watchers(live: WakeableSession, private: Path, stays: Callable[[], bool] = lambda: True) -> Watchers:
+    """Make what wakes a session; `private` is its folder in Treadle's data. Needs a running event loop.
+
+    `stays` says whether the session stays open when a turn has ended.
+    """
+    waking = _Waking(live, private / WATCHERS_FILE, stays)
     waking.watchers.own(waking.follow())
     return waking.watchers
 
 
 class _Waking:
-    def __init__(self, live: WakeableSession, file: Path) -> None:
+    def __init__(self, live: WakeableSession, file: Path, stays: Callable[[], bool]) -> None:
         self._live = live
         self._feed = live.follow()
         self._sent: set[str] = set()
         self._unread: set[str] = set()
-        self.watchers = Watchers(self._wake, self._spent, file)
+        self.watchers = Watchers(self._wake, self._spent, file, stays=stays)
 
     def _wake(self, woken: Woken) -> None:
         prompt = Prompt(id=uuid.uuid4().hex, content=(Text(text=woken.text),), delivery=Delivery.STEER)

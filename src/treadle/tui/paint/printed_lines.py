@@ -314,13 +314,14 @@ def _turn_end(done: TurnItem, width: int, signs: Signs) -> list[Line]:
         took = f"{took} + {span(done.waited)} for you"
     facts = [
         ended(outcome.stop),
+        done.left_open,
         changed_lines(outcome),
         counted(outcome.steps, "step"),
         f"{tokens(usage.context_tokens)} tokens" if usage.context_tokens else "",
         money(outcome.cost, estimated=usage.estimated),
         took,
     ]
-    good = outcome.stop is TurnStop.END_TURN
+    good = outcome.stop is TurnStop.END_TURN and not done.left_open
     text = f"{signs.ended} {f' {signs.dot} '.join(fact for fact in facts if fact)}"
     if outcome.stop is TurnStop.CANCELLED:
         text = f"{text}. What should Treadle do instead?"

@@ -117,7 +117,16 @@ class Watchers:
     that everything was ended.
     """
 
-    def __init__(self, wake: Callable[[Woken], None], spent: Callable[[], None], file: Path) -> None:
+    def __init__(
+        self,
+        wake: Callable[[Woken], None],
+        spent: Callable[[], None],
+        file: Path,
+        *,
+        stays: Callable[[], bool] = lambda: True,
+    ) -> None:
+        """`stays` says whether the session stays open when a turn has ended."""
+        self.stays = stays
         self._wake = wake
         self._spent = spent
         self._file = file
