@@ -3,7 +3,10 @@
 import asyncio
 import hashlib
 import json
+import os
+import random
 import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -135,6 +138,30 @@ async def test_kills_and_limits_in_many_mixtures(place: Place, seed: int) -> Non
     await spend(place, seed=seed, number=10 + seed, kills=6 + seed, cap=0.15 + 0.02 * seed)
 
 
+@pytest.mark.soak
+@pytest.mark.parametrize("seed", range(6))
+async def test_a_batch_that_is_killed_again_and_again_loses_and_repeats_nothing(place: Place, seed: int) -> None:
+    place.prepare(tasks(12, check=CHECK))
+    chance = random.Random(seed)
+    async with ScriptedServer(Solver(seconds=0.2)) as server:
+        for _ in range(6):
+            process = await place.program.start(*place.words(server.base_url, workers=4))
+            while process.returncode is None and not children(process.pid):
+                await asyncio.sleep(0.02)
+            await asyncio.sleep(chance.uniform(0.0, 1.5))
+            for pid in chance.sample(workers := children(process.pid), len(workers) // 2):
+                with suppress(ProcessLookupError):
+                    os.kill(pid, signal.SIGKILL)
+            if process.returncode is None:
+                process.kill()
+            await process.communicate()
+        ended = await place.program.run(*place.words(server.base_url))
+    assert ended.code == 0, ended.err
+    assert sorted(row["id"] for row in place.rows()) == [f"t{one:02}" for one in range(12)]
+    assert len({row["instance_id"] for row in place.rows("predictions.jsonl")}) == len(place.rows("predictions.jsonl"))
+    assert repeated(place) == {}
+
+
 async def test_a_429_slows_all_workers_down_and_none_gives_up(place: Place) -> None:
     place.prepare(tasks(3))
     limited = [Refuse(status=429, headers={"retry-after": "1"})]
@@ -146,10 +173,12 @@ async def test_a_429_slows_all_workers_down_and_none_gives_up(place: Place) -> N
 
 
 async def test_what_cannot_work_is_said_before_anything_starts(place: Place) -> None:
-    place.prepare([{"id": "a", "prompt": "x"}, {"id": "a", "prompt": "y", "promt": "z"}])
+    place.prepare([{"id": "a", "prompt": "x"}, {"id": "a", "prompt": "y", "promt": "z"}, {"prompt": "x"}])
     wrong = await place.program.run(*place.words("http://127.0.0.1:1"))
     assert (wrong.code, wrong.out) == (Exit.CONFIG, "")
-    assert "line 2: Object contains unknown field `promt`" in wrong.err
+    assert wrong.err.startswith(
+        "line 2: Object contains unknown field `promt`.\nline 3: It has no `id`.\ntreadle: 2 mistakes"
+    )
     (place.folder / "tasks.jsonl").write_text('{"id": "a", "prompt": "x"}\n')
     (place.program.home / "config.toml").write_text("")
     unpriced = await place.program.run(*place.words("http://127.0.0.1:1", "--max-cost", "1", "--model", "litellm/any"))

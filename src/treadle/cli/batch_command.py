@@ -1,6 +1,8 @@
 """Do many tasks from a file, side by side, each in a copy of its own; what ended is kept, the rest continues.
 
 TASKS is a file of JSON lines ({"id": ..., "prompt": ..., "repo": ...}), rows of SWE-bench, or a folder of Harbor tasks.
+The settings of a session can be given, too: --max-cost USD holds for all tasks together, --trust lets their projects'
+programs run, and --mode is auto unless it says otherwise.
 """
 
 import argparse

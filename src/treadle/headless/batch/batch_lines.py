@@ -98,6 +98,11 @@ class BatchLines:
         """Say what a person should know."""
         self._say(f"# {text}")
 
+    def problems(self, found: Sequence[str]) -> None:
+        """Name what is wrong with the tasks, whatever the form of the output."""
+        for one in found:
+            write_wrapped(sys.stderr, harmless(one))
+
     def started(self, task_id: str) -> None:
         """Say that a task begins."""
         self._running[task_id] = ""

@@ -55,10 +55,23 @@ class BatchWishes(Record, frozen=True, kw_only=True):
 def run_batch(wishes: BatchWishes) -> int:
     """Do the tasks; returns the exit code. Raises `TreadleError` before anything is started."""
     lines = BatchLines(as_json=wishes.as_json)
-    tasks = chosen_tasks(read_tasks(wishes.tasks, wishes.repositories), wishes.choice)
+    tasks = chosen_tasks(_read(wishes, lines), wishes.choice)
     folder = BatchFolder(wishes.out.expanduser().absolute())
     with folder.held(lines.waits):
         return _done(folder, wishes, tasks, lines)
+
+
+def _read(wishes: BatchWishes, lines: BatchLines) -> list[BatchTask]:
+    """Read the tasks; several mistakes are a line each."""
+    try:
+        return read_tasks(wishes.tasks, wishes.repositories)
+    except ConfigError as error:
+        problems = error.why.splitlines()
+        if len(problems) == 1:
+            raise
+        lines.problems(problems)
+        why = "They are listed above." if problems else ""
+        raise ConfigError(error.code, error.what, why=why, fix=error.fix) from error
 
 
 def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], lines: BatchLines) -> int:
