@@ -11,7 +11,16 @@ from playwright.async_api import Page
 from tests.e2e.faults.driving import make, run
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.person import CTRL_D
-from tests.web.driving import PATIENCE, Served, becomes, needs_chromium, page_with_model, serving, start_session
+from tests.web.driving import (
+    PATIENCE,
+    Served,
+    becomes,
+    close_session,
+    needs_chromium,
+    page_with_model,
+    serving,
+    start_session,
+)
 from treadle.providers.scripted.script import Expectation, Pace, SayText, SayThinking, Texts, Turn, Wait
 
 pytestmark = needs_chromium
@@ -49,25 +58,25 @@ LEFT = (
     *("item said left", "item prose left", "item end left"),
 )
 WORK = (
-    "item said: You Work.",
+    "item said: You said: Work.",
     "item thought: ThoughtTwo files. First one, then the other.",
     "item prose: I read one file.",
     "item prose: and look",
-    "item call: ✓ Read a.py ok: 1 line 1 | a = 1 Allowed: ",
+    "item call ok: Read a.py 1 line 1 | a = 1 Allowed: ",
     "item prose: Then the other one, which takes a while to be named:",
     "item prose: print(1) print(2)",
-    "item call: ✗ Read missing.py failed: missing.py does not exist. ",
+    "item call failed: Read missing.py missing.py does not exist. ",
     "item prose: Now I know.",
-    "item call: ✓ Run cat a.py ok",
-    "item call: ✗ Run cat missing.py failed: exit 1",
+    "item call ok: Run cat a.py a = 1",
+    "item call failed: Run cat missing.py exit 1 cat: missing.py",
     "item prose: It has to change.",
-    "item call: ✓ Create b.txt +1 -0 ok: you allowed it in browser 1",
-    "item call: ⊘ Create c.txt +1 -0 you said no in browser 1: not <c> --- /dev/null",
-    "item call: ✗ Run git push origin main failed: exit 128, you allowed it in terminal 2",
+    "item call ok: Create b.txt +1−0 you allowed it",
+    "item call rejected: Create c.txt +1−0 you said no: not <c> 1+c",
+    "item call failed: Run git push origin main exit 128 you allowed it in terminal 2",
     "item prose: Which colour?",
-    "item said: You green",
+    "item said: You said: green",
     "item prose: All of it is done.",
-    "item end: Done · 7 steps · $0.00 · ",
+    "item end: Done · 1 file +1 −0 · 7 steps · ",
 )
 
 ITEMS = r"""() => [...document.querySelectorAll("#items > li.item")].filter((item) => !item.hidden)
@@ -75,7 +84,7 @@ ITEMS = r"""() => [...document.querySelectorAll("#items > li.item")].filter((ite
 """What stands on a page: the kind of each item, whether it left, and its words."""
 
 
-TIME = re.compile(r" · \d+\.\d s\b")
+TIME = re.compile(r"( for| ·)? \d+(\.\d)? s(?![a-z])")
 """How long something took, which stands only where that is long enough to be said."""
 
 
@@ -93,9 +102,10 @@ async def answer(page: Page, about: str, act: str, *, comment: str = "") -> None
     """Answer a question on the page."""
     await page.wait_for_selector(f".question:has-text('{about}')", timeout=PATIENCE * 1000)
     await page.wait_for_timeout(700)  # as a card takes no answer from who could not have read it
-    if comment:
-        await page.fill(".question input[name=comment]", comment)
     await page.click(f".question button[data-act={act}]")
+    if act == "reject":
+        await page.fill(".question input[name=comment]", comment)
+        await page.keyboard.press("Enter")
 
 
 async def work(page: Page, served: Served) -> str:
@@ -167,12 +177,12 @@ async def test_what_was_seen_live_is_seen_after_a_reload_elsewhere_and_when_the_
             await becomes(page, "!document.body.classList.contains('working')")
             live = await loaded(page)
             await is_seen(other, live)
-            await page.click("#close")
+            await close_session(page)
             await page.wait_for_selector("#continue", timeout=PATIENCE * 1000)
             await is_seen(page, live)
             await other.wait_for_selector("#continue", timeout=PATIENCE * 1000)
             await is_seen(other, live)
             await other.close()
         await page.click("#continue")
-        await page.wait_for_selector("#close", timeout=PATIENCE * 1000)
+        await page.wait_for_selector("#close", state="attached", timeout=PATIENCE * 1000)
         await is_seen(page, [*live, "item note: Model: anthropic-compatible/scripted"])  # as the command line names it

@@ -104,7 +104,7 @@ class Seen:
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         await page.goto(served.link)
-        await page.wait_for_selector("header.top", timeout=PATIENCE * 1000)
+        await page.wait_for_selector("header.head", timeout=PATIENCE * 1000)
         served.at = page.url.removeprefix(served.origin).rstrip("/")
         if path != "/":
             await page.goto(served.address + path)
@@ -168,6 +168,12 @@ async def start_session(page: Page, text: str) -> str:
     await page.click("#start button[type=submit]")
     await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
     return page.url.rpartition("/s/")[2]
+
+
+async def close_session(page: Page) -> None:
+    """Close a session from the menu of its bar."""
+    await page.click("#more > summary")
+    await page.click("#close")
 
 
 async def becomes(page: Page, expression: str, arg: Any = None) -> None:

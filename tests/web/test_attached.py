@@ -50,6 +50,7 @@ async def test_a_page_that_is_not_there_says_so_as_a_page(tmp_path: Path, monkey
         visit = Visit(web_application(book, keys, [HOST], cookie="page")[0], keys.let_in(keys.token), keys.base)
         status, html = await visit.look("/s/<b>")
         assert status == 404
-        assert "<h1>There is no session " in html
-        assert "<b>" not in html
+        assert '<h1 class="cut">There is no session ' in html
+        assert "/<b>" not in html.partition("<main")[0].partition("<title")[2]
+        assert "<b>" not in html.partition("<main")[2]
         assert (await visit.look("/nothing"))[0] == 404

@@ -249,7 +249,7 @@ async def test_another_site_s_page_in_the_same_browser_reaches_nothing(tmp_path:
             assert {name for name, value in found.items() if value not in ("refused", "opaque")} == set(), (host, found)
             await other.close()
         evil.close()
-        await page.goto(served.address)
+        await page.goto(f"{served.address}/sessions")
         assert "No sessions yet" in await page.inner_text("main")
         # Cookies go to every port of a computer: the page's goes only below its path, which no other server knows.
         assert stolen == []

@@ -63,7 +63,7 @@ def test_a_call_keeps_its_output_while_it_runs_and_has_taken_seconds_at_its_end(
     [
         (
             result_text(Outcome.REJECTED, texts.rejected("")),
-            '⊘</span> <span class="verb">Run</span> <code></code> <span class="state">you said no</span>',
+            '<b>Run</b> <code class="cut"></code> <span class="ends"> <span class="said-yes">you said no</span>',
         ),
         (result_text(Outcome.REJECTED, texts.rejected("use <tabs>")), "you said no: use &lt;tabs&gt;</span>"),
         (result_text(Outcome.DENIED, texts.denied(ASKED, no_user=True)), "denied: it writes; nobody was there"),
@@ -102,9 +102,9 @@ def test_a_reply_that_is_done_moves_the_page_to_its_step() -> None:
 @pytest.mark.parametrize(
     ("fate", "code", "said"),
     [
-        (CopyFate.KEPT, 0, "ok: its changes were kept"),
-        (CopyFate.DISCARDED, 3, "failed: exit 3, its changes were discarded"),
-        (CopyFate.NOT_APPLIED, 0, "failed: exit 0, its changes could not be applied"),
+        (CopyFate.KEPT, 0, "its changes were kept"),
+        (CopyFate.DISCARDED, 3, 'exit 3</span> <span class="said-yes">its changes were discarded'),
+        (CopyFate.NOT_APPLIED, 0, 'exit 0</span> <span class="said-yes">its changes could not be applied'),
     ],
 )
 def test_a_card_says_what_became_of_the_changes_of_a_copy(fate: CopyFate, code: int, said: str) -> None:

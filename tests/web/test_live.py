@@ -53,12 +53,12 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         await page.wait_for_selector(".question:has-text('git push')")
         assert (served.folder / "a.txt").read_text() == "one\n"
         await inbox.wait_for_selector(".question:has-text('git push')")
-        assert "Answered on the web page, in browser 1: yes." in await inbox.inner_text("#messages")
         await inbox.evaluate("document.querySelector('.question').dataset.came = performance.now() + 60_000")
         await inbox.keyboard.press("j")
         await inbox.keyboard.press("Control+Enter")
         await inbox.wait_for_selector("#messages:has-text('This question has just appeared.')")
         await inbox.evaluate("document.querySelector('.question').dataset.came = 0")
+        await inbox.keyboard.press("x")
         await inbox.fill("input[name=comment]", "not today")
         await inbox.press("input[name=comment]", "Enter")
         await inbox.wait_for_selector(".nothing")
@@ -68,8 +68,8 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
             "Write a file.",
             "All done, see a.txt.",
             "print('<b>')",
-            "you allowed it in browser 1",
-            "you said no in browser 2: not today",
+            "you allowed it",
+            "you said no: not today",
         ):
             assert said in text
         assert await page.locator("#items strong").inner_text() == "written"
@@ -83,7 +83,8 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
 async def no_typing_answers(page: Page) -> None:
     """Type as people do while a question is open: into the card, and into the field."""
     await page.focus(".question")
-    await page.keyboard.type("yes also 1\n", delay=5)
+    await page.keyboard.type("yes also 1", delay=5)
+    assert await page.input_value("#text") == "yes also 1", "what is no key of a question is typed into the message"
     await page.click("#text")
     await page.keyboard.type("y", delay=5)
     assert await page.locator(".question button:not([disabled])").count() > 2
@@ -131,6 +132,7 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
         session = await start_session(page, "Tell me much.")
         await page.wait_for_selector(".item:has-text('Paragraph 30 of')", timeout=PATIENCE * 1000)
         assert await page.evaluate(AT_END)
+        await sessions.goto(f"{served.address}/sessions")
         await sessions.wait_for_selector(f"#s-{session} .state.working")
         await page.mouse.move(400, 300)
         await page.mouse.wheel(0, -500)
@@ -148,7 +150,7 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
         assert await page.locator("#stop").is_visible()
         await page.keyboard.press("Escape")
         await page.wait_for_selector(".item.end:has-text('Stopped')")
-        await sessions.wait_for_selector(f"#s-{session} .state:has-text('stopped: interrupted')")
+        await sessions.wait_for_selector(f"#s-{session} .state:has-text('Stopped')")
         await page.reload()
         await page.wait_for_selector(".item.end")
         assert await page.locator(".item:has-text('Paragraph 1 of')").count() == 0
@@ -208,7 +210,7 @@ async def test_what_is_sent_before_the_modules_of_a_page_have_run_is_done_once_t
             await page.wait_for_selector("html[data-ready]", timeout=PATIENCE * 1000)
             await page.unroute(f"**/static/{module}")
 
-        await early("/", "sessions.js")
+        await early("/", "start.js")
         await page.fill("#start textarea", "Work.")
         await page.click("#start button[type=submit]")
         gate.set()
@@ -268,8 +270,8 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         await page.wait_for_selector(".question:has-text('step.sh')")
         card = page.locator(".question")
         assert await _offered(card) == ("run_for_real", ["Run it for real", "Discard"])
-        shown = await page.inner_text(".call:has-text('step.sh') summary")
-        assert " ".join(shown.split()) == "● Run sh step.sh asking"
+        shown = await page.text_content(".call:has-text('step.sh') summary") or ""
+        assert " ".join(shown.split()) == "Run sh step.sh asking"
         said = await card.inner_text()
         for line in ("Run this command for real?", "Runs with the right to change the repository.", "Exit status 0."):
             assert line in said
@@ -278,7 +280,7 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         await page.wait_for_selector(".question.danger:has-text('write.py')")
         log = subprocess.run(["git", "log", "--format=%s"], cwd=folder, check=True, capture_output=True, text=True)
         assert log.stdout == "Add two\n"
-        assert await _offered(card) == ("run_for_real", ["Discard", "Run it for real"])
+        assert await _offered(card) == ("run_for_real", ["Discard", "Run it for real…"])
         rows = [*await card.locator(".why").all_inner_texts(), *await card.locator(".printed").all_inner_texts()]
         held = ".github/workflows is protected from being changed"
         assert rows[:-1] == [
@@ -297,9 +299,9 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
             *await copy.locator(".printed").all_inner_texts(),
         ] == rows
         assert await copy.evaluate(ALL_SEEN) == []
-        assert "+on: push" in await copy.locator(".diff").inner_text()
+        assert await copy.locator(".diff .add:has-text('on: push')").count() == 1
         await card.locator("summary:has-text('Show the diff')").click()
-        assert "+on: push" in await card.locator(".diff").inner_text()
+        assert await card.locator(".diff .add:has-text('on: push')").is_visible()
         await page.wait_for_timeout(700)
         await card.locator("button[data-act='for real']").click()
         await page.fill("input[name=sure]", "y")
@@ -310,9 +312,9 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         await page.press("input[name=sure]", "Enter")
         await page.wait_for_selector(".item.end")
         assert (folder / ".github" / "workflows" / "x.yml").read_text() == "on: push\n"
-        assert "failed: exit 3" in (await page.text_content("#items") or "")
+        assert "exit 3" in (await page.text_content("#items") or "")
 
 
 async def _offered(card: Locator) -> tuple[str | None, list[str]]:
     """What a yes means, and the answers that stand there at once."""
-    return await card.get_attribute("data-yes"), await card.locator(".answers button:visible").all_inner_texts()
+    return await card.get_attribute("data-yes"), await card.locator(".answers > button:visible").all_inner_texts()

@@ -33,6 +33,7 @@ async def test_a_port_is_seen_opened_closed_and_gone_with_its_server(tmp_path: P
         (served.folder / "index.html").write_text("made here")
         page = await seen.page(served)
         await start_session(page, "Serve it.")
+        await page.click("#tab-plan")
         await page.wait_for_selector(ROW)
         assert " ".join((await page.inner_text(ROW)).split()).startswith("Port 8179 python3")
         await page.click(f"{ROW} button[data-act=open]")

@@ -7,7 +7,16 @@ from playwright.async_api import Page
 from tests.e2e.faults.driving import make
 from tests.e2e.running import log_of
 from tests.needed import PEERS
-from tests.web.driving import PATIENCE, Seen, Served, becomes, in_shared_browser, page_with_model, start_session
+from tests.web.driving import (
+    PATIENCE,
+    Seen,
+    Served,
+    becomes,
+    close_session,
+    in_shared_browser,
+    page_with_model,
+    start_session,
+)
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import text_of
 from treadle.providers.scripted.script import Turn
@@ -150,7 +159,9 @@ async def _axe(page: Page) -> None:
     axe = PEERS / "node_modules" / "axe-core" / "axe.min.js"
     if axe.exists():
         await page.evaluate(axe.read_text())
-        found = await page.evaluate("axe.run().then((result) => result.violations.map((one) => one.id))")
+        found = await page.evaluate(
+            "axe.run().then((result) => result.violations.map((one) => `${one.id} ${one.nodes[0].html}`))"
+        )
         assert found == []
 
 
@@ -194,7 +205,7 @@ async def test_comments_to_a_closed_session_are_sent_after_the_question_about_it
         await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
         session = page.url.rpartition("/s/")[2]
         await page.wait_for_selector(".item.end")
-        await page.click("#close")
+        await close_session(page)
         await page.wait_for_selector("#continue")
         await page.goto(f"{served.address}/s/{session}/review")
         await page.wait_for_selector("html[data-ready] .hunk")

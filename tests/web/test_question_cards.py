@@ -34,39 +34,60 @@ def html_of(question: Question, mode: Mode = Mode.ASK, refused: OpRefusal = lamb
 
 def answers_of(html: str) -> list[tuple[str, str]]:
     """The answers that stand there at once: what each does and what it is called."""
-    first = html.partition('<div class="answers">')[2].partition("</div>")[0]
-    return [(act, unescape(label)) for act, label in re.findall(r'data-act="([^"]+)"[^>]*>([^<]*)</button>', first)]
+    first = html.partition('<div class="answers">')[2].partition('<span class="after">')[0]
+    found = re.findall(r'data-act="([^"]+)"[^>]*>([^<]*)</button>', first)
+    return [(act, unescape(label)) for act, label in found if act != "how"]
+
+
+def ways_of(html: str) -> list[tuple[str, str]]:
+    """The ways to say yes: what each does, and what the button says once it is chosen."""
+    return re.findall(r'<input type="radio"[^>]* data-act="(\w+)" data-words="([^"]+)"', unescape(html))
+
+
+def more_of(html: str) -> list[str]:
+    """What else the card can open."""
+    after = html.partition('<span class="after">')[2].partition("</span>\n</div>")[0]
+    return re.findall(r'data-act="([^"]+)"', after)
 
 
 def test_the_answers_are_those_of_the_terminal_and_yes_is_first() -> None:
-    assert answers_of(html_of(RUN)) == [
-        ("allow", "Yes"),
-        ("session", "Yes, and don't ask again this session for: python3 -m unittest …"),
-        ("always", "Always for this project: python3 -m unittest …"),
-        ("reject", "No"),
+    usual = [("allow", "Allow once"), ("reject", "Reject…")]
+    assert answers_of(html_of(RUN)) == usual
+    assert ways_of(html_of(RUN)) == [
+        ("allow", "Allow once"),
+        ("session", "Allow this session"),
+        ("always", "Always allow…"),
     ]
-    assert answers_of(html_of(EDIT)) == [
-        ("allow", "Yes"),
-        ("edits", "Yes, and all edits in this project this session (edits mode)"),
-        ("blocks", "Choose block by block (2)"),
-        ("reject", "No"),
-    ]
-    assert answers_of(html_of(EDIT, Mode.PLAN))[1] == ("blocks", "Choose block by block (2)")
+    assert "Always in project: <code>python3 -m unittest …</code>" in html_of(RUN)
+    assert answers_of(html_of(EDIT)) == usual
+    assert ways_of(html_of(EDIT)) == [("allow", "Allow once"), ("edits", "Allow all edits")]
+    assert more_of(html_of(EDIT)) == ["comment", "blocks", "change", "reasons"]
+    assert ways_of(html_of(EDIT, Mode.PLAN)) == []
     assert answers_of(html_of(KEEP)) == [("allow", "Apply"), ("reject", "Discard"), ("for real", "Run it for real")]
     assert answers_of(html_of(BUDGET)) == [("allow", "Yes, up to $10.00"), ("reject", "No")]
-    assert answers_of(html_of(FOLLOWUP)) == [("option", "red"), ("option", "blue")]
-    assert answers_of(html_of(AGAIN)) == [("allow", "Yes, once, with this right"), ("reject", "No")]
+    assert answers_of(html_of(FOLLOWUP)) == [("option", "red"), ("option", "blue"), ("else", "Something else…")]
+    assert answers_of(html_of(AGAIN)) == [("allow", "Allow once, with this right"), ("reject", "Reject…")]
 
 
 def test_danger_begins_with_no_and_wants_yes_to_be_typed() -> None:
     html = html_of(DANGER)
-    assert answers_of(html) == [("reject", "No"), ("allow", "Yes, run it once")]
+    assert answers_of(html) == [("reject", "Reject…"), ("allow", "Run it once…")]
+    assert html.count('class="fill"') == 1
+    assert 'data-act="reject" class="fill"' in html
+    assert ways_of(html) == []
+    assert more_of(html) == ["change", "reasons"]
     assert 'class="question danger"' in html
     assert "DANGER" in html
     assert '<section class="panel" data-panel="allow" hidden>' in html
     assert 'name="sure"' in html
-    assert "ctrl-enter yes" not in html
     assert 'data-panel="allow"' not in html_of(COMPOUND)
+
+
+def test_the_title_and_the_whole_of_what_is_asked_come_before_the_choices() -> None:
+    for html in (html_of(RUN), html_of(EDIT), html_of(DANGER)):
+        places = [html.index(part) for part in ("<h2", 'class="scrolls-in"', "<footer>", 'data-act="reject"')]
+        assert places == sorted(places)
+        assert html.partition("<footer>")[0].count("rule:") == 0, "rules are named only under why it asks"
 
 
 def test_a_rule_says_what_it_allows_and_what_not_before_it_is_saved() -> None:
@@ -94,7 +115,8 @@ def test_a_call_can_be_changed_first_as_its_text_or_as_json() -> None:
 def test_a_form_has_a_field_for_each_value_and_what_is_typed_is_read() -> None:
     html = html_of(ELICIT)
     assert answers_of(html) == [("allow", "Send this"), ("reject", "No")]
-    assert re.findall(r'<(?:input|select)[^>]* name="(\w+)"', html) == ["name", "age", "tags", "colour", "sure"]
+    fields = html.partition("<footer>")[0]
+    assert re.findall(r'<(?:input|select)[^>]* name="(\w+)"', fields) == ["name", "age", "tags", "colour", "sure"]
     assert "Who &lt;you&gt; are" in html
     typed = {"name": "Ada", "age": "36", "tags": "a, b", "colour": "", "sure": "no"}
     assert typed_values(FORM, typed) == ({"name": "Ada", "age": 36, "tags": ["a", "b"], "sure": False}, "")

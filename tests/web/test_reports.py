@@ -59,7 +59,8 @@ async def _go(page: Page, key: str) -> None:
     await page.wait_for_selector("html[data-ready]")
     await page.keyboard.press("g")
     await page.keyboard.press(key)
-    await page.wait_for_selector(f"nav a[data-key='{key}'][aria-current=page]", timeout=PATIENCE * 1000)
+    current = f"nav a[data-key='{key}'][aria-current=page]"
+    await page.wait_for_selector(current, state="attached", timeout=PATIENCE * 1000)
     await page.wait_for_load_state()
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
@@ -97,7 +98,7 @@ async def _usage(page: Page, session: str) -> None:
     await page.select_option("select[name=since]", "7d")
     await page.click("form button[type=submit]")
     await page.wait_for_url("**since=7d**")
-    assert await page.locator(f"a[href$='/s/{session}']").inner_text() == "Write a file."
+    assert await page.locator(f"main a[href$='/s/{session}']").inner_text() == "Write a file."
 
 
 async def _policy(page: Page, file: Path) -> None:
@@ -155,8 +156,8 @@ async def _health(page: Page) -> None:
 
 async def _tab(page: Page, name: str) -> None:
     """Go to one of the screens of the settings, and see that it fits."""
-    await page.click(f"nav.tabs a:has-text('{name}')")
-    await page.wait_for_selector(f"nav.tabs a[aria-current=page]:has-text('{name}')")
+    await page.click(f"nav.snav a:has-text('{name}')")
+    await page.wait_for_selector(f"nav.snav a[aria-current=page]:has-text('{name}')")
     await page.wait_for_load_state()  # only then are the forms taken over
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 

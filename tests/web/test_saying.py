@@ -48,7 +48,7 @@ async def test_the_first_answer_wins_and_the_other_browser_hears_whose_it_was(
         assert (await first.post(path, **no))[0] == 409
         assert "not today" in str(here.server.requests[-1].body)
         cards = await second.get("/inbox/cards")
-        assert "Nothing is waiting for you" in cards
+        assert "Nothing waits for you" in cards
 
 
 async def test_calls_are_changed_before_they_run_and_edits_block_by_block(

@@ -17,7 +17,7 @@ async def listed(visit: Visit, query: str = "") -> list[tuple[str, str]]:
     """The sessions of the list: how each is, and its title."""
     rows = (await visit.get(f"/sessions/rows?{query}")).split("<tr ")[1:]
     found = [
-        (re.search(r'class="state [a-z]+">([^<]*)<', row), re.search(r'data-title="([^"]*)"', row)) for row in rows
+        (re.search(r'class="chip state [a-z]+">([^<]*)<', row), re.search(r'data-title="([^"]*)"', row)) for row in rows
     ]
     return [(state[1], title[1]) for state, title in found if state and title]
 
@@ -28,25 +28,25 @@ async def test_sessions_are_listed_as_they_are_and_found_by_state_folder_and_wor
     turns = [Turn(items=(SayText(text="A walrus."), run("git push origin main"))), DONE]
     async with page_here(tmp_path, monkeypatch, turns) as here:
         visit = here.visit()
-        assert "No sessions yet." in await visit.get("/")
+        assert "No sessions yet." in await visit.get("/sessions")
         first = await here.start(visit, "Find <b>bold</b> things.")
         question = await here.asked(first)
         bold = "Find &lt;b&gt;bold&lt;/b&gt; things."
-        assert await listed(visit) == [("waiting for you", bold)]
+        assert await listed(visit) == [("Needs you", bold)]
         await visit.done(f"/s/{first.session.id}/answer", question_id=question.id, option="reject_once")
         await idle(first)
         second = await here.start(visit, "Second.")
         await here.asked(second)
-        assert await listed(visit) == [("waiting for you", "Second."), ("done", bold)]
-        assert await listed(visit, "state=waiting") == [("waiting for you", "Second.")]
-        assert await listed(visit, "search=walrus") == [("waiting for you", "Second."), ("done", bold)]
-        assert await listed(visit, "search=bold") == [("done", bold)]
+        assert await listed(visit) == [("Needs you", "Second."), ("Done", bold)]
+        assert await listed(visit, "state=waiting") == [("Needs you", "Second.")]
+        assert await listed(visit, "search=walrus") == [("Needs you", "Second."), ("Done", bold)]
+        assert await listed(visit, "search=bold") == [("Done", bold)]
         assert "A walrus." in await visit.get("/sessions/rows?search=walrus")
         assert await listed(visit, "folder=/nowhere") == []
         assert "No session matches." in await visit.get("/sessions/rows?folder=/nowhere")
         assert "No session is archived." in await visit.get("/sessions/rows?archived=yes")
         await visit.done(f"/s/{second.session.id}/close")
-        assert await listed(visit) == [("stopped: unfinished", "Second."), ("done", bold)]
+        assert await listed(visit) == [("Stopped", "Second."), ("Done", bold)]
 
 
 async def test_a_session_is_renamed_copied_exported_archived_and_deleted(
@@ -59,21 +59,21 @@ async def test_a_session_is_renamed_copied_exported_archived_and_deleted(
         path = f"/s/{page.session.id}"
         assert await visit.done(f"{path}/rename", name="My  session") == {"title": "My session"}
         new = (await visit.done(f"{path}/fork"))["session"]
-        assert await listed(visit) == [("done", "My session"), ("done", "My session")]
+        assert await listed(visit) == [("Done", "My session"), ("Done", "My session")]
         assert await visit.done(f"/s/{new}/rename", name="Copy") == {"title": "Copy"}
         assert "First." in await visit.get(f"/s/{new}/export?form=md")
         for asked in ("archive", "delete"):
             status, said = await visit.post(f"{path}/{asked}")
             assert status == 404, said  # it is open
         await visit.done(f"/s/{new}/archive")
-        assert await listed(visit, "archived=yes") == [("done", "Copy")]
-        assert await listed(visit) == [("done", "My session")]
+        assert await listed(visit, "archived=yes") == [("Done", "Copy")]
+        assert await listed(visit) == [("Done", "My session")]
         await visit.done(f"/s/{new}/unarchive")
         assert await listed(visit, "archived=yes") == []
         await visit.done(f"/s/{new}/delete")
         await visit.done(f"{path}/close")
         await visit.done(f"{path}/delete")
-        assert "No sessions yet." in await visit.get("/")
+        assert "No sessions yet." in await visit.get("/sessions")
 
 
 async def test_an_open_session_says_the_same_in_the_list_as_its_log_does(
@@ -85,7 +85,7 @@ async def test_an_open_session_says_the_same_in_the_list_as_its_log_does(
         visit = here.visit()
         page = await here.start(visit)
         question = await here.asked(page)
-        assert listed_state(page)["words"] == "waiting for you"
+        assert listed_state(page)["words"] == "Needs you"
         await visit.done(f"/s/{page.session.id}/answer", question_id=question.id, option="allow_once")
         await idle(page)
         live = await visit.get("/sessions/rows")

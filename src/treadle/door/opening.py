@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from treadle.app.processes.task_copies import project_patch as project_patch
     from treadle.app.processes.task_copies import remove_project_copy as remove_project_copy
     from treadle.app.reports.edit_report import edit_ledger as edit_ledger
+    from treadle.app.session.mentions.repository_state import branch_of as branch_of
     from treadle.app.session.parts import new_session_id as new_session_id
     from treadle.app.subagents.agent_files import AgentFile as AgentFile
     from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
@@ -41,8 +42,9 @@ else:
         {
             "treadle.app.processes.attaching": "attach_session is_session_open",
             "treadle.app.processes.task_copies": "ProjectCopy copy_project mirror_of project_patch remove_project_copy",
+            "treadle.app.session.mentions.repository_state": "branch_of",
             "treadle.app.compose": """
-                Opening check_workspace last_session list_sessions new_session_id open_session
+                Opening check_workspace last_session list_sessions open_session
                 open_store session_log session_past session_workspace tool_specs
             """,
             "treadle.app.hosting.own_parts": """

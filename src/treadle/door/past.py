@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from treadle.app.processes.stopping import stop_sessions as stop_sessions
     from treadle.app.reports.known_sessions import ListedSession as ListedSession
     from treadle.app.reports.known_sessions import SessionState as SessionState
+    from treadle.app.reports.known_sessions import end_words as end_words
     from treadle.app.reports.known_sessions import how_it_ended as how_it_ended
     from treadle.app.reports.known_sessions import listed_sessions as listed_sessions
     from treadle.app.reports.known_sessions import listed_words as listed_words
@@ -38,7 +39,7 @@ else:
                 archive_sessions delete_session find_session old_sessions rename_session unarchive_session
             """,
             "treadle.app.reports.known_sessions": """
-                ListedSession SessionState how_it_ended listed_sessions listed_words state_words
+                ListedSession SessionState end_words how_it_ended listed_sessions listed_words state_words
             """,
             "treadle.app.reports.session_search": "FoundPlace found_places",
             "treadle.app.processes.stopping": "StopResult StoppedSession stop_background stop_sessions",

@@ -34,7 +34,8 @@ class SessionBook:
 
     `folder` is where a new session works if nothing else is said, `flags` are settings of the command line.
     `changed` tells when a session was opened or closed, or has another question or state. A session of this process
-    that nobody has needed for `unused` seconds is closed; a message opens it again.
+    that nobody has needed for `unused` seconds is closed; a message opens it again. `listed` counts what changed in the
+    list besides: a name, or which sessions are in it.
     """
 
     def __init__(
@@ -43,6 +44,7 @@ class SessionBook:
         self.folder = folder
         self.flags = dict(flags)
         self.changed = Signal()
+        self.listed = 0
         self.files = FolderIndex()
         self._once = trust or trusted_by_variable()
         self._trusted_once: set[Path] = set()
@@ -73,6 +75,11 @@ class SessionBook:
         """Those that are open, by their ids, the oldest first."""
         return self._open
 
+    def relist(self) -> None:
+        """Say that the list of sessions is another one."""
+        self.listed += 1
+        self.changed.set()
+
     def trust(self, folder: Path) -> SessionTrust:
         """Say how a folder stands."""
         return session_trust(folder, once=self._once or folder in self._trusted_once)
@@ -88,7 +95,7 @@ class SessionBook:
             known = self._past.get(session_id)
         if known is None or known[0] != events:
             row, past = session_past(session_id)
-            view = page_content(row.workspace, row.model, past, is_open=False)
+            view = page_content(row.workspace, row.model, past, is_open=False, session=session_id)
             if session_id in self._failures:
                 view.add_problem(self._failures[session_id])
             known = (row.events, view)

@@ -5,11 +5,16 @@ from itertools import pairwise
 from typing import Any
 
 from markupsafe import Markup, escape
+from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.door.review import FileConflict, ReviewedHunk
 from treadle.present.changed_words import Spans, changed_words
 from treadle.present.code_colours import ColouredPlaces, coloured_places, lexer_of
 from treadle.present.escape import printable
+from treadle.present.words import counted, shorten_middle
+from treadle.protocol.patterns import regex
+from treadle.web.markup import MOST_CHARACTERS, MOST_LINES
 
 _MOST_OF_FILE, _MOST_OF_PAGE = 100_000, 400_000
 """Characters of one version of a file, and of all that one page shows, that are coloured; more of it is plain."""
@@ -103,6 +108,147 @@ def hunk_html(
 
 def _of(colours: Sequence[ColouredPlaces], number: int) -> ColouredPlaces:
     return colours[number - 1] if 0 < number <= len(colours) else ()
+
+
+class DiffBlock(Struct, frozen=True):
+    """Rows of a diff that stand together: each has its number, its kind (add, del, note or empty) and its line as HTML.
+
+    `title` is what stands above them: the name of a file, or how many lines between are the same; `is_file` says which.
+    """
+
+    rows: Sequence[tuple[int | str, str, Markup]]
+    title: str = ""
+    is_file: bool = False
+
+
+_HUNK = regex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_MOST_COLOURED = 40_000
+"""Characters of a diff that is coloured."""
+
+
+class _DiffReader:
+    """Reads a unified diff line by line, and puts its blocks together."""
+
+    def __init__(self, *, coloured: bool) -> None:
+        self.blocks: list[DiffBlock] = []
+        self.files: set[str] = set()
+        self._coloured = coloured
+        self._lexer: Any = None
+        self._held: list[str] = []
+        self._old = self._new = self._old_left = self._new_left = self._end = 0
+        self._title, self._is_file = "", False
+
+    def take(self, line: str) -> None:
+        """Take the next line; within a change, whose size its head says, no line is the head of a file."""
+        inside = self._old_left > 0 or self._new_left > 0
+        if not inside and line.startswith("--- "):
+            self.close()
+        elif not inside and line.startswith("+++ "):
+            self.close()
+            name = line[4:].removeprefix("b/").partition("\t")[0]
+            self.files.add(name)
+            self._lexer, self._end = lexer_of("", name) if self._coloured else None, 0
+            self._title, self._is_file = printable(name), True
+        elif not inside and (found := _HUNK.match(line)):
+            self._begin(*(int(number or 1) for number in found.groups()))
+        else:
+            self._held.append(line)
+            sign = line[:1]
+            self._old_left -= sign in ("-", " ", "")
+            self._new_left -= sign in ("+", " ", "")
+            self._end += sign in ("+", " ", "")
+            if sign == "…":
+                self._old_left = self._new_left = 0  # its middle is left out
+
+    def _begin(self, old: int, olds: int, new: int, news: int) -> None:
+        if self._held:
+            self.close()
+        self._old, self._new, self._old_left, self._new_left = old, new, olds, news
+        if self._end and new > self._end and not self._title:
+            self._title = counted(new - self._end, "unchanged line")
+        self._end = new
+
+    def close(self) -> None:
+        """End the block that is read."""
+        if self._held or self._is_file:
+            rows = _numbered(self._held, self._old, self._new, self._lexer)
+            self.blocks.append(DiffBlock(rows, self._title, self._is_file))
+        self._held, self._title, self._is_file = [], "", False
+
+
+def diff_blocks(text: str) -> list[DiffBlock]:
+    """Cut a unified diff into blocks with numbers, colours and marked words."""
+    reader = _DiffReader(coloured=len(text) <= _MOST_COLOURED)
+    for line in shorten_middle(text.removesuffix("\n"), lines=MOST_LINES, characters=MOST_CHARACTERS).split("\n"):
+        reader.take(line)
+    reader.close()
+    if len(reader.files) > 1:
+        return reader.blocks
+    return [replace(one, title="", is_file=False) if one.is_file else one for one in reader.blocks]
+
+
+def _numbered(lines: Sequence[str], old: int, new: int, lexer: Any) -> list[tuple[int | str, str, Markup]]:
+    """Number lines of a diff from these of the old and the new file on, colour them, and mark the words that differ."""
+    sides = {sign: [(at, line[1:]) for at, line in enumerate(lines) if line[:1] in (sign, " ")] for sign in ("-", "+")}
+    colours: dict[tuple[str, int], ColouredPlaces] = {}
+    if lexer is not None and not any(len(line) > _LONGEST for line in lines):
+        for sign, found in sides.items():
+            places = coloured_places(lexer, [line for _, line in found])
+            colours |= {(sign, at): place for (at, _), place in zip(found, places, strict=True)}
+    marks = _marked(lines)
+    rows: list[tuple[int | str, str, Markup]] = []
+    for at, line in enumerate(lines):
+        sign, rest = line[:1], line[1:]
+        if sign == "-":
+            rows.append((old, "del", line_html(rest, colours.get(("-", at), ()), marks.get(at, ()), "del")))
+            old += 1
+        elif sign == "+":
+            rows.append((new, "add", line_html(rest, colours.get(("+", at), ()), marks.get(at, ()), "ins")))
+            new += 1
+        elif sign in (" ", ""):
+            rows.append((new or "", "", line_html(rest, colours.get(("+", at), ()))))
+            old, new = old + 1, new + 1
+        else:
+            rows.append(("", "note", line_html(line)))
+    return rows
+
+
+def _marked(lines: Sequence[str]) -> dict[int, Spans]:
+    """Give the words that differ between removed lines and the added ones right behind them, by the line."""
+    marks: dict[int, Spans] = {}
+    at = 0
+    while at < len(lines):
+        gone = at
+        while at < len(lines) and lines[at].startswith("-"):
+            at += 1
+        come = at
+        while at < len(lines) and lines[at].startswith("+"):
+            at += 1
+        if gone < come < at:
+            before, after = changed_words(
+                [line[1:] for line in lines[gone:come]], [line[1:] for line in lines[come:at]]
+            )
+            marks |= {gone + number: spans for number, spans in before.items()}
+            marks |= {come + number: spans for number, spans in after.items()}
+        at = max(at, gone + 1)
+    return marks
+
+
+def hunk_blocks(hunks: Sequence[Mapping[str, Any]]) -> list[DiffBlock]:
+    """Give the changes of a file, as `hunk_html` makes them, in the blocks of a diff."""
+    blocks: list[DiffBlock] = []
+    end = 1
+    for shown in hunks:
+        rows: list[tuple[int | str, str, Markup]] = [(new, "", line) for _, new, line in shown["above"]]
+        rows += [(number, "del", line) for number, line in shown["old"]]
+        rows += [(number, "add", line) for number, line in shown["new"]]
+        rows += [(new, "", line) for _, new, line in shown["below"]]
+        hunk: ReviewedHunk = shown["hunk"]
+        first = hunk.new_first - len(hunk.above)
+        title = counted(first - end, "unchanged line") if blocks and first > end else ""
+        blocks.append(DiffBlock(rows, title))
+        end = hunk.new_first + len(hunk.new) + len(hunk.below)
+    return blocks
 
 
 _MOST_OF_PLACE = 200

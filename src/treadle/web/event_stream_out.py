@@ -29,8 +29,8 @@ _PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 _SHARE = 0.05
 """Of a core that the updates of one page take at most: what takes long to make comes less often."""
 
-_ALIVE = 15.0
-"""Seconds after which a browser hears that there is nothing new."""
+_ALIVE = 5.0
+"""Seconds after which a browser hears that there is nothing new: it counts how long it has heard nothing at all."""
 
 _MOST_STREAMS, _MOST_OF_ONE = 100, 24
 """Pages that listen: in all, and of one browser."""
@@ -93,12 +93,12 @@ class _News:
         self._asked: Any = None
         self._states: Any = None
         self._status: Any = None
+        self._listed = -1
 
     async def stream(self, event: asyncio.Event) -> AsyncIterator[bytes]:
         """Give what is new, each time that the event is set; nothing new is a piece, too."""
         with self._book.changed.notifying(event):
             page = self._book.opened.get(self._session_id)
-            yield b"retry: 1000\n\n"
             if page is None:
                 async for piece in self._listen(None, event):
                     yield piece
@@ -121,16 +121,18 @@ class _News:
                 async with asyncio.timeout(_ALIVE):
                     await event.wait()
             except TimeoutError:
-                yield b": nothing new\n\n"
+                yield b"data: {}\n\n"
 
     def _news(self, page: PageSession | None) -> dict[str, Any]:
         news: dict[str, Any] = {}
         self._add_questions(news)
+        states = {id_: listed_state(one) for id_, one in self._book.opened.items()}
+        if states != self._states:
+            self._states = states
+            news["states"] = states
+        if self._book.listed != self._listed:
+            self._listed = news["listed"] = self._book.listed
         if not self._session_id:
-            states = {id_: listed_state(one) for id_, one in self._book.opened.items()}
-            if states != self._states:
-                self._states = states
-                news["states"] = states
             return news
         if self._book.opened.get(self._session_id) is not page or (self._opened and page is None):
             return {"reload": True}  # it was opened or closed

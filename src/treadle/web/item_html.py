@@ -1,5 +1,6 @@
 """Items of a session as HTML."""
 
+import posixpath
 from typing import Any, assert_never
 
 from treadle.present.call_words import said_of
@@ -28,6 +29,7 @@ from treadle.present.view import SessionView
 from treadle.present.words import (
     ANSWERS,
     changed_lines,
+    counted,
     describe_call,
     elsewhere,
     ended,
@@ -35,33 +37,55 @@ from treadle.present.words import (
     output_of,
     room_made,
     span,
+    spent,
+    tokens,
     what_came_of,
     written_by,
 )
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
+from treadle.protocol.patterns import regex
 from treadle.protocol.reasons import words_of_decision
-from treadle.protocol.tools import CallResult, Outcome
+from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.web.templating import render
 
 _SHOWN_RESULT = 20_000
+_FIGURES = regex(r"\+(\d+) -(\d+)")
 
 _SIGNS = {
-    Outcome.OK: "✓",
-    Outcome.REJECTED: "⊘",
-    Outcome.DENIED: "⊘",
-    Outcome.SKIPPED: "⊘",
-    Outcome.INTERRUPTED: "■",
+    "Read": "file",
+    "Search": "search",
+    "List": "list",
+    "Outline": "list",
+    "Edit": "pencil",
+    "Create": "plus",
+    "Delete": "x",
+    "Fetch": "globe",
+    "Search the web": "globe",
+    "Browse": "globe",
+    "Ask": "comment",
+    "Skill": "wand",
+    "Run": "check",
 }
-"""Signs of what came of a call, besides the colour."""
+_OTHER_SIGN = "plug"
+"""The picture of a call beside its words, by what it does."""
+
+_BAD = frozenset({Outcome.FAILED, Outcome.INVALID, Outcome.UNKNOWN})
+_ENDED_EARLY = {Outcome.INTERRUPTED: "stop", Outcome.REJECTED: "off", Outcome.DENIED: "off", Outcome.SKIPPED: "off"}
+
+_TAIL_RUNNING, _TAIL_GOOD, _TAIL_BAD = 6, 3, 10
+"""Lines of what a command printed that are seen without a click."""
+
+_LONG, _BEGINNING = 12, 10
+"""Lines of a message that are shown whole, and those that are shown of a longer one."""
 
 
-def item_html(placed: Placed, view: SessionView, *, is_open: bool) -> str:
+def item_html(placed: Placed, view: SessionView, *, is_open: bool, session: str = "") -> str:
     """Give an item as HTML; one that is gone is an empty element that keeps its place.
 
-    Unless the session `is_open` nothing of it goes on.
+    Unless the session `is_open` nothing of it goes on. `session` is the id that its links to files lead to, if any.
     """
     parts = {"kind": "gone"} if placed.item is None else _parts(placed.item, view, is_open=is_open)
-    return render("item.html", position=placed.position, left=view.has_left(placed), **parts)
+    return render("item.html", position=placed.position, left=view.has_left(placed), session=session, **parts)
 
 
 def in_milliseconds(at: float) -> int:
@@ -71,8 +95,8 @@ def in_milliseconds(at: float) -> int:
 
 def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  # noqa: C901, PLR0911, PLR0912 - one line each
     match item:
-        case SaidItem(by=by):
-            return {"kind": "said", "item": item, "who": written_by(by) if by else "You"}
+        case SaidItem():
+            return _said(item)
         case ProseItem():
             return {"kind": "prose", "item": item}
         case ThoughtItem():
@@ -84,7 +108,7 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
         case NoteItem(text=text, warns=warns):
             return _note(text, warns=warns)
         case AnswerItem(answer=answer):
-            where = f" {_in_browser(answer.by)}" if answer.by else ""
+            where = "" if answer.by.startswith(_HERE) or not answer.by else f" {elsewhere(answer.by)}"
             return _note(f"Answered{where}: {ANSWERS[answer.option]}.")
         case ModeItem(mode=mode):
             return _note(f"Mode: {mode}")
@@ -104,11 +128,23 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
         case TurnItem(outcome=outcome):
             left = f" · {item.left_open}" if item.left_open else ""
             good = outcome.stop is TurnStop.END_TURN and not left
-            words, lines = f"{ended(outcome.stop)}{left}", changed_lines(outcome)
-            return {"kind": "end", "item": item, "words": words, "good": good, "sum": lines}
+            words = f"{ended(outcome.stop)}{left}"
+            return {"kind": "end", "item": item, "words": words, "good": good, "facts": _facts(item)}
         case OwnCommandItem():
             since = None if item.since is None else in_milliseconds(item.since)
-            return {"kind": "own", "item": item, "since": since, "output": output_of_command(item.output)}
+            output = output_of_command(item.output)
+            most = _TAIL_RUNNING if since else _TAIL_GOOD if item.good else _TAIL_BAD
+            tail, above = _tail(output, most, item.above)
+            bad = since is None and not item.good
+            return {
+                "kind": "own",
+                "item": item,
+                "since": since,
+                "output": output,
+                "tail": tail,
+                "tail_above": above,
+                "bad": bad,
+            }
         case CallItem():
             return _card(item, is_open=is_open)
         case _:
@@ -121,24 +157,62 @@ def _printed(changed: CallChanged, result: CallResult) -> str:
     return "" if " ".join(text.split()) == note_of(changed.kind, result, changed.decision) else text
 
 
-def _in_browser(by: str) -> str:
-    """Say where another surface is, on the page itself."""
-    kind, _, name = by.partition(":")
-    return f"in {printable(name)}" if kind == "web" else elsewhere(by)
+_HERE = "web:"
+
+
+def _said(item: SaidItem) -> dict[str, Any]:
+    """Give a message, of a long one its beginning with the rest behind a fold."""
+    lines = item.text.split("\n")
+    long = len(lines) > _LONG
+    return {
+        "kind": "said",
+        "item": item,
+        "who": written_by(item.by) if item.by else "",
+        "shown": "\n".join(lines[:_BEGINNING]) if long else item.text,
+        "rest": "\n".join(lines[_BEGINNING:]) if long else "",
+        "rest_lines": len(lines) - _BEGINNING,
+    }
+
+
+def _facts(item: TurnItem) -> list[str]:
+    """Say of the end of a turn what it changed, what it took and what it cost."""
+    outcome = item.outcome
+    took = span(item.seconds) if item.seconds else ""
+    if item.seconds and item.waited >= 1:
+        took = f"{span(max(0.1, item.seconds - item.waited))}, and {span(item.waited)} for you"
+    return [
+        one
+        for one in (
+            changed_lines(outcome).replace(" -", " −"),
+            counted(outcome.steps, "step"),
+            f"{tokens(outcome.usage.context_tokens)} tokens",
+            spent(outcome.usage, outcome.cost),
+            took,
+        )
+        if one
+    ]
+
+
+def _tail(text: str, most: int, above: int = 0) -> tuple[str, int]:
+    """Give the last lines of what was printed, and how many lines are above them."""
+    lines = text.rstrip("\n").split("\n")
+    return "\n".join(lines[-most:]), above + max(0, len(lines) - most)
 
 
 def _state(item: CallItem, result: CallResult | None, *, is_open: bool) -> str:
-    """Say where a call is in its life or how it ended, and what a person said of it."""
+    """Say where a call is in its life or how it ended."""
     changed = item.changed
-    said = "" if changed.status is CallStatus.ASKING else said_of(item, "", _in_browser)
     if result is None:
-        return ": ".join(filter(None, (_open_state(changed.status, is_open=is_open), said)))
+        runs = changed.status is CallStatus.RUNNING and item.since is not None and is_open
+        return "" if runs else _open_state(changed.status, is_open=is_open)
+    note = note_of(changed.kind, result, changed.decision)
     if result.outcome is Outcome.REJECTED:
-        return said
+        return ""
+    if result.outcome is Outcome.OK or (result.outcome is Outcome.FAILED and note):
+        return note
     # Who was asked is said behind it where it is known.
     came = result.outcome.value if item.answers else what_came_of(changed, result)
-    words = ", ".join(filter(None, (note_of(changed.kind, result, changed.decision), said)))
-    return f"{came}: {words}" if words else came
+    return f"{came}: {note}" if note else came
 
 
 def _note(text: str, *, warns: bool = False) -> dict[str, Any]:
@@ -160,18 +234,40 @@ def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
     done = changed.status is CallStatus.FINISHED
     asks = changed.status is CallStatus.ASKING  # the question below shows it, and nothing has come of it yet
     result = None if asks else changed.result
-    text = item.output if result is None else _printed(changed, result)[:_SHOWN_RESULT]
+    text = output_of_command(item.output if result is None else _printed(changed, result)[:_SHOWN_RESULT])
+    bad = result is not None and result.outcome in _BAD
+    since = None if done or asks or item.since is None or not is_open else in_milliseconds(item.since)
+    most = _TAIL_RUNNING if result is None else _TAIL_BAD if bad else _TAIL_GOOD
+    tail, above = _tail(text, most, item.above) if text and changed.kind is ToolKind.EXECUTE else ("", 0)
+    name = describe_call(changed)
+    note = "" if result is None else note_of(changed.kind, result, changed.decision)
+    found = _FIGURES.fullmatch(name.counted)
     return {
         "kind": "call",
         "item": item,
-        "name": describe_call(changed),
+        "name": name,
+        "verb": name.verb,
+        "item_name": posixpath.basename(name.about),
+        "read_lines": note.partition(" line")[0].replace(",", "") if " line" in note else "0",
+        "counted_lines": (found[1], found[2]) if found else None,
         "state": _state(item, result, is_open=is_open),
+        "said": "" if asks else said_of(item, _HERE.rstrip(":")),
         "outcome": result.outcome.value if result is not None else "open",
-        "sign": "●" if result is None else _SIGNS.get(result.outcome, "✗"),
+        "sign": _sign(name.verb, None if result is None else result.outcome),
+        "bad": bad,
+        "running": since is not None,
+        "link": done and changed.kind is ToolKind.EDIT and result is not None and result.outcome is Outcome.OK,
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
-        "output": output_of_command(text),
-        "done": done,
-        "since": None if done or asks or item.since is None or not is_open else in_milliseconds(item.since),
+        "output": text,
+        "tail": tail,
+        "tail_above": above,
+        "since": since,
         "decision": None if asks else changed.decision,
         "decision_why": "" if changed.decision is None else printable(words_of_decision(changed.decision).headline),
     }
+
+
+def _sign(verb: str, outcome: Outcome | None) -> str:
+    if outcome is None:
+        return "clock"
+    return "x" if outcome in _BAD else _ENDED_EARLY.get(outcome, _SIGNS.get(verb, _OTHER_SIGN))

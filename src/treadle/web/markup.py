@@ -1,6 +1,6 @@
 """Markdown, code and diffs as HTML that can do nothing: no raw HTML, no images, no links but to web addresses."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import cache
 from typing import Any
 
@@ -55,22 +55,6 @@ def _coloured(line: str, places: ColouredPlaces) -> Markup:
         shown += Markup('{}<span class="c-{}">{}</span>').format(line[at:begin], colour, line[begin:end])
         at = end
     return shown + escape(line[at:])
-
-
-def diff_rows(text: str) -> Iterator[tuple[str, str]]:
-    """Give each line of a unified diff with its kind: add, del, hunk, file or empty."""
-    for line in page_text(text.removesuffix("\n")).split("\n"):
-        match line[:1]:
-            case "@":
-                yield "hunk", line
-            case "+" | "-" if line.startswith(("+++ ", "--- ")):
-                yield "file", line
-            case "+":
-                yield "add", line
-            case "-":
-                yield "del", line
-            case _:
-                yield "", line
 
 
 class _Renderer(RendererHTML):

@@ -12,7 +12,8 @@ class PageScreen(Struct, frozen=True):
 
 
 SCREENS = (
-    PageScreen("/", "Sessions", "s"),
+    PageScreen("/", "New session", "n"),
+    PageScreen("/sessions", "Sessions", "a"),
     PageScreen("/inbox", "Inbox", "i"),
     PageScreen("/usage", "Usage", "u"),
     PageScreen("/policy", "Policy", "p"),
@@ -23,7 +24,7 @@ SCREENS = (
 """Those that are not about one session."""
 
 SESSION_SCREENS = (
-    PageScreen("", "Live", "l"),
+    PageScreen("", "Session", "s"),
     PageScreen("/review", "Review", "r"),
     PageScreen("/timeline", "Timeline", "t"),
     PageScreen("/context", "Context", "c"),
@@ -31,13 +32,32 @@ SESSION_SCREENS = (
 )
 """Those of one session: the path follows `/s/ID`."""
 
-SETTINGS_SCREENS = (
-    ("/settings", "Settings"),
-    ("/settings/providers", "Providers"),
-    ("/settings/models", "Models"),
-    ("/settings/servers", "MCP servers"),
-    ("/settings/rules", "Rules and skills"),
-    ("/settings/hooks", "Hooks"),
-    ("/settings/folders", "Trusted folders"),
+SETTINGS_GROUPS = (
+    ("You", (PageScreen("/devices", "Devices", "d"),)),
+    ("Models", (PageScreen("/settings/providers", "Providers", ""), PageScreen("/settings/models", "Models", ""))),
+    (
+        "What it may do",
+        (PageScreen("/policy", "Policy", "p"), PageScreen("/settings/folders", "Trusted folders", "")),
+    ),
+    (
+        "Extend",
+        (
+            PageScreen("/settings/servers", "MCP servers", ""),
+            PageScreen("/settings/rules", "Rules and skills", ""),
+            PageScreen("/settings/hooks", "Hooks", ""),
+        ),
+    ),
+    ("System", (PageScreen("/health", "Health", "h"), PageScreen("/settings", "All settings", "e"))),
 )
-"""The screens of the settings."""
+"""The screens of the settings, and of what is looked after, in their groups."""
+
+SETTINGS_SCREENS = tuple(
+    (screen.path, screen.title)
+    for _, screens in SETTINGS_GROUPS
+    for screen in screens
+    if screen.path.startswith("/settings")
+)
+"""The screens of the settings alone."""
+
+ADMIN_PATHS = frozenset(screen.path for _, screens in SETTINGS_GROUPS for screen in screens)
+"""Where the column has the one entry of the settings."""

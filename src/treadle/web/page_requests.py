@@ -1,13 +1,14 @@
 """What the page sends, and how its requests are answered."""
 
+import asyncio
 import traceback
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.status import HTTP_404_NOT_FOUND
 
 from treadle.door.program import write_log
@@ -15,9 +16,10 @@ from treadle.present.escape import printable
 from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.web.book import SessionBook
+from treadle.web.page_frame import PageColumn, page_column, page_look
 from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
-from treadle.web.templating import page
+from treadle.web.templating import common, render
 
 _T = TypeVar("_T")
 
@@ -35,6 +37,15 @@ async def body_of(request: Request, kind: type[_T]) -> _T:
 def answer(value: object, *, status: int = 200) -> Response:
     """Answer with JSON."""
     return Response(msgspec.json.encode(value), status_code=status, media_type="application/json")
+
+
+async def page(request: Request, template: str, /, *, status: int = 200, **values: Any) -> HTMLResponse:
+    """Answer with a whole page: what is asked for, with the column of all sessions beside it."""
+    session_id = request.path_params.get("session_id", "")
+    known = request.scope["state"]["visitor"] is not None  # whoever was not let in sees no session
+    column = await asyncio.to_thread(page_column, book_of(request), session_id) if known else PageColumn()
+    frame = {"column": column, "look": page_look(request.cookies)}
+    return HTMLResponse(render(template, **common(request), **frame, **values), status_code=status)
 
 
 def done() -> Response:
@@ -97,7 +108,7 @@ async def refusal_answer(request: Request, error: Exception) -> Response:
         case _:
             status = 500
     said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
-    return _problem(request, said, status)
+    return await _problem(request, said, status)
 
 
 def wants_page(request: Request) -> bool:
@@ -110,17 +121,17 @@ async def file_error_answer(request: Request, error: Exception) -> Response:
     write_log("".join(traceback.format_exception(error)))
     fix = "Check the disk and its permissions. The program's log says where it was."
     said = {"code": "file", "what": "A file could not be read or written.", "why": printable(str(error)), "fix": fix}
-    return _problem(request, said, 500)
+    return await _problem(request, said, 500)
 
 
 async def not_served(request: Request, error: Exception) -> Response:
     """Say why a request is not served."""
     assert isinstance(error, HTTPException)  # noqa: S101 - it is registered for these
     what = "There is no such page." if error.status_code == HTTP_404_NOT_FOUND else printable(error.detail)
-    return _problem(request, {"code": "http", "what": what, "why": "", "fix": ""}, error.status_code)
+    return await _problem(request, {"code": "http", "what": what, "why": "", "fix": ""}, error.status_code)
 
 
-def _problem(request: Request, said: dict[str, str], status: int) -> Response:
+async def _problem(request: Request, said: dict[str, str], status: int) -> Response:
     if wants_page(request):
-        return page(request, "problem.html", status=status, problem=said)
+        return await page(request, "problem.html", status=status, problem=said)
     return JSONResponse(said, status_code=status)

@@ -54,7 +54,7 @@ class PageSession:
         self._known_mode = _NARROWEST  # the user's own, as far as it is known
         self.own = isinstance(session, LiveSession)
         self.changed, self.moved = Signal(), Signal()
-        self.content = PageContent(str(session.workspace))
+        self.content = PageContent(str(session.workspace), session=session.id)
         self._early: list[Stamped] | None = []
         self.held: tuple[UserContent, ...] = ()
         """What went along with messages that a stop took out of the queue: it goes with the next one."""
@@ -70,7 +70,7 @@ class PageSession:
         session = self.session
         live = () if self.own else session.opening
         content = await asyncio.to_thread(
-            page_content, str(session.workspace), session.status.model, session.past, live
+            page_content, str(session.workspace), session.status.model, session.past, live, session=session.id
         )
         for stamped in self._early or ():
             content.take(stamped)

@@ -19,16 +19,16 @@ _MOST_ANSWERED = 200
 class PageContent(ItemBook):
     """Takes notifications one after the other. `root` is the workspace, as seen from which files are named.
 
-    Unless the session `is_open` nothing of it goes on. `answered` says of the last questions how and where they were
-    answered; `delivered` are the ids of prompts.
+    Unless the session `is_open` nothing of it goes on; `session` is its id, for links. `answered` says of the last
+    questions how and where they were answered; `delivered` are the ids of prompts.
     """
 
-    def __init__(self, root: str, model: str = "", *, is_open: bool = True) -> None:
+    def __init__(self, root: str, model: str = "", *, is_open: bool = True, session: str = "") -> None:
         super().__init__(SessionView(root=root, model=model))
         self.run = f"{time.time_ns():x}"  # a browser that knows another one's versions begins anew
         self.answered: OrderedDict[str, str] = OrderedDict()
         self.delivered: set[str] = set()
-        self._is_open = is_open
+        self._is_open, self._session = is_open, session
         self._html: dict[int, tuple[int, str]] = {}
 
     @property
@@ -63,16 +63,22 @@ class PageContent(ItemBook):
         """Give an item as HTML; each version is made once, however many browsers look."""
         version, html = self._html.get(placed.position, (-1, ""))
         if version != placed.version:
-            html = item_html(placed, self.view, is_open=self._is_open)
+            html = item_html(placed, self.view, is_open=self._is_open, session=self._session)
             self._html[placed.position] = placed.version, html
         return html
 
 
 def page_content(
-    root: str, model: str, past: Sequence[Stamped], live: Sequence[Notification] = (), *, is_open: bool = True
+    root: str,
+    model: str,
+    past: Sequence[Stamped],
+    live: Sequence[Notification] = (),
+    *,
+    is_open: bool = True,
+    session: str = "",
 ) -> PageContent:
     """Make the page of what happened before, and of what is under way and in no log yet."""
-    content = PageContent(root, model, is_open=is_open)
+    content = PageContent(root, model, is_open=is_open, session=session)
     for stamped in with_begun_reply(past, live):
         content.take(stamped)
     return content

@@ -1,7 +1,8 @@
 """The card of a question: what would happen, why it is asked, and the answers, in the words of every surface."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -19,18 +20,27 @@ from treadle.present.answer_rows import (
 )
 from treadle.present.escape import exact
 from treadle.present.forms import form_fields, offered_values
-from treadle.present.grants import grants_of
+from treadle.present.grants import Grants, grants_of
 from treadle.present.question_words import QuestionStyle, QuestionWords, asked_in_words
 from treadle.present.trial_words import PRINTED
+from treadle.present.words import counted
 from treadle.protocol.events import Answer, Op, SetMode
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
+from treadle.web.changed_lines import diff_blocks
 from treadle.web.templating import render
 
 _LINKS = ("http://", "https://")
 _LONGEST_CHANGED = 100_000
 """Characters of a call that can be changed on the page."""
 
-_NO = "No"
+_LONG_TEXT, _LONG_DIFF = 8, 12
+"""Lines of what is asked about, and of a diff, of which more stand in a box of their own height."""
+
+_FIGURES = regex(r"\+(\d+) -(\d+)")
+_YES = {"Yes": "Allow once", "Yes, once, with this right": "Allow once, with this right"}
+_SIGNS = {QuestionKind.FOLLOWUP: "comment", QuestionKind.SUMMARY: "comment", QuestionKind.GUIDANCE: "comment"}
+_PLAIN_KINDS = (QuestionKind.BUDGET, QuestionKind.ELICITATION)
 _PLAIN = (Act.SHOW, Act.WORDS)
 """Rows that the card shows otherwise: the diff stands in it, and there is a field for words."""
 
@@ -44,6 +54,27 @@ OpRefusal = Callable[[Op], Reach | None]
 """Gives the effect of an op that whoever looks at a card may not have; None where they may ask for it."""
 
 _ELSEWHERE = "the computer that Treadle runs on"
+
+
+class AskedHow(Struct, frozen=True, kw_only=True):
+    """One way to say yes: what it is called, what it covers, and what the button says once it is chosen."""
+
+    act: str
+    title: str
+    button: str
+    about: str = ""
+    code: str = ""
+    covers: str = ""
+    leaves: str = ""
+
+
+class AskedButton(Struct, frozen=True, kw_only=True):
+    """A button of the card. `opens`: it asks for something first; `fills`: it may be the filled one."""
+
+    act: str
+    label: str
+    opens: bool = False
+    fills: bool = True
 
 
 class WhyBlock(Struct, frozen=True):
@@ -72,6 +103,12 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
     yes = not acts.isdisjoint((Act.ALLOW, Act.FOR_REAL))
     elicits = question.kind is QuestionKind.ELICITATION
     changes = None if refused(_answer(question, OptionKind.ALLOW_ONCE, changed=True)) else _changed_first(question)
+    permits = question.kind is QuestionKind.PERMISSION
+    grants = grants_of(question)
+    shown = diff_blocks(preview.text) if preview is not None and preview.is_diff else []
+    found = _FIGURES.fullmatch(words.counted)
+    lines, rows_of_diff = words.text.count("\n") + 1, sum(len(block.rows) for block in shown)
+    changed = sum(kind in ("add", "del") for block in shown for _, kind, _ in block.rows)
     return render(
         "question.html",
         session_id=session_id,
@@ -80,16 +117,21 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
         pieces=list(_pieces(words)) if question.kind is not QuestionKind.ELICITATION else [],
         danger=danger,
         why=why_blocks(question, words),
-        diff=preview.text if preview is not None and preview.is_diff else "",
-        rows=[(row.act.value, _label(row, question)) for row in rows],
+        sign="flag" if danger else _SIGNS.get(question.kind, "alert"),
+        counted_lines=(found[1], found[2]) if found else None,
+        long_text=lines if lines > _LONG_TEXT else 0,
+        blocks_of_diff=shown,
+        long_diff=rows_of_diff > _LONG_DIFF,
+        diff_size=f"{counted(changed, 'changed line')} in {counted(len(shown), 'block')}",
+        how=list(_how(acts, grants, str(next(iter(roots), "")))) if not danger else [],
+        buttons=list(_buttons(rows, question, danger=danger)),
+        rejects=_rejects_with_words(question) and Act.REJECT in acts,
+        comments=permits and Act.ALLOW in acts and not danger and question.copy is None,
         elicits=elicits,
         elsewhere=_given_elsewhere(question, refused, some=len(rows) < len(every)),
         yes=yes,
-        sends=Act.ALLOW in acts,
-        grants=grants_of(question) if Act.ALWAYS in acts else None,
-        permits=question.kind is QuestionKind.PERMISSION,
-        plain=question.kind in (QuestionKind.BUDGET, QuestionKind.ELICITATION),
-        own_words=_WORDS.get(question.kind, "Answer"),
+        grants=grants if Act.ALWAYS in acts else None,
+        own_words="" if permits or question.kind in _PLAIN_KINDS else _WORDS.get(question.kind, "Answer"),
         fields=_fields(question) if elicits else [],
         blocks=[exact(block) for block in blocks] if Act.BLOCKS in acts else [],
         changes=changes,
@@ -148,10 +190,62 @@ def why_blocks(question: Question, words: QuestionWords) -> list[WhyBlock]:
     return blocks
 
 
-def _label(row: AnswerRow, question: Question) -> str:
-    if row.act is Act.REJECT and question.copy is None:
-        return _NO  # the words go into the field below
-    return row.label.removesuffix(", shift-tab)") + ")" * row.label.endswith(", shift-tab)")
+def _how(acts: Collection[Act], grants: Grants | None, root: str) -> Iterator[AskedHow]:
+    """Give the ways to say yes: once, and what lasts longer."""
+    if Act.ALLOW not in acts:
+        return
+    yield AskedHow(act="allow", title="Once", button="Allow once", about="This call only")
+    if Act.EDITS in acts:
+        yield AskedHow(
+            act="edits",
+            title="All edits in this project, this session",
+            button="Allow all edits",
+            about="The mode becomes Edits; commands still ask first.",
+        )
+    if grants is None:
+        return
+    covers = {"about": "Covers", "covers": grants.match, "leaves": grants.other} if grants.match else {}
+    if Act.SESSION in acts:
+        said = covers or {"about": "Until the session ends"}
+        yield AskedHow(act="session", title="This session", button="Allow this session", code=grants.session, **said)
+    if Act.ALWAYS in acts:
+        where = f"in {Path(root).name}" if grants.where == "for this project" else grants.where
+        about = "Saved as a rule after one more question; listed and revocable in Policy"
+        yield AskedHow(act="always", title=f"Always {where}", button="Always allow…", code=grants.always, about=about)
+
+
+_IN_CARD = frozenset({Act.SESSION, Act.ALWAYS, Act.EDITS, Act.BLOCKS})
+"""Rows that the card shows otherwise than as one of its first buttons."""
+
+
+def _rejects_with_words(question: Question) -> bool:
+    return question.kind is QuestionKind.PERMISSION and question.copy is None
+
+
+def _buttons(rows: Sequence[AnswerRow], question: Question, *, danger: bool) -> Iterator[AskedButton]:
+    """Give the first buttons of the card, in the order of the rows."""
+    if question.kind is QuestionKind.ELICITATION and not question.offers:
+        sends = "Send this" if form_fields(question.form) else "Yes, opened" if question.url else "Yes"
+        yield AskedButton(act="allow", label=sends)
+        yield AskedButton(act="reject", label="No")
+        return
+    for row in rows:
+        match row.act:
+            case Act.REJECT if _rejects_with_words(question):
+                yield AskedButton(act="reject", label="Reject…", opens=True)
+            case Act.ALLOW if danger:
+                once = row.label.removeprefix("Yes, ")
+                yield AskedButton(act="allow", label=f"{once[:1].upper()}{once[1:]}…", opens=True, fills=False)
+            case Act.FOR_REAL if danger:
+                yield AskedButton(act="for real", label=f"{row.label}…", opens=True, fills=False)
+            case Act.ALLOW:
+                yield AskedButton(act="allow", label=_YES.get(row.label, row.label))
+            case act if act not in _IN_CARD:
+                yield AskedButton(act=act.value, label=row.label, fills=act is not Act.OPTION)
+            case _:
+                pass
+    if question.options and question.kind in _WORDS:
+        yield AskedButton(act="else", label="Something else…", opens=True, fills=False)
 
 
 def edit_blocks(question: Question) -> tuple[str, ...]:

@@ -6,9 +6,9 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.door.past import ListedSession, SessionState, found_places, listed_sessions, state_words
+from treadle.door.past import ListedSession, SessionState, found_places, listed_sessions
 from treadle.web.book import SessionBook
-from treadle.web.status import listed_state, spent_words
+from treadle.web.status import chip_of, listed_state, spent_words
 
 _MOST_FOUND = 100
 _SHOWN = 200
@@ -25,12 +25,18 @@ class ListFilter(Struct, frozen=True):
 
 
 class PageRow(Struct, frozen=True, kw_only=True):
-    """A session as it stands in the list; `places` are where the text that is looked for was found."""
+    """A session as it stands in the list; `places` are where the text that is looked for was found.
+
+    `words` is the one word for its state, with the `sign` that goes with it, `why` the reason where there is one.
+    `branch` is the one that is checked out in its folder, as far as that was looked at.
+    """
 
     id: str
     title: str
     state: str
+    sign: str
     words: str
+    why: str = ""
     cost: str
     mode: str
     added: int
@@ -43,6 +49,12 @@ class PageRow(Struct, frozen=True, kw_only=True):
     archived: bool = False
     waiting: int = 0
     places: tuple[str, ...] = ()
+    branch: str = ""
+
+    @property
+    def project(self) -> str:
+        """The name of its folder."""
+        return Path(self.workspace).name
 
 
 class PageRows(Struct, frozen=True, kw_only=True):
@@ -74,11 +86,14 @@ def _searched(lines: Sequence[PageRow], wish: ListFilter) -> list[PageRow]:
 
 
 def _line(row: ListedSession) -> PageRow:
+    chip = chip_of(row.state, row.ended)
     return PageRow(
         id=row.id,
         title=row.title,
         state=row.state.value,
-        words=state_words(row.state, row.ended),
+        sign=chip.sign,
+        words=chip.words,
+        why=chip.why,
         cost=spent_words(row.spending),
         mode=row.mode or "-",
         added=row.added,
@@ -95,8 +110,8 @@ def _with_life(line: PageRow, book: SessionBook) -> PageRow:
     page = book.opened.get(line.id)
     if page is None:
         return line
-    return replace(line, open=True, own=page.own, model=page.session.status.model, **listed_state(page))
+    return replace(line, open=True, own=page.own, **listed_state(page))
 
 
-STATES = tuple(state.value for state in SessionState)
-"""What the list can be limited to."""
+STATES = {state.value: chip_of(state, None).words for state in SessionState}
+"""What the list can be limited to, in words."""

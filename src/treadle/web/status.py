@@ -2,7 +2,9 @@
 
 from typing import Any
 
-from treadle.door.past import SessionState, how_it_ended, state_words
+from msgspec import Struct
+
+from treadle.door.past import SessionState, end_words, how_it_ended
 from treadle.present.checklist_items import todo_of
 from treadle.present.failure_words import waiting_words
 from treadle.present.spending_words import Spending
@@ -29,6 +31,7 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "context": _context(status.tokens, status.window),
         "cost": spent_words(facts.spending),
         "step": facts.step,
+        "since": None if facts.since is None else in_milliseconds(facts.since),
         "added": facts.added,
         "removed": facts.removed,
         "retry": _retry(facts),
@@ -68,6 +71,31 @@ def _context(used: int, window: int | None) -> str:
     return f"{tokens(used)} of {tokens(window)} ({100 * used // window} %)"
 
 
+_CHIPS = {
+    SessionState.WAITING: "Needs you",
+    SessionState.WORKING: "Working",
+    SessionState.DONE: "Done",
+    SessionState.STOPPED: "Stopped",
+}
+_FAILED = ("error", "mistakes", "loop", "refusal", "unreadable", "damaged")
+"""Ends after which a session counts as failed."""
+
+
+class StateChip(Struct, frozen=True):
+    """The one word that every screen has for a state, the sign that goes with it, and why it ended."""
+
+    sign: str
+    words: str
+    why: str = ""
+
+
+def chip_of(state: SessionState, ended: str | None) -> StateChip:
+    """Say how a session is."""
+    if ended in _FAILED:
+        return StateChip("failed", "Failed", end_words(ended))
+    return StateChip(state.value, _CHIPS[state], "" if ended is None else end_words(ended))
+
+
 def listed_state(page: PageSession) -> dict[str, Any]:
     """Give what the list of sessions shows of an open session."""
     status, facts = page.session.status, page.content.view
@@ -75,11 +103,15 @@ def listed_state(page: PageSession) -> dict[str, Any]:
         state, ended = (SessionState.WAITING if status.questions else SessionState.WORKING), None
     else:
         state, ended = how_it_ended(facts.stop)
+    chip = chip_of(state, ended)
     return {
         "state": state.value,
-        "words": state_words(state, ended),
+        "sign": chip.sign,
+        "words": chip.words,
+        "why": chip.why,
         "cost": spent_words(facts.spending),
         "mode": status.mode.value,
+        "model": status.model,
         "added": facts.added,
         "removed": facts.removed,
         "waiting": len(status.questions),

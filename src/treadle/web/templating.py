@@ -10,14 +10,14 @@ from typing import Any
 from jinja2 import Environment, FileSystemLoader, StrictUndefined
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import HTMLResponse
 
 from treadle.door.open_session import Reach
 from treadle.present.escape import printable
-from treadle.present.words import ago, counted, span, spent, tokens
+from treadle.present.words import age, ago, counted, span, spent, tokens
 from treadle.protocol.models import money
-from treadle.web.markup import code, diff_rows, markdown, page_text
-from treadle.web.navigation import SCREENS, SESSION_SCREENS
+from treadle.web.changed_lines import diff_blocks
+from treadle.web.markup import code, markdown, page_text
+from treadle.web.navigation import ADMIN_PATHS, SESSION_SCREENS, SETTINGS_GROUPS
 from treadle.web.page_keys import Visitor
 from treadle.web.rights import may
 
@@ -41,6 +41,7 @@ def _environment() -> Environment:
     )
     made.finalize = _shown
     made.filters.update(
+        age=_age,
         ago=_ago,
         clock=_clock,
         code=code,
@@ -49,11 +50,12 @@ def _environment() -> Environment:
         markdown=markdown,
         money=money,
         spent=spent,
+        short_model=_short_model,
         span=span,
         time=_time,
         tokens=tokens,
     )
-    made.globals.update(page_base=PAGE_BASE.get, may=_may, diff_rows=diff_rows)
+    made.globals.update(page_base=PAGE_BASE.get, may=_may, diff_blocks=diff_blocks)
     return made
 
 
@@ -69,14 +71,14 @@ def render(template: str, /, **values: Any) -> str:
     return _environment().get_template(template).render(**values)
 
 
-def page(request: Request, template: str, /, *, status: int = 200, **values: Any) -> HTMLResponse:
-    """Answer with a whole page."""
-    return HTMLResponse(render(template, **common(request), **values), status_code=status)
-
-
 def common(request: Request) -> Mapping[str, Any]:
     """Give what every page has: where it is, and the screens."""
-    return {"here": request.url.path, "screens": SCREENS, "session_screens": SESSION_SCREENS}
+    return {
+        "here": request.url.path,
+        "session_screens": SESSION_SCREENS,
+        "admin": ADMIN_PATHS,
+        "groups_of_settings": SETTINGS_GROUPS,
+    }
 
 
 def _may(effect: str) -> bool:
@@ -98,3 +100,12 @@ def _clock(milliseconds: int) -> str:
 
 def _ago(milliseconds: int) -> str:
     return ago(datetime.now(UTC).timestamp() - milliseconds / 1000)
+
+
+def _age(milliseconds: int) -> str:
+    return age(datetime.now(UTC).timestamp() - milliseconds / 1000)
+
+
+def _short_model(model: str) -> str:
+    """Name a model without its provider."""
+    return model.rpartition("/")[2]

@@ -101,10 +101,15 @@ _ENDED: Mapping[str, str] = MappingProxyType(
 """Plainer words for why a session stopped."""
 
 
+def end_words(ended: str) -> str:
+    """Say why a session stopped."""
+    return _ENDED.get(ended, ended)
+
+
 def state_words(state: SessionState, ended: str | None) -> str:
     """Say how a session is, and why it stopped if it did."""
     if ended is not None:
-        return f"{state.value}: {_ENDED.get(ended, ended)}"
+        return f"{state.value}: {end_words(ended)}"
     return "waiting for you" if state is SessionState.WAITING else state.value
 
 

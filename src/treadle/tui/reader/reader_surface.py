@@ -6,6 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 
 from treadle.door.open_session import SessionAccess
+from treadle.door.opening import branch_of
 from treadle.door.settings import Colours
 from treadle.present.escape import printable
 from treadle.present.items import Item, ModeItem, ProblemItem, ProseItem, RetryItem, SaidItem
@@ -43,7 +44,7 @@ from treadle.tui.reader.numbered import NotUnderstood, asked_lines, opening, spo
 from treadle.tui.reader.reader_lists import NumberedLists
 from treadle.tui.session.aside import Aside
 from treadle.tui.session.entered_lines import mode_words
-from treadle.tui.session.greeting import branch_of, first_items, kept_line
+from treadle.tui.session.greeting import first_items, kept_line
 from treadle.tui.session.outbox import Outbox
 from treadle.tui.session.own_commands import OwnCommands
 from treadle.tui.session.person_requests import Requests

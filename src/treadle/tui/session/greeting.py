@@ -39,18 +39,6 @@ def kept_line(live: SessionAccess, view: SessionView, turns: int) -> str:
     return f"Session kept: {' · '.join(filter(None, facts))}"
 
 
-def branch_of(folder: Path) -> str:
-    """Read the name of the checked-out branch; empty where there is none."""
-    try:
-        git = folder / ".git"
-        if git.is_file():
-            git = folder / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
-        head = (git / "HEAD").read_text(encoding="utf-8").strip()
-    except (OSError, ValueError):
-        return ""
-    return head.removeprefix("ref: refs/heads/")[:60] if head.startswith("ref: ") else head[:7]
-
-
 def short_path(folder: str) -> str:
     """Write a path as people do: `~` for the home directory."""
     home = str(Path.home())

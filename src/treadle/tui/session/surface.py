@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, assert_never
 from prompt_toolkit.history import History
 
 from treadle.door.open_session import SessionAccess
+from treadle.door.opening import branch_of
 from treadle.present.items import NoteItem, ProblemItem
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
@@ -40,7 +41,7 @@ from treadle.tui.screen import Screen
 from treadle.tui.session.attention import call_for_attention, show_state
 from treadle.tui.session.bottom import FRAMES_PER_SECOND, BottomState, above_rule, clock_runs, placeholder, rule, status
 from treadle.tui.session.entered_lines import mode_words, next_mode
-from treadle.tui.session.greeting import branch_of, first_items, kept_line
+from treadle.tui.session.greeting import first_items, kept_line
 from treadle.tui.session.moments import Moments
 from treadle.tui.session.outbox import Outbox
 from treadle.tui.session.own_commands import OwnCommands

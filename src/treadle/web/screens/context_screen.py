@@ -30,9 +30,9 @@ from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import CompactNow, Event, Pin
 from treadle.web.charts import stacked_bars
 from treadle.web.markup import page_text
-from treadle.web.page_requests import body_of, book_of, done, opened_session, visitor_of
+from treadle.web.page_requests import body_of, book_of, done, opened_session, page, visitor_of
 from treadle.web.rights import PageRoute
-from treadle.web.templating import page, render
+from treadle.web.templating import render
 
 _MOST_BLOCKS = 400
 """Blocks that are listed; of a request with more the smallest are summed up."""
@@ -61,7 +61,7 @@ async def _show(request: Request) -> Response:
     opened = book_of(request).opened.get(session_id)
     cursor = "" if opened is None else f"{opened.content.run}.{opened.content.version}"
     found = await asyncio.to_thread(_parts, session_id, step)
-    return page(request, "context.html", cursor=cursor, opened=opened is not None, **found)
+    return await page(request, "context.html", cursor=cursor, opened=opened is not None, **found)
 
 
 async def _refresh(request: Request) -> Response:

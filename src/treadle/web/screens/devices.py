@@ -10,9 +10,9 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.web.page_keys import LINK_SECONDS, Keys
-from treadle.web.page_requests import body_of, done, visitor_of
+from treadle.web.page_requests import body_of, done, page, visitor_of
 from treadle.web.rights import PageRoute, require
-from treadle.web.templating import page, render
+from treadle.web.templating import render
 
 _PROGRAMS = (("Edg", "Edge"), ("OPR", "Opera"), ("Firefox", "Firefox"), ("Chrom", "Chrome"), ("Safari", "Safari"))
 _SYSTEMS = (
@@ -55,7 +55,7 @@ def qr_picture(address: str) -> Markup:
 
 async def _show(request: Request) -> Response:
     keys, me = _keys(request), visitor_of(request)
-    return page(
+    return await page(
         request,
         "devices.html",
         browsers=sorted(keys.visitors(), key=lambda one: -one[1]),

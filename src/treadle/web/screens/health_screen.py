@@ -29,9 +29,9 @@ from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.charts import length_of, stacked_bars
 from treadle.web.markup import page_text
-from treadle.web.page_requests import answer, body_of, book_of, opened_session
+from treadle.web.page_requests import answer, body_of, book_of, opened_session, page
 from treadle.web.rights import PageRoute
-from treadle.web.templating import page, render
+from treadle.web.templating import render
 
 _MOST_BROKEN = 100
 _WORST_FIRST = (CheckStatus.FAIL, CheckStatus.WARN, CheckStatus.OK)
@@ -62,7 +62,7 @@ def health_state(request: Request) -> HealthState:
 async def _show(request: Request) -> Response:
     state = health_state(request)
     found = await asyncio.to_thread(_now)
-    return page(
+    return await page(
         request,
         "health.html",
         checks=sorted(state.checks, key=lambda check: _WORST_FIRST.index(check.status)),

@@ -27,7 +27,7 @@ async def _rename(request: Request) -> Response:
     """Give a session a name; an empty one gives it its first title again."""
     wanted = await body_of(request, _Name)
     row = await asyncio.to_thread(rename_session, request.path_params["session_id"], wanted.name)
-    book_of(request).changed.set()
+    book_of(request).relist()
     return answer({"title": row.title})
 
 
@@ -35,12 +35,14 @@ async def _archive(request: Request) -> Response:
     """Archive a session that nobody has open."""
     session_id = request.path_params["session_id"]
     await asyncio.to_thread(lambda: archive_sessions([find_session(session_id)]))
+    book_of(request).relist()
     return done()
 
 
 async def _unarchive(request: Request) -> Response:
     """List an archived session with the others again."""
     await asyncio.to_thread(unarchive_session, request.path_params["session_id"])
+    book_of(request).relist()
     return done()
 
 
@@ -48,12 +50,15 @@ async def _delete(request: Request) -> Response:
     """Delete a session that nobody has open, for good; the page has asked before."""
     session_id = request.path_params["session_id"]
     await asyncio.to_thread(lambda: delete_session(find_session(session_id)))
+    book_of(request).relist()
     return done()
 
 
 async def _fork(request: Request) -> Response:
     """Copy a session as it is; this one stays as it is."""
-    return answer({"session": await asyncio.to_thread(copy_whole, request.path_params["session_id"])})
+    made = await asyncio.to_thread(copy_whole, request.path_params["session_id"])
+    book_of(request).relist()
+    return answer({"session": made})
 
 
 ROUTES = (

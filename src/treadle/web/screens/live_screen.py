@@ -10,11 +10,10 @@ from starlette.responses import HTMLResponse, Response
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
 from treadle.protocol.permissions import Mode
-from treadle.web.page_requests import book_of, whole_number
+from treadle.web.page_requests import book_of, page, whole_number
 from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
 from treadle.web.status import spent_words
-from treadle.web.templating import page as whole_page
 
 _SHOWN = 120
 """Items that a page begins with, and that come with each look further back."""
@@ -26,7 +25,7 @@ async def _show(request: Request) -> Response:
     view = await _view(request)
     opened = book_of(request).opened.get(session_id)
     entries = view.before(None, _SHOWN)
-    return whole_page(
+    return await page(
         request,
         "live.html",
         session_id=session_id,

@@ -31,9 +31,9 @@ from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.tools import FetchUrl, RunCommand
 from treadle.web.book import SessionBook
 from treadle.web.folders import folders_known, trust_of
-from treadle.web.page_requests import answer, body_of, book_of, done, visitor_of
+from treadle.web.page_requests import answer, body_of, book_of, done, page, visitor_of
 from treadle.web.rights import PageRoute
-from treadle.web.templating import page, render
+from treadle.web.templating import render
 
 _MOST_DECISIONS = 100
 _VERDICTS = {"allowed": Verdict.ALLOW, "asked": Verdict.REQUIRE_USER_CONFIRMATION, "denied": Verdict.DENY}
@@ -43,7 +43,7 @@ _LONGEST = 10_000
 
 async def _show(request: Request) -> Response:
     found = await asyncio.to_thread(_rules, request)
-    return page(request, "policy.html", **found, allowed=_allowed(book_of(request)))
+    return await page(request, "policy.html", **found, allowed=_allowed(book_of(request)))
 
 
 def _rules(request: Request) -> Mapping[str, Any]:

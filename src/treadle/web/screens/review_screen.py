@@ -30,12 +30,12 @@ from treadle.door.review import (
 from treadle.present.question_words import QuestionStyle, asked_in_words
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Restore
-from treadle.web.changed_lines import LineColours, conflict_html, hunk_html
-from treadle.web.page_requests import answer, body_of, book_of, done
+from treadle.web.changed_lines import LineColours, conflict_html, hunk_blocks, hunk_html
+from treadle.web.page_requests import answer, body_of, book_of, done, page
 from treadle.web.question_cards import why_blocks
 from treadle.web.restoring_files import restore_in, went_back_words
 from treadle.web.rights import PageRoute
-from treadle.web.templating import page, render
+from treadle.web.templating import render
 
 _MOST_INLINE = 3_000
 """Changed lines that the page begins with; the files behind them are loaded when they are looked at."""
@@ -59,7 +59,7 @@ class _Range(Struct):
 
 async def _show(request: Request) -> Response:
     session_id, wanted = request.path_params["session_id"], _range_of(request)
-    return page(
+    return await page(
         request,
         "review.html",
         session_id=session_id,
@@ -185,6 +185,54 @@ async def _file(request: Request) -> Response:
     return HTMLResponse(await asyncio.to_thread(rendered))
 
 
+async def _panel(request: Request) -> Response:
+    """Give the changes of the whole session for the panel beside its conversation, with the diff of one file."""
+    session_id, wanted = request.path_params["session_id"], request.query_params.get("path", "")
+
+    def rendered() -> str:
+        with session_log(session_id) as (row, store):
+            review = open_review(store, row, old=0, new=None, trees=())
+            if review is None:
+                return render("changes_panel.html", session_id=row.id, files=[], others=False)
+            try:
+                return render("changes_panel.html", session_id=row.id, **_listed(review, wanted))
+            finally:
+                review.close()
+
+    return HTMLResponse(await asyncio.to_thread(rendered))
+
+
+def _listed(review: SessionReview, wanted: str) -> dict[str, Any]:
+    own = [(number, file) for number, file in enumerate(review.files) if file.own]
+    if not own:
+        return {"files": [], "others": bool(review.files)}
+    number, shown = next(((number, file) for number, file in own if file.path == wanted), own[0])
+    size = (shown.change.added or 0) + (shown.change.removed or 0)
+    fits = shown.change.added is not None and size <= _MOST_OF_ONE
+    files = [
+        {
+            "number": at,
+            "path": file.path,
+            "folder": f"{folder}/" if (folder := posixpath.dirname(file.path)) else "",
+            "name": posixpath.basename(file.path),
+            "kind": file.kind,
+            "added": file.added,
+            "removed": file.removed,
+        }
+        for at, file in own
+    ]
+    return {
+        "files": files,
+        "others": False,
+        "added": sum(file.added for _, file in own),
+        "removed": sum(file.removed for _, file in own),
+        "shown": shown.path,
+        "number": number,
+        "blocks": hunk_blocks(_body(review, shown, LineColours())["hunks"]) if fits else [],
+        "why_not": "This is not text." if shown.change.added is None else "Too much to show here.",
+    }
+
+
 async def _text(request: Request) -> Response:
     """Give the new lines of a change to be edited."""
     session_id, path = request.path_params["session_id"], request.query_params.get("path", "")
@@ -272,6 +320,7 @@ async def _message(request: Request) -> Response:
 ROUTES = (
     PageRoute("/s/{session_id}/review", _show, Reach.SEE),
     PageRoute("/s/{session_id}/review/file", _file, Reach.SEE),
+    PageRoute("/s/{session_id}/review/panel", _panel, Reach.SEE),
     PageRoute("/s/{session_id}/review/text", _text, Reach.SEE),
     PageRoute("/s/{session_id}/review/take-back", _take_back, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/review/marks", _mark, Reach.WORK, methods=["POST"]),

@@ -63,7 +63,10 @@ async def _say(request: Request) -> Response:
     if isinstance(opened, dict):
         return answer({"trust": opened})
     who, key = visitor_of(request), said.id or uuid.uuid4().hex
-    return answer(await opened.once(key, lambda: _send(said, key, opened, who)))
+    came = await opened.once(key, lambda: _send(said, key, opened, who))
+    if said.text.startswith("/"):
+        book_of(request).relist()  # a command may have given it another name
+    return answer(came)
 
 
 async def _send(said: _Said, prompt_id: str, session: PageSession, who: Visitor) -> dict[str, Any]:

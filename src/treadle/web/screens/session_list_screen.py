@@ -2,40 +2,71 @@
 
 import asyncio
 import uuid
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from treadle.door.known_models import Models, usable_providers
 from treadle.door.open_session import Reach, mode_effect
-from treadle.door.opening import check_workspace
+from treadle.door.opening import branch_of, check_workspace
+from treadle.door.settings import load_settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
 from treadle.web.folder_trust import AnsweredTrust, folder_trust
 from treadle.web.folders import folders_known, trust_of
-from treadle.web.page_requests import answer, body_of, book_of, folder_of, visitor_of
+from treadle.web.page_frame import page_column
+from treadle.web.page_requests import answer, body_of, book_of, folder_of, page, visitor_of
 from treadle.web.rights import PageRoute, may, require
 from treadle.web.session_rows import STATES, ListFilter, page_rows
-from treadle.web.templating import page, render
+from treadle.web.templating import render
+
+_ABOUT = {
+    Mode.PLAN: "it reads and proposes; nothing is changed.",
+    Mode.ASK: "reads run immediately; edits and commands ask first.",
+    Mode.EDITS: "reads and edits in the project run immediately; commands ask first.",
+    Mode.AUTO: "what stays in the project and in the sandbox runs immediately; the rest asks first.",
+    Mode.FULL: "everything runs without asking.",
+}
+"""What each mode lets run, in a sentence."""
+
+
+async def _start_screen(request: Request) -> Response:
+    """Show where a session is started."""
+    found = await asyncio.to_thread(_starting, request)
+    return await page(request, "start.html", about=_ABOUT, **found)
+
+
+def _starting(request: Request) -> dict[str, Any]:
+    book, who = book_of(request), visitor_of(request)
+    try:
+        trust = trust_of(request)
+        settings = load_settings(book.flags, workspace=trust.workspace, trusted=trust.trusted)
+        own, model = settings.mode, settings.model or min(usable_providers(Models(settings)), default="")
+    except ConfigError:
+        own, model = next(iter(Mode)), "?"  # starting says what is wrong
+    folders = [
+        {"path": folder, "name": Path(folder).name or folder, "branch": branch_of(Path(folder))}
+        for folder in folders_known(book)
+    ]
+    return {"folders": folders, "own": own, "model": model, "modes": [m for m in Mode if may(who, mode_effect(m, own))]}
 
 
 async def _show(request: Request) -> Response:
+    """List all sessions."""
     folders = await asyncio.to_thread(folders_known, book_of(request))
-    modes = await asyncio.to_thread(_modes, request)
-    return page(request, "sessions.html", folders=folders, modes=modes, states=STATES, **await _listed(request))
+    return await page(request, "sessions.html", folders=folders, states=STATES, **await _listed(request))
 
 
-def _modes(request: Request) -> list[Mode]:
-    """List the modes that a browser may start a session in; another folder may have another one for it."""
-    book, who = book_of(request), visitor_of(request)
-    try:
-        own = book.own_mode(trust_of(request))
-    except ConfigError:
-        own = next(iter(Mode))  # starting says what is wrong
-    return [mode for mode in Mode if may(who, mode_effect(mode, own))]
+async def _column(request: Request) -> Response:
+    """Give the sessions of the column, for a page that is open already."""
+    session_id = request.query_params.get("session", "")
+    column = await asyncio.to_thread(page_column, book_of(request), session_id)
+    return HTMLResponse(render("column_rows.html", column=column, here=""))
 
 
 async def _rows(request: Request) -> Response:
@@ -85,7 +116,9 @@ async def _start(request: Request) -> Response:
 
 
 ROUTES = (
-    PageRoute("/", _show, Reach.SEE),
+    PageRoute("/", _start_screen, Reach.SEE),
+    PageRoute("/sessions", _show, Reach.SEE),
     PageRoute("/sessions", _start, Reach.WORK, methods=["POST"]),
     PageRoute("/sessions/rows", _rows, Reach.SEE),
+    PageRoute("/sessions/column", _column, Reach.SEE),
 )

@@ -28,15 +28,12 @@ from treadle.door.settings import list_hooks, load_settings, prompt_rules, turn_
 from treadle.door.trust import SessionTrust, trust_store, trusted_folders
 from treadle.protocol.errors import ConfigError
 from treadle.web.folders import folders_known, trust_of
-from treadle.web.navigation import SETTINGS_SCREENS
-from treadle.web.page_requests import answer, body_of, book_of, folder_of
+from treadle.web.page_requests import answer, body_of, book_of, folder_of, page
 from treadle.web.rights import PageRoute
-from treadle.web.templating import page
 
 
 def _common(request: Request, trust: SessionTrust) -> Mapping[str, Any]:
     return {
-        "tabs": SETTINGS_SCREENS,
         "folder": str(trust.workspace),
         "folders": folders_known(book_of(request)),
         "trusted": trust.trusted,
@@ -50,7 +47,7 @@ async def _servers(request: Request) -> Response:
         health = asyncio.run(server_list(trust, connect=False))
         return {**_common(request, trust), "servers": health, "notices": configured_servers(trust).notices}
 
-    return page(request, "settings_servers.html", **await asyncio.to_thread(found))
+    return await page(request, "settings_servers.html", **await asyncio.to_thread(found))
 
 
 class _Server(Struct):
@@ -143,7 +140,7 @@ async def _rules(request: Request) -> Response:
         trust = trust_of(request)
         return {**_common(request, trust), "rules": prompt_rules(trust), "skills": find_skills(trust)}
 
-    return page(request, "settings_rules.html", **await asyncio.to_thread(found))
+    return await page(request, "settings_rules.html", **await asyncio.to_thread(found))
 
 
 class _Turned(Struct):
@@ -169,14 +166,12 @@ async def _hooks(request: Request) -> Response:
             "off": settings.disable_all_hooks,
         }
 
-    return page(request, "settings_hooks.html", **await asyncio.to_thread(found))
+    return await page(request, "settings_hooks.html", **await asyncio.to_thread(found))
 
 
 async def _folders(request: Request) -> Response:
     rows = await asyncio.to_thread(trusted_folders)
-    return page(
-        request, "settings_folders.html", tabs=SETTINGS_SCREENS, rows=[(str(folder), state) for folder, state in rows]
-    )
+    return await page(request, "settings_folders.html", rows=[(str(folder), state) for folder, state in rows])
 
 
 class _Folder(Struct):

@@ -49,10 +49,9 @@ from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.folders import folders_known, trust_of
-from treadle.web.navigation import SETTINGS_SCREENS
-from treadle.web.page_requests import answer, body_of, book_of
+from treadle.web.page_requests import answer, body_of, book_of, page
 from treadle.web.rights import PageRoute
-from treadle.web.templating import page, render
+from treadle.web.templating import render
 
 _MOST_MODELS = 100
 _LONGEST_VALUE = 20_000
@@ -76,7 +75,7 @@ _SURE = "Is that what you want?"
 
 async def _show(request: Request) -> Response:
     found = await asyncio.to_thread(_values, request)
-    return page(request, "settings.html", tabs=SETTINGS_SCREENS, **found)
+    return await page(request, "settings.html", **found)
 
 
 def _values(request: Request) -> Mapping[str, Any]:
@@ -133,7 +132,7 @@ def _saved(key: str, saved: Saved) -> str:
 async def _providers(request: Request) -> Response:
     lines = await asyncio.to_thread(lambda: list(provider_lines(Models(load_settings({})))))
     configured = sorted(lines, key=lambda line: not line.configured)
-    return page(request, "settings_providers.html", tabs=SETTINGS_SCREENS, lines=configured)
+    return await page(request, "settings_providers.html", lines=configured)
 
 
 class _Key(Struct):
@@ -189,7 +188,7 @@ async def _remove_key(request: Request) -> Response:
 async def _models(request: Request) -> Response:
     query = request.query_params.get("query", "").strip()[:200]
     found = await asyncio.to_thread(_catalogue, query)
-    return page(request, "settings_models.html", tabs=SETTINGS_SCREENS, query=query, **found)
+    return await page(request, "settings_models.html", query=query, **found)
 
 
 def _catalogue(query: str) -> Mapping[str, Any]:

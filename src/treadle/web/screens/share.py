@@ -11,9 +11,8 @@ from treadle.door.history import FORMS, SharedFile, SharePreview, make_shared_fi
 from treadle.door.open_session import Reach
 from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
-from treadle.web.page_requests import answer
+from treadle.web.page_requests import answer, page
 from treadle.web.rights import PageRoute
-from treadle.web.templating import page
 
 _MOST_DIGITS = 6
 _TITLES = {"html": "one HTML page", "md": "Markdown", "json": "JSON lines, all of it, for treadle import"}
@@ -30,7 +29,7 @@ async def _show(request: Request) -> Response:
     session_id, turn = request.path_params["session_id"], _turn_of(request)
     form = request.query_params.get("form", "html")
     found: SharePreview = await asyncio.to_thread(preview_share, session_id, turn=turn)
-    return page(
+    return await page(
         request,
         "share.html",
         session_id=found.id,

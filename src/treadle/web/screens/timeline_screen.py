@@ -16,10 +16,10 @@ from treadle.door.past import copy_whole
 from treadle.door.reports import PAGE_EVENTS, EventTopic, Going, TimelinePage, event_detail, timeline_page
 from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview
 from treadle.protocol.checkpoints import Restore
-from treadle.web.page_requests import answer, body_of
+from treadle.web.page_requests import answer, body_of, page
 from treadle.web.restoring_files import restore_in, went_back_words
 from treadle.web.rights import PageRoute
-from treadle.web.templating import page, render
+from treadle.web.templating import render
 
 _PREVIEWED = 50
 """Files whose differences a preview shows."""
@@ -28,7 +28,7 @@ _LONGEST_NUMBER = 12
 
 
 async def _show(request: Request) -> Response:
-    return page(request, "timeline.html", **await asyncio.to_thread(_whole, request))
+    return await page(request, "timeline.html", **await asyncio.to_thread(_whole, request))
 
 
 async def _rows(request: Request) -> Response:

@@ -27,9 +27,8 @@ from treadle.present.words import tokens
 from treadle.protocol.models import money
 from treadle.web.book import SessionBook
 from treadle.web.charts import WIDTH, column_bars, length_of
-from treadle.web.page_requests import book_of
+from treadle.web.page_requests import book_of, page
 from treadle.web.rights import PageRoute
-from treadle.web.templating import page
 
 RANGES = (("7d", "7 days"), ("30d", "30 days"), ("90d", "90 days"), ("all", "All"))
 _USUAL = "30d"
@@ -51,7 +50,7 @@ async def _show(request: Request) -> Response:
     folder = request.query_params.get("folder", "").strip()
     found = await asyncio.to_thread(_sums, since, folder)
     most = next((line.limit for line in found["spent"].lines if line.key == "budget.session_cost"), None)
-    return page(request, "usage.html", **found, open_sessions=_left(book_of(request), most))
+    return await page(request, "usage.html", **found, open_sessions=_left(book_of(request), most))
 
 
 def _left(book: SessionBook, most: float | None) -> list[tuple[str, str, str, float]]:

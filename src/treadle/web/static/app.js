@@ -1,6 +1,7 @@
-// What every screen has: requests, messages, the stream of news, and the keys of the navigation.
+// What every screen has: requests, messages, what calls the person, and the keys of the navigation.
 
-import { at, enter, goIn, key, tokenOfAddress } from "./entering.js";
+import { at, enter, goIn, key, shownSession, takeLook, tokenOfAddress } from "./entering.js";
+import { listen } from "./line.js";
 
 const messages = document.getElementById("messages");
 
@@ -73,57 +74,39 @@ export async function send(path, body = {}, refused = () => false, once = false)
   return answer ? answer.json() : null;
 }
 
-/** Listen to what happens as long as the page is seen; `heard` gets each piece of news. */
-export function listen(heard, session = "", cursor = "") {
-  const state = document.getElementById("link");
-  let source = null;
-  let known = cursor;
-  const open = () => {
-    const opened = document.body.dataset.opened === undefined ? "" : "yes";
-    const query = new URLSearchParams({ session, cursor: known, opened });
-    source = new EventSource(`${at}/events?${query}`);
-    source.onopen = () => {
-      state.textContent = "";
-    };
-    source.onmessage = (event) => {
-      if (event.lastEventId) known = event.lastEventId;
-      const news = JSON.parse(event.data);
-      if (news.reload) {
-        source.close();
-        location.reload();
-      } else heard(news);
-    };
-    source.onerror = () => {
-      state.textContent = "Connecting …";
-      if (source.readyState !== EventSource.CLOSED) return;
-      setTimeout(again, 2_000);
-      // A server that was started again knows neither this path nor this browser: the page that says so is shown.
-      fetch(`${at}/inbox/cards`).then((answer) => answer.status === 401 && location.reload(), () => {});
-    };
-  };
-  const again = () => {
-    source?.close();
-    if (!document.hidden) open();
-  };
-  let hidden = 0;
-  document.addEventListener("visibilitychange", () => {
-    clearTimeout(hidden);
-    // A browser has few connections for one address: a page that nobody sees gives its own back.
-    if (document.hidden) hidden = setTimeout(() => source?.close(), 10_000);
-    else if (source.readyState === EventSource.CLOSED) open();
-  });
-  open();
+const base = document.title;
+const ICONS = { waiting: "icon-needs.svg", working: "icon-working.svg", "": "icon.svg" };
+
+/** Say in the title, the icon and the badge what needs the person, on every screen and in tabs that nobody sees. */
+function callFor(waiting, states) {
+  const count = Object.values(waiting).reduce((sum, one) => sum + one, 0);
+  for (const id of ["waiting", "waiting-phone"]) {
+    const badge = document.getElementById(id);
+    if (!badge) continue;
+    badge.textContent = String(count);
+    badge.hidden = count === 0;
+  }
+  const here = states[shownSession];
+  const state = here && here.sign !== "done" ? here.words : "";
+  const where = document.getElementById("title")?.textContent;
+  const plain = where ? [state, where].filter(Boolean).join(" · ") : base;
+  const text = count ? `(${count}) ${plain}` : plain;
+  if (document.title !== text) document.title = text;
+  const sign = count ? "waiting" : Object.values(states).some((one) => one.sign === "working") ? "working" : "";
+  const icon = document.getElementById("icon");
+  const href = `${at}/static/${ICONS[sign]}`;
+  if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
+  if (count) navigator.setAppBadge?.(count).catch(() => {});
+  else navigator.clearAppBadge?.().catch(() => {});
 }
 
-/** Show how many questions wait. */
-export function showWaiting(waiting) {
-  const badge = document.getElementById("waiting");
-  const count = Object.values(waiting).reduce((sum, one) => sum + one, 0);
-  badge.textContent = String(count);
-  badge.hidden = count === 0;
-  document.title = document.title.replace(/^\(\d+\) /, "");
-  if (count) document.title = `(${count}) ${document.title}`;
-}
+let waiting = {};
+let states = {};
+document.addEventListener("news", ({ detail: news }) => {
+  if (news.waiting) waiting = news.waiting;
+  if (news.states) states = news.states;
+  if (news.waiting || news.states) callFor(waiting, states);
+});
 
 const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
 
@@ -140,13 +123,15 @@ document.addEventListener("keydown", (event) => {
       link.click();
     }
   } else if (event.key === "?") showKeys();
+  else if (event.key === "n" && !document.getElementById("page-keys") && !event.target.closest(".question")) location.assign(`${at}/`);
 });
 
 function showKeys() {
   const dialog = document.getElementById("keys");
   dialog.replaceChildren();
   const list = document.createElement("dl");
-  const rows = [...document.querySelectorAll("nav a[data-key]")].map((one) => [`g ${one.dataset.key}`, one.firstChild.textContent]);
+  const rows = [...document.querySelectorAll("nav a[data-key]")].map((one) => [`g ${one.dataset.key}`, one.querySelector("span")?.textContent ?? one.textContent]);
+  if (!document.getElementById("page-keys")) rows.push(["n", "New session"]);
   rows.push(["?", "these keys"], ["Esc", "close"]);
   for (const one of document.querySelectorAll("#page-keys [data-key]")) rows.push([one.dataset.key, one.textContent]);
   for (const [key, what] of rows) {
@@ -160,12 +145,7 @@ function showKeys() {
   dialog.showModal();
 }
 
-if (!document.body.dataset.session && !document.body.dataset.listens) {
-  listen((news) => {
-    if (news.waiting) showWaiting(news.waiting);
-    document.dispatchEvent(new CustomEvent("news", { detail: news }));
-  });
-}
+if (!document.body.dataset.session) listen(() => {});
 
 async function comeAgain() {
   const token = tokenOfAddress();
@@ -175,6 +155,7 @@ async function comeAgain() {
   else goIn();
 }
 
+takeLook();
 addEventListener("hashchange", comeAgain);
 await comeAgain();
 

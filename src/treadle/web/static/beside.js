@@ -37,43 +37,153 @@ export function beside(session) {
   let known = "";
   let queued = "";
   let todo = "";
+  let changed = "";
 
   function show(status) {
     const mode = id("mode");
     known = status.mode;
     for (const one of mode.options) one.hidden = one.disabled = !status.modes.includes(one.value);
     if (document.activeElement !== mode) mode.value = known;
-    put(id("model"), status.model);
+    if (id("model")) {
+      put(id("model"), status.model.split("/").at(-1));
+      id("model").title = status.model;
+      id("choose-model").setAttribute("aria-label", `Model: ${status.model}`);
+    }
     put(id("context"), status.context);
-    const share = id("share");
-    share.hidden = !status.window;
-    if (status.window) share.value = Math.min(100, (100 * status.tokens) / status.window);
-    put(id("cost"), status.cost);
-    put(id("changes").firstElementChild, `+${status.added}`);
-    put(id("changes").lastElementChild, `-${status.removed}`);
+    showShare(status);
+    for (const name of ["cost", "under-cost"]) put(id(name), status.cost);
+    const figures = `${status.added} ${status.removed}`;
+    if (figures !== changed) {
+      changed = figures;
+      readChanges();
+    }
     showTodo(status.todo);
     showQueue(status.queue);
   }
 
+  function showShare({ tokens, window: most }) {
+    const share = id("share");
+    share.hidden = !most;
+    id("show-context").hidden = !most;
+    if (!most) return;
+    const part = Math.min(100, Math.round((100 * tokens) / most));
+    share.value = part;
+    id("ring").setAttribute("stroke-dasharray", `${(part * 37.7) / 100} 40`);
+    put(id("share-words"), `${part}%`);
+    count("context", `${part}%`);
+    id("show-context").setAttribute("aria-label", `Context: ${part} %`);
+  }
+
+  function count(name, text) {
+    for (const one of document.querySelectorAll(`[data-count="${name}"]`)) put(one, text);
+  }
+
+  // ---- the panel: its tabs, kept for this session, and the changes with the diff of one file
+
+  const TAB = `tab:${session}`;
+  let path_ = "";
+  let wanted = 0;
+
+  function tab(name, by = true) {
+    for (const button of document.querySelectorAll("[data-tab]")) {
+      const on = button.dataset.tab === name;
+      button.setAttribute("aria-selected", String(on));
+      id(`p-${button.dataset.tab}`).hidden = !on;
+    }
+    id("foot-changes").hidden = name !== "changes";
+    id("foot-context").hidden = name !== "context";
+    if (by) sessionStorage.setItem(TAB, name);
+  }
+
+  function view(name) {
+    document.body.dataset.view = name;
+    for (const button of document.querySelectorAll("[data-show]")) button.setAttribute("aria-selected", String(button.dataset.show === name));
+    if (name !== "conversation") tab(name, false);
+    window.scrollTo({ top: name === "conversation" ? document.documentElement.scrollHeight : 0, behavior: "instant" });
+  }
+
+  document.addEventListener("click", (event) => {
+    const button = event.target.closest("[data-tab], [data-show]");
+    if (button?.dataset.tab) tab(button.dataset.tab);
+    if (button?.dataset.show) view(button.dataset.show);
+    const file = event.target.closest(".flist a[data-path]");
+    if (file && !event.ctrlKey && !event.metaKey && !event.shiftKey) {
+      event.preventDefault();
+      path_ = file.dataset.path;
+      readChanges();
+    }
+  });
+  for (const list of document.querySelectorAll("[role=tablist]")) {
+    list.addEventListener("keydown", (event) => {
+      const by = { ArrowRight: 1, ArrowLeft: -1 }[event.key];
+      if (!by) return;
+      const all = [...list.children];
+      all[(all.indexOf(document.activeElement) + by + all.length) % all.length]?.focus();
+    });
+  }
+  if (sessionStorage.getItem(TAB)) tab(sessionStorage.getItem(TAB), false);
+
+  const toggle = id("show-panel");
+  function panel(open) {
+    document.body.classList.toggle("with-panel", open);
+    toggle.setAttribute("aria-expanded", String(open));
+  }
+  toggle.addEventListener("click", () => panel(!document.body.classList.contains("with-panel")));
+  id("show-context").addEventListener("click", () => {
+    panel(true);
+    tab("context");
+    id("panel").focus({ preventScroll: true });
+  });
+
+  async function readChanges() {
+    const mine = ++wanted;
+    const answer = await fetch(`${at}${path}/review/panel?${new URLSearchParams({ path: path_ })}`).catch(() => null);
+    if (!answer?.ok || mine !== wanted) return;
+    const place = id("p-changes");
+    const focused = place.contains(document.activeElement) ? document.activeElement.dataset.path : null;
+    place.innerHTML = await answer.text();
+    const files = place.querySelectorAll(".flist a").length;
+    count("changes", files || "");
+    put(id("review-words"), files ? `Review ${files} ${files === 1 ? "file" : "files"}` : "Review");
+    if (focused) place.querySelector(`[data-path="${CSS.escape(focused)}"]`)?.focus();
+  }
+  readChanges();
+
   function showTodo(rows) {
     if (JSON.stringify(rows) === todo) return;
     todo = JSON.stringify(rows);
-    put(id("todo-count"), `${rows.filter((one) => one.done).length} of ${rows.length}`);
+    const done = rows.filter((one) => one.done).length;
+    put(id("todo-count"), `${done} of ${rows.length}`);
+    count("plan", rows.length ? `${done}/${rows.length}` : "");
     const next = rows.findIndex((one) => !one.done);
     list("todo", rows, (row, one) => {
-      row.className = `${one.done ? "done" : ""} depth-${Math.min(3, one.depth)}`;
-      row.textContent = `${one.done ? "✓" : rows.indexOf(one) === next ? "●" : "○"} ${one.text}`;
+      const isNext = rows.indexOf(one) === next;
+      row.className = `${one.done ? "done" : isNext ? "next" : ""} depth-${Math.min(3, one.depth)}`;
+      const sign = document.createElement("span");
+      sign.className = one.done ? "tick" : isNext ? "spin" : "dot";
+      sign.textContent = one.done ? "✓" : "";
+      row.append(sign, one.text);
     });
+    plain();
   }
+
+  const plain = () => {
+    id("no-plan").hidden = !(id("todo").hidden && id("jobs").hidden);
+  };
 
   function showQueue(rows) {
     // Redrawn only when it changed, so that a change being written in it is not lost.
     if (JSON.stringify(rows) === queued) return;
     queued = JSON.stringify(rows);
     list("queue", rows, (row, one) => {
-      const text = document.createElement("span");
+      const [when, text] = [document.createElement("span"), document.createElement("span")];
+      when.className = "when";
+      when.textContent = "waits";
+      text.className = "words";
+      text.title = one.text;
       text.textContent = one.more ? `${one.text}\n+ ${one.more} ${one.more === 1 ? "image" : "images"}` : one.text;
       row.append(
+        when,
         text,
         button("Change", one.text, () => edit(row, one)),
         button("Send at the next step", one.text, () => send(`${path}/queue`, { id: one.id, steer: true })),
@@ -115,6 +225,7 @@ export function beside(session) {
       list.innerHTML = await answer.text();
       if (job || port) list.querySelector(job ? `[data-job="${job}"]` : `[data-port="${port}"]`)?.focus();
       jobs.hidden = jobs.querySelector("li") === null;
+      plain();
       if (jobs.querySelector(".running")) mayHaveJobs(2_000);
     } catch {
       // The stream says that the server cannot be reached.
@@ -160,13 +271,6 @@ export function beside(session) {
 
   id("close")?.addEventListener("click", () => {
     if (!document.body.classList.contains("working") || window.confirm("The session is working. Stop and close it?")) send(`${path}/close`);
-  });
-
-  const toggle = id("show-side");
-  toggle.addEventListener("click", () => {
-    const open = document.body.classList.toggle("with-side");
-    toggle.setAttribute("aria-expanded", String(open));
-    if (open) id("side").scrollIntoView({ block: "nearest" });
   });
 
   models(path);

@@ -2,6 +2,7 @@
 
 import { newId, send, tell } from "./app.js";
 import { at } from "./entering.js";
+import { lost } from "./line.js";
 import { askTrust } from "./trust.js";
 
 const text = document.getElementById("text");
@@ -40,7 +41,7 @@ export function composer(session, { isActive, followed }) {
   }
 
   function grow() {
-    text.rows = Math.min(12, Math.max(fromFinger.matches ? 1 : 2, text.value.split("\n").length));
+    text.rows = Math.min(12, text.value.split("\n").length);
     text.form.classList.toggle("written", text.value !== "");
   }
 
@@ -49,7 +50,6 @@ export function composer(session, { isActive, followed }) {
     typed();
   }
 
-  if (fromFinger.matches) text.placeholder = "Message, / or @";
   grow();
   let leaving = false;
   for (const name of ["beforeunload", "pagehide"]) {
@@ -67,6 +67,12 @@ export function composer(session, { isActive, followed }) {
     const message = text.value.trim();
     if ((!message && images.length === 0) || text.readOnly) return;
     closeMenu();
+    if (lost()) {
+      keep({ text: text.value, sending: images.length === 0, steer });
+      pending = { steer, more };
+      showPending();
+      return;
+    }
     keep({ text: text.value, sending: images.length === 0, steer });
     text.readOnly = true;
     const said = { text: message, id: draft.id, steer, images: images.map(({ name, data }) => ({ name, data })), ...more };
@@ -84,6 +90,63 @@ export function composer(session, { isActive, followed }) {
     put("");
     followed();
     showAnswer(answer.shown);
+  }
+
+  // ---- without a connection: it is sent when there is one again, and can be taken back until then
+
+  let pending = null;
+
+  function showPending() {
+    text.readOnly = pending !== null;
+    hint.replaceChildren(pending ? "Sends when the connection is back. It arrives once. " : "");
+    if (!pending) return;
+    const back = document.createElement("button");
+    back.type = "button";
+    back.className = "plain";
+    back.textContent = "Take it back";
+    back.addEventListener("click", () => {
+      pending = null;
+      keep({ sending: false });
+      showPending();
+      text.focus();
+    });
+    hint.append(back);
+  }
+
+  document.addEventListener("line", ({ detail }) => {
+    invite();
+    const held = pending;
+    if (detail.lost || !held) return;
+    pending = null;
+    showPending();
+    say(held.steer, held.more);
+  });
+
+  let waits = false;
+
+  /** Say in the empty field what comes of a message. */
+  function invite(asks = waits) {
+    waits = asks;
+    if (document.body.dataset.opened === undefined) return;
+    text.placeholder = lost()
+      ? "Sends when the connection is back"
+      : !isActive()
+        ? "Describe the next task, / for commands, @ for files"
+        : waits
+          ? "Type to queue a message. The question above waits for you."
+          : "Type to queue a message";
+  }
+
+  for (const button of document.querySelectorAll("[data-put]")) {
+    button.addEventListener("click", () => {
+      const before = text.value.slice(0, text.selectionStart);
+      const gap = button.dataset.put === "@" && before && !/\s$/.test(before) ? " " : "";
+      text.focus();
+      if (button.dataset.put === "/" && text.value) return;
+      text.setRangeText(gap + button.dataset.put, text.selectionStart, text.selectionEnd, "end");
+      typed();
+      complete();
+    });
   }
 
   function showAnswer(words) {
@@ -320,5 +383,5 @@ export function composer(session, { isActive, followed }) {
     if (kept.sending) say(kept.steer);
   }
 
-  return { text, stop, put };
+  return { text, stop, put, invite };
 }

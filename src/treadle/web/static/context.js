@@ -1,6 +1,6 @@
 // What the next request holds, block by block: the text of a block comes when it is opened, the sums as the session works.
 
-import { listen, showWaiting } from "./app.js";
+import { listen } from "./line.js";
 import { load } from "./reports.js";
 
 const { session, cursor } = document.body.dataset;
@@ -62,7 +62,6 @@ document.addEventListener("posted", (event) => {
 
 listen(
   (news) => {
-    if (news.waiting) showWaiting(news.waiting);
     if (news.status) refresh();
   },
   session,

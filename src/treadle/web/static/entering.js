@@ -7,6 +7,9 @@ const OWN_PATH = /^\/~[^/]+/; // below it is the page: its cookie is sent for no
 /** The path below which this page is; every request of it begins with that. */
 export const at = OWN_PATH.exec(location.pathname)?.[0] ?? "";
 
+/** The session that the page is about; empty where it is about none. */
+export const shownSession = /\/s\/([^/]+)/.exec(location.pathname)?.[1] ?? "";
+
 /** Go to where this page is for a browser that was let in; gives whether it goes there. */
 export function goIn() {
   const base = localStorage.getItem(BASE) ?? "";
@@ -52,4 +55,25 @@ export async function enter(token) {
   localStorage.setItem(KEY, said.key);
   localStorage.setItem(BASE, said.base);
   return "";
+}
+
+// ---- how the page looks: kept by the browser, and sent along so that the server draws it so at once
+
+const LOOK = "treadle-look";
+const LOOKS = { light: "light", dark: "dark", folded: "folded-column" };
+
+/** Keep which classes of the look the page has. */
+export function keepLook() {
+  const { classList } = document.documentElement;
+  const words = Object.keys(LOOKS).filter((word) => classList.contains(LOOKS[word])).join(".");
+  localStorage.setItem(LOOK, words);
+  document.cookie = `${LOOK}=${words}; path=${at || "/"}; max-age=31536000; samesite=strict`;
+}
+
+/** Take the look that was kept, where the server did not know it: it was started again. */
+export function takeLook() {
+  const known = localStorage.getItem(LOOK);
+  if (!at || !known || document.cookie.includes(`${LOOK}=`)) return;
+  for (const word of known.split(".")) if (LOOKS[word]) document.documentElement.classList.add(LOOKS[word]);
+  keepLook();
 }

@@ -1,45 +1,121 @@
-// Everything that waits: the cards follow what happens in all sessions.
+// Everything that waits: the list and the cards follow what happens in all sessions; one card is shown.
 
-import { get, tell } from "./app.js";
-import { answerable, came, keyOf, wasMine } from "./questions.js";
+import { get } from "./app.js";
+import { answerable, came, closeLine, keyOf, onStep, wasMine } from "./questions.js";
 
+const inbox = document.getElementById("inbox");
+const list = document.getElementById("asked");
 const cards = document.getElementById("cards");
+const by = inbox.dataset.by ? `?by=${inbox.dataset.by}` : "";
 let said = {};
 
 const of = (section) => section.querySelector(".question");
+const sections = () => [...cards.querySelectorAll(".card")];
+const shown = () => cards.querySelector(".card.on");
+const rows = () => [...list.querySelectorAll("a.item")];
+
+/** Show a card; `focused` moves the focus to it. */
+function show(section, focused = false) {
+  for (const one of sections()) one.classList.toggle("on", one === section);
+  const id = section && of(section)?.id;
+  const all = rows();
+  all.forEach((row, at) => {
+    const on = row.dataset.card === id;
+    if (on) row.setAttribute("aria-current", "true");
+    else row.removeAttribute("aria-current");
+    if (on) section.querySelector("[data-of]").textContent = `${at + 1} of ${all.length}`;
+  });
+  if (focused && section) (of(section) ?? section).focus();
+}
+
+const cardOf = (id) => sections().find((one) => of(one)?.id === id);
+
+function step(step) {
+  const all = rows();
+  const here = all.findIndex((row) => row.hasAttribute("aria-current"));
+  const row = all[Math.min(all.length - 1, Math.max(0, here + (shown()?.contains(document.activeElement) ? step : 0)))];
+  if (row) show(cardOf(row.dataset.card), true);
+}
+
+onStep(step);
+
+inbox.addEventListener("click", (event) => {
+  const row = event.target.closest("a.item");
+  if (row && !event.ctrlKey && !event.metaKey) {
+    event.preventDefault();
+    show(cardOf(row.dataset.card), true);
+  }
+  const button = event.target.closest("button[data-step]");
+  if (button) {
+    const all = rows();
+    const here = all.findIndex((one) => one.hasAttribute("aria-current")) + Number(button.dataset.step);
+    if (all[here]) show(cardOf(all[here].dataset.card), true);
+  }
+});
+document.addEventListener("keydown", (event) => {
+  if (event.key === "o" && !event.ctrlKey && !event.metaKey && !event.altKey && event.target.matches(".question, body")) {
+    shown()?.querySelector(".crumb a").click();
+  }
+});
 
 function leave(card) {
   const section = card.closest(".card");
+  if (!section) return;
   const next = section.nextElementSibling ?? section.previousElementSibling;
-  const focused = section.contains(document.activeElement);
+  const [focused, on] = [section.contains(document.activeElement), section.classList.contains("on")];
   section.remove();
-  if (focused && next) of(next)?.focus();
+  if (on) show(next?.matches(".card") ? next : null, focused);
+  tidy();
 }
 
 answerable(cards, leave);
-for (const card of cards.querySelectorAll(".question")) came(card);
+
+/** Take over a card that came: where there is room the ways to say yes stand open. */
+function take(section) {
+  const card = of(section);
+  came(card);
+  for (const how of card.querySelectorAll(".how")) how.hidden = false;
+  card.querySelector("[data-act=how]")?.remove();
+}
+
+/** Put the list into its place, and say how it stands. */
+function tidy(fresh = null) {
+  const found = fresh ?? cards.querySelector(".ilist");
+  if (found) list.replaceChildren(found);
+  const any = cards.querySelector(".card") !== null;
+  if (!any) list.replaceChildren();
+  inbox.classList.toggle("none", !any);
+  const known = new Set(sections().map((one) => of(one)?.id));
+  for (const row of rows()) if (!known.has(row.dataset.card)) row.remove();
+  show(shown() ?? cardOf(rows()[0]?.dataset.card) ?? null);
+}
+
+for (const section of sections()) take(section);
+tidy();
+if (location.hash) show(cardOf(location.hash.slice(1)) ?? shown());
 
 async function follow() {
-  const answer = await get("/inbox/cards");
+  const answer = await get(`/inbox/cards${by}`);
   if (!answer) return;
   const holder = document.createElement("template");
   holder.innerHTML = await answer.text();
-  const known = new Map([...cards.querySelectorAll(".question")].map((one) => [one.id, one]));
-  for (const fresh of [...holder.content.children]) {
-    const card = of(fresh);
-    if (card && known.delete(card.id)) continue; // what was typed in it stays
-    if (card) came(card);
-    if (card || known.size === 0) cards.append(fresh);
+  const known = new Map([...cards.querySelectorAll(".question:not(.closed-line)")].map((one) => [one.id, one]));
+  for (const fresh of holder.content.querySelectorAll(".card")) {
+    if (known.delete(of(fresh).id)) continue; // what was typed in it stays
+    take(fresh);
+    cards.append(fresh);
   }
   for (const card of known.values()) {
     const how = said[keyOf(card)];
-    if (how && !wasMine(card)) tell(how);
-    leave(card);
+    if (how && !wasMine(card)) closeLine(card, how, leave);
+    else leave(card);
   }
   const empty = cards.querySelector(".nothing");
-  const any = cards.querySelector(".question") !== null;
+  const any = cards.querySelector(".card") !== null;
   if (empty && any) empty.remove();
-  if (!empty && !any) cards.append(...holder.content.children);
+  const nothing = holder.content.querySelector(".nothing");
+  if (!empty && !any && nothing) cards.append(nothing);
+  tidy(holder.content.querySelector(".ilist"));
 }
 
 // One after the other: the answer to an older request must not undo a newer one.

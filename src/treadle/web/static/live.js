@@ -1,10 +1,11 @@
 // One session: its items come and change in place, its questions are asked, and what is true of it is shown.
 
-import { get, listen, send, showWaiting } from "./app.js";
-import { composer } from "./compose.js";
-import { morph, parsed } from "./morph.js";
-import { answerable, came } from "./questions.js";
+import { get, send } from "./app.js";
 import { beside } from "./beside.js";
+import { composer } from "./compose.js";
+import { listen, lost } from "./line.js";
+import { morph, parsed } from "./morph.js";
+import { answerable, came, closeLine, keyOf, wasMine } from "./questions.js";
 
 const { session, cursor } = document.body.dataset;
 const items = document.getElementById("items");
@@ -12,6 +13,9 @@ const questions = document.getElementById("questions");
 const earlier = document.getElementById("earlier");
 const newest = document.getElementById("newest");
 const now = document.getElementById("now");
+const line = document.getElementById("line");
+const sign = document.getElementById("now-sign");
+const more = document.getElementById("now-more");
 const page = document.documentElement;
 const number = (element) => Number(element.id.slice(1));
 let first = Number(document.body.dataset.first);
@@ -29,9 +33,10 @@ let following = true;
 /** Go to the end, or to the beginning of a question that is longer than the screen. */
 function toEnd() {
   const card = questions.firstElementChild;
-  const covered = document.querySelector("header.top").offsetHeight + GAP;
+  const covered = document.querySelector(".head").offsetHeight + GAP;
   const room = window.innerHeight - covered - document.getElementById("say").offsetHeight;
-  const top = card && card.offsetHeight > room ? card.getBoundingClientRect().top + window.scrollY - covered : page.scrollHeight;
+  const sheet = card && getComputedStyle(card).position === "fixed";
+  const top = card && !sheet && card.offsetHeight > room ? card.getBoundingClientRect().top + window.scrollY - covered : page.scrollHeight;
   window.scrollTo({ top, behavior: "instant" });
   lastTop = window.scrollY;
 }
@@ -84,6 +89,64 @@ items.addEventListener("click", (event) => {
   if (details) details.dataset.touched = "1";
 });
 
+// ---- reads in a row are one line, which opens to them
+
+function group() {
+  let run = [];
+  const close = () => {
+    const [head] = run;
+    if (run.length > 1) {
+      const names = [...new Set(run.map((one) => one.dataset.read))].join(", ");
+      const lines = run.reduce((sum, one) => sum + Number(one.dataset.lines), 0);
+      let line = head.querySelector(":scope > .together");
+      if (!line) {
+        line = document.createElement("button");
+        line.type = "button";
+        line.className = "together";
+        line.setAttribute("aria-expanded", "false");
+        const sign = head.querySelector(".ic").cloneNode(true);
+        const [word, what, ends] = ["b", "code", "span"].map((name) => document.createElement(name));
+        what.className = "cut";
+        ends.className = "ends";
+        line.append(sign, word, what, ends);
+        head.prepend(line);
+      }
+      const open = line.getAttribute("aria-expanded") === "true";
+      line.querySelector("b").textContent = `Read ${run.length} files`;
+      line.querySelector("code").textContent = names;
+      line.querySelector(".ends").textContent = lines ? `${lines.toLocaleString()} lines` : "";
+      head.querySelector("details").classList.toggle("folded", !open);
+      for (const one of run.slice(1)) one.classList.toggle("folded", !open);
+    }
+    run = [];
+  };
+  for (const one of items.children) {
+    if (one.hidden) continue;
+    if (one.dataset.read === undefined || one.classList.contains("left")) close();
+    else run.push(one);
+  }
+  close();
+}
+
+items.addEventListener("click", (event) => {
+  const line = event.target.closest(".together");
+  if (line) {
+    line.setAttribute("aria-expanded", String(line.getAttribute("aria-expanded") !== "true"));
+    group();
+  }
+  if (event.target.closest("[data-stop]")) {
+    event.preventDefault();
+    writing.stop();
+  }
+  const all = event.target.closest("[data-all]");
+  if (all) {
+    const details = all.closest("li").querySelector("details");
+    details.open = true;
+    details.dataset.touched = "1";
+    details.querySelector("summary").focus();
+  }
+});
+
 items.addEventListener("click", (event) => {
   const own = event.target.closest("button[data-own]");
   if (own) send(`/s/${session}/commands/stop`, { number: Number(own.dataset.own) });
@@ -104,6 +167,7 @@ async function lookBack() {
     const top = anchor?.getBoundingClientRect().top ?? 0;
     if (added.length) first = number(added[0]);
     items.prepend(holder.content);
+    group();
     earlier.hidden = answer.headers.get("x-more") !== "yes";
     if (anchor) window.scrollBy({ top: anchor.getBoundingClientRect().top - top, behavior: "instant" });
   } finally {
@@ -122,8 +186,8 @@ const WORDS = {
   ASSEMBLING_CONTEXT: "Preparing",
   AWAITING_LLM_RESPONSE: "Thinking",
   JUDGING: "Checking",
-  AWAITING_USER_CONFIRMATION: "Waiting for your answer",
-  EXECUTING_TOOL: "Working",
+  AWAITING_USER_CONFIRMATION: "Waits for your answer",
+  EXECUTING_TOOL: "Running",
   COMPACTING: "Making room in the context",
   CANCELLING: "Stopping",
 };
@@ -137,30 +201,99 @@ function show(news) {
   document.body.classList.toggle("working", active);
   document.getElementById("stop").hidden = !active;
   document.getElementById("steer").hidden = !active;
-  document.getElementById("send").textContent = active ? "Queue" : "Send";
+  document.getElementById("send").setAttribute("aria-label", active ? "Queue" : "Send");
   side.show(news);
   ask(news.questions);
+  writing.invite(news.questions.length > 0);
   tick();
 }
 
+let said = {}; // how questions were answered, as far as the news tell
+
 function ask(asked) {
-  const known = new Map([...questions.children].map((card) => [card.dataset.question, card]));
+  const known = new Map([...questions.querySelectorAll(".question:not(.closed-line)")].map((card) => [card.dataset.question, card]));
   for (const [id, html] of asked) {
+    if (known.delete(id)) continue; // what was typed in it stays
     const fresh = parsed(html);
-    const card = known.get(id);
-    if (!card) {
-      came(fresh);
-      questions.append(fresh);
-    } else known.delete(id); // what was typed in it stays
+    came(fresh);
+    questions.append(fresh);
+    questions.classList.remove("away");
   }
-  for (const card of known.values()) leave(card);
+  for (const card of known.values()) {
+    const how = said[keyOf(card)];
+    if (how && !wasMine(card)) closeLine(card, how, leave);
+    else leave(card);
+  }
+  stack();
+}
+
+/** Of several questions one is open; the others are lines. */
+function stack() {
+  const cards = [...questions.children];
+  document.body.classList.toggle("asked", cards.length > 0);
+  cards.forEach((card, at) => {
+    let line = card.querySelector(":scope > header .of");
+    if (!line && cards.length > 1) {
+      line = document.createElement("span");
+      line.className = "of meta";
+      card.querySelector(":scope > header")?.append(line);
+    }
+    if (line) line.textContent = cards.length > 1 ? `${at + 1} of ${cards.length}` : "";
+  });
+  seeWaits();
 }
 
 function leave(card) {
   const focused = card.contains(document.activeElement);
   card.remove();
+  stack();
   if (focused) (questions.querySelector(".question") ?? writing.text).focus({ preventScroll: true });
 }
+
+// ---- a question that is not on the screen, or was put away, is a line above the field
+
+const waits = document.getElementById("waits");
+let onScreen = true;
+const watched = new IntersectionObserver((entries) => {
+  onScreen = entries.at(-1).isIntersecting;
+  seeWaits();
+});
+watched.observe(questions);
+
+function seeWaits() {
+  const count = questions.querySelectorAll(".question:not(.closed-line)").length;
+  const away = questions.classList.contains("away");
+  waits.hidden = count === 0 || (onScreen && !away && questions.offsetHeight > 0) || sheet();
+  document.getElementById("waits-words").textContent = away ? `${count} ${count === 1 ? "question" : "questions"}` : "A question waits";
+}
+
+const sheet = () => {
+  const card = questions.querySelector(".question");
+  return card !== null && getComputedStyle(card).position === "fixed";
+};
+
+waits.addEventListener("click", () => {
+  questions.classList.remove("away");
+  const card = questions.querySelector(".question");
+  card?.scrollIntoView({ block: "nearest" });
+  card?.focus({ preventScroll: true });
+  seeWaits();
+});
+questions.addEventListener("click", (event) => {
+  if (!event.target.closest("[data-away]")) return;
+  questions.classList.add("away");
+  seeWaits();
+  writing.text.focus({ preventScroll: true });
+});
+document.addEventListener("keydown", (event) => {
+  if (event.altKey && event.code === "KeyQ" && questions.querySelector(".question")) {
+    event.preventDefault();
+    waits.click();
+  } else if (event.key === "Escape" && !event.defaultPrevented && event.target.matches?.(".question")) {
+    event.preventDefault();
+    writing.text.focus();
+  }
+});
 
 answerable(questions, leave);
 
@@ -170,28 +303,38 @@ const span = (seconds) => {
   if (!minutes) return `${seconds} s`;
   return minutes < 60 ? `${minutes}m ${two(seconds % 60)}s` : `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`;
 };
+const seconds = (since) => Math.max(0, Math.floor((Date.now() + skew - since) / 1000));
 const left = (at) => Math.max(0, Math.round((at - (Date.now() + skew)) / 1000));
 
 /** Show what changes with the time alone. */
 function tick() {
   for (const one of items.querySelectorAll(".since")) {
-    const text = span(Math.max(0, Math.floor((Date.now() + skew - Number(one.dataset.since)) / 1000)));
+    if (lost()) continue;
+    const text = span(seconds(Number(one.dataset.since)));
     if (one.textContent !== text) one.textContent = text;
   }
   if (!status) return;
   const retry = status.retry && `${status.retry}${status.retry_at ? ` in ${span(left(status.retry_at))}` : ""}.`;
-  const text = retry || (status.active ? `${WORDS[status.phase] ?? "Working"} …` : "");
+  const asks = status.questions.length > 0;
+  const growing = items.querySelector(".growing") !== null && status.phase === "AWAITING_LLM_RESPONSE";
+  const doing = retry || (asks ? WORDS.AWAITING_USER_CONFIRMATION : growing ? "Writing" : (WORDS[status.phase] ?? "Working"));
+  const text = !status.active ? "" : lost() ? `Was ${doing.charAt(0).toLowerCase()}${doing.slice(1)}` : doing;
   if (now.textContent !== text) now.textContent = text;
+  line.hidden = !status.active;
+  sign.className = asks || lost() ? "dot" : "spin";
+  const facts = [status.step && `step ${status.step}`, status.since && !asks && !lost() && span(seconds(status.since))].filter(Boolean).join(" · ");
+  if (more.textContent !== facts) more.textContent = facts;
 }
 setInterval(tick, 1_000);
 
 listen(
   (news) => {
     if (news.now) skew = news.now - Date.now();
-    if (news.waiting) showWaiting(news.waiting);
+    if (news.answered) said = news.answered;
     for (const [position, html] of news.items ?? []) place(position, html);
     if (news.status) show(news.status);
     if (news.items) {
+      group();
       tick();
       side.mayHaveJobs();
       if (!following) newest.hidden = false;
@@ -202,5 +345,13 @@ listen(
   cursor,
 );
 
+document.addEventListener("line", ({ detail }) => {
+  for (const button of questions.querySelectorAll("button[data-act]")) button.disabled = detail.lost;
+  const stop = document.getElementById("stop");
+  stop.disabled = detail.lost;
+  stop.title = detail.lost ? "No connection" : "";
+  tick();
+});
 document.getElementById("stop").addEventListener("click", () => writing.stop());
+group();
 toEnd();

@@ -12,30 +12,88 @@ export function answerable(place, gone = (card) => card.remove()) {
     const button = event.target.closest("button[data-act]");
     if (button) act(button.closest(".question"), button, gone);
   });
+  place.addEventListener("change", ({ target }) => {
+    if (target.dataset.act) choose(target);
+  });
   place.addEventListener("keydown", (event) => {
     const card = event.target.closest(".question");
-    if (!card || event.isComposing) return;
-    if (event.key === "Enter" && event.target.matches("input[name=comment]")) {
+    if (!card || event.isComposing || event.repeat) return;
+    const { key, target } = event;
+    if (key === "Enter" && target.name in SENDS) {
       event.preventDefault();
-      if (event.target.value.trim()) act(card, card.querySelector("button[data-act=words], button.no"), gone);
-    } else if (event.key === "Enter" && event.target.matches("input[name=sure]")) {
-      event.preventDefault();
-      act(card, card.querySelector("button[data-act=sure]"), gone);
-    } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey) && event.target === card) {
-      event.preventDefault();
-      const yes = card.querySelector("button[data-act=allow]");
-      if (yes) act(card, yes, gone);
-    } else if (event.key === "Escape" && panels(card).some((one) => !one.hidden)) {
+      const button = card.querySelector(`.panel:not([hidden]) button[data-act="${SENDS[target.name](card)}"]`);
+      if (button) act(card, button, gone);
+    } else if (key === "Escape" && panels(card).some((one) => !one.hidden)) {
       event.preventDefault();
       open(card, "");
       card.focus();
-    }
+    } else if (target === card) keyIn(card, event, gone);
   });
+}
+
+const SENDS = {
+  comment: (card) => (card.dataset.kind === "permission" ? "no" : "words"),
+  note: () => "noted",
+  sure: () => "sure",
+};
+const KEYS = { x: "reject", c: "comment", e: "change" };
+
+/** Do what a key means while the card itself has the focus; any other letter goes to the message. */
+function keyIn(card, event, gone) {
+  const { key, ctrlKey, metaKey, altKey } = event;
+  if (key === "Enter" && (ctrlKey || metaKey)) {
+    event.preventDefault();
+    const yes = card.classList.contains("danger") ? null : card.querySelector("button[data-act=allow]");
+    if (yes) act(card, yes, gone);
+    return;
+  }
+  if (ctrlKey || metaKey || altKey || key.length !== 1) return;
+  const how = /^[1-9]$/.test(key) && [...card.querySelectorAll(".how input")][Number(key) - 1];
+  const button = key in KEYS && card.querySelector(`.answers button[data-act="${KEYS[key]}"]`);
+  if (how) {
+    event.preventDefault();
+    how.checked = true;
+    choose(how);
+    showHow(card, true);
+  } else if (button) {
+    event.preventDefault();
+    act(card, button, gone);
+  } else if (!["j", "k", "g", "o", "?", " "].includes(key)) document.getElementById("text")?.focus(); // it is typed there
+}
+
+/** Let the button say what is chosen; only the button acts. */
+function choose(input) {
+  const button = input.closest(".question").querySelector("button[data-act=allow]");
+  if (button) button.textContent = input.dataset.words;
+}
+
+function showHow(card, shown) {
+  const list = card.querySelector(".how");
+  if (!list) return;
+  list.hidden = !shown;
+  card.querySelector("button[data-act=how]")?.setAttribute("aria-expanded", String(shown));
+}
+
+const chosen = (card) => card.querySelector(".how input:checked")?.value ?? "allow";
+
+// ---- what of a change was on the screen: a yes asks for a look first at what was never there
+
+const seen = new IntersectionObserver((entries) => {
+  for (const one of entries) {
+    if (!one.isIntersecting) continue;
+    one.target.dataset.seen = "1";
+    seen.unobserve(one.target);
+  }
+});
+
+function unseen(card) {
+  return card.querySelector("[data-looked] .diff > :is(.add, .del):not([data-seen])");
 }
 
 /** Note when a card came. */
 export function came(card) {
   card.dataset.came = String(performance.now());
+  for (const row of card.querySelectorAll("[data-looked] .diff > :is(.add, .del)")) seen.observe(row);
 }
 
 /** Whether this browser answered a question, or said so. */
@@ -51,32 +109,42 @@ export function step(place, by) {
   all[Math.min(all.length - 1, Math.max(0, at + by))]?.focus();
 }
 
+let stepBy = (by) => step(document, by);
+
+/** Say what goes to the next card, or the one before, where they are not all on the screen. */
+export function onStep(does) {
+  stepBy = does;
+}
+
 document.addEventListener("keydown", (event) => {
   if (!["j", "k"].includes(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
   if (event.target.closest(TYPING) && !event.target.matches("button")) return;
-  step(document, event.key === "j" ? 1 : -1);
+  stepBy(event.key === "j" ? 1 : -1);
 });
 
 const panels = (card) => [...card.querySelectorAll(".panel")];
 
 function open(card, name) {
   for (const panel of panels(card)) panel.hidden = panel.dataset.panel !== name;
-  for (const button of card.querySelectorAll("button[aria-expanded]")) {
+  for (const button of card.querySelectorAll(".answers button[aria-expanded]:not([data-act=how])")) {
     button.setAttribute("aria-expanded", String(button.dataset.act === name));
   }
-  card.querySelector(`.panel[data-panel="${CSS.escape(name)}"] :is(input, button)`)?.focus();
+  card.querySelector(`.panel[data-panel="${CSS.escape(name)}"] :is(input, textarea, button)`)?.focus();
 }
 
 const SURE = ["allow", "changed", "for real"];
+const PANELS = ["always", "blocks", "comment", "change", "reasons", "else"];
 const YES = { option: "allow_once" };
 const ACTS = {
   allow: () => YES,
+  noted: (card) => ({ ...YES, text: card.querySelector("input[name=note]").value.trim() }),
   sure: (card) => ({ option: card.dataset.yes, ...(card.dataset.changes ? changed(card) : {}) }),
   edits: () => ({ ...YES, edits: true }),
   session: () => ({ option: "allow_always", scope: "session" }),
   save: () => ({ option: "allow_always", scope: "user" }),
   "for real": () => ({ option: "run_for_real" }),
   reject: () => ({ option: "reject_once" }),
+  no: (card) => ({ option: "reject_once", text: comment(card) }),
   option: (_, button) => ({ option: "answer", text: button.dataset.text }),
   words: (card) => ({ option: "answer", text: comment(card) }),
   keep: (card) => ({ ...YES, blocks: [...card.querySelectorAll("input[name=block]")].map((one) => one.checked) }),
@@ -88,22 +156,33 @@ function changed(card) {
   return { name: field.dataset.name, changed: field.value };
 }
 
-const comment = (card) => card.querySelector("input[name=comment]")?.value.trim() ?? "";
+const comment = (card) => card.querySelector(".panel:not([hidden]) input[name=comment]")?.value.trim() ?? "";
+const isOpen = (card, name) => panels(card).some((one) => one.dataset.panel === name && !one.hidden);
 
 function act(card, button, gone) {
-  const name = button.dataset.act;
+  let name = button.dataset.act;
   const danger = card.classList.contains("danger");
+  if (name === "allow" && !danger) name = chosen(card);
   if (name === "close") {
     open(card, "");
     card.focus();
-  } else if (name === "always" || name === "blocks" || (danger && SURE.includes(name))) {
+  } else if (name === "how") showHow(card, card.querySelector(".how").hidden);
+  else if (name === "whole") {
+    for (const box of card.querySelectorAll(".box.long")) box.classList.add("all");
+    for (const line of card.querySelectorAll(".more")) line.hidden = true;
+  } else if (PANELS.includes(name) || (name === "reject" && card.querySelector(".panel[data-panel=reject]"))) {
+    open(card, isOpen(card, name) && name !== "always" ? "" : name);
+  } else if (danger && SURE.includes(name)) {
     card.dataset.changes = name === "changed" ? "1" : "";
-    open(card, SURE.includes(name) ? "allow" : name);
+    open(card, "allow");
   } else if (name === "sure" && card.querySelector("input[name=sure]").value.trim().toLowerCase() !== "yes") {
     tell("Type yes into the field to continue.");
   } else if (name === "words" && !comment(card)) {
     card.querySelector("input[name=comment]").focus();
-  } else give(card, { text: comment(card), ...ACTS[name](card, button) }, gone);
+  } else if (["allow", "edits", "session", "noted"].includes(name) && unseen(card)) {
+    unseen(card).scrollIntoView({ block: "center" });
+    tell("Not all of this was on the screen. Look at it, then answer.");
+  } else give(card, ACTS[name](card, button), gone);
 }
 
 async function give(card, said, gone) {
@@ -121,11 +200,22 @@ async function give(card, said, gone) {
   const path = `/s/${card.dataset.session}/answer`;
   const answered = await send(path, { question_id: card.dataset.question, ...said }, (status, why) => {
     if (status !== 409 || why.code !== "answered") return false;
-    tell(why.what);
-    gone(card);
+    closeLine(card, why.what, gone);
     return true;
   });
   if (!answered) for (const one of card.querySelectorAll("button")) one.disabled = false;
 }
 
 const valueOf = (field) => (field.type === "checkbox" ? (field.checked ? "yes" : "no") : field.value);
+
+const LINE = 4_000; // milliseconds that a card says how it was answered elsewhere
+
+/** Let a card say how it was answered elsewhere, and go. */
+export function closeLine(card, words, gone) {
+  if (card.classList.contains("closed-line")) return;
+  const line = document.createElement("p");
+  line.textContent = words;
+  card.classList.add("closed-line");
+  card.replaceChildren(line);
+  setTimeout(() => gone(card), LINE);
+}

@@ -9,7 +9,7 @@ const session = document.body.dataset.review;
 const main = document.getElementById("main");
 const page = () => document.getElementById("review");
 const range = () => ({ old: Number(page().dataset.old), new: Number(page().dataset.new), trees: page().dataset.trees.split(",") });
-const TOP = 130; // pixels that what is fixed at the top takes
+const covered = () => document.querySelector(".head").getBoundingClientRect().bottom + 8; // what is fixed at the top
 const VIEWED = `viewed:${session}`;
 const SPLIT = "review:split";
 
@@ -28,7 +28,7 @@ const shown = (selector) => [...main.querySelectorAll(selector)].filter((one) =>
 function current(selector) {
   const focused = document.activeElement?.closest?.(selector);
   if (focused) return focused;
-  return shown(selector).findLast((one) => one.getBoundingClientRect().top <= TOP + 20) ?? null;
+  return shown(selector).findLast((one) => one.getBoundingClientRect().top <= covered() + 20) ?? null;
 }
 
 function go(selector, by) {
@@ -41,7 +41,7 @@ function go(selector, by) {
 
 function arrive(element) {
   element.focus({ preventScroll: true });
-  window.scrollTo(0, window.scrollY + element.getBoundingClientRect().top - TOP);
+  window.scrollTo(0, window.scrollY + element.getBoundingClientRect().top - covered());
   const later = element.querySelector(":scope > .later button");
   if (later) load(later);
 }
@@ -105,7 +105,7 @@ async function refresh() {
     path: path(form),
   }));
   const marks = shown(".hunk, .file-changed");
-  const first = marks.findIndex((one) => one.getBoundingClientRect().bottom > TOP);
+  const first = marks.findIndex((one) => one.getBoundingClientRect().bottom > covered());
   const places = marks.slice(Math.max(0, first)).map((one) => [one.dataset.key ?? one.dataset.path, one.getBoundingClientRect().top]);
   page().replaceWith(fresh);
   layout(kept(SPLIT, false));
@@ -283,6 +283,15 @@ if (page().dataset.old !== "0" && !select.querySelector("option[selected]")) {
   select.value = "between";
   document.getElementById("between").hidden = false;
 }
+/** Go to the file that the address names. */
+function named() {
+  const wanted = location.hash.startsWith("#file=") ? decodeURIComponent(location.hash.slice(6)) : "";
+  const file = wanted && find(wanted);
+  if (file) arrive(file);
+}
+
 layout(kept(SPLIT, false));
 view();
 showComments(main);
+named();
+addEventListener("hashchange", named);

@@ -68,6 +68,18 @@ def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | N
     return shown.stdout if shown.returncode == 0 else None
 
 
+def branch_of(folder: Path) -> str:
+    """Read the name of the checked-out branch; empty where there is none."""
+    try:
+        git = folder / ".git"
+        if git.is_file():
+            git = folder / git.read_text(encoding="utf-8").removeprefix("gitdir:").strip()
+        head = (git / "HEAD").read_text(encoding="utf-8").strip()
+    except (OSError, ValueError):
+        return ""
+    return head.removeprefix("ref: refs/heads/")[:60] if head.startswith("ref: ") else head[:7]
+
+
 def _branch(head: str) -> str:
     """Read the first line of git's answer, such as `main...origin/main [ahead 1]`."""
     if head.startswith("HEAD (no branch)"):

@@ -1,0 +1,100 @@
+"""What stands around every screen: the column of all sessions, and the bar of the one that is shown."""
+
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.door.opening import branch_of
+from treadle.door.past import SessionState
+from treadle.protocol.errors import TreadleError
+from treadle.web.book import SessionBook
+from treadle.web.session_rows import ListFilter, PageRow, page_rows
+
+LOOK_COOKIE = "treadle-look"
+"""What a browser keeps of how the page looks: words of `_LOOKS`, with dots between."""
+
+_LOOKS = {"light": "light", "dark": "dark", "folded": "folded-column"}
+
+_DONE = "Done"
+_SHOWN = 20
+"""Sessions that are done that stand in the column; the others are in the list."""
+
+_GROUPS = (
+    ("Needs you", (SessionState.WAITING.value,)),
+    ("Working", (SessionState.WORKING.value,)),
+    (_DONE, (SessionState.DONE.value, SessionState.STOPPED.value)),
+)
+
+
+class PageColumn(Struct, frozen=True, kw_only=True):
+    """The column: groups with their name, the rows shown of them, and how many there are; empty ones are left out.
+
+    `current` is the session that is shown, `row` what its bar says, `waiting` how many questions there are. `unread`:
+    the logs could not be listed.
+    """
+
+    groups: Sequence[tuple[str, Sequence[PageRow], int]] = ()
+    current: str = ""
+    row: PageRow | None = None
+    waiting: int = 0
+    unread: bool = False
+
+
+def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
+    """Make the column, beside a session if one is shown. Reads logs, so it is to be done in a thread."""
+    waiting = sum(len(page.questions) for page in tuple(book.opened.values()))
+    try:
+        rows = page_rows(book, ListFilter(all=True)).lines
+    except (TreadleError, OSError):
+        return PageColumn(current=session_id, row=_unknown(session_id), waiting=waiting, unread=True)
+    branches: dict[str, str] = {}
+
+    def with_branch(row: PageRow) -> PageRow:
+        if row.workspace and row.workspace not in branches:
+            branches[row.workspace] = branch_of(Path(row.workspace))
+        return replace(row, branch=branches.get(row.workspace, ""))
+
+    found = [(name, [row for row in rows if row.state in states]) for name, states in _GROUPS]
+    groups = [(name, group[:_SHOWN] if name == _DONE else group, len(group)) for name, group in found if group]
+    return PageColumn(
+        groups=[(name, list(map(with_branch, group)), count) for name, group, count in groups],
+        current=session_id,
+        row=with_branch(_row(book, rows, session_id)) if session_id else None,
+        waiting=waiting,
+    )
+
+
+def _row(book: SessionBook, rows: Sequence[PageRow], session_id: str) -> PageRow:
+    found = next((row for row in rows if row.id == session_id), None)
+    if found is None:
+        with suppress(TreadleError, OSError):
+            archived = page_rows(book, ListFilter(all=True, archived=True)).lines
+            found = next((row for row in archived if row.id == session_id), None)
+    return found or _unknown(session_id)
+
+
+def _unknown(session_id: str) -> PageRow:
+    """Stand in for a session of which nothing is listed, as one that has only been opened."""
+    return PageRow(
+        id=session_id,
+        title=session_id,
+        state=SessionState.DONE.value,
+        sign="done",
+        words="Done",
+        cost="$0.00",
+        mode="-",
+        added=0,
+        removed=0,
+        workspace="",
+        model="",
+        updated_at=0,
+    )
+
+
+def page_look(cookies: Mapping[str, str]) -> str:
+    """Give the classes of the page for what a browser keeps of its look; words that are not known are left out."""
+    words = cookies.get(LOOK_COOKIE, "").split(".")
+    return " ".join(_LOOKS[word] for word in words if word in _LOOKS)

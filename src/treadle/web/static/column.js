@@ -1,0 +1,128 @@
+// The column of all sessions: it follows what happens, can be narrowed, and is a drawer on a phone.
+
+import { sessionDone } from "./doing.js";
+import { at, keepLook, shownSession } from "./entering.js";
+import { morph } from "./morph.js";
+
+const page = document.documentElement;
+const column = document.getElementById("column");
+const place = document.getElementById("sessions-column");
+const PLACE = "column-at";
+
+place.scrollTop = Number(sessionStorage.getItem(PLACE) ?? 0);
+place.addEventListener("scroll", () => sessionStorage.setItem(PLACE, String(place.scrollTop)), { passive: true });
+
+// ---- what happens: figures are put in place, and whoever moves to another group is read again
+
+const known = () => new Map([...place.querySelectorAll(".ses")].map((row) => [row.dataset.session, row]));
+const chip = document.getElementById("chip");
+let bar = null; // what is true of the session that is shown
+let later = 0;
+let listed = null;
+
+async function read() {
+  later = 0;
+  const answer = await fetch(`${at}/sessions/column?${new URLSearchParams({ session: shownSession })}`).catch(() => null);
+  if (!answer?.ok) return;
+  const fresh = place.cloneNode(false);
+  fresh.innerHTML = await answer.text();
+  morph(place, fresh);
+  const named = place.querySelector(".ses[aria-current] .t")?.firstChild.data;
+  if (named && document.getElementById("title")) put(document.getElementById("title"), named);
+}
+
+function readSoon() {
+  later ||= setTimeout(read, 500);
+}
+
+const put = (element, text) => {
+  if (element && element.textContent !== text) element.textContent = text;
+};
+
+function showBar(state) {
+  if (!state || !chip) return;
+  chip.className = `chip ${state.sign}`;
+  put(chip, state.words);
+  chip.title = state.why;
+  put(document.getElementById("under-chip"), state.words);
+  for (const id of ["cost", "under-cost"]) put(document.getElementById(id), state.cost);
+  put(document.getElementById("bar-mode"), state.mode.charAt(0).toUpperCase() + state.mode.slice(1));
+  put(document.getElementById("bar-model"), state.model.split("/").at(-1));
+}
+
+document.addEventListener("line", ({ detail: { lost } }) => {
+  if (!chip) return;
+  if (lost) {
+    chip.className = "chip lost";
+    put(chip, "No connection");
+    put(document.getElementById("under-chip"), "No connection");
+  } else showBar(bar);
+});
+
+document.addEventListener("news", ({ detail: news }) => {
+  if (news.states?.[shownSession]) {
+    bar = news.states[shownSession];
+    showBar(bar);
+  }
+  if (news.listed !== undefined) {
+    if (listed !== null && listed !== news.listed) readSoon();
+    listed = news.listed;
+  }
+  if (!news.states) return;
+  const rows = known();
+  for (const [id, state] of Object.entries(news.states)) {
+    const row = rows.get(id);
+    if (!row || row.dataset.state !== state.sign) readSoon();
+    else {
+      put(row.querySelector(".added"), `+${state.added}`);
+      put(row.querySelector(".removed"), `−${state.removed}`);
+      if (!row.querySelector(".pm") && (state.added || state.removed)) readSoon();
+    }
+  }
+  for (const [id, row] of rows) if (["working", "waiting"].includes(row.dataset.state) && !news.states[id]) readSoon();
+});
+
+// ---- narrow, and as a drawer
+
+const fold = document.getElementById("fold");
+fold.addEventListener("click", () => {
+  const folded = page.classList.toggle("folded-column");
+  fold.setAttribute("aria-pressed", String(folded));
+  keepLook();
+});
+
+const opener = document.getElementById("open-column");
+function drawer(open) {
+  document.body.classList.toggle("drawer", open);
+  opener.setAttribute("aria-expanded", String(open));
+  (open ? column.querySelector("a") : opener).focus();
+}
+opener.addEventListener("click", () => drawer(true));
+document.getElementById("close-column").addEventListener("click", () => drawer(false));
+document.addEventListener("keydown", (event) => {
+  if (event.key === "Escape" && document.body.classList.contains("drawer")) {
+    event.preventDefault();
+    drawer(false);
+  }
+});
+
+// ---- the menu of the session that is shown
+
+document.getElementById("more")?.addEventListener("click", (event) => {
+  const button = event.target.closest("button[data-do]");
+  if (button) sessionDone(button.dataset.do, shownSession, document.getElementById("title").textContent);
+});
+document.addEventListener("click", (event) => {
+  const copied = event.target.closest("button[data-copy]");
+  if (copied) navigator.clipboard?.writeText(copied.dataset.copy);
+  for (const menu of document.querySelectorAll("details.menu[open]")) {
+    if (!menu.contains(event.target) || copied) menu.open = false;
+  }
+});
+document.addEventListener("keydown", (event) => {
+  const menu = event.target.closest?.("details.menu[open]");
+  if (event.key !== "Escape" || !menu) return;
+  event.preventDefault();
+  menu.open = false;
+  menu.querySelector("summary").focus();
+});

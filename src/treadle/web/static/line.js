@@ -1,0 +1,165 @@
+// The living line to the server: news as they come, a word where none come, and one browser's tabs that share them.
+
+import { at, key } from "./entering.js";
+
+const SILENT = 20_000; // milliseconds without a byte after which the line counts as lost
+const PAUSES = [1_000, 2_000, 4_000, 8_000, 10_000]; // before each further try; the last one again and again
+const LIVES = 3_000; // milliseconds of life after which the strip goes
+const SHARED = ["waiting", "asked", "answered", "states", "listed", "now"];
+
+const strip = document.getElementById("lost");
+const words = document.getElementById("lost-words");
+const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel("treadle-news") : null;
+
+let heardAt = performance.now(); // when the last byte came
+let begun = -Infinity; // since when this stream lives
+let nextTry = 0;
+let tries = 0;
+let stream = null;
+let isLost = false;
+let leads = false; // this tab reads for the others, also while nobody sees it
+let settings = null;
+let retry = 0;
+
+/** Whether the line is lost. */
+export const lost = () => isLost;
+
+function setLost(now) {
+  if (now === isLost) return;
+  isLost = now;
+  strip.hidden = !now;
+  document.body.classList.toggle("lost", now);
+  document.dispatchEvent(new CustomEvent("line", { detail: { lost: now } }));
+}
+
+function said(news) {
+  if (news.reload) {
+    location.reload();
+    return;
+  }
+  settings.heard(news);
+  document.dispatchEvent(new CustomEvent("news", { detail: news }));
+}
+
+function share(news) {
+  const shared = Object.fromEntries(SHARED.filter((name) => name in news).map((name) => [name, news[name]]));
+  if (leads && Object.keys(shared).length > 1) channel?.postMessage(shared);
+}
+
+/** Read the stream until it ends; what is between two empty lines is a record. */
+async function read(answer) {
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let rest = "";
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    heardAt = performance.now();
+    const records = (rest + value).split("\n\n");
+    rest = records.pop();
+    for (const record of records) {
+      let data = "";
+      for (const line of record.split("\n")) {
+        if (line.startsWith("id: ")) settings.cursor = line.slice(4);
+        else if (line.startsWith("data: ")) data += line.slice(6);
+      }
+      if (!data) continue;
+      const news = JSON.parse(data);
+      share(news);
+      said(news);
+    }
+  }
+}
+
+async function open() {
+  clearTimeout(retry);
+  stream?.abort();
+  const mine = (stream = new AbortController());
+  const opened = document.body.dataset.opened === undefined ? "" : "yes";
+  const query = new URLSearchParams({ session: settings.session, cursor: settings.cursor, opened });
+  try {
+    const answer = await fetch(`${at}/events?${query}`, { headers: { "x-treadle-key": key() }, signal: mine.signal });
+    if (answer.status === 401) {
+      location.reload(); // the page that says so is shown
+      return;
+    }
+    if (answer.ok) {
+      begun = heardAt = performance.now();
+      await read(answer);
+    }
+  } catch {
+    // It is tried again.
+  }
+  if (mine !== stream) return; // another one is read meanwhile
+  const lived = performance.now() - begun;
+  begun = -Infinity;
+  if (lived > LIVES && lived < Infinity) tries = 0;
+  const pause = PAUSES[Math.min(tries++, PAUSES.length - 1)];
+  if (tries > 1) setLost(true);
+  nextTry = performance.now() + pause;
+  retry = setTimeout(open, pause);
+}
+
+function again() {
+  tries = Math.max(tries, 1);
+  open();
+}
+
+const wanted = () => leads || !document.hidden;
+
+/** Say each second how it is. */
+function look() {
+  if (!wanted()) return;
+  const now = performance.now();
+  if (begun > -Infinity && now - heardAt > SILENT) {
+    setLost(true);
+    tries = Math.max(tries, 1);
+    begun = -Infinity;
+    open();
+  }
+  if (isLost && begun > -Infinity && now - begun > LIVES) {
+    tries = 0;
+    setLost(false);
+  }
+  if (!isLost) return;
+  const since = Math.floor((now - heardAt) / 1000);
+  const left = Math.max(0, Math.ceil((nextTry - now) / 1000));
+  const trying = begun > -Infinity || left === 0 ? "Trying again." : `Trying again in ${left} s.`;
+  words.textContent = `No connection since ${Math.floor(since / 60)}:${String(since % 60).padStart(2, "0")}. What you see may be old. ${trying}`;
+}
+
+/** Listen to what happens; `heard` gets each piece of news, and so does who listens for the event `news`. */
+export function listen(heard, session = "", cursor = "") {
+  settings = { heard, session, cursor };
+  open();
+  setInterval(look, 1_000);
+  document.getElementById("try-now").addEventListener("click", again);
+  addEventListener("online", again);
+  let hidden = 0;
+  document.addEventListener("visibilitychange", () => {
+    clearTimeout(hidden);
+    if (!document.hidden) {
+      if (!stream || isLost) again();
+      look();
+    } else if (!leads) {
+      // A browser has few connections for one address: a tab that nobody sees leaves the reading to another one.
+      hidden = setTimeout(() => {
+        if (leads) return;
+        clearTimeout(retry);
+        const old = stream;
+        stream = null; // it ends because nobody sees it, and is not tried again
+        old?.abort();
+        begun = -Infinity;
+      }, 10_000);
+    }
+  });
+  if (channel) {
+    channel.onmessage = ({ data }) => {
+      if (!wanted()) document.dispatchEvent(new CustomEvent("news", { detail: data }));
+    };
+  }
+  navigator.locks?.request("treadle-line", () => {
+    leads = true;
+    if (!stream) open();
+    return new Promise(() => {}); // as long as this tab is there
+  });
+}
