@@ -76,7 +76,7 @@ WORK = (
     "item prose: Which colour?",
     "item said: You said: green",
     "item prose: All of it is done.",
-    "item end: Done · 1 file +1 −0 · 7 steps · ",
+    "item end: Done · 1 file +1−0 · 7 steps · ",
 )
 
 ITEMS = r"""() => [...document.querySelectorAll("#items > li.item")].filter((item) => !item.hidden)

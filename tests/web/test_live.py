@@ -13,11 +13,12 @@ from treadle.providers.scripted.script import Pace, SayText, Turn, Wait
 
 pytestmark = in_shared_browser
 
+WRITTEN = "".join(f"line {number}\n" for number in range(1, 41))
 TURNS = (
     Turn(
         items=(
             SayText(text="I write the file.\n\n```python\nprint('<b>')\n```\n"),
-            make("write_to_file", path="a.txt", content="one\n"),
+            make("write_to_file", path="a.txt", content=WRITTEN),
         )
     ),
     Turn(items=(SayText(text="It is **written**."), run("git push origin main"))),
@@ -47,11 +48,11 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         inbox = await seen.page(served, "/inbox", viewport={"width": 360, "height": 740})
         await inbox.wait_for_selector(".question")
         assert await inbox.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        await becomes(page, "document.title.startsWith('(1) Needs you · ')")
+        assert await page.evaluate("document.getElementById('icon').href.endsWith('/static/icon-needs.svg')")
         await page.wait_for_timeout(700)
-        await page.focus(".question")
-        await page.keyboard.press("Control+Enter")
-        await page.wait_for_selector(".question:has-text('git push')")
-        assert (served.folder / "a.txt").read_text() == "one\n"
+        await yes_once_all_was_seen(page)
+        assert (served.folder / "a.txt").read_text() == WRITTEN
         await inbox.wait_for_selector(".question:has-text('git push')")
         await inbox.evaluate("document.querySelector('.question').dataset.came = performance.now() + 60_000")
         await inbox.keyboard.press("j")
@@ -78,6 +79,19 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         assert (await page.text_content("#items") or "").split() == text.split()
         await a_lost_message_arrives_once(page, session)
         seen.complaints = [said for said in seen.complaints if "net::ERR_FAILED" not in said]  # as it was made to be
+
+
+async def yes_once_all_was_seen(page: Page) -> None:
+    """Say yes to a diff that is longer than its box: that goes on to what was never on the screen, until all was."""
+    await page.focus(".question")
+    await page.keyboard.press("Control+Enter")
+    await page.wait_for_selector("#messages:has-text('Not all of this was on the screen.')")
+    async with asyncio.timeout(PATIENCE):
+        while await page.locator(".question:has-text('git push')").count() == 0:
+            if await page.locator(".question [data-looked]").count():
+                await page.focus(".question")
+                await page.keyboard.press("Control+Enter")
+            await page.wait_for_timeout(100)
 
 
 async def no_typing_answers(page: Page) -> None:
@@ -248,6 +262,12 @@ print("Wrote the workflow. " + "word " * 90)
 raise SystemExit(3)
 """
 
+SHEET = """(card) => {
+  const [title, whole] = [card.querySelector("h2"), card].map((one) => one.getBoundingClientRect());
+  const over = document.elementFromPoint(title.left + 4, title.top + 4);
+  return title.top >= 0 && card.contains(over) && whole.bottom <= innerHeight + 1 && whole.height <= innerHeight * 0.71;
+}"""
+
 ALL_SEEN = """(card) => [...card.querySelectorAll("h2, p, pre, summary, button, li")]
   .filter((one) => one.offsetParent && !one.closest("[hidden]"))
   .filter((one) => one.scrollWidth > one.clientWidth + 1 || one.getBoundingClientRect().right > innerWidth)
@@ -270,6 +290,7 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         await page.wait_for_selector(".question:has-text('step.sh')")
         card = page.locator(".question")
         assert await _offered(card) == ("run_for_real", ["Run it for real", "Discard"])
+        assert await card.evaluate(SHEET), "the title is on the screen, and the conversation above it"
         shown = await page.text_content(".call:has-text('step.sh') summary") or ""
         assert " ".join(shown.split()) == "Run sh step.sh asking"
         said = await card.inner_text()

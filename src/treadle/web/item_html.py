@@ -128,8 +128,9 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
         case TurnItem(outcome=outcome):
             left = f" · {item.left_open}" if item.left_open else ""
             good = outcome.stop is TurnStop.END_TURN and not left
-            words = f"{ended(outcome.stop)}{left}"
-            return {"kind": "end", "item": item, "words": words, "good": good, "facts": _facts(item)}
+            files, _, sums = changed_lines(outcome).partition(" +")
+            parts = {"files": files, "sums": sums.split(" -"), "facts": _facts(item)}
+            return {"kind": "end", "item": item, "words": f"{ended(outcome.stop)}{left}", "good": good, **parts}
         case OwnCommandItem():
             since = None if item.since is None else in_milliseconds(item.since)
             output = output_of_command(item.output)
@@ -183,7 +184,6 @@ def _facts(item: TurnItem) -> list[str]:
     return [
         one
         for one in (
-            changed_lines(outcome).replace(" -", " −"),
             counted(outcome.steps, "step"),
             f"{tokens(outcome.usage.context_tokens)} tokens",
             spent(outcome.usage, outcome.cost),

@@ -39,6 +39,15 @@ def markdown(text: str, growing: bool = False) -> Markup:  # noqa: FBT001, FBT00
     return Markup(_markdown().render(page_text(text), {"coloured": _MOST_GROWING if growing else _MOST_COLOURED}))  # noqa: S704 - everything in it was escaped by the renderer
 
 
+def ticked(text: str) -> Markup:
+    """Show what stands between backticks in a sentence as code."""
+    pieces = printable(text).split("`")
+    if len(pieces) % 2 == 0:
+        return escape("`".join(pieces))
+    shown = (Markup("<code>{}</code>").format(piece) if at % 2 else escape(piece) for at, piece in enumerate(pieces))
+    return Markup("").join(shown)
+
+
 def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COLOURED) -> Markup:
     """Colour code by its language, or by the name of its file, if it has at most so many characters."""
     text = page_text(text)

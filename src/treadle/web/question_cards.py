@@ -21,7 +21,7 @@ from treadle.present.answer_rows import (
 from treadle.present.escape import exact
 from treadle.present.forms import form_fields, offered_values
 from treadle.present.grants import Grants, grants_of
-from treadle.present.question_words import QuestionStyle, QuestionWords, asked_in_words
+from treadle.present.question_words import QuestionStyle, QuestionWords, asked_in_words, is_edit
 from treadle.present.trial_words import PRINTED
 from treadle.present.words import counted
 from treadle.protocol.events import Answer, Op, SetMode
@@ -38,6 +38,7 @@ _LONG_TEXT, _LONG_DIFF = 8, 12
 """Lines of what is asked about, and of a diff, of which more stand in a box of their own height."""
 
 _FIGURES = regex(r"\+(\d+) -(\d+)")
+_NAMED = regex(r"(Apply this edit to |Create |Delete )(.+)\?")
 _YES = {"Yes": "Allow once", "Yes, once, with this right": "Allow once, with this right"}
 _SIGNS = {QuestionKind.FOLLOWUP: "comment", QuestionKind.SUMMARY: "comment", QuestionKind.GUIDANCE: "comment"}
 _PLAIN_KINDS = (QuestionKind.BUDGET, QuestionKind.ELICITATION)
@@ -107,6 +108,7 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
     grants = grants_of(question)
     shown = diff_blocks(preview.text) if preview is not None and preview.is_diff else []
     found = _FIGURES.fullmatch(words.counted)
+    named = _NAMED.fullmatch(words.title) if is_edit(question) else None
     lines, rows_of_diff = words.text.count("\n") + 1, sum(len(block.rows) for block in shown)
     changed = sum(kind in ("add", "del") for block in shown for _, kind, _ in block.rows)
     return render(
@@ -117,6 +119,8 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
         pieces=list(_pieces(words)) if question.kind is not QuestionKind.ELICITATION else [],
         danger=danger,
         why=why_blocks(question, words),
+        before=named[1] if named else "",
+        file=named[2] if named else "",
         sign="flag" if danger else _SIGNS.get(question.kind, "alert"),
         counted_lines=(found[1], found[2]) if found else None,
         long_text=lines if lines > _LONG_TEXT else 0,

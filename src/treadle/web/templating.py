@@ -16,7 +16,7 @@ from treadle.present.escape import printable
 from treadle.present.words import age, ago, counted, span, spent, tokens
 from treadle.protocol.models import money
 from treadle.web.changed_lines import diff_blocks
-from treadle.web.markup import code, markdown, page_text
+from treadle.web.markup import code, markdown, page_text, ticked
 from treadle.web.navigation import ADMIN_PATHS, SESSION_SCREENS, SETTINGS_GROUPS
 from treadle.web.page_keys import Visitor
 from treadle.web.rights import may
@@ -53,6 +53,7 @@ def _environment() -> Environment:
         short_model=_short_model,
         span=span,
         time=_time,
+        ticked=ticked,
         tokens=tokens,
     )
     made.globals.update(page_base=PAGE_BASE.get, may=_may, diff_blocks=diff_blocks)

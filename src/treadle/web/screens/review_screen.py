@@ -227,6 +227,8 @@ def _listed(review: SessionReview, wanted: str) -> dict[str, Any]:
         "added": sum(file.added for _, file in own),
         "removed": sum(file.removed for _, file in own),
         "shown": shown.path,
+        "shown_added": shown.added,
+        "shown_removed": shown.removed,
         "number": number,
         "blocks": hunk_blocks(_body(review, shown, LineColours())["hunks"]) if fits else [],
         "why_not": "This is not text." if shown.change.added is None else "Too much to show here.",

@@ -17,11 +17,26 @@ function list(name, rows, fill) {
   );
 }
 
-function button(label, about, does) {
+const SVG = "http://www.w3.org/2000/svg";
+
+/** Make a picture of the one file of pictures. */
+function icon(name) {
+  const made = document.createElementNS(SVG, "svg");
+  const use = document.createElementNS(SVG, "use");
+  made.setAttribute("class", "ic");
+  made.setAttribute("viewBox", "0 0 16 16");
+  made.setAttribute("aria-hidden", "true");
+  use.setAttribute("href", `${at}/static/icons.svg#i-${name}`);
+  made.append(use);
+  return made;
+}
+
+function button(label, about, does, sign = "") {
   const made = document.createElement("button");
   made.type = "button";
-  made.className = "small";
-  made.textContent = label;
+  made.className = sign ? "bare ico" : "small";
+  made.append(sign ? icon(sign) : label);
+  if (sign) made.title = label;
   made.setAttribute("aria-label", `${label}: ${about.slice(0, 80)}`);
   made.addEventListener("click", does);
   return made;
@@ -185,9 +200,9 @@ export function beside(session) {
       row.append(
         when,
         text,
-        button("Change", one.text, () => edit(row, one)),
-        button("Send at the next step", one.text, () => send(`${path}/queue`, { id: one.id, steer: true })),
-        button("Remove", one.text, () => send(`${path}/queue`, { id: one.id, text: "" })),
+        button("Change", one.text, () => edit(row, one), "pencil"),
+        button("Send at the next step", one.text, () => send(`${path}/queue`, { id: one.id, steer: true }), "up"),
+        button("Remove", one.text, () => send(`${path}/queue`, { id: one.id, text: "" }), "x"),
       );
     });
   }

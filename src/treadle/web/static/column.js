@@ -91,6 +91,12 @@ fold.addEventListener("click", () => {
   keepLook();
 });
 
+const look = document.getElementById("look");
+look?.addEventListener("change", () => {
+  for (const one of look.options) if (one.value) page.classList.toggle(one.value, one.selected);
+  keepLook();
+});
+
 const opener = document.getElementById("open-column");
 function drawer(open) {
   document.body.classList.toggle("drawer", open);

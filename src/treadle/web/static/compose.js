@@ -132,7 +132,7 @@ export function composer(session, { isActive, followed }) {
       ? "Sends when the connection is back"
       : !isActive()
         ? "Describe the next task, / for commands, @ for files"
-        : waits
+        : waits && !fromFinger.matches
           ? "Type to queue a message. The question above waits for you."
           : "Type to queue a message";
   }

@@ -74,7 +74,7 @@ answerable(cards, leave);
 function take(section) {
   const card = of(section);
   came(card);
-  for (const how of card.querySelectorAll(".how")) how.hidden = false;
+  for (const how of card.querySelectorAll(".reach")) how.hidden = false;
   card.querySelector("[data-act=how]")?.remove();
 }
 

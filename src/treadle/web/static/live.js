@@ -59,10 +59,11 @@ window.addEventListener(
   },
   { passive: true },
 );
-new ResizeObserver(() => {
+const grows = new ResizeObserver(() => {
   // A card in which somebody reads or writes stays where it is.
   if (following && !questions.contains(document.activeElement)) toEnd();
-}).observe(document.querySelector(".talk"));
+});
+for (const one of [document.querySelector(".talk"), document.getElementById("say")]) grows.observe(one);
 newest.addEventListener("click", () => {
   follow(true);
   toEnd();
@@ -322,8 +323,10 @@ function tick() {
   if (now.textContent !== text) now.textContent = text;
   line.hidden = !status.active;
   sign.className = asks || lost() ? "dot" : "spin";
-  const facts = [status.step && `step ${status.step}`, status.since && !asks && !lost() && span(seconds(status.since))].filter(Boolean).join(" · ");
-  if (more.textContent !== facts) more.textContent = facts;
+  const counts = !asks && !lost();
+  const facts = [counts && status.since && span(seconds(status.since)), status.step && `step ${status.step}`].filter(Boolean);
+  const said = facts.map((one) => ` · ${one}`).join("");
+  if (more.textContent !== said) more.textContent = said;
 }
 setInterval(tick, 1_000);
 

@@ -48,7 +48,7 @@ function keyIn(card, event, gone) {
     return;
   }
   if (ctrlKey || metaKey || altKey || key.length !== 1) return;
-  const how = /^[1-9]$/.test(key) && [...card.querySelectorAll(".how input")][Number(key) - 1];
+  const how = /^[1-9]$/.test(key) && [...card.querySelectorAll(".reach input")][Number(key) - 1];
   const button = key in KEYS && card.querySelector(`.answers button[data-act="${KEYS[key]}"]`);
   if (how) {
     event.preventDefault();
@@ -68,13 +68,13 @@ function choose(input) {
 }
 
 function showHow(card, shown) {
-  const list = card.querySelector(".how");
+  const list = card.querySelector(".reach");
   if (!list) return;
   list.hidden = !shown;
   card.querySelector("button[data-act=how]")?.setAttribute("aria-expanded", String(shown));
 }
 
-const chosen = (card) => card.querySelector(".how input:checked")?.value ?? "allow";
+const chosen = (card) => card.querySelector(".reach input:checked")?.value ?? "allow";
 
 // ---- what of a change was on the screen: a yes asks for a look first at what was never there
 
@@ -166,7 +166,7 @@ function act(card, button, gone) {
   if (name === "close") {
     open(card, "");
     card.focus();
-  } else if (name === "how") showHow(card, card.querySelector(".how").hidden);
+  } else if (name === "how") showHow(card, card.querySelector(".reach").hidden);
   else if (name === "whole") {
     for (const box of card.querySelectorAll(".box.long")) box.classList.add("all");
     for (const line of card.querySelectorAll(".more")) line.hidden = true;
