@@ -64,7 +64,7 @@ WORK = (
     "item prose: and look",
     "item call ok: Read a.py 1 line 1 | a = 1 Allowed: ",
     "item prose: Then the other one, which takes a while to be named:",
-    "item prose: print(1) print(2)",
+    "item prose: pyCopyprint(1) print(2)",
     "item call failed: Read missing.py missing.py does not exist. ",
     "item prose: Now I know.",
     "item call ok: Run cat a.py a = 1",

@@ -46,7 +46,7 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         assert "a.txt" in await page.inner_text(".question h2")
         await no_typing_answers(page)
         inbox = await seen.page(served, "/inbox", viewport={"width": 360, "height": 740})
-        await inbox.wait_for_selector(".question")
+        await inbox.wait_for_selector(".question .diff .add")
         assert await inbox.evaluate("document.documentElement.scrollWidth <= innerWidth")
         await becomes(page, "document.title.startsWith('(1) Needs you · ')")
         assert await page.evaluate("document.getElementById('icon').href.endsWith('/static/icon-needs.svg')")

@@ -16,7 +16,7 @@ from treadle.present.words import shorten_middle
 MOST_LINES, MOST_CHARACTERS = 2_000, 200_000
 """Of one text on the page; the middle of a longer one is left out, and that is said."""
 
-_LONGEST_LINE = 4_000
+_LONGEST_LINE, _LONGEST_LANGUAGE = 4_000, 40
 _MOST_COLOURED, _MOST_GROWING = 20_000, 2_000
 """Characters of code that is coloured, whole and while it is still written; more of it is plain."""
 
@@ -91,7 +91,10 @@ class _Renderer(RendererHTML):
         """Colour a block of code."""
         token = tokens[index]
         language = token.info.strip().split(" ", 1)[0]
-        return f'<pre class="code" tabindex="0">{code(token.content, language=language, most=env["coloured"])}</pre>\n'
+        shown = code(token.content, language=language, most=env["coloured"])
+        copies = '<button type="button" class="plain" data-copy="">Copy</button>'
+        about = f"<div><span>{escape(language[:_LONGEST_LANGUAGE])}</span>{copies}</div>"
+        return f'<div class="code">{about}<pre tabindex="0">{shown}</pre></div>\n'
 
     def code_block(self, tokens: Sequence[Token], index: int, options: Any, env: Any) -> str:  # noqa: ARG002
         """Show an indented block of code."""

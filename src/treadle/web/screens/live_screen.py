@@ -10,7 +10,7 @@ from starlette.responses import HTMLResponse, Response
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
 from treadle.protocol.permissions import Mode
-from treadle.web.page_requests import book_of, page, whole_number
+from treadle.web.page_requests import book_of, page, visitor_of, whole_number
 from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
 from treadle.web.status import spent_words
@@ -37,6 +37,7 @@ async def _show(request: Request) -> Response:
         first=entries[0].position if entries else 0,
         more=bool(entries) and bool(view.before(entries[0].position, 1)),
         entries=[view.html(entry) for entry in entries],
+        questions=[] if opened is None else [html for _, html in opened.cards(visitor_of(request))],
         modes=list(Mode),
         model=model if opened is None else opened.session.status.model,
         facts=view.view,

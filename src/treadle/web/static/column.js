@@ -27,6 +27,7 @@ async function read() {
   const fresh = place.cloneNode(false);
   fresh.innerHTML = await answer.text();
   morph(place, fresh);
+  note();
   const named = place.querySelector(".ses[aria-current] .t")?.firstChild.data;
   if (named && document.getElementById("title")) put(document.getElementById("title"), named);
 }
@@ -34,6 +35,29 @@ async function read() {
 function readSoon() {
   later ||= setTimeout(read, 500);
 }
+
+// ---- what is new since the person looked: this browser keeps when it showed each session
+
+const SEEN = "seen-sessions";
+
+function note() {
+  let seen = {};
+  try {
+    seen = JSON.parse(localStorage.getItem(SEEN)) ?? {};
+  } catch {
+    // What was kept cannot be read: all counts as seen.
+  }
+  const kept = {};
+  for (const [id, row] of known()) {
+    const at = Number(row.querySelector("time").dataset.at);
+    kept[id] = id === shownSession && !document.hidden ? Date.now() : (seen[id] ?? at);
+    row.classList.toggle("new", at > kept[id] && row.dataset.state !== "working");
+  }
+  localStorage.setItem(SEEN, JSON.stringify(kept));
+}
+
+note();
+document.addEventListener("visibilitychange", note);
 
 const put = (element, text) => {
   if (element && element.textContent !== text) element.textContent = text;
@@ -114,13 +138,13 @@ document.addEventListener("keydown", (event) => {
 
 // ---- the menu of the session that is shown
 
-document.getElementById("more")?.addEventListener("click", (event) => {
+document.querySelector(".head").addEventListener("click", (event) => {
   const button = event.target.closest("button[data-do]");
   if (button) sessionDone(button.dataset.do, shownSession, document.getElementById("title").textContent);
 });
 document.addEventListener("click", (event) => {
   const copied = event.target.closest("button[data-copy]");
-  if (copied) navigator.clipboard?.writeText(copied.dataset.copy);
+  if (copied) navigator.clipboard?.writeText(copied.dataset.copy || copied.closest(".code").querySelector("pre").textContent);
   for (const menu of document.querySelectorAll("details.menu[open]")) {
     if (!menu.contains(event.target) || copied) menu.open = false;
   }

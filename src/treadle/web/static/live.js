@@ -41,8 +41,12 @@ function toEnd() {
   lastTop = window.scrollY;
 }
 
+let fresh = 0; // changes below since the end was left
+
 function follow(yes) {
   following = yes;
+  fresh = 0;
+  newest.textContent = "Newest ↓";
   if (yes) newest.hidden = true;
 }
 
@@ -52,7 +56,7 @@ window.addEventListener(
     // What grows moves the end away without anybody scrolling: only going up ends the following.
     if (atEnd()) follow(true);
     else if (window.scrollY < lastTop - 2) {
-      follow(false);
+      if (following) follow(false);
       newest.hidden = false;
     }
     lastTop = window.scrollY;
@@ -228,11 +232,15 @@ function ask(asked) {
   stack();
 }
 
+let openCard = null;
+
 /** Of several questions one is open; the others are lines. */
 function stack() {
   const cards = [...questions.children];
   document.body.classList.toggle("asked", cards.length > 0);
+  if (!cards.includes(openCard)) [openCard] = cards;
   cards.forEach((card, at) => {
+    card.classList.toggle("behind", card !== openCard);
     let line = card.querySelector(":scope > header .of");
     if (!line && cards.length > 1) {
       line = document.createElement("span");
@@ -249,6 +257,16 @@ function leave(card) {
   card.remove();
   stack();
   if (focused) (questions.querySelector(".question") ?? writing.text).focus({ preventScroll: true });
+}
+
+for (const name of ["click", "focusin"]) {
+  questions.addEventListener(name, (event) => {
+    const card = event.target.closest(".question.behind");
+    if (!card) return;
+    openCard = card;
+    stack();
+    card.focus({ preventScroll: true });
+  });
 }
 
 // ---- a question that is not on the screen, or was put away, is a line above the field
@@ -337,6 +355,8 @@ listen(
     for (const [position, html] of news.items ?? []) place(position, html);
     if (news.status) show(news.status);
     if (news.items) {
+      fresh += following ? 0 : news.items.length;
+      newest.textContent = fresh ? `Newest ↓ ${fresh}` : "Newest ↓";
       group();
       tick();
       side.mayHaveJobs();
@@ -356,5 +376,7 @@ document.addEventListener("line", ({ detail }) => {
   tick();
 });
 document.getElementById("stop").addEventListener("click", () => writing.stop());
+for (const card of questions.querySelectorAll(".question")) came(card);
+stack();
 group();
 toEnd();
