@@ -251,7 +251,8 @@ class SessionBook:
 def _leased() -> Sequence[str]:
     store = open_store()
     try:
-        return sorted(store.leased())
+        leased = store.leased()  # what a subagent asks, the session asks that began it
+        return sorted(row.id for row in store.sessions() if row.id in leased)
     finally:
         store.close()
 

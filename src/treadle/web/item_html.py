@@ -44,6 +44,7 @@ from treadle.present.words import (
 )
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.patterns import regex
+from treadle.protocol.permissions import QuestionKind
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.web.templating import render
@@ -107,9 +108,10 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             return {"kind": "problem", "item": item}
         case NoteItem(text=text, warns=warns):
             return _note(text, warns=warns)
-        case AnswerItem(answer=answer):
+        case AnswerItem(kind=kind, asked=asked, answer=answer):
             where = "" if answer.by.startswith(_HERE) or not answer.by else f" {elsewhere(answer.by)}"
-            return _note(f"Answered{where}: {ANSWERS[answer.option]}.")
+            about = f"{asked} " if kind is QuestionKind.PERMISSION else ""  # of a subagent: no call here says it
+            return _note(f"{about}Answered{where}: {ANSWERS[answer.option]}.")
         case ModeItem(mode=mode):
             return _note(f"Mode: {mode}")
         case ModelItem(model=model, why=why):
@@ -238,7 +240,8 @@ def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
     bad = result is not None and result.outcome in _BAD
     since = None if done or asks or item.since is None or not is_open else in_milliseconds(item.since)
     most = _TAIL_RUNNING if result is None else _TAIL_BAD if bad else _TAIL_GOOD
-    tail, above = _tail(text, most, item.above) if text and changed.kind is ToolKind.EXECUTE else ("", 0)
+    prints = changed.kind is ToolKind.EXECUTE or result is None  # such as where subagents are
+    tail, above = _tail(text, most, item.above) if text and prints else ("", 0)
     name = describe_call(changed)
     note = "" if result is None else note_of(changed.kind, result, changed.decision)
     found = _FIGURES.fullmatch(name.counted)
