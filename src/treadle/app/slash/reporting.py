@@ -17,6 +17,7 @@ from treadle.app.config.sections import Colours
 from treadle.app.history.keeping_sessions import find_session, rename_session
 from treadle.app.history.session_export import export_session, write_export
 from treadle.app.models.saving_model import check_setting
+from treadle.app.reports.agent_list import agents_text
 from treadle.app.reports.context_report import context_lines, context_report, context_use, model_prices, sent_request
 from treadle.app.reports.doctor_report import examine
 from treadle.app.reports.hook_list import NO_HOOKS, hook_text, list_hooks
@@ -235,6 +236,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "config": _config,
         "doctor": _doctor,
         "hooks": _hooks,
+        "agents": lambda session, _: CommandAnswer(text=agents_text(session.trust, session.id)),
         "theme": _theme,
         "undo": undo,
         "rewind": rewind,

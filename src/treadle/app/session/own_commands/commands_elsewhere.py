@@ -11,7 +11,6 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
         "settings": "To see the settings: /config",
         "reset": "To start a new session: /new",
         "name": "To name the session: /rename NAME",
-        "agents": "There are no agents besides this one. In another window: treadle --bg TASK",
         "branch": "To copy the session: /fork",
         "bug": "`treadle doctor` checks the installation, /export writes the session to a file.",
         "cd": "A session stays in its folder. To add one: /add-dir PATH; to start elsewhere: treadle -C DIR",

@@ -64,7 +64,7 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
             "permissions",
         ),
         "set up": (
-            *("config", "login", "theme", "add-dir", "mcp", "rules", "memory", "skills", "hooks"),
+            *("config", "login", "theme", "add-dir", "mcp", "rules", "memory", "skills", "agents", "hooks"),
             *("trust", "revoke", "doctor"),
         ),
     }
@@ -256,6 +256,12 @@ _ROWS: tuple[SlashCommand, ...] = (
         takes_time=True,
     ),
     SlashCommand(name="skills", effect=Reach.SEE, about="list the skills; /NAME uses one", takes_time=True),
+    SlashCommand(
+        name="agents",
+        effect=Reach.SEE,
+        about="list the agents for subagents, and the subagents of this session",
+        takes_time=True,
+    ),
     SlashCommand(
         name="hooks",
         effect=Reach.SEE,
