@@ -1,11 +1,13 @@
 """A review as a script uses it: one JSON object and an exit code, then a change that is applied and taken back."""
 
+import asyncio
 import json
 import subprocess
 from pathlib import Path
 
 from tests.e2e.process import Program
-from tests.e2e.running import model
+from tests.e2e.running import PATIENCE, model
+from tests.ready import treadle
 from treadle.providers.scripted.script import Expectation, SayText, Script, Texts, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -48,4 +50,9 @@ async def test_a_review_in_a_script_gives_findings_in_json_and_applies_one(tmp_p
         undone = await program.run("-p", "/undo", "--resume", session, *model(server), "--trust")
         assert (undone.code, (folder / "a.py").read_text()) == (0, "print(1 / 0)\n"), undone.err
         again = await program.run("review", "--json", "--session", session, *flags)
-    assert (again.code, json.loads(again.out)) == (0, {"findings": [], "cost": 0.0})
+        assert (again.code, json.loads(again.out)) == (0, {"findings": [], "cost": 0.0})
+        # Nobody reads along any more after the first line.
+        line = ("sh", "-c", '"$@" 2>&1 | head -n 1', "sh", *treadle())
+        async with asyncio.timeout(PATIENCE):
+            left = await program.run("review", *flags, command=line)
+    assert left.out == "Reviewing the changes that are not committed: 1 file, +1 -0.\n"

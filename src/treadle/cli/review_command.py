@@ -7,6 +7,7 @@ import argparse
 import asyncio
 import sys
 from collections.abc import Iterable
+from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -189,8 +190,10 @@ class _Narrator:
         self._lines = ProgressLines("headless")
 
     def hear(self, stamped: "Stamped") -> None:
-        """Take what happened."""
-        _say(line.signed for line in self._lines.take(stamped) if line.sign)
+        """Take what happened. The review goes on where nobody reads along any more."""
+        lines = [line.signed for line in self._lines.take(stamped) if line.sign]
+        with suppress(OSError):
+            _say(lines)
 
 
 def _say(lines: Iterable[str]) -> None:
