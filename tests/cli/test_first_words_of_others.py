@@ -24,7 +24,6 @@ ON_THE_COMMAND_LINE = (
     ("resume", "treadle --resume ID"),
     ("continue", "treadle --continue"),
     ("init", "treadle -p /init"),
-    ("review", "treadle 'review my changes'"),
     ("upgrade", "treadle update"),
     ("agents", "treadle jobs"),
     ("chat", "treadle start"),

@@ -109,7 +109,6 @@ _MEANT_EXACTLY: Mapping[str, str] = MappingProxyType(
         "chat": "start",
         "init": "-p /init",
         "permissions": "policy show",
-        "review": "'review my changes'",
         "serve": "web",
         "undo": "checkpoint list",
         "upgrade": "update",

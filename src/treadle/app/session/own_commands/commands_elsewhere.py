@@ -25,7 +25,6 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
         "logout": "To remove a stored key: treadle logout PROVIDER",
         "redo": "To go back or forth: /rewind",
         "restore": "To go back: /rewind, or /undo",
-        "review": "Ask for it in words: Review my changes. /diff shows them.",
         "run": "To run a command yourself: ! COMMAND",
         "sandbox": "`/mode NAME` says how much runs without asking; the sandbox is left in mode full only.",
         "save": "Sessions are kept by themselves. To write one to a file: /export",
