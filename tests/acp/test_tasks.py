@@ -9,7 +9,7 @@ import pytest
 
 from tests.acp.driving import Editor, RefusedByAgentError, choosing, working
 from tests.e2e.faults.driving import DONE, block, make, run, script
-from treadle.providers.scripted.script import Refuse, SayText, SayThinking, Script, Turn, Wait
+from treadle.providers.scripted.script import Expectation, Refuse, SayText, SayThinking, Script, Texts, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ASK = make("ask_followup_question", question="Which one?", options=["red", "blue"])
@@ -313,3 +313,41 @@ async def test_slash_commands_are_offered_and_done_without_the_model(tmp_path: P
     assert offered["compact"]["input"] == {"hint": "[FOCUS]"}
     assert "rewind" not in offered
     assert "Say hello to the world." in sent
+
+
+def subagent_script(*steps: Turn) -> Script:
+    """A turn that has a subagent write a file, and what that does."""
+    tasks = [{"prompt": "Write a.", "agent": "worker"}]
+    return Script(
+        turns=(
+            *steps,
+            Turn(when=Expectation(assistant_messages=0), items=(make("use_subagents", tasks=tasks),)),
+            Turn(when=Expectation(last_result=Texts(contains=("<subagent",))), items=(SayText(text="Done."),)),
+        )
+    )
+
+
+async def test_what_a_subagent_asks_is_answered_in_the_editor_and_each_is_a_call_of_its_own(tmp_path: Path) -> None:
+    of_child = Texts(contains=("You are a subagent",))
+    steps = (
+        Turn(
+            when=Expectation(last_result=Texts(contains=("a.txt",)), system=of_child), items=(SayText(text="Written."),)
+        ),
+        Turn(
+            when=Expectation(last_user=Texts(contains=("Write a.",)), system=of_child),
+            items=(make("write_to_file", path="a.txt", content="one\n"),),
+        ),
+    )
+    async with (
+        ScriptedServer(subagent_script(*steps)) as server,
+        working(tmp_path, server) as (client, session, folder),
+    ):
+        answer = await client.prompt(session)
+        text = (folder / "a.txt").read_text()
+    assert (answer["stopReason"], text) == ("end_turn", "one\n")
+    asked = [params["toolCall"] for method, params in client.asked if method == "session/request_permission"]
+    assert [one["title"] for one in asked] == ["Create a.txt?"] * 2
+    assert all(one["toolCallId"] for one in asked)
+    (child,) = [one for one in client.of("tool_call") if one.get("kind") == "think"]
+    assert child["title"] == "worker: Write a."
+    assert fields(client, child["toolCallId"], "status")[-1] == "completed"

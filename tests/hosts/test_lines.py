@@ -16,7 +16,7 @@ from tests.hosts.place import Host, on, says, write
 from treadle.cli import host_flags
 from treadle.cli.host_flags import HostFlags
 from treadle.headless.channel import LONGEST_FRAME, frame_line
-from treadle.providers.scripted.script import MakeCall, Refuse, SayText, Wait
+from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Texts, Turn, Wait
 
 
 async def test_a_host_that_closes_at_once_gets_the_whole_turn(host: Host) -> None:
@@ -550,3 +550,34 @@ async def test_a_host_that_answers_nothing_reads_when_the_limit_resets(host: Hos
     (result,) = driver.of("result")
     assert code == 75
     assert "the limit was to reset in 1h 30m. Send a message then" in result["errors"][0]
+
+
+async def test_a_host_is_asked_what_a_subagent_asks_and_answers_it(host: Host) -> None:
+    of_child = Texts(contains=("You are a subagent",))
+    turns = (
+        Turn(
+            when=Expectation(last_result=Texts(contains=("out.txt",)), system=of_child),
+            items=(SayText(text="Written."),),
+        ),
+        Turn(when=Expectation(last_user=Texts(contains=("Write it.",)), system=of_child), items=(write(),)),
+        Turn(when=Expectation(last_result=Texts(contains=("<subagent",))), items=(SayText(text="All done."),)),
+        on("go", MakeCall(name="use_subagents", arguments={"tasks": [{"prompt": "Write it.", "agent": "worker"}]})),
+    )
+    async with host.model(*turns) as environment, driving(host, environment, *BOTH, *ASKS) as driver:
+        driver.control("initialize", hooks=None)
+        driver.ask("go")
+        inputs = []
+        for tool in ("Write", "use_subagents"):  # the call in the copy, then what the subagent changed
+            asked = await driver.until("control_request")
+            inputs.append(asked["request"]["input"])
+            assert asked["request"]["tool_name"] == tool
+            answer = {"behavior": "allow", "updatedInput": asked["request"]["input"]}
+            response = {"subtype": "success", "request_id": asked["request_id"], "response": answer}
+            driver.say({"type": "control_response", "response": response})
+        await driver.until("result")
+        driver.close()
+        code, _ = await driver.end()
+    assert code == 0
+    assert inputs[0]["file_path"] == str(host.folder / "out.txt")
+    assert "+hello" in inputs[1]["apply"]
+    assert (host.folder / "out.txt").read_text() == "hello\n"

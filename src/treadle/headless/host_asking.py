@@ -88,12 +88,7 @@ class OpenQuestions:
     async def _ask_host(self, live: LiveSession, question: Question) -> None:
         host, root = self._host, str(live.workspace)
         # What asks in the background is of no call of this turn.
-        name = question.tool or "execute_command"
-        call = (
-            host.frames.calls[question.call_id]
-            if question.call_id
-            else ToolCall(id=question.id, name=name, arguments=question.arguments)
-        )
+        call = host.frames.calls[question.call_id] if question.call_id else _call_of(question)
         try:
             said = await host.channel.ask(permission_request(question, call, root, live.roots))
         except HostError as error:
@@ -131,6 +126,14 @@ class OpenQuestions:
         with suppress(RefusedError):  # it was closed meanwhile
             await live.post(answer, self._host.source)
         self.put(live)
+
+
+def _call_of(question: Question) -> ToolCall:
+    """Give the call that a question is about whose call the host has not read: a subagent's, or one that is over."""
+    if question.tool or not question.child:
+        return ToolCall(id=question.id, name=question.tool or "execute_command", arguments=question.arguments)
+    diff = "" if question.preview is None else question.preview.text
+    return ToolCall(id=question.id, name="use_subagents", arguments={"apply": diff})
 
 
 async def _cancelled(*asking: asyncio.Task[None]) -> None:
