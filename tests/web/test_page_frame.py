@@ -44,6 +44,8 @@ async def test_the_column_has_what_needs_the_person_first_on_every_screen_and_a_
             html = await visit.get(screen)
             assert column_of(html) == [("Needs you", 1, ["Write &lt;it&gt;."])], screen
             assert ('<span class="chip waiting" id="chip">Needs you</span>' in html) is screen.startswith("/s/"), screen
+        shown = (await visit.get(path)).partition('id="questions"')[2]
+        assert f'data-question="{question.id}"' in shown, "a question is in the document that comes"
         await visit.done(f"{path}/answer", question_id=question.id, option="allow_once")
         question = await here.asked(page, about="curl")
         listed = here.book.listed

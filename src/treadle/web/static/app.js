@@ -130,7 +130,7 @@ function showKeys() {
   const dialog = document.getElementById("keys");
   dialog.replaceChildren();
   const list = document.createElement("dl");
-  const rows = [...document.querySelectorAll("nav a[data-key]")].map((one) => [`g ${one.dataset.key}`, one.querySelector("span")?.textContent ?? one.textContent]);
+  const rows = [...document.querySelectorAll("nav a[data-key]")].map((one) => [`g ${one.dataset.key}`, (one.querySelector("span:not(.num)") ?? one).firstChild.textContent.trim()]);
   if (!document.getElementById("page-keys")) rows.push(["n", "New session"]);
   rows.push(["?", "these keys"], ["Esc", "close"]);
   for (const one of document.querySelectorAll("#page-keys [data-key]")) rows.push([one.dataset.key, one.textContent]);

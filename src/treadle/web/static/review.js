@@ -285,7 +285,7 @@ if (page().dataset.old !== "0" && !select.querySelector("option[selected]")) {
 }
 /** Go to the file that the address names. */
 function named() {
-  const wanted = location.hash.startsWith("#file=") ? decodeURIComponent(location.hash.slice(6)) : "";
+  const wanted = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B")).get("file");
   const file = wanted && find(wanted);
   if (file) arrive(file);
 }
