@@ -50,7 +50,8 @@ async def test_a_key_is_stored_from_the_session_and_seen_nowhere(tmp_path: Path)
             await term.until("The key was refused and is not stored.")
             assert not key_file().exists()
             await paste(term, SECRET)
-            await term.until("Your key for groq is stored in", "answered). Requests to Groq", "/model groq/")
+            stored = "it answered). Requests to Groq use it from now on. To change to it: /model groq/"
+            await term.when(lambda: stored in " ".join(term.shown.split()), stored)
             term.type(f"go{ENTER}")
             await term.until("fine", "■ Done")
             assert "sk-" not in term.shown

@@ -190,9 +190,8 @@ class SlashCommands:
         if answer is None:
             return
         self._show_answer(answer)
-        if answer.opens and self._switch is not None:
-            self._switch(answer.opens)
-            self._screen.leave(0)
+        if answer.opens:
+            self._continue_in(answer.opens)
         if answer.colours is not None:
             self._screen.recolour(answer.colours, self._said)
         if answer.later is not None:
@@ -228,6 +227,13 @@ class SlashCommands:
             self._show(NoteItem(answer.text.removesuffix(answer.diff).rstrip()), DiffItem(answer.diff))
         elif answer.text:
             self._show(NoteItem(answer.text, warns=answer.warning))
+
+    def _continue_in(self, session: str) -> None:
+        if self._switch is None:
+            self._show(NoteItem(f"To continue there: treadle --resume {session}"))
+            return
+        self._switch(session)
+        self._screen.leave(0)
 
     def _copy(self, what: str, text: str) -> None:
         clean, left_out = clean_text(text)
