@@ -10,6 +10,7 @@ from treadle.protocol.attach import Stamped
 from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal, Restore, Restored, Rewound
 from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.events import (
+    HOOK,
     Answer,
     CallFinished,
     CallJudged,
@@ -29,6 +30,7 @@ from treadle.protocol.events import (
     Source,
     TimerFired,
 )
+from treadle.protocol.goals import GOAL_INTERRUPTED, GoalChecked, GoalState, GoalStatus, SetGoal
 from treadle.protocol.messages import origins
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import (
@@ -39,6 +41,7 @@ from treadle.protocol.notifications import (
     ContextCompacted,
     ConversationRewound,
     FilesRestored,
+    GoalChanged,
     MessageDone,
     ModeChanged,
     ModelChanged,
@@ -102,6 +105,7 @@ class NotificationReader:
         self._error: ModelError | None = None
         self._held: CallChanged | None = None
         self._held_since = 0, 0
+        self._goal: GoalStatus | None = None
 
     def stamped(self) -> list[Stamped]:
         """Give what surfaces were notified of so far, and forget it."""
@@ -160,6 +164,8 @@ class NotificationReader:
                 yield ReplyDropped(usage=usage, cost=cost, kept=partial)
                 if error.kind is ErrorKind.CONTEXT_TOO_LONG:
                     yield PhaseChanged(phase=Phase.COMPACTING)
+            case SetGoal() | GoalChecked() as said:
+                yield self._of_goal(said)
             case SideAnswered(usage=usage) as answered if usage.context_tokens and not self._working:
                 yield answered.notice
             case Compacted() as made if made.dropped or made.shortened:
@@ -173,6 +179,8 @@ class NotificationReader:
             case Answer() as answer:
                 yield from self._answered(answer, source)
             case Interrupt():
+                if self._working and source.kind != HOOK.kind:
+                    yield from self._goal_stands(GoalState.PAUSED, GOAL_INTERRUPTED)
                 yield from self._closed(self._questions)
             case ChildStarted(session_id=session_id) as started:
                 self._children[session_id] = started
@@ -188,8 +196,29 @@ class NotificationReader:
                 yield FilesRestored(restored=restored, conversation=back)
             case Rewound(to=to):
                 yield ConversationRewound(to=to)
+                if self._goal is not None and self._goal.state is not GoalState.PAUSED:
+                    yield self._goal_is(GoalStatus(condition=self._goal.condition, check=self._goal.check))
             case _:
                 pass
+
+    def _of_goal(self, data: SetGoal | GoalChecked) -> GoalChanged:
+        match data, self._goal:
+            case SetGoal(condition=condition, check=check, paused=paused), _:
+                stands = GoalState.PAUSED if paused else GoalState.ACTIVE
+                return self._goal_is(GoalStatus(condition=condition, check=check, state=stands) if condition else None)
+            case GoalChecked() as checked, GoalStatus() as goal:
+                return self._goal_is(checked.changed(goal))
+            case _:
+                return self._goal_is(None)
+
+    def _goal_stands(self, stands: GoalState, reason: str) -> Iterator[GoalChanged]:
+        """Say of a goal that is worked on that it is no longer."""
+        if self._goal is not None and self._goal.state is GoalState.ACTIVE:
+            yield self._goal_is(replace(self._goal, state=stands, reason=reason, by=None))
+
+    def _goal_is(self, goal: GoalStatus | None) -> GoalChanged:
+        self._goal = goal
+        return GoalChanged(goal=goal)
 
     def _proposed(self, data: CallProposed) -> CallChanged:
         traits = data.traits
@@ -236,7 +265,9 @@ class NotificationReader:
                 yield ModelChanged(model=model, why=why)
             case ChecklistUpdated(text=text):
                 yield ChecklistChanged(text=text)
-            case TurnSettled(outcome=outcome):
+            case TurnSettled(outcome=outcome, state=state):
+                if (goal := state.get("goal")) and goal["stands"] == GoalState.BLOCKED:
+                    yield from self._goal_stands(GoalState.BLOCKED, goal["reason"])
                 yield from self._closed(self._questions.keys() - self._beside)
                 self._calls.clear()
                 self._working = False

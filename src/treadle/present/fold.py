@@ -11,6 +11,7 @@ from treadle.present.call_fold import ask_question, close_question, follow_child
 from treadle.present.canvas import Canvas
 from treadle.present.checklist_items import open_words
 from treadle.present.failure_words import advice, describe_failure, facts_of
+from treadle.present.goal_words import goal_words
 from treadle.present.items import (
     ChecklistItem,
     CompactedItem,
@@ -29,6 +30,7 @@ from treadle.present.reply_fold import drop_reply, finish_reply, grow_item, hear
 from treadle.present.view import FoldedView, ReplyView, Retry, SessionView, WayBack, cuts_of
 from treadle.present.words import own_commands, restored_words, seen_from, written_text
 from treadle.protocol.attach import Stamped
+from treadle.protocol.goals import GoalState
 from treadle.protocol.notifications import (
     AllowancesChanged,
     CallChanged,
@@ -40,6 +42,7 @@ from treadle.protocol.notifications import (
     ContextCompacted,
     ConversationRewound,
     FilesRestored,
+    GoalChanged,
     MessageDone,
     ModeChanged,
     ModelChanged,
@@ -127,6 +130,9 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             (canvas.add if why else canvas.add_beside)(ModelItem(model, why))
         case ChecklistChanged(text=text):
             canvas.know(checklist=text, listed=True)
+        case GoalChanged(goal=goal):
+            canvas.know(goal=goal)
+            canvas.add_beside(NoteItem(goal_words(goal), goal is not None and goal.state is GoalState.BLOCKED))
         case AllowancesChanged(allowances=allowances):
             canvas.know(allowances=allowances)
         case QueueChanged(prompts=prompts):

@@ -7,6 +7,7 @@ from msgspec import Struct, field
 from treadle.present.items import CallItem, Item, Placed
 from treadle.present.prose import Growing
 from treadle.present.spending_words import Spending
+from treadle.protocol.goals import GoalStatus
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import ChildChanged, Phase, QueuedPrompt, TurnStop
 from treadle.protocol.permissions import Allowance, Mode, Question
@@ -115,6 +116,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     queue: tuple[QueuedPrompt, ...] = ()
     allowances: tuple[Allowance, ...] = ()
     checklist: str = ""
+    goal: GoalStatus | None = None
     listed: bool = False
     reply: ReplyView = ReplyView()
     calls: tuple[Placed, ...] = ()

@@ -4,6 +4,7 @@ from typing import TypeAlias
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.events import Op, Pin, Source
+from treadle.protocol.goals import GoalStatus
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import CallChanged, Notification, Phase, QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode, Question
@@ -46,6 +47,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
     allowances: tuple[Allowance, ...] = ()
     pins: tuple[Pin, ...] = ()
     checklist: str = ""
+    goal: GoalStatus | None = None
     tokens: int = 0
     window: int | None = None
     thinking: int | None = None

@@ -13,6 +13,7 @@ from msgspec import UNSET, UnsetType
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.checkpoints import CheckpointTaken, Parent, Restore, Restored, Rewound
 from treadle.protocol.children import ChildEnded, ChildOf, ChildStarted
+from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, Message, ResultContent, UserContent
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop
@@ -51,6 +52,7 @@ class Source(Record, frozen=True, kw_only=True):
 
 
 ENGINE, IMPORTED, FORKED, HOOK = Source(kind="engine"), Source(kind="import"), Source(kind="fork"), Source(kind="hook")
+GOAL = Source(kind="goal")  # a check of the session's goal, which is not met yet
 FILES = Source(kind="files")  # what the user wrote into a file that the session keeps
 
 
@@ -175,6 +177,7 @@ Op: TypeAlias = (
     | CompactNow
     | Pin
     | Restore
+    | SetGoal
 )
 
 
@@ -366,6 +369,8 @@ EventData: TypeAlias = (
     | CompactNow
     | Pin
     | Restore
+    | SetGoal
+    | GoalChecked
     | CheckpointTaken
     | Restored
     | Rewound

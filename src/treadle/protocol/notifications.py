@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.checkpoints import OwnTotal, Restored
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
+from treadle.protocol.goals import GoalStatus
 from treadle.protocol.messages import Message, UserContent
 from treadle.protocol.models import ModelError
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Question
@@ -104,7 +105,7 @@ class TurnStarted(Tagged, frozen=True, kw_only=True, tag="turn_started"):
     turn: int
 
 
-NOT_THE_USER = frozenset({"mcp", "timer", "monitor", "hook", "subagent", "parent"})
+NOT_THE_USER = frozenset({"mcp", "timer", "monitor", "hook", "goal", "subagent", "parent"})
 """Kinds of sources whose prompts are not the user's own words."""
 
 
@@ -324,6 +325,12 @@ class AllowancesChanged(Tagged, frozen=True, kw_only=True, tag="allowances_chang
     allowances: tuple[Allowance, ...]
 
 
+class GoalChanged(Tagged, frozen=True, kw_only=True, tag="goal_changed"):
+    """The goal of the session was set, checked, paused or given up, or (None) there is none any more."""
+
+    goal: GoalStatus | None = None
+
+
 class OwnWorkChanged(Tagged, frozen=True, kw_only=True, tag="own_work_changed"):
     """How much is left of what the session itself changed in the files since it began."""
 
@@ -385,6 +392,7 @@ Notification: TypeAlias = (
     | ModeChanged
     | ModelChanged
     | ChecklistChanged
+    | GoalChanged
     | AllowancesChanged
     | OwnWorkChanged
     | FilesRestored

@@ -121,6 +121,10 @@ class StateSealed(Tagged, frozen=True, kw_only=True, tag="state_sealed"):
 
 OF_SUMMARY = "(a summary of the conversation)"
 """In the place of a question beside the work: a summary that nobody waits for any more."""
+OF_GOAL = "(a check of the goal)"
+"""In its place: the model is asked whether the goal of the session is met."""
+
+_WHAT = {OF_SUMMARY: "The summary that was cut", OF_GOAL: "The check of the goal"}
 
 
 class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
@@ -135,7 +139,7 @@ class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
     @property
     def notice(self) -> Notice:
         """What the user is shown of it where no turn goes on, whose line would have it."""
-        what = "The summary that was cut" if self.question == OF_SUMMARY else "The question beside the work"
+        what = _WHAT.get(self.question, "The question beside the work")
         spent = f"{self.usage.context_tokens:,} tokens, {money(self.cost, estimated=self.usage.estimated)}"
         text = f"{what} used {spent}. The session and the day have it, and no turn."
         return Notice(text=text, usage=self.usage, cost=self.cost)

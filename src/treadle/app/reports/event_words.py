@@ -52,6 +52,7 @@ from treadle.protocol.events import (
     SummaryWritten,
     TimerFired,
 )
+from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.models import money
 from treadle.protocol.notifications import ContextCompacted
@@ -176,13 +177,17 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
             return _turn(data)
         case StateSealed():
             return EventWords(title="State saved")
+        case GoalChecked(met=met, blocked=blocked, by=by, reason=reason):
+            stands = "met" if met else "blocked" if blocked else "not met yet"
+            judged = {"model": " (the model's judgement)", "command": " (its command)"}.get(str(by), "")
+            return EventWords(title=f"Goal {stands}{judged}", text=reason, warns=blocked)
         case TimerFired(timer=timer):
             return EventWords(title="A timer ran out", text=timer)
         case op:
             return _words_of_op(op)
 
 
-def _words_of_op(op: Op) -> EventWords:  # noqa: C901, PLR0911 - one line for each op
+def _words_of_op(op: Op) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one line for each op
     match op:
         case Prompt(content=content, delivery=delivery):
             return EventWords(title=f"Message ({delivery})", text=written_text(content), topics=(EventTopic.PROMPTS,))
@@ -217,6 +222,9 @@ def _words_of_op(op: Op) -> EventWords:  # noqa: C901, PLR0911 - one line for ea
             return EventWords(
                 title="Pinned" if text else "Unpinned", text=text or id_, topics=(EventTopic.COMPACTIONS,)
             )
+        case SetGoal(condition=condition, check=check, paused=paused):
+            title = "Goal paused" if paused else "Goal set" if condition else "Goal cleared"
+            return EventWords(title=title, text=f"{condition}\n{check}".strip(), topics=(EventTopic.PROMPTS,))
         case Restore():
             return _files(op)
         case _:

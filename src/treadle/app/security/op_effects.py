@@ -21,6 +21,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
 )
+from treadle.protocol.goals import SetGoal
 from treadle.protocol.permissions import Mode
 
 
@@ -77,6 +78,7 @@ def op_effect(op: Op) -> Reach:
             | CompactNow()
             | Pin()
             | Restore()
+            | SetGoal()
         ):
             return Reach.WORK
         case _:

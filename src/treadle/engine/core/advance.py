@@ -9,6 +9,7 @@ from treadle.engine.core import (
     checklist,
     compaction,
     files,
+    goal,
     interruptions,
     learning,
     replies,
@@ -81,6 +82,7 @@ from treadle.protocol.events import (
     SummaryWritten,
     TimerFired,
 )
+from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.models import ModelChoice
 from treadle.protocol.notifications import (
     CallStatus,
@@ -158,10 +160,12 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case Restored() as data:
             return files.restored(state, data)
         case Rewound() as data:
-            rewound = Notify(notification=ConversationRewound(to=data.to))
-            return files.rewound(state, data, sealing.read(data.state)), [rewound]
+            state, effects = files.rewound(state, data, sealing.read(data.state))
+            return state, [Notify(notification=ConversationRewound(to=data.to)), *effects]
         case SideAnswered() as data:
             return compaction.side_answered(state, data)
+        case GoalChecked() as data:
+            return goal.checked(state, data)
         case SessionStarted() as data:
             return _start_session(state, data), []
         case Resumed() as data:
@@ -209,6 +213,7 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
 def _obey(state: State, op: Op, event: Event) -> Transition:  # noqa: C901, PLR0911, PLR0912 - one line for each op
     match op:
         case Prompt() as data:
+            state = goal.person_spoke(state, event.source, event.at)
             state = replace(state, queue=(*state.queue, Waiting(prompt=data, source=event.source)))
             return state, [turns.queue_changed(state)]
         case EditQueued() as data:
@@ -217,7 +222,9 @@ def _obey(state: State, op: Op, event: Event) -> Transition:  # noqa: C901, PLR0
             state, effects = _answer(state, data, event.at)
             return state, [answers.named_by(event.source, data, effect) for effect in effects]
         case Interrupt():
-            return _interrupt(state)
+            state, paused = goal.pause_interrupted(state, event.source)
+            state, effects = _interrupt(state)
+            return state, [*paused, *effects]
         case SetMode() as data:
             return _set_mode(state, data)
         case RevokeAllowance() as data:
@@ -236,6 +243,8 @@ def _obey(state: State, op: Op, event: Event) -> Transition:  # noqa: C901, PLR0
             return room.pin(state, data), []
         case Restore() as data:
             return files.restore(state, data)
+        case SetGoal() as data:
+            return goal.set_goal(state, data, event.at)
         case SetLimits(limits=limits):
             return replace(state, limits=limits), []
         case SetPresence() as data:
@@ -364,7 +373,7 @@ def _withdraw_questions(state: State) -> Transition:
 
 
 def _resume(state: State, data: Resumed, at: int) -> Transition:
-    state, effects = files.go_on_after_restart(replace(state, user_present=data.user_present))
+    state, effects = files.go_on_after_restart(replace(goal.resumed(state, at), user_present=data.user_present))
     state, closed = answers.close_elicitations(state)  # who asked is gone with its program
     effects += closed
     if state.cancelling:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from treadle.engine.core import replies, room, texts
+from treadle.engine.core import goal, replies, room, texts
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.machine_effects import Assemble, Effect, Notify, Transition
 from treadle.engine.core.state import Assembling, CallState, Compacting, Idle, State, replace
@@ -79,6 +79,8 @@ def compacted(state: State, data: Compacted) -> Transition:
     summary = activity.summary if data.dropped and activity.summary else state.space.summary
     state = replace(state, space=replace(state.space, largest=data.largest, summary=summary))
     state = replace(state, calls=tuple(_shortened(call, shorter) for call in state.calls))
+    if data.dropped:
+        state = goal.remind_model(state)
     nothing = data.dropped == 0 and not shorter
     if nothing and not activity.wanted:
         why = "The conversation is too long for the model, and nothing more can be left out."

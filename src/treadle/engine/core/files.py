@@ -1,6 +1,6 @@
 """Which checkpoints of the files are taken, and how the user goes back to one."""
 
-from treadle.engine.core import learning, texts
+from treadle.engine.core import goal, learning, texts
 from treadle.engine.core.machine_effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint, Transition
 from treadle.engine.core.state import CallState, FilesState, Guard, Idle, State, replace, with_note
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
@@ -120,7 +120,7 @@ def restored(state: State, data: Restored) -> Transition:
     return state, [Notify(notification=FilesRestored(restored=data, conversation=back))]
 
 
-def rewound(state: State, data: Rewound, past: State) -> State:
+def rewound(state: State, data: Rewound, past: State) -> Transition:
     """Take the conversation back to what it was; what the user said of the session, and what it cost, stays.
 
     Calls that were open then have a result; numbers go on, so that each still names one thing only.
@@ -151,4 +151,5 @@ def rewound(state: State, data: Rewound, past: State) -> State:
         cancelling=False,
         stopping=None,
     )
-    return with_note(back, texts.back_in_conversation(files=data.files))
+    back, effects = goal.keep_goal(state, back)
+    return with_note(back, texts.back_in_conversation(files=data.files)), effects

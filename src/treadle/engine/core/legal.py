@@ -2,6 +2,7 @@
 
 from typing import assert_never
 
+from treadle.engine.core import goal
 from treadle.engine.core.calls import find
 from treadle.engine.core.machine_effects import turn_timer
 from treadle.engine.core.state import Assembling, AwaitingReply, Compacting, Retrying, State, is_beside, phase
@@ -41,6 +42,7 @@ from treadle.protocol.events import (
     SummaryWritten,
     TimerFired,
 )
+from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.notifications import CallStatus
 from treadle.protocol.permissions import CallAsked, OptionKind, QuestionKind
 from treadle.protocol.sealed import (
@@ -81,6 +83,8 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
     match data:
         case SideAnswered() | Resumed():
             return ""
+        case GoalChecked():
+            return "" if goal.is_due(state) else "no goal is being checked"
         case Restored(checkpoint=n):
             going_on = state.files.restoring
             return "" if going_on is not None and going_on.checkpoint == n else "nothing is being restored"
@@ -149,6 +153,8 @@ def _objection_to_op(state: State, op: Op) -> str:  # noqa: C901 - one line for 
             return "" if known else "nothing with this id is pinned"
         case Restore() as wanted:
             return _restore(state, wanted)
+        case SetGoal(condition=condition):
+            return "" if condition or state.goal else "there is no goal"
         case RevokeAllowance(allowance_id=allowance_id):
             known = any(allowance.id == allowance_id for allowance in state.allowances)
             return "" if known else "nothing with this id is allowed for this session"

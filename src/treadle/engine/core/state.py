@@ -10,6 +10,7 @@ from treadle.protocol.base import Record, Tagged
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.events import Pin, Prompt, Source
+from treadle.protocol.goals import GoalJudge, GoalState
 from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, ToolProtocol
@@ -237,6 +238,26 @@ class FilesState(Record, frozen=True, kw_only=True, omit_defaults=False):
     restoring: Restore | None = None
 
 
+class Goal(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """What the session works on until it is met, and how it `stands`, for which `reason`, `by` what judged it.
+
+    `due`: a turn has ended, or the user says so, and it is to be asked whether it is met; nothing is until then.
+    `same` counts the checks in a row with this `digest`. `steps` are those of the turns since the user last spoke,
+    which count for the limit of a turn as if they were one; `since` is when that was (milliseconds since 1970).
+    """
+
+    condition: str
+    check: str = ""
+    stands: GoalState = GoalState.ACTIVE
+    reason: str = ""
+    by: GoalJudge | None = None
+    due: bool = False
+    digest: str = ""
+    same: int = 0
+    steps: int = 0
+    since: int = 0
+
+
 class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Everything that `advance` knows.
 
@@ -276,6 +297,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     runs: tuple[Ran, ...] = ()
     children: tuple[ChildState, ...] = ()
     subagents: int = 0
+    goal: Goal | None = None
     cancelling: bool = False
     stopping: TurnStop | None = None
 

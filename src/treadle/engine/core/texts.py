@@ -8,6 +8,7 @@ import msgspec
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.events import Source
 from treadle.protocol.models import RefusedPart
+from treadle.protocol.notifications import TurnStop
 from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import CopyChanges, CopyFate, Right, Risk, SandboxDenial
 
@@ -111,6 +112,7 @@ _SOURCES = {
     "timer": "a timer that you set",
     "monitor": "a background command that you watch",
     "hook": "a hook that the user has set up",
+    "goal": "the check of the goal that the user has set",
 }
 
 
@@ -169,6 +171,45 @@ def back_in_conversation(*, files: bool) -> str:
     also = "" if files else " The files were not restored: they may hold later changes."
     return f"The user took the conversation back to this point.{also}"
 
+
+GOAL_CLEARED = "The user has taken the goal of this session back. Nothing is checked any more."
+GOAL_PAUSED = "The user has paused the goal of this session. It is not checked until they go on with it."
+
+
+def goal_set(condition: str, check: str) -> str:
+    """Tell the model what the session works on until it is met."""
+    by = f"by the command `{check}`, whose exit status must be 0" if check else "by what the conversation shows of it"
+    return (
+        f"The user has set a goal for this session: {condition}\nIt is checked {by}, whenever a turn of yours ends. "
+        "While it is not met you go on with what is missing. Change nothing about the check itself to have it pass."
+    )
+
+
+def goal_not_met(condition: str, check: str, reason: str) -> str:
+    """Have the model go on with the goal."""
+    said = f"Its check `{check}` failed:\n{reason}" if check else f"By your own judgement: {reason}"
+    return f"The goal is not met yet: {condition}\n{said}\n\nGo on until it is met."
+
+
+def goal_question(condition: str) -> str:
+    """Ask the model whether the goal is met."""
+    return (
+        f"Is this condition met now? {condition}\nJudge only by what this conversation shows was done and seen, not by "
+        "what was planned. Begin your answer with YES or NO, then say in one sentence why. If you cannot tell: NO."
+    )
+
+
+STOPPED_WORK: Mapping[TurnStop, str] = {
+    TurnStop.MAX_TURN_REQUESTS: "the limit of steps is reached",
+    TurnStop.BUDGET: "the budget is used up",
+    TurnStop.TIME: "the time limit is reached",
+    TurnStop.CANCELLED: "a hook ended the turn",
+    TurnStop.MISTAKES: "the model's calls could not be used",
+    TurnStop.LOOP: "the model repeated itself",
+    TurnStop.REFUSAL: "the model refused",
+    TurnStop.ERROR: "the model could not be called",
+}
+"""Why the work on a goal ended with a turn that was cut."""
 
 FORKED = (
     "This is a copy of the conversation up to here. The files may hold changes that were made after it. Read before "

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from treadle.engine.core import checklist, files, guards, room, texts
+from treadle.engine.core import checklist, files, goal, guards, room, texts
 from treadle.engine.core.calls import schedule
 from treadle.engine.core.machine_effects import (
     Assemble,
@@ -193,7 +193,7 @@ def guided(state: State, text: str, enclosed: Sequence[Enclosure] = ()) -> Trans
 def _start_turn(state: State) -> Transition:
     first = state.queue[0]
     turn = TurnState(number=state.turns + 1, sources=(first.source,))
-    state = replace(state, turn=turn, turns=turn.number, guard=Guard())
+    state = goal.begun(replace(state, turn=turn, turns=turn.number, guard=Guard()), first.source)
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
     return state, [Notify(notification=TurnStarted(turn=turn.number)), *bound_time(state), *effects, *more]
@@ -352,6 +352,8 @@ def end_turn(
         state = replace(state, model=replace(state.model, replaced=None))
         effects.append(Notify(notification=ModelChanged(model=back.model, why="the next turn tries it again")))
     unread = (*state.unread, *(call.call.id for call in state.calls))
+    state, more = goal.turn_ended(state, turn, stop, why or ("" if error is None else error.message))
+    effects += more
     state = replace(
         state,
         turn=None,
