@@ -138,6 +138,7 @@ def ports(provider: Any, *tools: Any, log: FakeLog | None = None, **others: Any)
         "redactor": lambda: known_secrets({}),
         "tools": by_name,
         "left_out": lambda *_: {},
+        "check_tool": "execute_command",
         "provider": lambda _: provider,
         "model": lambda _: SPEC,
         "system": lambda *_: (PromptPart(name="work", text="system"),),

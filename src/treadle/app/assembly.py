@@ -49,6 +49,7 @@ from treadle.protocol.permissions import Situation
 from treadle.store.appending import SessionLog
 from treadle.store.spent import Purpose
 from treadle.store.sqlite import Store
+from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.tools.tool_catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import EnvironmentBlock
@@ -306,6 +307,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
         jitter=random.random,
         shared_budgets=_SharedBudgets(parts.store, parts.row.id, parts.brought.clock, parts.brought.run),
         remember=partial(first_use.remember_here, workspace.root),
+        check_tool=EXECUTE_COMMAND.name,
         checklist=parts.settings.checklist,
         compaction=parts.settings.context.compaction,
         keep=commands.keep,

@@ -332,7 +332,8 @@ class Ports(Struct, frozen=True, kw_only=True):
     inside a tool. `left_out` names the tools that a model is not told of now, each with the reason, which also says
     what to do; without a reason a call of it is judged like any other. `remember` writes allowances to the user's
     rules; raises `StoreError`. `keep` applies what a command changed in a throw-away copy. Without `checkpoints` none
-    are taken. With `checklist` any call may carry the task's checklist.
+    are taken. With `checklist` any call may carry the task's checklist. `check_tool`
+    names the tool that runs the command of a goal; empty: none does.
     """
 
     log: EventLog
@@ -346,6 +347,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     system: Callable[[str, ToolProtocol, Situation], tuple[PromptPart, ...]]
     shared_budgets: SharedBudgets
     remember: Callable[[Sequence[Allowance]], None]
+    check_tool: str = ""
     checklist: bool = True
     compaction: CompactionSettings = CompactionSettings()
     keep: KeepChanges = keep_nothing

@@ -16,6 +16,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.ops import asked_aside, own_words
 from treadle.context.sizes import size_of_block
+from treadle.engine.core.goal import goal_status
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
 from treadle.engine.ports import Ports
@@ -184,6 +185,7 @@ class LiveSession:
             allowances=state.allowances,
             pins=state.space.pins,
             checklist=state.checklist.text,
+            goal=goal_status(state),
             tokens=self._engine.transcript.tokens,
             window=self._models.spec(state.choice.model).context_window,
             thinking=state.choice.thinking_budget,

@@ -8,7 +8,7 @@ from typing import Protocol
 
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.errors import TreadleError
-from treadle.protocol.events import HOOK, Delivery, Noted, Op, Prompt, Source
+from treadle.protocol.events import GOAL, HOOK, Delivery, Noted, Op, Prompt, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification, PromptDelivered, QueueChanged
 from treadle.protocol.sealed import Passage, PassageKind
@@ -89,7 +89,7 @@ class _Waking:
             case PromptDelivered(prompt_id=prompt_id) if prompt_id in self._sent:
                 self._sent.discard(prompt_id)
                 self._read(prompt_id)
-            case PromptDelivered(by=by) if by.partition(":")[0] != HOOK.kind:
+            case PromptDelivered(by=by) if by.partition(":")[0] not in (HOOK.kind, GOAL.kind):
                 self.watchers.person_spoke()
             case QueueChanged(prompts=prompts) if self._unread:
                 waiting = {one.id for one in prompts}

@@ -1,17 +1,20 @@
 """What hooks change of calls and of the end of a turn."""
 
 import uuid
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
+from treadle.engine.core.goal import is_due
 from treadle.engine.core.machine_effects import Effect, Notify, Respond
 from treadle.engine.core.state import replace
-from treadle.engine.ports import HookDecision, Hooks, HookWord, Ports, Prepared
+from treadle.engine.ports import HookDecision, HookWord, Ports, Prepared
+from treadle.engine.runtime.goal_check import GoalSession, check_goal
 from treadle.engine.runtime.tool_call import judge_call
-from treadle.protocol.events import HOOK, CallFinished, CallJudged, Prompt
+from treadle.protocol.events import GOAL, HOOK, CallFinished, CallJudged, Prompt, Source
+from treadle.protocol.goals import GoalChecked
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnEnded, TurnStop
 from treadle.protocol.permissions import Decision, Reason, Standing, Verdict
@@ -125,10 +128,31 @@ def reports_end(effect: Effect) -> bool:
     return isinstance(effect, Respond) or (isinstance(effect, Notify) and isinstance(effect.notification, TurnEnded))
 
 
-async def going_on(hooks: Hooks, ended: TurnEnded, effects: Sequence[Effect]) -> Prompt | None:
-    """Ask the hooks whether a turn may end, as the effects say; gives what the model goes on with, if not."""
-    again = any(isinstance(effect, Respond) and HOOK in effect.sources for effect in effects)
-    word = await hooks.before_end(ended.outcome.text, again=again)
-    if word.decision is not HookDecision.DENY or word.stop is not None:
+async def going_on(  # noqa: PLR0917 - what the session knows of the end
+    ports: Ports,
+    session: GoalSession,
+    kept: Callable[[], Awaitable[None]],
+    ended: TurnEnded | None,
+    effects: Sequence[Effect],
+) -> tuple[Prompt, Source] | None:
+    """Ask the hooks whether a turn may end, as the effects say, and then whether the session's goal is met.
+
+    Gives what the model goes on with, and from whom, if it may not. Where no turn `ended` the goal alone is asked.
+    `kept` waits for the checkpoints that are being taken, since a check may change files.
+    """
+    if ports.hooks is not None and ended is not None:
+        again = any(isinstance(effect, Respond) and HOOK in effect.sources for effect in effects)
+        word = await ports.hooks.before_end(ended.outcome.text, again=again)
+        if word.decision is HookDecision.DENY and word.stop is None:
+            return _prompt(word.reason or "Go on: the work is not done yet."), HOOK
+        if word.stop is not None and is_due(session.state):
+            await session.post(GoalChecked(blocked=True, reason=f"a hook ended the work: {word.stop}"))
+    if not is_due(session.state):
         return None
-    return Prompt(id=uuid.uuid4().hex, content=(Text(text=word.reason or "Go on: the work is not done yet."),))
+    await kept()
+    missing = await check_goal(ports, session)
+    return (_prompt(missing), GOAL) if missing else None
+
+
+def _prompt(text: str) -> Prompt:
+    return Prompt(id=uuid.uuid4().hex, content=(Text(text=text),))

@@ -3,15 +3,17 @@
 import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.context.log_reader import TranscriptReader
 from treadle.context.transcript import Transcript
+from treadle.engine.core import goal
 from treadle.engine.core.machine_effects import Effect, Notify, Respond, Seal, TakeCheckpoint
 from treadle.engine.core.state import State
-from treadle.engine.ports import Asked, Hooks, OutputHandler, PersonReply, Ports
+from treadle.engine.ports import Asked, OutputHandler, PersonReply, Ports
 from treadle.engine.runtime.feeds import REPLY_PIECES, Feed, Feeds
 from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
@@ -22,7 +24,6 @@ from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, SessionClosedError, StoreError, TreadleError
 from treadle.protocol.events import (
     ENGINE,
-    HOOK,
     CallFinished,
     CallStarted,
     Event,
@@ -67,7 +68,7 @@ class Session:
         self._asides: set[asyncio.Future[SideAnswered]] = set()
         self._handlers: dict[Source, OutputHandler] = {}
         self._closed = asyncio.Event()
-        self._ending: asyncio.Future[Prompt | None] | None = None
+        self._ending: asyncio.Future[tuple[Prompt, Source] | None] | None = None
         self._held: list[Effect] = []
 
     @property
@@ -152,7 +153,10 @@ class Session:
         if isinstance(data, Interrupt) and self.state.turn is None and self._ending is not None:
             asking, self._ending = self._ending, None
             if asking.cancel():
-                return
+                paused = goal.paused(self.state)
+                if paused is None:
+                    return
+                data = paused
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._put(Posted(data, source, accepted))
         await accepted
@@ -191,6 +195,8 @@ class Session:
                     self._arrived.clear()
                     await self._process(performer, ports)
                 performer.cancel_all()
+                if self._ending is not None:
+                    self._ending.cancel()
                 await self._keep_last_checkpoints(performer, ports)
             await self._keep_last(ports, CallFinished, ReplyFinished, ReplyFailed, SideAnswered)
         finally:
@@ -233,8 +239,8 @@ class Session:
             raise
         for posted in accepted:
             posted.accept()
-        if ports.hooks is not None:
-            effects = self._held_for(ports.hooks, effects, performer)
+        if ports.hooks is not None or self.state.goal is not None:
+            effects = self._held_for(ports, effects, performer)
         # Files are kept before a person is asked: what they do meanwhile would be taken for the session's work.
         for effect in sorted(effects, key=lambda effect: not isinstance(effect, TakeCheckpoint)):
             self._act(effect, performer)
@@ -243,10 +249,11 @@ class Session:
             self._published = events[-1].seq
             await self._observe(ports, events)
 
-    def _held_for(self, hooks: Hooks, effects: list[Effect], performer: Performer) -> list[Effect]:
-        """Hold back what says that a turn is over until the hooks have let it end; gives what is to be done now.
+    def _held_for(self, ports: Ports, effects: list[Effect], performer: Performer) -> list[Effect]:
+        """Hold back what says that a turn is over until hooks and goal have let it end; gives what is to be done now.
 
-        Where the next turn has begun nothing is held any more: the hooks are asked about its end.
+        Where the next turn has begun nothing is held any more: they are asked about its end. A goal that is to be
+        checked is so without the end of a turn, too, such as after a restart.
         """
         from treadle.engine.runtime.hooked import ended_turn, going_on, reports_end
 
@@ -255,23 +262,28 @@ class Session:
                 self._ending.cancel()
             return [*self._released(), *effects]
         ended = ended_turn(effects)
-        if ended is None:
+        if ended is None and (self._ending is not None or not goal.is_due(self.state)):
             return effects
         held = self._held = [effect for effect in effects if reports_end(effect)]
 
         async def end() -> None:
-            asking = self._ending = asyncio.ensure_future(going_on(hooks, ended, held))
+            asking = self._ending
+            assert asking is not None  # noqa: S101 - it has begun
             try:
                 await asyncio.wait((asking,))
             finally:
                 if not asking.done():
                     asking.cancel()
                     await asyncio.wait((asking,))
-            if not asking.cancelled() and (prompt := asking.result()) is not None:
-                await self.post(prompt, HOOK)
+            with suppress(RefusedError):  # the session has closed, or moved on
+                if not asking.cancelled() and (more := asking.result()) is not None:
+                    await self.post(*more)
+            if self._ending is asking:
+                self._ending = None
             for effect in self._released():
                 self._act(effect, performer)
 
+        self._ending = asyncio.ensure_future(going_on(ports, self, performer.checkpointed, ended, held))
         performer.begin("end of turn", end)
         return [effect for effect in effects if effect not in held]
 
