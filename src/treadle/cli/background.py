@@ -5,7 +5,7 @@ import sys
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from treadle.cli.command_line import WISHES, opening_of, session_trust_of, task_content, task_from
+from treadle.cli.command_line import WISHES, goal_of, opening_of, session_trust_of, task_content, task_from
 from treadle.cli.detached import run_detached
 from treadle.cli.task_words import COMMANDS, slash_task, task_of
 from treadle.protocol.errors import ConfigError
@@ -94,5 +94,5 @@ async def _work(arguments: "argparse.Namespace", task: str, begun: Callable[[str
 
             opening = wishes_of(vars(arguments)).shaped(opening)
         live = await open_session(opening)
-        return await run_background(live, content, lambda: begun(live.id))
+        return await run_background(live, content, lambda: begun(live.id), goal_of(arguments))
     return int(signals.code or 0)

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
 
     from treadle.door.opening import AgentFile, Opening
     from treadle.door.trust import SessionTrust
+    from treadle.protocol.goals import SetGoal
     from treadle.protocol.messages import UserContent
 
 WISHES = ("allowed_tools", "disallowed_tools", "system_prompt", "append_system_prompt", "json_schema")
@@ -99,6 +100,31 @@ def _agents(files: "Sequence[Path]") -> "tuple[AgentFile, ...]":
     from treadle.door.opening import read_agent_file
 
     return tuple(read_agent_file(file)[0] for file in files)
+
+
+def goal_of(arguments: "argparse.Namespace") -> "SetGoal | None":
+    """Give the goal of the command line. Raises `ConfigError` for a check without one, and where none can be set."""
+    said, by = getattr(arguments, "goal", None), getattr(arguments, "check", None)
+    if said is None and by is None:
+        return None
+    goal, check = (said or "").strip(), (by or "").strip()
+    if not goal or (by is not None and not check):
+        raise ConfigError(
+            "goal-flag",
+            "--goal needs a condition, and --check a command.",
+            why="A session works on until the condition of its goal is met.",
+            fix="Use: treadle -p TASK --goal 'all tests pass' --check 'make test'",
+        )
+    if arguments.attach != "":
+        raise ConfigError(
+            "goal-flag",
+            "--goal does not go with --attach.",
+            why="It joins a session that is open elsewhere, which may have a goal of its own.",
+            fix="Attach, and set it there: /goal --check 'make test' all tests pass",
+        )
+    from treadle.protocol.goals import SetGoal
+
+    return SetGoal(condition=goal, check=check)
 
 
 def opening_for(arguments: "argparse.Namespace", folder: Path) -> "Opening":

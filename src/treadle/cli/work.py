@@ -58,6 +58,8 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         metavar="FILE",
         help="a text file or image to attach",
     )
+    tasks.add_argument("--goal", metavar="CONDITION", help="work on until CONDITION is met, or nothing more helps")
+    tasks.add_argument("--check", metavar="CMD", help="with --goal: it is met when CMD ends with 0")
     for flag, about in _FOR_SCRIPTS.items():
         action = "append" if flag.endswith("-tools") else "store"
         names = (flag, flag.replace("-tools", "Tools"))[: 1 + flag.endswith("-tools")]

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
-from treadle.cli.command_line import WISHES, flags, opening_of, session_trust_of, task_content, task_from
+from treadle.cli.command_line import WISHES, flags, goal_of, opening_of, session_trust_of, task_content, task_from
 from treadle.cli.task_words import COMMANDS, slash_task, task_of
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.goals import BEGIN_GOAL
+from treadle.protocol.messages import Text
 
 if TYPE_CHECKING:
     import argparse
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
     from treadle.door.opening import Opening
     from treadle.door.settings import Settings
     from treadle.door.trust import SessionTrust
+    from treadle.protocol.goals import SetGoal
     from treadle.protocol.messages import UserContent
     from treadle.tui.paint.look import Look
 
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 def work(arguments: "argparse.Namespace") -> int:
     """Work as the main command's arguments say; returns the exit code."""
     _require_id(arguments)
+    goal_of(arguments)
     if arguments.bg is not None:
         from treadle.cli.background import start_background
 
@@ -83,7 +87,8 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
         from treadle.headless.slash_run import run_slash_command
 
         return await run_slash_command(live, command, output)
-    return await run_headless(live, content, output, structured=None if wishes is None else wishes.structured)
+    structured = None if wishes is None else wishes.structured
+    return await run_headless(live, content, output, structured=structured, goal=goal_of(arguments))
 
 
 def resume_headless(arguments: "argparse.Namespace") -> int:
@@ -224,7 +229,8 @@ def _open(
         else:
             opening = given or _following(arguments, trust if same_folder else None, look)
             folder, trust = opening.workspace, opening.trust
-            code, following = asyncio.run(_interactive(opening, content, look))
+            goal = None if given is None else goal_of(arguments)
+            code, following = asyncio.run(_interactive(opening, content, look, goal))
         given, content = None, ()
     return code
 
@@ -262,7 +268,9 @@ def _go_to(arguments: "argparse.Namespace", session: str, folder: Path) -> bool:
     return same_folder
 
 
-async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", look: "Look") -> tuple[int, str]:
+async def _interactive(
+    opening: "Opening", content: "tuple[UserContent, ...]", look: "Look", goal: "SetGoal | None"
+) -> tuple[int, str]:
     """Work in a session; gives the exit code, and the session that is to be opened next, empty for none."""
     from treadle.door.opening import open_session
     from treadle.tui.terminal_main import run_interactive
@@ -273,6 +281,9 @@ async def _interactive(opening: "Opening", content: "tuple[UserContent, ...]", l
     try:
         async with live:
             try:
+                if goal is not None:
+                    await live.post(goal, live.source)
+                    content = content or (Text(text=BEGIN_GOAL),)
                 code = await run_interactive(live, look, first_prompt=content, switch=following.append)
             finally:
                 ended = _ends_with(live)

@@ -13,6 +13,7 @@ from treadle.door.open_session import Attendance, LiveSession
 from treadle.door.program import Exit, harmless, write_log
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Prompt, Source
+from treadle.protocol.goals import SetGoal
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, TurnEnded, TurnStarted
 
@@ -25,7 +26,9 @@ _ENDS_WITHIN = 10.0
 """Seconds that a turn which was interrupted has to end."""
 
 
-async def run_background(live: LiveSession, task: tuple[UserContent, ...], begun: Callable[[], None]) -> int:
+async def run_background(
+    live: LiveSession, task: tuple[UserContent, ...], begun: Callable[[], None], goal: SetGoal | None = None
+) -> int:
     """Work a task off, or what the session still has to do when `task` is empty, until nothing is left to do.
 
     `begun` is called when the task is in the log, and others can attach. Returns the exit code. Raises `TreadleError`
@@ -39,9 +42,11 @@ async def run_background(live: LiveSession, task: tuple[UserContent, ...], begun
             raise _unreachable(error) from error
         for notice in live.notices:
             sys.stderr.write(f"# {harmless(notice)}\n")
+        if goal is not None:
+            await live.post(goal, _SOURCE)
         if task:
             await live.post(Prompt(id=uuid.uuid4().hex, content=task), _SOURCE)
-        elif not live.status.turn_active:
+        elif not (live.status.turn_active or live.checking):
             sys.stderr.write("This session has nothing left to do. Give it a task with --bg.\n")
         begun()
         try:

@@ -4,10 +4,12 @@ import asyncio
 import signal
 import sys
 import uuid
-from collections.abc import AsyncIterator, Iterable
+from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, Self
+
+from msgspec.structs import replace
 
 from treadle.door.open_session import LiveSession
 from treadle.door.program import harmless, write_wrapped
@@ -16,8 +18,9 @@ from treadle.headless.progress import Progress, summary_lines
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import RefusedError, SessionError
 from treadle.protocol.events import Interrupt, Prompt, Source
+from treadle.protocol.goals import GoalStatus, SetGoal
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import Notification, TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.notifications import GoalChanged, Notification, TurnEnded, TurnOutcome, TurnStarted, TurnStop
 
 if TYPE_CHECKING:
     from treadle.door.hosts import StructuredAnswer
@@ -68,15 +71,18 @@ async def run_headless(
     out: TextWriter = sys.stdout,
     err: TextWriter = sys.stderr,
     structured: "StructuredAnswer | None" = None,
+    goal: SetGoal | None = None,
 ) -> int:
     """Start the session and work a task off, or what it still has to do when `task` is empty; returns the exit code.
 
-    With `structured` the answer has to have that form.
+    With `structured` the answer has to have that form. With a `goal` it works on until that is met.
     """
     console = HeadlessConsole(live, output, out, err)
     async with live.follow() as feed, live:
         try:
             console.begin()
+            if goal is not None:
+                await live.post(goal, HEADLESS)
             return await finish_task(live, task, feed, console, structured=structured)
         finally:
             console.end()
@@ -95,7 +101,7 @@ async def finish_task(
         try:
             if task:
                 await live.post(Prompt(id=uuid.uuid4().hex, content=task), HEADLESS)
-            if not live.status.turn_active:
+            if not (live.status.turn_active or live.checking):
                 return console.nothing_to_do()
             outcome = await _until_end(live, feed, console)
             if structured is not None:
@@ -117,12 +123,39 @@ async def finish_task(
 
 
 async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], console: "HeadlessConsole") -> TurnOutcome:
+    outcomes: list[TurnOutcome] = []
+    only_checked = not live.status.turn_active
     async for notification in feed:
         console.show(notification)
-        if isinstance(notification, TurnEnded) and not live.status.turn_active:
-            return notification.outcome
+        match notification:
+            case TurnEnded(outcome=outcome):
+                outcomes.append(outcome)
+                if not live.status.turn_active:
+                    return _together(outcomes)
+            case TurnStarted():
+                only_checked = False
+            case GoalChanged() if only_checked and not (live.checking or live.status.turn_active):
+                return TurnOutcome(stop=TurnStop.END_TURN)
+            case _:
+                pass
     await live.failure()
     raise SessionError("session-closed", "The session was closed before the task was done.")
+
+
+def _together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:
+    """Sum up turns that followed on each other by themselves; the last one says how they ended."""
+    whole = outcomes[0]
+    for one in outcomes[1:]:
+        whole = replace(
+            one,
+            steps=whole.steps + one.steps,
+            usage=whole.usage + one.usage,
+            cost=None if whole.cost is None or one.cost is None else whole.cost + one.cost,
+            changes=(*whole.changes, *one.changes),
+            denied=whole.denied + one.denied,
+            exact=whole.exact and one.exact and not (whole.changes and one.changes),
+        )
+    return whole
 
 
 class HeadlessConsole:
@@ -137,6 +170,7 @@ class HeadlessConsole:
         self._err = err
         self._progress = Progress()
         self._says_how_to_go_on = output is OutputFormat.TEXT
+        self._goal: GoalStatus | None = None
 
     def begin(self) -> None:
         """Name the session, and tell what is to be known before it starts."""
@@ -150,6 +184,8 @@ class HeadlessConsole:
 
     def show(self, notification: Notification) -> None:
         """Write one thing that happened."""
+        if isinstance(notification, GoalChanged):
+            self._goal = notification.goal
         if self._output is OutputFormat.STREAM_JSON:
             self._record(notification)
         else:
@@ -176,7 +212,7 @@ class HeadlessConsole:
         """Write the answer, and its `value` where it has one; returns the exit code, by default that of the outcome."""
         from treadle.door.program import describe_model_error, exit_code
 
-        code = exit_code(outcome) if code is None else code
+        code = exit_code(outcome, self._goal) if code is None else code
         self._say(self._progress.finish(outcome.text))
         if self._output is OutputFormat.TEXT:
             if outcome.text and not self._was_seen(outcome):
@@ -185,7 +221,7 @@ class HeadlessConsole:
         else:
             from treadle.headless.records import result_record
 
-            self._record(result_record(self._live, outcome, code, value))
+            self._record(result_record(self._live, outcome, code, value=value, goal=self._goal))
         self._say(summary_lines(outcome))
         self._say(self._left_open(outcome))
         self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, Any
 from treadle.door.open_session import LiveSession
 from treadle.present.checklist_items import open_items
 from treadle.protocol.base import Tagged
+from treadle.protocol.goals import GoalStatus
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import TurnOutcome, TurnStop
 from treadle.protocol.tools import FileChange
@@ -33,8 +34,8 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
 
     `changes` are all that is left of the turn's own work where they are `exact`, otherwise what tools reported.
 
-    `open_items` counts what of the checklist is not done. `structured_output` is the answer as a value where a form of
-    it was wanted.
+    `open_items` counts what of the checklist is not done. `goal` is the goal that was worked on, and how it stands.
+    `structured_output` is the answer as a value where a form of it was wanted.
     """
 
     session_id: str
@@ -51,6 +52,7 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
     open_items: int
     error: ModelError | None
     structured_output: Any
+    goal: GoalStatus | None
 
 
 class CommandRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="command"):
@@ -76,7 +78,12 @@ def session_record(live: "LiveSession | RemoteSession") -> SessionRecord:
 
 
 def result_record(
-    live: "LiveSession | RemoteSession", outcome: TurnOutcome, code: int, value: Any = None
+    live: "LiveSession | RemoteSession",
+    outcome: TurnOutcome,
+    code: int,
+    *,
+    value: Any = None,
+    goal: GoalStatus | None = None,
 ) -> ResultRecord:
     """Describe the end of the turn."""
     return ResultRecord(
@@ -94,4 +101,5 @@ def result_record(
         open_items=open_items(live.status.checklist)[0],
         error=outcome.error,
         structured_output=value,
+        goal=goal,
     )

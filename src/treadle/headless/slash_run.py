@@ -17,6 +17,7 @@ from treadle.headless.headless_main import (
     finish_task,
 )
 from treadle.headless.records import CommandRecord
+from treadle.protocol.goals import GoalState
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification
 
@@ -57,7 +58,9 @@ async def _run(
             return signals.code
     if answer.send:
         return await finish_task(live, (Text(text=answer.send),), feed, console)
-    code = problem if answer.warning else Exit.DONE
+    goal = live.status.goal
+    blocked = row.name == "goal" and goal is not None and goal.state is GoalState.BLOCKED
+    code = problem if answer.warning else Exit.GOAL if blocked and argument == "resume" else Exit.DONE
     record = CommandRecord(session_id=live.id, name=row.name, text=answer.text, exit_code=code)
     return console.answer(record, warning=answer.warning)
 

@@ -36,6 +36,9 @@ class GoalStatus(Record, frozen=True, kw_only=True, omit_defaults=False):
     by: GoalJudge | None = None
 
 
+BEGIN_GOAL = "Work on the goal of this session until it is met."
+"""The message with which a session begins that is given a goal and no task."""
+
 GOAL_INTERRUPTED = "the work was interrupted"
 """The reason of a goal that was paused with the turn that a person interrupted."""
 

@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 
+from treadle.protocol.goals import GoalState, GoalStatus
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import TurnOutcome, TurnStop
 
@@ -17,6 +18,7 @@ class Exit(IntEnum):
     PERMISSION = 55
     MISTAKES = 56
     LOOP = 57
+    GOAL = 58
     TRANSIENT = 75
     CONFIG = 78
     HANGUP = 129
@@ -27,8 +29,19 @@ class Exit(IntEnum):
 _CONFIG = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION, ErrorKind.BALANCE, ErrorKind.NOT_FOUND})
 
 
-def exit_code(outcome: TurnOutcome) -> Exit:
-    """Map the end of a turn to an exit code."""
+def exit_code(outcome: TurnOutcome, goal: GoalStatus | None = None) -> Exit:
+    """Map the end of a turn to an exit code; with the goal that was worked on, whether that is met.
+
+    A turn that was interrupted, or whose model could not be called, has its own in any case.
+    """
+    if goal is None or outcome.stop in (TurnStop.CANCELLED, TurnStop.ERROR):
+        return _of_turn(outcome)
+    if goal.state is GoalState.PAUSED:
+        return Exit.INTERRUPTED
+    return Exit.DONE if goal.state is GoalState.MET and outcome.stop is TurnStop.END_TURN else Exit.GOAL
+
+
+def _of_turn(outcome: TurnOutcome) -> Exit:
     match outcome.stop:
         case TurnStop.END_TURN:
             return Exit.PERMISSION if outcome.denied else Exit.DONE

@@ -16,7 +16,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.ops import asked_aside, own_words
 from treadle.context.sizes import size_of_block
-from treadle.engine.core.goal import goal_status
+from treadle.engine.core.goal import goal_status, is_due
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
 from treadle.engine.ports import Ports
@@ -195,7 +195,12 @@ class LiveSession:
     def quiet(self) -> bool:
         """Whether nothing goes on, and nothing waits for anybody."""
         state = self._engine.state
-        return phase(state) is Phase.WAITING_FOR_EVENT and state.files.restoring is None
+        return phase(state) is Phase.WAITING_FOR_EVENT and state.files.restoring is None and not is_due(state)
+
+    @property
+    def checking(self) -> bool:
+        """Whether it is being asked if the goal is met, and no turn goes on."""
+        return is_due(self._engine.state)
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -1,5 +1,7 @@
 """What a slash command gives: a text to show, ops to post, or a message to send."""
 
+import io
+import shlex
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
@@ -13,10 +15,12 @@ from treadle.app.session.own_commands.command_files import NamedText, find_texts
 from treadle.app.session.own_commands.slash_commands import SLASH_GROUPS, SLASH_TABLE, find_slash, nearest_slash
 from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import exact, printable
+from treadle.present.goal_words import goal_words
 from treadle.present.words import clip_text, counted, describe_allowance, tokens, written_text
 from treadle.protocol.attach import SessionStatus
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import CompactNow, Pin, RevokeAllowance, SetMode
+from treadle.protocol.goals import BEGIN_GOAL, GoalState, GoalStatus, SetGoal
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Mode
 
@@ -71,6 +75,41 @@ def _pin(session: SessionAccess, argument: str) -> CommandAnswer:
     return CommandAnswer(text="Pinned.", ops=(Pin(id=uuid.uuid4().hex[:12], text=argument),))
 
 
+def _goal(session: SessionAccess, argument: str) -> CommandAnswer:
+    now = session.status
+    if not argument:
+        return CommandAnswer(text=_shown_goal(now.goal))
+    if argument in ("pause", "resume", "clear"):
+        if now.goal is None:
+            return wrong("There is no goal. /goal CONDITION sets one.")
+        if argument == "clear":
+            return CommandAnswer(ops=(SetGoal(),))
+        paused = argument == "pause"
+        if now.goal.state in ((GoalState.PAUSED, GoalState.MET) if paused else ()):
+            return wrong(f"The goal is {now.goal.state} already.")
+        return CommandAnswer(ops=(SetGoal(condition=now.goal.condition, check=now.goal.check, paused=paused),))
+    condition, check = argument, ""
+    if argument.split(maxsplit=1)[0] == "--check":
+        rest = io.StringIO(argument.removeprefix("--check"))
+        words = shlex.shlex(rest, posix=True)
+        words.whitespace_split, words.commenters = True, ""
+        try:
+            check = words.get_token() or ""
+        except ValueError:
+            return wrong("The quotes around the check are not closed: /goal --check 'CMD' CONDITION.")
+        condition = rest.read().strip()
+    if not condition or (argument.startswith("--check") and not check.strip()):
+        return wrong("/goal needs a condition: /goal --check 'make test' all tests pass.")
+    send = "" if now.turn_active else BEGIN_GOAL
+    return CommandAnswer(ops=(SetGoal(condition=condition, check=check),), send=send)
+
+
+def _shown_goal(goal: GoalStatus | None) -> str:
+    if goal is None:
+        return "There is no goal. /goal CONDITION works on until it is met; /goal --check 'CMD' CONDITION tests it so."
+    return f"{goal.state}: {goal_words(goal)}"
+
+
 def _queue(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
     return CommandAnswer(text=queue_text(session.status.queue))
 
@@ -118,6 +157,7 @@ def status_rows(session: SessionAccess) -> list[str]:
         f"model    {now.model}, {now.tool_protocol} tool calls",
         f"mode     {now.mode}",
         f"state    {', '.join(_going_on(now))}",
+        *([] if now.goal is None else [f"goal     {_shown_goal(now.goal)}"]),
         f"context  {_context_line(session)}",
     ]
 
@@ -191,6 +231,7 @@ QUICK: Mapping[str, Handler] = MappingProxyType(
         "newrule": lambda _, argument: CommandAnswer(send=f"/newrule {argument}".rstrip()),
         "btw": _btw,
         "pin": _pin,
+        "goal": _goal,
         "queue": _queue,
         "todo": _todo,
         "approvals": _approvals,

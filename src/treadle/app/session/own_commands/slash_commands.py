@@ -56,7 +56,7 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "work": (
             *("model", "profile", "mode", "plan", "act", "effort", "compact", "undo", "rewind", "btw", "todo", "init"),
-            *("newrule", "pin", "steer", "queue", "edit", "drop", "review"),
+            *("newrule", "pin", "goal", "steer", "queue", "edit", "drop", "review"),
         ),
         "session": ("new", "clear", "resume", "rename", "fork", "copy", "export", "quit"),
         "look inside": (
@@ -127,6 +127,13 @@ _ROWS: tuple[SlashCommand, ...] = (
         effect=Reach.WORK,
         arguments="[TEXT]",
         about="keep TEXT in the conversation whatever leaves it; without TEXT list what is pinned, `off N` removes it",
+    ),
+    SlashCommand(
+        name="goal",
+        effect=Reach.SEE,
+        given=Reach.WORK,
+        arguments="[CONDITION]",
+        about="work on until CONDITION is met (first `--check 'CMD'`: it tests that); `pause`, `resume`, `clear`",
     ),
     SlashCommand(name="init", effect=Reach.WORK, about="let the model look at the project and write AGENTS.md"),
     SlashCommand(
