@@ -125,8 +125,19 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         )
     )
     live = _live(ground, along, offered, ports, first=first)
-    said = (*parts.roots.notices, *parts.notices, *ground.policy_files.notices(), *offered.problems)
-    live.notices = (*live.notices, *said, *ground.taken_back, *offered.joined.notices)
+    said = (
+        *first_use.goal_notice(ground.engine.state),
+        *parts.roots.notices,
+        *parts.notices,
+        *ground.policy_files.notices(),
+        *offered.problems,
+    )
+    live.notices = (
+        *live.notices,
+        *said,
+        *ground.taken_back,
+        *offered.joined.notices,
+    )
     return live
 
 

@@ -153,7 +153,9 @@ def _together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:
             cost=None if whole.cost is None or one.cost is None else whole.cost + one.cost,
             changes=(*whole.changes, *one.changes),
             denied=whole.denied + one.denied,
-            exact=whole.exact and one.exact and not (whole.changes and one.changes),
+            exact=whole.exact
+            and one.exact
+            and not {each.path for each in whole.changes} & {each.path for each in one.changes},
         )
     return whole
 

@@ -30,9 +30,9 @@ def judged_by(goal: GoalStatus) -> str:
     return f"checked by `{exact(goal.check)}`" if goal.check else "the model judges it"
 
 
-def goal_label(goal: GoalStatus | None) -> str:
+def goal_label(state: GoalState | None) -> str:
     """Name the state of a goal where there is little room; empty without one."""
-    return "" if goal is None else f"goal {goal.state}"
+    return "" if state is None else f"goal {state}"
 
 
 def _reason(goal: GoalStatus) -> str:
@@ -41,4 +41,4 @@ def _reason(goal: GoalStatus) -> str:
     by = {GoalJudge.MODEL: " (the model's judgement)", GoalJudge.COMMAND: f" (`{exact(goal.check)}`)", None: ""}[
         goal.by
     ]
-    return f"{by}: {clip_text(exact(goal.reason), _SHOWN)}"
+    return f"{by}: {clip_text(exact(goal.reason), _SHOWN).rstrip('.')}"

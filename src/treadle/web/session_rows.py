@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.door.past import ListedSession, SessionState, found_places, listed_sessions
+from treadle.present.goal_words import goal_label
 from treadle.web.book import SessionBook
 from treadle.web.status import chip_of, listed_state, spent_words
 
@@ -93,7 +94,7 @@ def _line(row: ListedSession) -> PageRow:
         state=row.state.value,
         sign=chip.sign,
         words=chip.words,
-        why=chip.why,
+        why=", ".join(filter(None, (chip.why, goal_label(row.goal)))),
         cost=spent_words(row.spending),
         mode=row.mode or "-",
         added=row.added,

@@ -7,9 +7,11 @@ from msgspec import Struct
 from treadle.door.past import SessionState, end_words, how_it_ended
 from treadle.present.checklist_items import todo_of
 from treadle.present.failure_words import waiting_words
+from treadle.present.goal_words import goal_label, goal_words
 from treadle.present.spending_words import Spending
 from treadle.present.view import SessionView
 from treadle.present.words import tokens
+from treadle.protocol.goals import GoalStatus
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.web.item_html import in_milliseconds
@@ -30,6 +32,8 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "window": status.window,
         "context": _context(status.tokens, status.window),
         "cost": spent_words(facts.spending),
+        "goal": goal_line(status.goal),
+        "goal_about": "" if status.goal is None else goal_words(status.goal),
         "step": facts.step,
         "since": None if facts.since is None else in_milliseconds(facts.since),
         "added": facts.added,
@@ -41,6 +45,11 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "questions": page.cards(who),
         "own": page.own,
     }
+
+
+def goal_line(goal: GoalStatus | None) -> str:
+    """Say what the goal is, and how it stands; empty without one."""
+    return "" if goal is None else f"{goal_label(goal.state).capitalize()}: {goal.condition}"
 
 
 def _retry(view: SessionView) -> str:
@@ -108,7 +117,7 @@ def listed_state(page: PageSession) -> dict[str, Any]:
         "state": state.value,
         "sign": chip.sign,
         "words": chip.words,
-        "why": chip.why,
+        "why": ", ".join(filter(None, (chip.why, goal_label(status.goal.state if status.goal else None)))),
         "cost": spent_words(facts.spending),
         "mode": status.mode.value,
         "model": status.model,

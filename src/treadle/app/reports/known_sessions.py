@@ -15,12 +15,14 @@ from treadle.app.reports.usage_sums import LoggedUsage, UsageReader
 from treadle.app.session.shared.session_wire import background_sessions
 from treadle.engine.core.past_history import last_state
 from treadle.engine.core.state import TurnState
+from treadle.present.goal_words import goal_label
 from treadle.present.spending_words import Spending
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal
 from treadle.protocol.children import ChildOutcome
 from treadle.protocol.errors import StoreError, TreadleError
 from treadle.protocol.events import Event, Prompt
+from treadle.protocol.goals import GoalState
 from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import CHILD_OUTCOMES, TurnOutcome, TurnStop
 from treadle.protocol.sealed import TurnSettled
@@ -54,7 +56,8 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     part of that is our own estimate.
     `open` says that a program has it open now, `background` that this is one without a terminal. `steps` is None where
     its log was not read; `added` and `removed` count lines of files, `first` is the beginning of the first prompt.
-    `mode` is empty where its log was not read. Times are milliseconds since 1970, UTC.
+    `mode` is empty where its log was not read, `goal` how its goal stands, None without one. Times are milliseconds
+    since 1970, UTC.
     """
 
     id: str
@@ -83,6 +86,7 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     outcome: str = ""
     tree_cost: float | None = 0.0
     tree_known_cost: float = 0.0
+    goal: GoalState | None = None
 
     @property
     def spending(self) -> Spending:
@@ -115,7 +119,7 @@ def state_words(state: SessionState, ended: str | None) -> str:
 
 def listed_words(row: ListedSession) -> str:
     """Say how a session is, and whether a program has it open."""
-    words = state_words(row.state, row.ended)
+    words = ", ".join(filter(None, (state_words(row.state, row.ended), goal_label(row.goal))))
     if row.background:
         return f"{words} (background)"
     return f"{words} (open)" if row.open and row.state in (SessionState.DONE, SessionState.STOPPED) else words
@@ -137,6 +141,7 @@ class _Digest(Record, frozen=True, kw_only=True):
     added: int = 0
     removed: int = 0
     first: str = ""
+    goal: GoalState | None = None
 
 
 _FIRST = 400
@@ -311,6 +316,7 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
         added=total.added,
         removed=total.removed,
         first=first,
+        goal=None if state.goal is None else state.goal.stands,
     )
 
 
@@ -345,6 +351,7 @@ def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live:
         removed=digest.removed,
         first=digest.first,
         mode=digest.mode,
+        goal=digest.goal,
         archived=row.archived,
     )
 

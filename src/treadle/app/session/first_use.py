@@ -12,10 +12,13 @@ from treadle.app.config.sections import Settings
 from treadle.app.models.provider_keys import keys_stamp
 from treadle.app.security.policy_files import PolicyFiles
 from treadle.app.session.parts import Parts
+from treadle.engine.core.goal import goal_status, is_due
 from treadle.engine.core.room import focus_wanted
+from treadle.engine.core.state import State, replace
 from treadle.engine.runtime.running_session import Session
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import StoreError
+from treadle.protocol.goals import GoalState
 from treadle.protocol.permissions import Allowance
 from treadle.store.sqlite import Store
 
@@ -245,6 +248,19 @@ def remember_here(workspace: str, allowances: Sequence[Allowance]) -> None:
     from treadle.app.security.approvals import remember
 
     remember(allowances, workspace)
+
+
+def goal_notice(state: State) -> Sequence[str]:
+    """Say of a session that is taken up what its goal is, and what goes on with it."""
+    goal = goal_status(state)
+    if goal is None or goal.state is GoalState.MET:
+        return ()
+    from treadle.present.goal_words import goal_words
+
+    if goal.state is not GoalState.ACTIVE:
+        return (goal_words(goal),)
+    goes_on = "It is worked on now." if state.turn is not None or is_due(state) else "/goal resume continues it."
+    return (f"{goal_words(replace(goal, reason=''))}. {goes_on}",)
 
 
 def heard_before(parts: Parts) -> Sequence[Stamped]:

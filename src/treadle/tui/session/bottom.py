@@ -7,8 +7,10 @@ from msgspec import Struct
 from treadle.present.checklist_items import todo_of
 from treadle.present.escape import printable
 from treadle.present.failure_words import waiting_words
+from treadle.present.goal_words import goal_label
 from treadle.present.view import SessionView
 from treadle.present.words import clip_text, describe_call, span, tokens, written_text
+from treadle.protocol.goals import GoalState
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import CallStatus, Phase, QueuedPrompt
 from treadle.protocol.permissions import Mode
@@ -239,6 +241,8 @@ def status(view: SessionView, around: BottomState, width: int, signs: Signs) -> 
     if around.editing:
         parts.insert(0, line(("accent", around.editing)))
     parts.append(line(("dim", view.spending.words)))
+    if view.goal is not None:
+        parts.append(line(("warn" if view.goal.state is GoalState.BLOCKED else "dim", goal_label(view.goal.state))))
     if width >= WIDE and around.branch:
         changed = f" +{view.added} -{view.removed}" if view.added or view.removed else ""
         parts.append(line(("dim", f"{printable(around.branch)}{changed}")))

@@ -13,7 +13,7 @@ from treadle.protocol.permissions import Mode
 from treadle.web.page_requests import book_of, page, visitor_of, whole_number
 from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
-from treadle.web.status import spent_words
+from treadle.web.status import goal_line, spent_words
 
 _SHOWN = 120
 """Items that a page begins with, and that come with each look further back."""
@@ -42,6 +42,7 @@ async def _show(request: Request) -> Response:
         model=model if opened is None else opened.session.status.model,
         facts=view.view,
         cost=spent_words(view.view.spending),
+        goal=goal_line(view.view.goal),
     )
 
 

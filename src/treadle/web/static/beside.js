@@ -67,6 +67,9 @@ export function beside(session) {
     put(id("context"), status.context);
     showShare(status);
     for (const name of ["cost", "under-cost"]) put(id(name), status.cost);
+    put(id("goal"), status.goal);
+    id("goal").title = status.goal_about;
+    id("goal").hidden = !status.goal;
     const figures = `${status.added} ${status.removed}`;
     if (figures !== changed) {
       changed = figures;
