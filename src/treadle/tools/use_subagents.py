@@ -47,6 +47,8 @@ class UseSubagents(Struct, frozen=True):
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
         """Check that there are such agents."""
         tasks = tuple(map(_task, arguments["tasks"]))
+        if not tasks:
+            raise ToolError("There is no task. Give one, or do the work yourself.", invalid=True)
         wait = self.subagents.settle(tasks, wait=arguments.get("wait"))
         text = "\n\n".join(f"{one.agent}: {one.prompt}" for one in tasks)
         title = "Subagent" if len(tasks) == 1 else f"{len(tasks)} subagents"

@@ -331,6 +331,7 @@ async def test_a_child_that_is_cut_off_is_never_told_as_a_success(folder: Path) 
     [
         ([{"prompt": "x", "agent": "nobody"}], {}, "There is no agent 'nobody'. Use one of these: explore, worker."),
         ([{"prompt": " "}], {}, "A task has no prompt."),
+        ([], {}, "There is no task."),
         ([{"prompt": "x", "agent": "worker"}], {"wait": False}, "worker may write."),
     ],
 )
