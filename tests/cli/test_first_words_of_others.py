@@ -25,7 +25,6 @@ ON_THE_COMMAND_LINE = (
     ("continue", "treadle --continue"),
     ("init", "treadle -p /init"),
     ("upgrade", "treadle update"),
-    ("agents", "treadle jobs"),
     ("chat", "treadle start"),
     ("permissions", "treadle policy show"),
     ("list", "treadle sessions"),

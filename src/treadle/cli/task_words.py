@@ -104,7 +104,6 @@ _MEANT: Mapping[str, str] = MappingProxyType(
 
 _MEANT_EXACTLY: Mapping[str, str] = MappingProxyType(
     {
-        "agents": "jobs",
         "ask": "-p TASK",
         "chat": "start",
         "init": "-p /init",
