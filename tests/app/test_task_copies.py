@@ -90,6 +90,20 @@ def test_the_patch_has_every_change_committed_or_not_and_applies(project: Path) 
     assert {one.name for one in there.iterdir()} == {".git", ".gitignore", "a.txt", "new.bin", "run.sh"}
 
 
+def test_what_a_killed_process_left_hinders_nothing(project: Path) -> None:
+    out = project.parent / "out"
+    left = out / ".new-t~1-abc" / ".git"
+    left.mkdir(parents=True)
+    (out / ".new-t-2~1-abc").mkdir()  # of another task, which may be at work
+    (left / "index.lock").write_text("")
+    copy = copied(project, "begin")
+    (copy.base / "index.lock").write_text("")
+    (copy.folder / "a.txt").write_text("two\n")
+    assert b"+two" in project_patch(copy)
+    assert sorted(one.name for one in out.iterdir()) == [".new-t-2~1-abc", "t", "t.git"]
+    assert not list(copy.base.glob("index-*"))
+
+
 def test_a_text_in_another_encoding_stays_exact(project: Path) -> None:
     copy = copied(project, "begin")
     (copy.folder / "a.txt").write_bytes(LATIN)

@@ -41,12 +41,13 @@ def copy_project(source: str, commit: str, wanted: ProjectCopy, *, leave_out: Pa
     With a commit the copy is a clone that holds it and what came before it, without any name of what came after, or of
     where it is from; else it is the folder as it is, without `leave_out`. Raises `ConfigError`.
     """
-    for old in (wanted.folder, wanted.base):
-        shutil.rmtree(old, ignore_errors=True)
-    new = wanted.folder.with_name(f".new-{wanted.folder.name}")
-    shutil.rmtree(new, ignore_errors=True)
-    new.parent.mkdir(parents=True, exist_ok=True)
-    wanted.base.parent.mkdir(parents=True, exist_ok=True)
+    # Made under names of its own: git of a process that was killed may still write to those of that.
+    end = f"{os.getpid()}-{os.urandom(4).hex()}"
+    new, base = (one.with_name(f".new-{one.name}~{end}") for one in (wanted.folder, wanted.base))
+    for place in (wanted.folder, wanted.base):
+        place.parent.mkdir(parents=True, exist_ok=True)
+        for old in (place, *place.parent.glob(f".new-{place.name}~*")):
+            shutil.rmtree(old, ignore_errors=True)
     try:
         if commit:
             _clone(Path(source), commit, new)
@@ -58,10 +59,11 @@ def copy_project(source: str, commit: str, wanted: ProjectCopy, *, leave_out: Pa
             _git(new, "init", "--quiet", "--template=")
             _git(new, *_WHO, *_AS_IT_IS, "add", "--all")
             _git(new, *_WHO, "commit", "--quiet", "--allow-empty", "--message", "The folder as it was copied")
-        _git(new.parent, "init", "--quiet", "--bare", "--template=", str(wanted.base))
-        tree = _tree(new, wanted.base, force=bool(commit))
-        (wanted.base / "info").mkdir(exist_ok=True)
-        (wanted.base / "info" / "exclude").write_text(_CACHES)
+        _git(new.parent, "init", "--quiet", "--bare", "--template=", str(base))
+        tree = _tree(new, base, force=bool(commit))
+        (base / "info").mkdir(exist_ok=True)
+        (base / "info" / "exclude").write_text(_CACHES)
+        base.rename(wanted.base)
         new.rename(wanted.folder)
     except OSError as error:
         raise _failed(f"{source or 'An empty folder'} cannot be copied.", str(error)) from error
@@ -73,16 +75,21 @@ def project_patch(copy: ProjectCopy) -> bytes:
 
     Where a changed text has another encoding all changes are written in git's binary form. Raises `ConfigError`.
     """
-    _tree(copy.folder, copy.base)
-    patch = _in_base(copy.folder, copy.base, *_DIFF, copy.tree)
+    index = copy.base / f"index-{os.getpid()}-{os.urandom(4).hex()}"  # a process that was killed may have left a lock
     try:
-        patch.decode()
-    except UnicodeDecodeError:
-        attributes = copy.base / "info" / "attributes"
-        attributes.parent.mkdir(exist_ok=True)
-        attributes.write_text("* binary\n")
-        return _in_base(copy.folder, copy.base, *_DIFF, copy.tree)
-    return patch
+        shutil.copyfile(copy.base / "index", index)
+        _tree(copy.folder, copy.base, index=index)
+        patch = _in_base(copy.folder, copy.base, *_DIFF, copy.tree, index=index)
+        try:
+            patch.decode()
+        except UnicodeDecodeError:
+            (copy.base / "info" / "attributes").write_text("* binary\n")
+            return _in_base(copy.folder, copy.base, *_DIFF, copy.tree, index=index)
+        return patch
+    except OSError as error:
+        raise _failed(f"The changes in {copy.folder} cannot be read.", str(error)) from error
+    finally:
+        index.unlink(missing_ok=True)
 
 
 def mirror_of(address: str, mirrors: Path) -> Path:
@@ -92,8 +99,9 @@ def mirror_of(address: str, mirrors: Path) -> Path:
     with (mirrors / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not mirror.is_dir():
-            new = mirror.with_suffix(".new")
-            shutil.rmtree(new, ignore_errors=True)
+            for old in mirrors.glob(f".new-{mirror.name}~*"):
+                shutil.rmtree(old, ignore_errors=True)
+            new = mirror.with_name(f".new-{mirror.name}~{os.getpid()}-{os.urandom(4).hex()}")
             protocols = {"GIT_ALLOW_PROTOCOL": "https:ssh:git:file"}
             _git(mirrors, "clone", "--quiet", "--mirror", "--template=", "--", address, str(new), more=protocols)
             new.rename(mirror)
@@ -159,14 +167,15 @@ def _copy_folder(source: Path, new: Path, leave_out: Path) -> None:
     shutil.copytree(source, new, symlinks=True, ignore=left_out)
 
 
-def _tree(folder: Path, base: Path, *, force: bool = False) -> str:
+def _tree(folder: Path, base: Path, *, force: bool = False, index: Path | None = None) -> str:
     """Put a folder as it is into our repository; gives the object of it."""
-    _in_base(folder, base, "add", "--all", *(("--force",) if force else ()), "--", ".")
-    return _in_base(folder, base, "write-tree").decode().strip()
+    _in_base(folder, base, "add", "--all", *(("--force",) if force else ()), "--", ".", index=index)
+    return _in_base(folder, base, "write-tree", index=index).decode().strip()
 
 
-def _in_base(folder: Path, base: Path, *words: str) -> bytes:
-    return _git(folder, f"--git-dir={base}", f"--work-tree={folder}", *_AS_IT_IS, *words, more=_OURS)
+def _in_base(folder: Path, base: Path, *words: str, index: Path | None = None) -> bytes:
+    own = {"GIT_INDEX_FILE": str(base / "index" if index is None else index)}
+    return _git(folder, f"--git-dir={base}", f"--work-tree={folder}", *_AS_IT_IS, *words, more={**_OURS, **own})
 
 
 _NONE: Mapping[str, str] = {}
