@@ -25,6 +25,7 @@ _USAGE = frozenset(
         "resume-id",
         "host-format",
         "background-flag",
+        "goal-flag",
         "attach-settings",
         "batch-option",
         "review-range",

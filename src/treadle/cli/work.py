@@ -20,8 +20,10 @@ _FOR_SCRIPTS = {
     "--system-prompt": "with -p or --bg: a text in place of Treadle's own words on how to work",
     "--append-system-prompt": "with -p or --bg: a text after the system prompt",
     "--json-schema": "with -p: the JSON Schema that the answer fits",
+    "--goal": "work on until this condition is met, or nothing more helps",
+    "--check": "with --goal: the command that says so, with exit status 0",
 }
-"""Options for tasks that nobody sits at."""
+"""Options for tasks that nobody sits at, and the goal of one."""
 
 
 def configure(parser: "argparse.ArgumentParser") -> None:
@@ -58,8 +60,6 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         metavar="FILE",
         help="a text file or image to attach",
     )
-    tasks.add_argument("--goal", metavar="CONDITION", help="work on until CONDITION is met, or nothing more helps")
-    tasks.add_argument("--check", metavar="CMD", help="with --goal: it is met when CMD ends with 0")
     for flag, about in _FOR_SCRIPTS.items():
         action = "append" if flag.endswith("-tools") else "store"
         names = (flag, flag.replace("-tools", "Tools"))[: 1 + flag.endswith("-tools")]

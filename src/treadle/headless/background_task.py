@@ -46,7 +46,7 @@ async def run_background(
             await live.post(goal, _SOURCE)
         if task:
             await live.post(Prompt(id=uuid.uuid4().hex, content=task), _SOURCE)
-        elif not (live.status.turn_active or live.checking):
+        elif not (live.status.turn_active or live.status.checking):
             sys.stderr.write("This session has nothing left to do. Give it a task with --bg.\n")
         begun()
         try:

@@ -101,7 +101,7 @@ async def finish_task(
         try:
             if task:
                 await live.post(Prompt(id=uuid.uuid4().hex, content=task), HEADLESS)
-            if not (live.status.turn_active or live.checking):
+            if not (live.status.turn_active or live.status.checking):
                 return console.nothing_to_do()
             outcome = await _until_end(live, feed, console)
             if structured is not None:
@@ -134,7 +134,7 @@ async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], conso
                     return _together(outcomes)
             case TurnStarted():
                 only_checked = False
-            case GoalChanged() if only_checked and not (live.checking or live.status.turn_active):
+            case GoalChanged() if only_checked and not (live.status.checking or live.status.turn_active):
                 return TurnOutcome(stop=TurnStop.END_TURN)
             case _:
                 pass

@@ -34,7 +34,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
     """What is true of a session now, apart from what it does: what a surface shows all the time.
 
     `tokens` is what the conversation takes, `window` what the model can hold, None where that is not known. `thinking`
-    is how many tokens it may think, None where that is its own affair.
+    is how many tokens it may think, None where that is its own affair. `checking`: it is asked if the goal is met.
     """
 
     phase: Phase
@@ -48,6 +48,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
     pins: tuple[Pin, ...] = ()
     checklist: str = ""
     goal: GoalStatus | None = None
+    checking: bool = False
     tokens: int = 0
     window: int | None = None
     thinking: int | None = None

@@ -142,6 +142,10 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "A session that is open elsewhere has the settings that it was opened with.",
             "Leave the flag out, or use --resume ID when the session is closed.",
         ),
+        "goal-flag": Explanation(
+            "--goal needs a condition, --check needs a command and a goal, and neither joins a session.",
+            "Give both as treadle -p TASK --goal CONDITION --check CMD. In an open session: /goal.",
+        ),
         "background-flag": Explanation(
             "--bg returns before there is an answer, so a flag that is about the answer does not go with it.",
             "Leave it out, or use -p, which waits for the answer.",

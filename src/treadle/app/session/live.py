@@ -186,6 +186,7 @@ class LiveSession:
             pins=state.space.pins,
             checklist=state.checklist.text,
             goal=goal_status(state),
+            checking=is_due(state),
             tokens=self._engine.transcript.tokens,
             window=self._models.spec(state.choice.model).context_window,
             thinking=state.choice.thinking_budget,
@@ -196,11 +197,6 @@ class LiveSession:
         """Whether nothing goes on, and nothing waits for anybody."""
         state = self._engine.state
         return phase(state) is Phase.WAITING_FOR_EVENT and state.files.restoring is None and not is_due(state)
-
-    @property
-    def checking(self) -> bool:
-        """Whether it is being asked if the goal is met, and no turn goes on."""
-        return is_due(self._engine.state)
 
     @property
     def tools(self) -> tuple[str, ...]:
