@@ -380,7 +380,6 @@ def _live(
             *([] if hooks is None else [partial(first_use.watched, hooks)]),
             *([partial(first_use.with_subagents, ground.subagents)] if ground.engine.state.children else []),
         ],
-        subagents=ground.subagents,
         servers=servers,
         ports=partial(ground.commands.ports, asyncio.get_running_loop()),
         wakes=lambda: ground.workspace.wakes() or ground.subagents.running,

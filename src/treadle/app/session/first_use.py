@@ -138,10 +138,6 @@ class LateSubagents:
         """Whether one works whose end will wake the session."""
         return self._made is not None and self._made.running
 
-    async def stop(self, session_id: str) -> bool:
-        """Stop one that works; gives whether there was one."""
-        return self._made is not None and await self._made.stop(session_id)
-
     async def close(self) -> None:
         """End those that nobody waits for."""
         if self._made is not None:

@@ -47,7 +47,6 @@ if TYPE_CHECKING:
     from treadle.app.hooks.session_hooks import SessionHooks
     from treadle.app.models.offered import OfferedModel
     from treadle.app.servers.session_servers import SessionServers
-    from treadle.app.session.first_use import LateSubagents
     from treadle.app.session.mentions.mentioning import Enclosed
     from treadle.app.session.own_commands.own_shell import OwnShell
     from treadle.app.session.shared.access import PortsAccess
@@ -97,7 +96,6 @@ class LiveSession:
         servers: "SessionServers | None" = None,
         ports: "Callable[[], PortsAccess]",
         wakes: Callable[[], bool] = lambda: False,
-        subagents: "LateSubagents | None" = None,
     ) -> None:
         self.id = session_id
         self.workspace = trust.workspace
@@ -121,7 +119,6 @@ class LiveSession:
         self.servers = servers
         self.ports = ports
         self.wakes = wakes
-        self.subagents = subagents
         self._tasks: list[asyncio.Task[None]] = []
         self._asides: list[asyncio.Task[SideAnswered]] = []
         self._told_costly: set[str] = set()

@@ -97,12 +97,11 @@ class Subagents:
             raise ToolError(f"There is no agent {name!r}. Use one of these: {known}.", invalid=True)
         return found
 
-    async def stop(self, session_id: str) -> bool:
-        """Stop one that works; gives whether there was one."""
+    async def stop(self, session_id: str) -> None:
+        """Stop one that works."""
         run = self._runs.get(session_id)
         if run is not None:
             await run.stop()
-        return run is not None
 
     async def run(self, call_id: str, tasks: Sequence[SubagentTask], *, wait: bool) -> CallResult:
         """Let subagents work on these tasks side by side, and give what came of them in the order of the tasks.
