@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from tests.engine.test_checkpointing import KeptFiles
 from tests.engine.test_hooks import Said, wary
 from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, working
 from tests.fakes.engine import STARTED, USAGE, FakeLog, FakeTool, calls, ports
@@ -14,13 +15,24 @@ from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import State
 from treadle.engine.ports import HookDecision, HookWord, Output, Ports
 from treadle.engine.runtime.track import Track
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
-from treadle.protocol.events import Answer, Interrupt, Prompt, Resumed, SetLimits, SetMode, SetPresence, Source
+from treadle.protocol.events import (
+    Answer,
+    CompactNow,
+    Interrupt,
+    Prompt,
+    Resumed,
+    SetLimits,
+    SetMode,
+    SetPresence,
+    Source,
+)
 from treadle.protocol.goals import GoalChecked, GoalJudge, GoalState, GoalStatus, SetGoal
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import ReplyStop, StreamEvent, StreamStop, StreamText
-from treadle.protocol.notifications import GoalChanged, TurnEnded, TurnStop
+from treadle.protocol.notifications import ContextCompacted, FilesRestored, GoalChanged, TurnEnded, TurnStop
 from treadle.protocol.permissions import Decision, Mode, OptionKind, Verdict
 from treadle.protocol.sealed import OF_GOAL, SideAnswered
 from treadle.protocol.tools import CallResult, Outcome, Risk, result_text
@@ -363,3 +375,44 @@ async def test_a_goal_is_changed_and_cleared_while_it_is_checked() -> None:
         GoalChanged(goal=GoalStatus(condition="all tests pass", check="make test")),
         GoalChanged(goal=None),
     ]
+
+
+async def test_going_back_keeps_the_goal_and_opens_one_that_was_met_again() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(DONE), command(Check(PASSES)), log=log, checkpoints=kept)
+    async with working(made, log, *AT_IT, track=Track(reader_at=kept.reader_at)) as run:
+        await run.prompt("the first")
+        place = run.session.state.seq
+        await run.session.post(TESTS_PASS)
+        await run.prompt("the second")
+        await stands(run, GoalState.MET)
+        await run.session.post(Restore(files=False, conversation=True, to=place))
+        await run.until(FilesRestored)
+        state = run.session.state
+        assert (state.goal and state.goal.stands, state.goal and state.goal.due) == (GoalState.ACTIVE, False)
+        assert any("all tests pass" in note.text for note in state.notes)
+        await run.prompt("the third")
+        await stands(run, GoalState.MET)
+    told = [one.goal and one.goal.state for one in notifications(log.events) if isinstance(one, GoalChanged)]
+    assert told == [GoalState.ACTIVE, GoalState.MET, GoalState.ACTIVE, GoalState.MET]
+    assert read_past(log.events).state.goal == run.session.state.goal
+
+
+async def test_the_model_is_told_of_the_goal_again_when_older_messages_are_removed() -> None:
+    log, provider = FakeLog(), Replies(DONE)
+    made = ports(provider, command(Check(*(fails(f"{n} left") for n in range(9)))), log=log)
+    async with working(made, log, *AT_IT) as run:
+        await run.session.post(SetGoal(condition="nothing is forgotten"))
+        await run.session.post(SetGoal(condition="nothing is forgotten", paused=True))
+        for _ in range(3):
+            await run.prompt("a question " * 40)
+        await run.session.post(SetGoal(condition="all is done", check="make test"))
+        await run.session.post(SetMode(mode=Mode.PLAN))  # no check comes between
+        await run.prompt("a question " * 40)
+        await run.session.post(CompactNow())
+        await run.until(ContextCompacted)
+        await run.prompt("go on")
+    assert "The user has set a goal for this session: all is done" in text_of(
+        provider.requests[-1].messages[-1].content
+    )

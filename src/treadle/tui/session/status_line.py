@@ -47,7 +47,7 @@ def session_facts(live: SessionAccess, view: SessionView, context: tuple[int, in
         "workspace": {"current_dir": folder, "project_dir": folder, "added_dirs": list(live.roots)},
         "version": treadle.__version__,
         "permission_mode": str(view.mode),
-        "goal": None if view.goal is None else {"condition": view.goal.condition, "state": str(view.goal.state)},
+        **({} if view.goal is None else {"goal": {"condition": view.goal.condition, "state": str(view.goal.state)}}),
         "cost": {
             "total_cost_usd": None if view.spending.unpriced else round(view.spending.total, 6),
             "total_lines_added": view.added,
