@@ -85,13 +85,14 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     agent: str = ""
     outcome: str = ""
     tree_cost: float | None = 0.0
-    tree_known_cost: float = 0.0
+    children_cost: float = 0.0
     goal: GoalState | None = None
 
     @property
     def spending(self) -> Spending:
         """What it cost with its subagents, as far as that is known."""
-        return Spending(ended=self.tree_known_cost, unpriced=self.tree_cost is None, estimated=self.estimated)
+        known = self.known_cost + self.children_cost
+        return Spending(ended=known, unpriced=self.cost is None or self.tree_cost is None, estimated=self.estimated)
 
 
 _ENDED: Mapping[str, str] = MappingProxyType(
@@ -338,7 +339,7 @@ def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live:
         agent=row.agent,
         outcome=_outcome(digest) if row.root and not live else "",
         tree_cost=None if unpriced else total,
-        tree_known_cost=total,
+        children_cost=total - spending.total,
         ended=ended,
         workspace=row.workspace,
         model=row.model,
