@@ -125,7 +125,7 @@ def test_what_is_filled_in_is_filled_once_and_the_rest_stays(text: str, argument
 
 
 def test_commands_are_found_by_their_names(folder: Path, tmp_path: Path) -> None:
-    command(folder, ".treadle/commands/review.md", "---\ndescription: Review it\nargument-hint: FILE\n---\nReview $1.")
+    command(folder, ".treadle/commands/vet.md", "---\ndescription: Review it\nargument-hint: FILE\n---\nReview $1.")
     command(folder, ".claude/commands/deep/er/fix.md", "# Fix the issue\n\nFix $0.")
     command(folder, ".clinerules/workflows/release.md", "Release.")
     command(folder, ".treadle/commands/status.md", "never")
@@ -136,11 +136,11 @@ def test_commands_are_found_by_their_names(folder: Path, tmp_path: Path) -> None
     command(folder, ".claude/commands/mine.md", "Not this one.")
     known = found(folder)
     assert sorted(known) == [
-        *("claude:mine", "deep:er:fix", "mine", "no-name", "ours", "release", "review", "treadle:status"),
+        *("claude:mine", "deep:er:fix", "mine", "no-name", "ours", "release", "treadle:status", "vet"),
     ]
-    review = known["review"]
-    assert (review.about, review.hint, review.origin) == ("Review it", "FILE", ".treadle/commands/review.md")
-    assert (review.body("x"), known["deep:er:fix"].body("x")) == ("Review x.", "# Fix the issue\n\nFix x.")
+    vet = known["vet"]
+    assert (vet.about, vet.hint, vet.origin) == ("Review it", "FILE", ".treadle/commands/vet.md")
+    assert (vet.body("x"), known["deep:er:fix"].body("x")) == ("Review x.", "# Fix the issue\n\nFix x.")
     assert known["deep:er:fix"].about == "Fix the issue"
     assert known["mine"].body("") == "Mine."
     assert not set(known) & set(slash_names())
@@ -180,19 +180,19 @@ def test_a_folder_of_commands_that_is_a_link_brings_in_nothing(folder: Path, tmp
 async def test_a_command_goes_along_as_its_text_with_files_and_output(folder: Path) -> None:
     command(
         folder,
-        ".treadle/commands/review.md",
+        ".treadle/commands/vet.md",
         "---\ndescription: Review\nallowed-tools: Bash\nmodel: opus\n---\n"
         "Review $1 carefully, see @a.py.\nBranch: !`echo on main`\nX=!`echo never` is text.\n",
     )
-    told = await tell(folder, '/review "the cart"')
-    assert '/review "the cart"' in told.texts
+    told = await tell(folder, '/vet "the cart"')
+    assert '/vet "the cart"' in told.texts
     (text,) = [text for text in told.texts if "<command" in text]
     assert text.startswith("The user entered a command.")
-    assert '<command name="/review" from=".treadle/commands/review.md">\nReview the cart carefully, see @a.py.' in text
+    assert '<command name="/vet" from=".treadle/commands/vet.md">\nReview the cart carefully, see @a.py.' in text
     assert "Branch: on main\nX=!`echo never` is text.\n</command>" in text
     assert "1 | ANSWER = 42" in told.along
-    assert told.enclosed == (".treadle/commands/review.md", "a.py")
-    assert told.notices == ["/review suggests the model opus. /model changes the model."]
+    assert told.enclosed == (".treadle/commands/vet.md", "a.py")
+    assert told.notices == ["/vet suggests the model opus. /model changes the model."]
 
 
 async def test_a_hostile_command_of_a_folder_that_is_not_trusted_runs_nothing(folder: Path) -> None:

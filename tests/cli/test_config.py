@@ -49,6 +49,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "providers.openai.headers.X-Secret": ("(hidden)", f"{file}:6"),
         "sandbox": ("auto", "default"),
         "screen_reader": (False, "default"),
+        "gpu": (False, "default"),
         "theme": ("auto", "default"),
         "thinking_budget": (None, "default"),
         "tool_protocol": (None, "default"),

@@ -244,6 +244,12 @@ CASES: Mapping[str, Case] = {
         ),
     ),
     "set_timer": Case(refused=(invalid("the run ends with your turn", seconds=5),)),
+    "use_subagents": Case(
+        refused=(
+            invalid("There is no agent 'x'. Use one of these", tasks=[{"prompt": "Look.", "agent": "x"}]),
+            invalid("A task has no prompt. Write", tasks=[{"prompt": " "}]),
+        )
+    ),
     "web_fetch": Case(
         works=(Step({"url": "SITE/page"}, "# T\n\n# Head\n\nSome **text**."),),
         refused=(

@@ -131,7 +131,7 @@ async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], conso
             case TurnEnded(outcome=outcome):
                 outcomes.append(outcome)
                 if not live.status.turn_active:
-                    return _together(outcomes)
+                    return outcome if live.status.goal is None else _together(outcomes)
             case TurnStarted():
                 only_checked = False
             case GoalChanged() if only_checked and not (live.status.checking or live.status.turn_active):

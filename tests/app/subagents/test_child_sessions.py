@@ -219,6 +219,15 @@ async def test_a_change_of_the_mode_holds_for_subagents_that_work(folder: Path) 
     assert [one.mode for one in events_of(SetMode)] == [Mode.EDITS] * 2
 
 
+async def test_in_plan_mode_an_agent_that_writes_has_no_copy_and_changes_nothing(folder: Path) -> None:
+    turns = (after("plan mode", SayText(text="I may not.")), *WRITES)
+    async with family(folder, *turns, mode=Mode.PLAN) as own:
+        await own.turn()
+    assert "I may not." in own.text
+    assert [one.name for one in folder.iterdir()] == ["a.py"]
+    assert left_copies() == ()
+
+
 @pytest.mark.parametrize("no", ["said", "absent"])
 async def test_changes_that_nobody_allows_stay_in_the_copy_and_are_named(folder: Path, no: str) -> None:
     quiet = (*WRITES[:1], given("Write b.", call("write_to_file", path="b.py", content="B = 2\n")), *WRITES[2:])
