@@ -1,6 +1,7 @@
 """One decision, one sentence: what explains it says the same on every surface, and names the strongest reason."""
 
 import os
+import re
 from collections.abc import Iterator
 from functools import cache
 from html import unescape
@@ -105,7 +106,8 @@ def in_a_question(question: Question, folder: Path) -> Iterator[tuple[str, str]]
     """What each surface shows of a question."""
     roots = (str(folder),)
     yield "terminal", " ".join(line_text(row) for row in question_text(ask(question), roots, 4_000))
-    yield "page", unescape(question_html("s1", question, roots, Mode.ASK, refused=lambda _: None))
+    card = question_html("s1", question, roots, Mode.ASK, refused=lambda _: None)
+    yield "page", unescape(re.sub("</?code>", "`", card))
     put = put_question(question, roots, Mode.ASK)
     assert put is not None
     assert put.call.content is not None
