@@ -32,7 +32,7 @@ from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 
 PATIENCE = 90.0
-_ITEM = re.compile(r'<li id="i(\d+)" class="item (\w+)"')
+_ITEM = re.compile(r'<li id="i(\d+)" class="item (\w+)[ "]')
 _TAG, _TIME = re.compile(r"<[^>]*>"), re.compile(r" · [\d.]+ ?(?:ms|s)\b")
 
 
