@@ -74,17 +74,16 @@ def what_came_of(changed: CallChanged, result: CallResult) -> str:
     return f"asked, {result.outcome}" if asks and result.outcome is not Outcome.DENIED else result.outcome.value
 
 
+_WRITERS = {"monitor": "a watched command", "parent": "the agent that began it", "goal": "the check of the goal"}
+
+
 def written_by(by: str) -> str:
     """Name who wrote a prompt that the user did not: `From cursor 3, over MCP:`."""
     kind, _, name = by.partition(":")
     about = f" ({printable(name)})" if name else ""
-    match kind:
-        case "mcp":
-            return f"From {printable(name)}, over MCP:"
-        case "monitor":
-            return f"From a watched command{about}:"
-        case _:
-            return f"From a {kind}{about}:"
+    if kind == "mcp":
+        return f"From {printable(name)}, over MCP:"
+    return f"From {_WRITERS.get(kind, f'a {kind}')}{about}:"
 
 
 def clip_text(text: str, limit: int) -> str:

@@ -113,6 +113,8 @@ _SOURCES = {
     "monitor": "a background command that you watch",
     "hook": "a hook that the user has set up",
     "goal": "the check of the goal that the user has set",
+    "subagent": "a subagent that you began",
+    "parent": "the agent that began you",
 }
 
 

@@ -128,7 +128,7 @@ class ChildRun:
 
     @property
     def _source(self) -> Source:
-        return Source(kind="parent", id=self.started.call_id)
+        return Source(kind="parent")
 
     def _remember(self, past: Iterable[Notification]) -> None:
         for one in past:
