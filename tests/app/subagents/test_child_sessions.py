@@ -11,6 +11,7 @@ import pytest
 from treadle.app.compose import Opening, open_session, open_store
 from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.security.trusting import session_trust
+from treadle.app.session.children.child_run import over_before
 from treadle.app.session.live import LiveSession
 from treadle.app.subagents.writer_copies import left_copies
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
@@ -373,3 +374,16 @@ async def test_agents_of_files_are_named_to_the_model_and_built_in_ones_cost_not
     (folder / ".claude" / "agents" / "sql.md").write_text("---\nname: sql\ndescription: Writes SQL.\n---\nYou write.\n")
     assert load_agents(session_trust(folder, once=True), ()) == {"sql": "Writes SQL."}
     assert load_agents(session_trust(folder), ()) == {}
+
+
+async def test_what_ended_before_the_program_did_is_read_off_its_log(folder: Path) -> None:
+    async with family(folder, *WRITES, mode=Mode.EDITS) as own:
+        await own.turn()
+    (ended,) = events_of(ChildEnded)
+    store = open_store()
+    try:
+        found = over_before(ended, store)
+    finally:
+        store.close()
+    assert (found.text, found.tainted) == ("Written.", True)
+    assert str(folder / "b.py") in found.after

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from treadle.app.models.cheaper import cheapest_configured
 from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.session.children.child_run import ChildResult, ChildRun, child_answer, failed
+from treadle.app.session.children.child_run import ChildResult, ChildRun, child_answer, failed, over_before
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
 from treadle.app.session.children.wanted_child import OpenChild, WantedChild
 from treadle.app.session.children.writing import Approving, Renaming, as_in_workspace, copied_for, hand_back, trust_in
@@ -180,8 +180,10 @@ class Subagents:
     async def _work(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> ChildResult:
         """Let one work to its end, and note in the log of the session how it ended."""
         child = next(one for one in self._engine.state.children if one.started.session_id == started.session_id)
-        agent = self.agent(started.agent)
+        if child.ended is not None:
+            return over_before(child.ended, self._parts.store)
         try:
+            agent = self.agent(started.agent)
             copy = await self._copy(started, agent)
             names = Renaming(()) if copy is None else as_in_workspace(copy)
             run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask, names)
@@ -195,11 +197,12 @@ class Subagents:
                 result = replace(result, after="\n".join(filter(None, (result.after, note))))
         except TreadleError as error:
             result = failed(started, f"{error.what} {error.why}".strip())
+        except ToolError as error:
+            result = failed(started, error.text)
         finally:
             self._runs.pop(started.session_id, None)
-        if child.ended is None:
-            with suppress(RefusedError):
-                await self._engine.post(result.ended)
+        with suppress(RefusedError):
+            await self._engine.post(result.ended)
         return result
 
     async def _copy(self, started: ChildStarted, agent: AgentFile) -> WriterCopy | None:

@@ -31,7 +31,11 @@ from treadle.protocol.notifications import (
     child_changed,
 )
 from treadle.protocol.permissions import Mode, Question
+from treadle.protocol.sealed import TurnSettled
 from treadle.protocol.tools import OUTSIDE, FileChange
+from treadle.store.appending import tag_of
+from treadle.store.damage import event_data
+from treadle.store.sqlite import Store
 
 if TYPE_CHECKING:
     from treadle.app.session.children.writing import Renaming
@@ -46,6 +50,8 @@ _WHY = {
     TurnStop.REFUSAL: "the model refused",
     TurnStop.CANCELLED: "it was stopped",
 }
+
+_LOOK = "It had changed {}. See whether that is in the workspace."
 
 CUT_OFF = "its session ended before its turn"
 """Why a subagent failed whose log ends within its turn."""
@@ -222,6 +228,18 @@ def failed(started: ChildStarted, why: str) -> ChildResult:
     """Give what came of a subagent that could not be opened, or whose log cannot be written."""
     ended = ChildEnded(session_id=started.session_id, outcome=ChildOutcome.FAILED, why=why)
     return ChildResult(ended=ended, text="", tainted=False)
+
+
+def over_before(ended: ChildEnded, store: Store) -> ChildResult:
+    """Give what came of a subagent that ended before the program did: its log has the text that it ended with.
+
+    Its changes are where they were brought then. Whether it read text from outside is not known any more.
+    """
+    rows = store.of_types(ended.session_id, (tag_of(TurnSettled),))
+    settled = event_data(rows[-1][2], rows[-1][3]) if rows else None
+    text = settled.outcome.text if isinstance(settled, TurnSettled) else ""
+    names = ", ".join(one.path for one in ended.changes)
+    return ChildResult(ended=ended, text=text, tainted=True, after=_LOOK.format(names) if names else "")
 
 
 def _brings_outside(changed: CallChanged) -> bool:

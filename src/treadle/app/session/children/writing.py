@@ -123,7 +123,7 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
         change_set = await asyncio.to_thread(writer_changes, copy)
         if not change_set:
             await asyncio.to_thread(remove_copy, copy.child_id)
-            return HandedBack(text="It changed no file.")
+            return HandedBack(text="It left no changes to apply.")
         wanted = await asyncio.to_thread(plan, change_set)
         refused = await _refusal(started, wanted, by) if wanted.merged else ""
         if refused or not wanted.merged:
