@@ -77,7 +77,8 @@ def project_patch(copy: ProjectCopy) -> bytes:
     """
     index = copy.base / f"index-{os.getpid()}-{os.urandom(4).hex()}"  # a process that was killed may have left a lock
     try:
-        shutil.copyfile(copy.base / "index", index)
+        # With its time: under a younger index git misses a change of the same size within the same second.
+        shutil.copy2(copy.base / "index", index)
         _tree(copy.folder, copy.base, index=index)
         patch = _in_base(copy.folder, copy.base, *_DIFF, copy.tree, index=index)
         try:
