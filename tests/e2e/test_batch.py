@@ -12,10 +12,14 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.batches import CALL_COST, CHECK, Place, Solver, children, kill_at_random, tasks
+from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE
 from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.scripted_server import ScriptedServer
+
+EXTRAS = ("PIL", "botocore", "docx", "google", "keyring", "mcp", "openpyxl", "playwright", "pypdf", "xllamacpp")
+"""Modules that optional parts of the installation bring."""
 
 
 def repeated(place: Place) -> dict[str, list[str]]:
@@ -27,6 +31,19 @@ def repeated(place: Place) -> dict[str, list[str]]:
 @pytest.fixture
 def place(tmp_path: Path) -> Place:
     return Place(tmp_path)
+
+
+async def test_a_batch_needs_no_optional_part_that_no_task_uses(place: Place) -> None:
+    place.prepare(tasks(1))
+    missing = place.folder / "missing"
+    missing.mkdir()
+    for name in EXTRAS:
+        (missing / f"{name}.py").write_text(f"raise ModuleNotFoundError('No module named {name}', name={name!r})\n")
+    program = Program(place.program.home, {"PYTHONPATH": str(missing)})
+    async with ScriptedServer(Solver()) as server:
+        ended = await program.run(*place.words(server.base_url))
+    assert ended.code == 0, ended.err
+    assert [row["state"] for row in place.rows()] == ["done"]
 
 
 async def test_each_task_is_done_in_a_copy_and_everything_of_it_is_written(place: Place) -> None:

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from treadle.cli.command_line import flags
 from treadle.cli.work import add_settings
-from treadle.protocol.errors import ConfigError
+from treadle.protocol.errors import ConfigError, ToolError
 
 WORKERS = 4
 """How many tasks are done at the same time, unless the command line says otherwise."""
@@ -97,13 +97,20 @@ _SELDOM = ("treadle.providers.scripted", "treadle.protocol.upgrades")
 
 
 def _load() -> None:
-    """Load what sessions need once, before workers are forked: they share it."""
+    """Load what sessions need once, before workers are forked: they share it.
+
+    What needs an extra that is not installed waits until a session uses it: the session says so then.
+    """
     import pkgutil
     from importlib import import_module
 
     for name in _PACKAGES:
         package = import_module(f"treadle.{name}")
         for module in pkgutil.walk_packages(package.__path__, f"treadle.{name}."):
-            if not module.name.startswith(_SELDOM):
+            if module.name.startswith(_SELDOM):
+                continue
+            try:
                 import_module(module.name)
+            except (ImportError, ToolError):
+                continue
     import_module("httpcore2")

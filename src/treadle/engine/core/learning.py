@@ -88,11 +88,14 @@ def subagent_began(state: State, data: ChildStarted) -> Transition:
 
 
 def subagent_ended(state: State, data: ChildEnded) -> Transition:
-    """Take note of the end of a subagent; its call reads what came of it."""
+    """Take note of the end of a subagent; its call reads what came of it, in the order of its tasks."""
     child = next(one for one in state.children if one.started.session_id == data.session_id)
-    others = (one for one in state.children if one is not child)
-    kept = () if child.started.background else (replace(child, ended=data),)
-    state = bill_child(replace(state, children=(*others, *kept)), data.usage, data.cost)
+    children = tuple(
+        replace(one, ended=data) if one is child else one
+        for one in state.children
+        if one is not child or not child.started.background
+    )
+    state = bill_child(replace(state, children=children), data.usage, data.cost)
     return state, [Notify(notification=child_changed(child.started, data))]
 
 
