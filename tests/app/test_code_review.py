@@ -428,7 +428,7 @@ async def test_a_review_that_is_cut_short_says_so_and_keeps_what_was_found(place
     report = await place.review(ReviewEffort.MEDIUM, max_steps=1)
     assert report.ended is not None
     assert [one.finding.title for one in report.findings] == [MEAN["title"]]
-    assert report.notes == ("The findings were not checked: the second pass did not come to its end.",)
+    assert report.notes == ("The findings were not checked: the second pass did not finish.",)
 
 
 async def test_what_does_not_fit_a_small_window_is_left_out_and_named(place: Place) -> None:

@@ -49,7 +49,7 @@ def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
     try:
         rows = page_rows(book, ListFilter(all=True)).lines
     except (TreadleError, OSError):
-        return PageColumn(current=session_id, row=_unknown(session_id), waiting=waiting, unread=True)
+        return PageColumn(current=session_id, row=_unread(session_id), waiting=waiting, unread=True)
     branches: dict[str, str] = {}
 
     def with_branch(row: PageRow) -> PageRow:
@@ -74,6 +74,11 @@ def _row(book: SessionBook, rows: Sequence[PageRow], session_id: str) -> PageRow
             archived = page_rows(book, ListFilter(all=True, archived=True)).lines
             found = next((row for row in archived if row.id == session_id), None)
     return found or _unknown(session_id)
+
+
+def _unread(session_id: str) -> PageRow:
+    """Stand in for a session where the sessions cannot be listed."""
+    return replace(_unknown(session_id), words="Unknown", cost="unknown")
 
 
 def _unknown(session_id: str) -> PageRow:

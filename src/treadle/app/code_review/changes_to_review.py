@@ -147,7 +147,14 @@ class _Repository:
             return self._diff(("--cached", base), "the changes that the next commit takes")
         found = self._diff((base,), "the changes that are not committed")
         files, left_out = list(found.files), list(found.left_out)
-        listed = self._ask("ls-files", "-z", "--others", "--exclude-standard", "--", ".") or ""
+        listed = self._ask("ls-files", "-z", "--others", "--exclude-standard", "--", ".")
+        if listed is None:
+            raise ConfigError(
+                "review-range",
+                "git does not list the new files.",
+                why=f"It failed, or did not answer within {_SECONDS:.0f} seconds.",
+                fix="Try again, or name commits: treadle review HEAD~1",
+            )
         new = [path for path in listed.split("\0") if path]
         for path in new[:_MOST_FILES]:
             file = self._new_file(path)

@@ -2,7 +2,6 @@
 
 import re
 from collections.abc import Sequence
-from contextlib import suppress
 from pathlib import Path
 
 import msgspec
@@ -27,10 +26,19 @@ class KeptFinding(Struct, frozen=True, kw_only=True):
 
 
 def kept_findings(session_id: str) -> tuple[KeptFinding, ...]:
-    """Read the findings that a session showed; none where there are none, or they cannot be read."""
-    with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(findings_file(session_id).read_bytes(), type=tuple[KeptFinding, ...])
-    return ()
+    """Read the findings that a session showed. Raises `StoreError` where they cannot be read."""
+    file = findings_file(session_id)
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=tuple[KeptFinding, ...])
+    except FileNotFoundError:
+        return ()
+    except (OSError, msgspec.MsgspecError) as error:
+        raise StoreError(
+            "review-unreadable",
+            "The findings of this session cannot be read.",
+            why=f"{file}: {getattr(error, 'strerror', None) or error}.",
+            fix="Make the file readable, or move it away: then the next review numbers its findings from 1.",
+        ) from error
 
 
 def keep_findings(session_id: str, found: Sequence[tuple[ReviewFinding, str]]) -> tuple[KeptFinding, ...]:
@@ -73,9 +81,10 @@ def _words(title: str) -> frozenset[str]:
 
 def last_reviewed(folder: Path) -> str:
     """Find the session of a folder whose findings were shown last. Raises `SessionError`."""
-    for row in list_sessions(folder):
-        if findings_file(row.id).is_file():
-            return row.id
+    shown = {row.id: findings_file(row.id) for row in list_sessions(folder)}
+    times = {name: file.stat().st_mtime_ns for name, file in shown.items() if file.is_file()}
+    if times:
+        return max(times, key=times.__getitem__)
     raise _no_finding("No review of this folder has findings.", "Start one: treadle review")
 
 

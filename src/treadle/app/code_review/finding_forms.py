@@ -76,7 +76,11 @@ def read_review_answer(text: str, form: type[_T]) -> _T:
     if len(different) > 1:
         raise UnreadableAnswerError(f'There are {len(different)} different JSON objects with "{wanted}" in them.')
     try:
-        return msgspec.convert(objects[0], form)
+        read = msgspec.convert(objects[0], form)
+        msgspec.json.encode(read)
+        return read
+    except UnicodeEncodeError as error:
+        raise UnreadableAnswerError("A text in it has half of a character.") from error
     except msgspec.ValidationError as error:
         raise UnreadableAnswerError(f"{error}.") from error
 

@@ -1,8 +1,8 @@
 """A review: a session of its own that only reads, asked once for findings, and once more whether they are right."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager, suppress
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from contextlib import asynccontextmanager, contextmanager, suppress
 from enum import StrEnum
 from typing import TypeVar
 
@@ -166,6 +166,15 @@ class _Reviewer(Struct):
         return outcome.text
 
 
+@contextmanager
+def _keeping(notes: list[str]) -> Iterator[None]:
+    """Keep what the first pass found where the second fails, and note why."""
+    try:
+        yield
+    except TreadleError as error:
+        notes.append(f"The findings were not checked: {error.what} {error.why}".strip())
+
+
 def _silent(_: object, *__: object) -> None:
     """Tell nobody."""
 
@@ -200,19 +209,21 @@ async def run_review(
             notes += (*held.notes, *more)
             findings = tuple(sorted(findings, key=_worst_first))
             if findings and effort is ReviewEffort.MEDIUM:
-                findings, more = await _checked(reviewer, client, findings)
-                notes += more
+                with _keeping(notes):
+                    findings, more = await _checked(reviewer, client, findings)
+                    notes += more
         except _TurnEndedError as error:
             ended = error.outcome
     if findings and effort is ReviewEffort.HIGH and ended is None:
         try:
-            async with reviewer.client() as other:
-                findings, more = await _checked(reviewer, other, findings, _diff_of(changes))
-                notes += more
+            with _keeping(notes):
+                async with reviewer.client() as other:
+                    findings, more = await _checked(reviewer, other, findings, _diff_of(changes))
+                    notes += more
         except _TurnEndedError as error:
             ended = error.outcome
     if findings and ended is not None:
-        notes.append("The findings were not checked: the second pass did not come to its end.")
+        notes.append("The findings were not checked: the second pass did not finish.")
     codes = _codes(changes)
     where = book or reviewer.session
     kept = keep_findings(where, [(one, codes.get((one.file, one.line), "")) for one in findings])

@@ -278,6 +278,10 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "An edited change has characters that the encoding of its file does not have.",
             "Use other characters, or convert the file first.",
         ),
+        "review-unreadable": Explanation(
+            "The findings that a review kept cannot be read.",
+            "Make the file readable, or move it away: then the next review numbers its findings from 1.",
+        ),
         "review-unwritable": Explanation(
             "What was decided of changes cannot be saved.", "Check free space and the permissions of the data folder."
         ),

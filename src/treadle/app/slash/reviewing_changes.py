@@ -87,7 +87,7 @@ async def _reviewed(session: SessionAccess, argument: str) -> CommandAnswer:
         return wrong(visible(" ".join(filter(None, (error.what, error.why, error.fix)))))
     lines += report.notes
     if report.ended is not None:
-        lines.append(f"The review did not come to its end: {ended(report.ended.stop)}.")
+        lines.append(f"The review did not finish: {ended(report.ended.stop)}.")
     found = [line for one in report.findings for line in finding_lines(one)]
     lines += found or ([] if report.ended is not None else ["Nothing was found."])
     if any(one.finding.change for one in report.findings):

@@ -176,14 +176,18 @@ def left_copies() -> tuple[LeftCopy, ...]:
 
 
 def _left(place: Path) -> LeftCopy:
-    copy = open_copy(place.name) if CHILD_ID.fullmatch(place.name) else None
+    try:
+        copy = open_copy(place.name) if CHILD_ID.fullmatch(place.name) else None
+        known = True
+    except SessionError:
+        copy, known = None, False
     return LeftCopy(
         child_id=place.name,
         folder=place,
         workspace=None if copy is None else copy.workspace,
         size=_size(place),
-        unapplied=0 if copy is None else _unapplied(copy),
-        whole=copy is not None,
+        unapplied=None if not known else 0 if copy is None else _unapplied(copy),
+        whole=copy is not None or not known,
     )
 
 

@@ -117,10 +117,19 @@ def writer_place(child_id: str) -> Path:
 
 
 def read_record(child_id: str) -> CopyRecord | None:
+    """Read what is known of a copy; None where there is none. Raises `SessionError` where it cannot be read."""
+    file = writer_place(child_id) / RECORD
     try:
-        return msgspec.json.decode((writer_place(child_id) / RECORD).read_bytes(), type=CopyRecord)
-    except (OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(file.read_bytes(), type=CopyRecord)
+    except FileNotFoundError:
         return None
+    except (OSError, msgspec.MsgspecError) as error:
+        raise SessionError(
+            "writer-copy",
+            f"What is known of the copy of a subagent in {file.parent} cannot be read.",
+            why=f"{file}: {getattr(error, 'strerror', None) or error}.",
+            fix="Make the file readable, or take what you need out of that folder and remove it.",
+        ) from error
 
 
 def writer_record(copy: WriterCopy) -> CopyRecord:

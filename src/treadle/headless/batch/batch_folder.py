@@ -169,11 +169,19 @@ class BatchFolder:
         self._append(RESULTS, result)
 
     def begun(self, task_id: str) -> TaskBegun | None:
-        """Give what is known of a task that was begun."""
+        """Give what is known of a task that was begun; None where it was not. Raises `ConfigError`."""
+        file = self.path / "tasks" / f"{task_id}.json"
         try:
-            return msgspec.json.decode((self.path / "tasks" / f"{task_id}.json").read_bytes(), type=TaskBegun)
-        except (OSError, msgspec.MsgspecError):
+            return msgspec.json.decode(file.read_bytes(), type=TaskBegun)
+        except FileNotFoundError:
             return None
+        except (OSError, msgspec.MsgspecError) as error:
+            raise ConfigError(
+                "batch-folder",
+                f"What is known of the task {task_id} cannot be read.",
+                why=f"{file}: {getattr(error, 'strerror', None) or error}.",
+                fix="Make the file readable. Without it the task begins anew: move it away, and --redo that task.",
+            ) from error
 
     def note(self, task_id: str, begun: TaskBegun) -> None:
         """Keep what is known of a task."""

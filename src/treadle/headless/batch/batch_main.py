@@ -82,8 +82,11 @@ def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], 
         trusts=wishes.trusts,
         keeps_copies=wishes.keeps_copies,
     )
-    waiting = _to_do(folder, wishes, tasks)
+    known = folder.results()
+    again = {task.id for task in tasks if task.id in known and (wishes.redo or is_meant(known[task.id], wishes.retry))}
+    waiting = [task for task in tasks if task.id not in known or task.id in again]
     _require_models(waiting, options)
+    _forget(folder, [(task, known[task.id]) for task in waiting if task.id in again], redo=wishes.redo)
     before, most = len(tasks) - len(waiting), options.run_cost
     started = BatchStarted(
         run=folder.run, tasks=len(waiting), ended_before=before, workers=wishes.workers, max_cost=most
@@ -105,22 +108,19 @@ def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], 
     return code
 
 
-def _to_do(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask]) -> list[BatchTask]:
-    """Give the tasks without a result, or whose result is to be made again; those begin again, errors where they were.
+def _forget(folder: BatchFolder, ended: Sequence[tuple[BatchTask, TaskRow]], *, redo: bool) -> None:
+    """Forget the results of tasks that are to be done again.
 
     What an error of ours or the provider's ended goes on with its session: nothing that was done is done again.
     """
-    known = folder.results()
-    again = {task.id for task in tasks if task.id in known and (wishes.redo or is_meant(known[task.id], wishes.retry))}
-    for task in tasks:
+    for task, row in ended:
         begun = folder.begun(task.id)
-        if task.id not in again or begun is None:
+        if begun is None:
             continue
-        goes_on = known[task.id].state == "error" and not wishes.redo and bool(begun.tree)
+        goes_on = row.state == "error" and not redo and bool(begun.tree)
         folder.note(task.id, goes_on_from(begun) if goes_on else next_attempt(folder.run, task, begun))
-    if again:
-        folder.forget(again)
-    return [task for task in tasks if task.id not in known or task.id in again]
+    if ended:
+        folder.forget({task.id for task, _ in ended})
 
 
 _UNTRUSTED = "Without --trust no rules of a project are used, and its programs run only where that is harmless."

@@ -85,6 +85,9 @@ def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Calla
     except TreadleError as error:
         sys.stderr.write(f"{error.what}\n{error.why}\n{error.fix}\n")
         return failed_row(folder, task, kind_of_error(error))
+    except OSError as error:
+        sys.stderr.write(f"The task could not go on.\n{error}\nFree space on the disk, then --retry environment.\n")
+        return failed_row(folder, task, "environment")
 
 
 class _Heard:

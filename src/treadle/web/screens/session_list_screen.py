@@ -30,7 +30,7 @@ _ABOUT = {
     Mode.ASK: "reads run immediately; edits and commands ask first.",
     Mode.EDITS: "reads and edits in the project run immediately; commands ask first.",
     Mode.AUTO: "what stays in the project and in the sandbox runs immediately; the rest asks first.",
-    Mode.FULL: "everything runs without asking.",
+    Mode.FULL: "everything but what is dangerous runs without asking.",
 }
 """What each mode lets run, in a sentence."""
 

@@ -275,7 +275,7 @@ export function beside(session) {
   id("mode").addEventListener("change", async (event) => {
     const mode = event.target.value;
     event.target.blur();
-    const sure = mode !== "full" || window.confirm("In mode full everything runs without asking. Switch to it?");
+    const sure = mode !== "full" || window.confirm("In mode full everything but what is dangerous runs without asking. Switch to it?");
     if (!sure || !(await send(`${path}/change`, { mode }))) event.target.value = known;
   });
 
