@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.needed import needs
+from treadle.app.checkpoints.opening_checkpoints import findings_file
 from treadle.app.code_review.applying_findings import apply_finding
 from treadle.app.code_review.changes_to_review import ChangesToReview, changes_to_review
 from treadle.app.code_review.diff_files import DiffFile, NumberedHunk, files_of_diff, fit_into, shown_diff
@@ -23,7 +24,7 @@ from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.own_commands.slash_commands import find_slash
 from treadle.app.session.shared.turn_asking import SessionClient
 from treadle.app.slash.entering import run_entered
-from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.protocol.errors import ConfigError, StoreError, TreadleError
 from treadle.protocol.events import Op, Prompt, Source
 from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import TurnStop
@@ -401,6 +402,24 @@ async def test_findings_are_checked_as_far_as_the_effort_goes(
     )
     assert report.notes == (() if effort is ReviewEffort.LOW else checked)
     assert (place.folder / "src" / "stats.py").read_text() == AFTER
+
+
+@pytest.mark.parametrize("damage", [b"", b"[{", b"{}", b'[{"number": 1}]'])
+async def test_findings_that_cannot_be_read_are_not_written_over(place: Place, damage: bytes) -> None:
+    place.says(found(MEAN))
+    first = await place.review()
+    findings_file(first.session).write_bytes(damage)
+    place.says(found(OTHER))
+    with pytest.raises(StoreError, match="cannot be read"):
+        await place.review(book=first.session)
+    assert findings_file(first.session).read_bytes() == damage
+
+
+async def test_what_the_first_pass_found_stays_where_the_second_cannot_be_read(place: Place) -> None:
+    place.says(found(MEAN), "None.", "None.")
+    report = await place.review(effort=ReviewEffort.MEDIUM)
+    assert [one.finding.title for one in report.findings] == [MEAN["title"]]
+    assert any(note.startswith("The findings were not checked: ") for note in report.notes)
 
 
 async def test_a_finding_is_shown_once_over_a_session_however_it_is_said(place: Place) -> None:

@@ -14,6 +14,7 @@ from treadle.app.security.trusting import session_trust
 from treadle.app.session.children.child_run import over_before
 from treadle.app.session.live import LiveSession
 from treadle.app.subagents.writer_copies import left_copies
+from treadle.app.subagents.writer_record import writers_folder
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.events import Answer, Interrupt, Prompt, SessionStarted, SetMode, Source
 from treadle.protocol.messages import Text
@@ -296,6 +297,28 @@ async def test_an_interrupt_ends_the_subagents_of_the_turn(folder: Path) -> None
             if isinstance(one, TurnEnded):
                 break
     assert [one.outcome for one in events_of(ChildEnded)] == [ChildOutcome.INTERRUPTED] * 2
+
+
+async def test_what_a_stopped_writer_did_stays_in_its_copy(folder: Path) -> None:
+    turns = (
+        after("b.py", Wait(seconds=60)),
+        given("Write.", call("write_to_file", path="b.py", content="B = 2\n")),
+        uses({"prompt": "Write.", "agent": "worker"}),
+    )
+    async with family(folder, *turns, mode=Mode.EDITS) as own, own.live.follow() as feed:
+        await own.live.post(Prompt(id="p", content=(Text(text="Go."),)), ME)
+        while not any(writers_folder().glob("*/files/*/b.py")):
+            await asyncio.sleep(0.05)
+        await asyncio.sleep(0.2)
+        await own.live.post(Interrupt(), ME)
+        async for one in feed:
+            if isinstance(one, TurnEnded):
+                break
+    (ended,) = events_of(ChildEnded)
+    assert (ended.outcome, ended.changes) == (ChildOutcome.INTERRUPTED, ())
+    assert not (folder / "b.py").exists()
+    (left,) = left_copies()
+    assert left.unapplied == 1
 
 
 async def test_a_subagent_that_nobody_waits_for_wakes_the_session(folder: Path) -> None:

@@ -358,6 +358,18 @@ def test_the_beginning_of_a_copy_is_made_anew(workspace: Path) -> None:
     assert not (make_writer_copy(workspace, (), "child").folder / "half").exists()
 
 
+@pytest.mark.parametrize("record", [b"", b"{", b"[]", b"{}"])
+def test_a_copy_whose_record_cannot_be_read_is_neither_removed_nor_made_anew(workspace: Path, record: bytes) -> None:
+    copy = make_writer_copy(workspace, (), "child")
+    (copy.folder / "a.txt").write_text("work")
+    (copy.folder.parent.parent / "copy.json").write_bytes(record)
+    for use in (lambda: make_writer_copy(workspace, (), "child"), lambda: remove_copy("child", discard=True)):
+        with pytest.raises(SessionError, match="cannot be read"):
+            use()
+    assert [(one.whole, one.unapplied) for one in left_copies()] == [(True, None)]
+    assert (copy.folder / "a.txt").read_text() == "work"
+
+
 def test_unapplied_changes_go_only_when_they_may(workspace: Path) -> None:
     copy = make_writer_copy(workspace, (), "child")
     (copy.folder / "a.txt").write_text("x")

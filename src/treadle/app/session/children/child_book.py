@@ -1,7 +1,6 @@
 """The subagents of one session: begun, watched, stopped, and taken up again after a restart."""
 
 import asyncio
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
@@ -10,10 +9,18 @@ from msgspec.structs import replace
 
 from treadle.app.models.cheaper import cheapest_configured
 from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.session.children.child_run import ChildResult, ChildRun, child_answer, failed, over_before
+from treadle.app.session.children.child_run import ChildResult, ChildRun, child_answer, failed, interrupted, over_before
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
 from treadle.app.session.children.wanted_child import OpenChild, WantedChild
-from treadle.app.session.children.writing import Approving, Renaming, as_in_workspace, copied_for, hand_back, trust_in
+from treadle.app.session.children.writing import (
+    Approving,
+    Renaming,
+    as_in_workspace,
+    copied_for,
+    hand_back,
+    is_gone,
+    trust_in,
+)
 from treadle.app.session.parts import Parts, new_session_id
 from treadle.app.subagents.agent_files import CHEAPER, AgentFile
 from treadle.app.subagents.writer_copies import WriterCopy
@@ -25,7 +32,7 @@ from treadle.protocol.children import ChildEnded, ChildOf, ChildOutcome, ChildSt
 from treadle.protocol.errors import ConfigError, RefusedError, ToolError, TreadleError
 from treadle.protocol.events import Delivery, Prompt, Source
 from treadle.protocol.limits import Budget, Limits
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.notifications import ModeChanged
 from treadle.protocol.permissions import Allowance, Mode
 from treadle.protocol.sealed import PromptPart
@@ -41,6 +48,11 @@ _MOST_TEXT = 60_000
 
 _STOPPING = 2.5
 """Seconds that subagents have to end when their call is interrupted."""
+
+_COPY_GONE = (
+    "The program ended before this was noted, and its copy is gone: its changes were applied then, or there were none. "
+    "Check the workspace."
+)
 
 _NO_SOFT_LIMIT = 1_000.0
 
@@ -68,7 +80,7 @@ class Subagents:
         self._open_child = open_child
         self._remember = remember
         self._runs: dict[str, ChildRun] = {}
-        self._behind: set[asyncio.Task[None]] = set()
+        self._behind: set[asyncio.Task[ChildResult]] = set()
         self._merging = asyncio.Lock()
         self._following: asyncio.Task[None] | None = None
 
@@ -166,14 +178,21 @@ class Subagents:
         return [work.result() for work in works]
 
     def _begin_behind(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> None:
-        work = asyncio.create_task(self._wake_with(started, task, ask), name=f"subagent {started.session_id}")
+        work = asyncio.create_task(self._work(started, task, ask), name=f"subagent {started.session_id}")
         self._behind.add(work)
         work.add_done_callback(self._behind.discard)
 
-    async def _wake_with(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> None:
-        result = await self._work(started, task, ask)
-        text = f"A subagent that you did not wait for has ended.\n\n{child_answer(started, result, _MOST_TEXT)}"
-        prompt = Prompt(id=uuid.uuid4().hex, content=(Text(text=text),), delivery=Delivery.STEER)
+    async def _wake_with(self, started: ChildStarted, result: ChildResult) -> None:
+        """Give the session what came of one that it did not wait for; text from outside goes along as such."""
+        said = (Text(text=child_answer(started, result, _MOST_TEXT)),)
+        origin = f"subagent {started.session_id}"
+        begin = Text(text="A subagent that you did not wait for has ended.")
+        prompt = Prompt(
+            id=f"ended-{started.session_id}",
+            content=(begin,) if result.tainted else (begin, *said),
+            enclosed=(Enclosure(kind=EnclosureKind.PAGE, origin=origin, content=said),) if result.tainted else (),
+            delivery=Delivery.STEER,
+        )
         with suppress(TreadleError):
             await self._engine.post(prompt, Source(kind="subagent", id=started.session_id))
 
@@ -183,33 +202,57 @@ class Subagents:
         if child.ended is not None:
             return over_before(child.ended, self._parts.store)
         try:
-            agent = self.agent(started.agent)
-            copy = await self._copy(started, agent)
-            names = Renaming(()) if copy is None else as_in_workspace(copy)
-            run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask, names)
-            self._follow()
-            live = await self._open_child(await self._wanted(started, agent, copy))
-            result = await run.work(live, _prompt_of(task, agent))
-            if copy is not None:
-                result = await self._handed_back(started, copy, result, ask)
-            _, note = self._model(agent)
-            if note:
-                result = replace(result, after="\n".join(filter(None, (result.after, note))))
+            result = await self._worked(started, task, ask)
         except TreadleError as error:
             result = failed(started, f"{error.what} {error.why}".strip())
         except ToolError as error:
             result = failed(started, error.text)
+        except OSError as error:
+            result = failed(started, str(error))
+        except asyncio.CancelledError:
+            if not self._engine.closing:  # it did not end in time: its own log has what it did
+                with suppress(TreadleError):
+                    await self._engine.post(interrupted(started).ended)
+            raise
         finally:
             self._runs.pop(started.session_id, None)
+        if started.background:
+            await self._wake_with(
+                started, result
+            )  # before its end is noted: after a kill it is given again, never lost
         with suppress(RefusedError):
             await self._engine.post(result.ended)
         return result
 
-    async def _copy(self, started: ChildStarted, agent: AgentFile) -> WriterCopy | None:
-        """Give an agent that may write the copy in which it does; none where its parent may not write either."""
+    async def _worked(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> ChildResult:
+        """Give what came of one; what it changed is in the workspace then, or named with its place."""
+        agent = self.agent(started.agent)
+        copy, anew = await self._copy(started, agent)
+        names = Renaming(()) if copy is None else as_in_workspace(copy)
+        run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask, names)
+        self._follow()
+        live = await self._open_child(await self._wanted(started, agent, copy))
+        result = await run.work(live, _prompt_of(task, agent))
+        if copy is not None and run.stopped:
+            result = replace(result, after=f"Its changes were not applied. They are in {copy.folder}.")
+        elif copy is not None:
+            result = await self._handed_back(started, copy, result, ask)
+            if anew and not result.ended.changes:
+                result = replace(result, after=_COPY_GONE)
+        _, note = self._model(agent)
+        if note:
+            result = replace(result, after="\n".join(filter(None, (result.after, note))))
+        return result
+
+    async def _copy(self, started: ChildStarted, agent: AgentFile) -> tuple[WriterCopy | None, bool]:
+        """Give an agent that may write the copy in which it does, and whether an earlier copy of it is gone.
+
+        There is none where its parent may not write either.
+        """
         if not agent.writes or self._engine.state.mode is Mode.PLAN:
-            return None
-        return await copied_for(started, self._parts.trust, self._parts.roots.folders)
+            return None, False
+        anew = await self._is_known(started.session_id) and await asyncio.to_thread(is_gone, started)
+        return await copied_for(started, self._parts.trust, self._parts.roots.folders), anew
 
     async def _handed_back(
         self, started: ChildStarted, copy: WriterCopy, result: ChildResult, ask: AskPerson

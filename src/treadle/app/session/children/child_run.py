@@ -11,6 +11,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.engine.ports import Asked, AskPerson
+from treadle.present.words import counted
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Interrupt, Prompt, SetMode, SetPresence, Source
@@ -42,9 +43,9 @@ if TYPE_CHECKING:
     from treadle.app.session.live import LiveSession
 
 _WHY = {
-    TurnStop.MAX_TURN_REQUESTS: "its limit of steps",
-    TurnStop.BUDGET: "its budget",
-    TurnStop.TIME: "its limit of time",
+    TurnStop.MAX_TURN_REQUESTS: "it reached its limit of steps",
+    TurnStop.BUDGET: "its budget was used up",
+    TurnStop.TIME: "its time was up",
     TurnStop.LOOP: "it repeated the same calls",
     TurnStop.MISTAKES: "its calls could not be used",
     TurnStop.REFUSAL: "the model refused",
@@ -230,6 +231,13 @@ def failed(started: ChildStarted, why: str) -> ChildResult:
     return ChildResult(ended=ended, text="", tainted=False)
 
 
+def interrupted(started: ChildStarted) -> ChildResult:
+    """Give what came of a subagent that was stopped and did not end in time; what it cost is not known."""
+    why = _WHY[TurnStop.CANCELLED]
+    ended = ChildEnded(session_id=started.session_id, outcome=ChildOutcome.INTERRUPTED, why=why, cost=None)
+    return ChildResult(ended=ended, text="", tainted=True)
+
+
 def over_before(ended: ChildEnded, store: Store) -> ChildResult:
     """Give what came of a subagent that ended before the program did: its log has the text that it ended with.
 
@@ -257,7 +265,7 @@ def child_answer(started: ChildStarted, result: ChildResult, most: int) -> str:
     if len(text) > most:
         text = f"{text[:most]}\n[cut here; the whole is {len(text):,} characters long]"
     head = f'<subagent agent="{started.agent}" id="{ended.session_id}" outcome="{ended.outcome}">'
-    spent = f"{ended.steps} steps, {money(ended.cost, estimated=ended.usage.estimated)}"
+    spent = f"{counted(ended.steps, 'step')}, {money(ended.cost, estimated=ended.usage.estimated)}"
     after = f"\n\n{result.after}" if result.after else ""
     if ended.outcome is ChildOutcome.DONE:
         return f"{head}\n{text or '(it ended without a word)'}{after}\n</subagent>"

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,7 @@ from treadle.app.subagents.writer_copies import (
     WriterCopy,
     make_writer_copy,
     merge,
+    open_copy,
     plan,
     remove_copy,
     writer_changes,
@@ -104,6 +106,11 @@ def as_in_workspace(copy: WriterCopy) -> Renaming:
     return Renaming((str(target), str(source)) for source, target in copy.roots)
 
 
+def is_gone(started: ChildStarted) -> bool:
+    """Whether a subagent has no copy. Raises `SessionError` where that cannot be said."""
+    return open_copy(started.session_id) is None
+
+
 async def copied_for(started: ChildStarted, trust: SessionTrust, roots: Sequence[str]) -> WriterCopy:
     """Make the copy in which a subagent works, or find it again. Raises `ConfigError`, `SessionError`."""
     return await asyncio.to_thread(make_writer_copy, trust.workspace, tuple(map(Path, roots)), started.session_id)
@@ -122,7 +129,7 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
     try:
         change_set = await asyncio.to_thread(writer_changes, copy)
         if not change_set:
-            await asyncio.to_thread(remove_copy, copy.child_id)
+            await _removed(copy)
             return HandedBack(text="It left no changes to apply.")
         wanted = await asyncio.to_thread(plan, change_set)
         refused = await _refusal(started, wanted, by) if wanted.merged else ""
@@ -130,10 +137,16 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
             return HandedBack(changed=wanted.merged, text=_kept(copy, wanted, refused))
         done = await asyncio.to_thread(merge, change_set, digest=wanted.digest)
         if done.complete:
-            await asyncio.to_thread(remove_copy, copy.child_id, discard=True)
+            await _removed(copy, discard=True)
         return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))
     except TreadleError as error:
         return HandedBack(text=f"Its changes were not applied: {error.what} {error.why} They are in {copy.folder}.")
+
+
+async def _removed(copy: WriterCopy, *, discard: bool = False) -> None:
+    """Remove a copy; one that cannot be removed changes nothing of what was done, and the doctor names it."""
+    with suppress(OSError, TreadleError):
+        await asyncio.to_thread(remove_copy, copy.child_id, discard=discard)
 
 
 async def _refusal(started: ChildStarted, wanted: MergeOutcome, by: Approving) -> str:
