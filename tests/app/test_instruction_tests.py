@@ -1,5 +1,6 @@
 """Tests of instructions: recorded once, free from then on, and stale by name when what the model reads changes."""
 
+import asyncio
 import json
 import shutil
 from collections.abc import AsyncGenerator, Mapping, Sequence
@@ -9,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.running import PATIENCE
 from treadle.app.compose import list_sessions
 from treadle.app.instruction_tests.instruction_file import CalledTool, Expected, read_instruction_tests
 from treadle.app.instruction_tests.log_expectations import FinishedRun, MadeCall, failed_expectations
@@ -20,7 +22,12 @@ from treadle.app.instruction_tests.reply_tape import (
     read_instruction_tape,
     write_instruction_tape,
 )
-from treadle.app.instruction_tests.running_tests import CheckedInstruction, lines_of_tested, run_instruction_tests
+from treadle.app.instruction_tests.running_tests import (
+    CheckedInstruction,
+    lines_of_tested,
+    run_check,
+    run_instruction_tests,
+)
 from treadle.app.security.trusting import session_trust
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.errors import ConfigError
@@ -363,3 +370,13 @@ def test_a_mistake_in_the_file_is_named(tmp_path: Path, text: str, why: str) -> 
     with pytest.raises(ConfigError) as wrong:
         read_instruction_tests(tmp_path / "t.toml")
     assert wrong.value.why.startswith(why)
+
+
+async def test_an_interrupt_ends_a_check_that_runs(tmp_path: Path) -> None:
+    work = asyncio.create_task(run_check("touch begun; sleep 60", tmp_path))
+    while not (tmp_path / "begun").exists():
+        await asyncio.sleep(0.01)
+    work.cancel()
+    async with asyncio.timeout(PATIENCE):
+        with pytest.raises(asyncio.CancelledError):
+            await work

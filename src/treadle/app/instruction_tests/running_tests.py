@@ -1,5 +1,6 @@
 """Running instruction tests: each in a copy of its fixture, with the replies of a model or of a tape."""
 
+import asyncio
 import os
 import shutil
 import signal
@@ -211,7 +212,7 @@ async def _record(test: InstructionTest, place: _Place, tape_file: Path) -> Chec
     conditions = dict(reply_conditions(test.prompt, place.files, ran.events, str(place.folder)))
     head = InstructionTapeHead(test=test.name, spec=model.spec, depends_on=conditions)
     write_instruction_tape(tape_file, InstructionTape(head=head, replies=tuple(recording.replies)))
-    return _tested(test, ran, _failures(test, place, ran), recorded=True)
+    return _tested(test, ran, await _failures(test, place, ran), recorded=True)
 
 
 async def _replay(test: InstructionTest, place: _Place, tape: InstructionTape) -> CheckedInstruction:
@@ -231,7 +232,7 @@ async def _replay(test: InstructionTest, place: _Place, tape: InstructionTape) -
             fix=_LIVE,
         )
         return _tested(test, ran, (failure,), recorded=False)
-    return replace(_tested(test, ran, _failures(test, place, ran), recorded=False), session="")
+    return replace(_tested(test, ran, await _failures(test, place, ran), recorded=False), session="")
 
 
 @contextmanager
@@ -269,19 +270,19 @@ def _tested(
     )
 
 
-def _failures(test: InstructionTest, place: _Place, ran: _Ran) -> tuple[FailedExpectation, ...]:
+async def _failures(test: InstructionTest, place: _Place, ran: _Ran) -> tuple[FailedExpectation, ...]:
     run = finished_run(ran.events, ran.outcome, _changed(place), str(place.folder))
     found = [*failed_expectations(test.expect, run)]
     if test.expect.check:
-        found += _check(test.expect.check, place.folder)
+        found += await run_check(test.expect.check, place.folder)
     return tuple(found)
 
 
-def _check(line: str, folder: Path) -> Iterator[FailedExpectation]:
+async def run_check(line: str, folder: Path) -> tuple[FailedExpectation, ...]:
     """Run the check of a test in its folder, as the user, as they run the tests of a project."""
     with tempfile.TemporaryFile() as output:
-        program = subprocess.Popen(
-            ("/bin/sh", "-c", line),
+        program = await asyncio.create_subprocess_exec(
+            *("/bin/sh", "-c", line),
             cwd=folder,
             env=child_variables(os.environ),
             stdin=subprocess.DEVNULL,
@@ -290,27 +291,23 @@ def _check(line: str, folder: Path) -> Iterator[FailedExpectation]:
             start_new_session=True,
         )
         try:
-            code = program.wait(_CHECK_SECONDS)
-        except subprocess.TimeoutExpired:
+            code = await asyncio.wait_for(program.wait(), _CHECK_SECONDS)
+        except TimeoutError:
             code = None
         finally:
             with suppress(ProcessLookupError):
                 os.killpg(program.pid, signal.SIGKILL)  # what it left behind, too
-            program.wait()
+            await program.wait()
         output.seek(max(0, output.tell() - _MOST_OUTPUT))
         said = " ".join(output.read().decode(errors="replace").split())
+    if code == 0:
+        return ()
     if code is None:
-        yield FailedExpectation(
-            what=f"The check {line!r} did not end.",
-            why=f"It was stopped after {_CHECK_SECONDS} seconds.",
-            fix="Check less in it.",
-        )
-    elif code:
-        yield FailedExpectation(
-            what=f"The check {line!r} exited with {code}.",
-            why=clip_text(said, 500) or "It printed nothing.",
-            fix="Run it by hand in a copy of the fixture.",
-        )
+        what, why, fix = "did not end", f"It was stopped after {_CHECK_SECONDS} seconds.", "Check less in it."
+    else:
+        what, why = f"exited with {code}", clip_text(said, 500) or "It printed nothing."
+        fix = "Run it by hand in a copy of the fixture."
+    return (FailedExpectation(what=f"The check {line!r} {what}.", why=why, fix=fix),)
 
 
 def lines_of_tested(one: CheckedInstruction) -> Iterator[str]:

@@ -180,7 +180,7 @@ class BatchFolder:
                 "batch-folder",
                 f"What is known of the task {task_id} cannot be read.",
                 why=f"{file}: {getattr(error, 'strerror', None) or error}.",
-                fix="Make the file readable. Without it the task begins anew: move it away, and --redo that task.",
+                fix="Make the file readable. Or move it away: then the task starts again from the beginning.",
             ) from error
 
     def note(self, task_id: str, begun: TaskBegun) -> None:

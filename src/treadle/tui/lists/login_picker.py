@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 from functools import partial
 
 from msgspec import Struct
@@ -165,21 +166,24 @@ class LoginPicker:
         self._trying = self._screen.later(self._store(owner, value))
 
     async def _store(self, owner: KeyOwner, value: str) -> None:
-        settings = await asyncio.to_thread(load_settings, {})
+        check = None
         try:
-            check = await try_key(settings, owner.name, value)
-        except asyncio.CancelledError:
-            check = None  # the person does not wait for it
-        self._trying = None
-        try:
+            settings = await asyncio.to_thread(load_settings, {})
+            with suppress(asyncio.CancelledError):  # the person does not wait for the answer
+                check = await try_key(settings, owner.name, value)
+            self._trying = None
             place = await asyncio.to_thread(keep_key, owner.name, value, check)
             said = await asyncio.to_thread(stored_words, settings, owner.name, short_path(place), check)
         except ConfigError as error:
+            self._trying = None
             if error.code != "key-refused":
                 self._closed()
                 self._refused(error)
                 return
             self._problem = f"{error.what} {error.why} {where_to_get(owner.provider)}"
+        except asyncio.CancelledError:
+            self._trying = None
+            self._closed()  # before there was anything to try: nothing is stored
         else:
             self._closed()
             self._show(NoteItem(said))

@@ -9,10 +9,20 @@ from msgspec.structs import replace
 
 from treadle.app.models.cheaper import cheapest_configured
 from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.session.children.child_run import ChildResult, ChildRun, child_answer, failed, interrupted, over_before
+from treadle.app.session.children.child_run import (
+    ChildResult,
+    ChildRun,
+    child_answer,
+    failed,
+    how_many_are_done,
+    is_done,
+    over_before,
+    stopped_late,
+)
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
 from treadle.app.session.children.wanted_child import OpenChild, WantedChild
 from treadle.app.session.children.writing import (
+    COPY_GONE,
     Approving,
     Renaming,
     as_in_workspace,
@@ -48,11 +58,6 @@ _MOST_TEXT = 60_000
 
 _STOPPING = 2.5
 """Seconds that subagents have to end when their call is interrupted."""
-
-_COPY_GONE = (
-    "The program ended before this was noted, and its copy is gone: its changes were applied then, or there were none. "
-    "Check the workspace."
-)
 
 _NO_SOFT_LIMIT = 1_000.0
 
@@ -144,8 +149,8 @@ class Subagents:
         most = _MOST_TEXT // len(tasks)
         told = [child_answer(one, result, most) for one, result in zip(started, results, strict=True)]
         return CallResult(
-            outcome=Outcome.OK if any(_is_done(one) for one in results) else Outcome.FAILED,
-            content=(Text(text="\n\n".join((_count(results), *told))),),
+            outcome=Outcome.OK if any(is_done(one) for one in results) else Outcome.FAILED,
+            content=(Text(text="\n\n".join((how_many_are_done(results), *told))),),
             changes=tuple(one for result in results for one in result.applied),
             origin=Origin.WEB if any(one.tainted for one in results) else Origin.TREADLE,
         )
@@ -212,7 +217,7 @@ class Subagents:
         except asyncio.CancelledError:
             if not self._engine.closing:  # it did not end in time: its own log has what it did
                 with suppress(TreadleError):
-                    await self._engine.post(interrupted(started).ended)
+                    await self._engine.post(stopped_late(started).ended)
             raise
         finally:
             self._runs.pop(started.session_id, None)
@@ -238,7 +243,7 @@ class Subagents:
         elif copy is not None:
             result = await self._handed_back(started, copy, result, ask)
             if anew and not result.ended.changes:
-                result = replace(result, after=_COPY_GONE)
+                result = replace(result, after=COPY_GONE)
         _, note = self._model(agent)
         if note:
             result = replace(result, after="\n".join(filter(None, (result.after, note))))
@@ -381,15 +386,6 @@ class Subagents:
         await asyncio.gather(*ended, return_exceptions=True)
 
 
-def _count(results: Sequence[ChildResult]) -> str:
-    done, all_of_them = sum(map(_is_done, results)), len(results)
-    if done == all_of_them:
-        return "The subagent is done." if done == 1 else f"All {done} subagents are done."
-    if all_of_them == 1:
-        return "The subagent did not finish."
-    return f"{done or 'None'} of {all_of_them} subagents {'is' if done < 2 else 'are'} done."
-
-
 def _mode_of(agent: AgentFile, mode: Mode) -> Mode:
     return narrower_mode(mode, mode if agent.mode is None else agent.mode)
 
@@ -403,7 +399,3 @@ def _prompt_of(task: SubagentTask, agent: AgentFile) -> str:
 def _line(text: str) -> str:
     line = " ".join(text.split())
     return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
-
-
-def _is_done(result: ChildResult) -> bool:
-    return result.ended.outcome is ChildOutcome.DONE

@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from hashlib import sha256
 from typing import TYPE_CHECKING
@@ -231,7 +231,7 @@ def failed(started: ChildStarted, why: str) -> ChildResult:
     return ChildResult(ended=ended, text="", tainted=False)
 
 
-def interrupted(started: ChildStarted) -> ChildResult:
+def stopped_late(started: ChildStarted) -> ChildResult:
     """Give what came of a subagent that was stopped and did not end in time; what it cost is not known."""
     why = _WHY[TurnStop.CANCELLED]
     ended = ChildEnded(session_id=started.session_id, outcome=ChildOutcome.INTERRUPTED, why=why, cost=None)
@@ -257,6 +257,21 @@ def _brings_outside(changed: CallChanged) -> bool:
 
 def _calls(message: MessageDone) -> bool:
     return any(isinstance(block, ToolUse) for block in message.message.content)
+
+
+def is_done(result: ChildResult) -> bool:
+    """Whether a subagent did its task to the end."""
+    return result.ended.outcome is ChildOutcome.DONE
+
+
+def how_many_are_done(results: Sequence[ChildResult]) -> str:
+    """Say how many of the subagents of a call are done."""
+    done, all_of_them = sum(map(is_done, results)), len(results)
+    if done == all_of_them:
+        return "The subagent is done." if done == 1 else f"All {done} subagents are done."
+    if all_of_them == 1:
+        return "The subagent did not finish."
+    return f"{done or 'None'} of {all_of_them} subagents {'is' if done < 2 else 'are'} done."
 
 
 def child_answer(started: ChildStarted, result: ChildResult, most: int) -> str:

@@ -28,6 +28,12 @@ from treadle.protocol.permissions import OptionKind, Question, QuestionKind, Sta
 from treadle.protocol.tools import Access, FetchUrl, FileChange, Preview, RunCommand, WritePath
 from treadle.tools.declarations import WRITE_TO_FILE
 
+COPY_GONE = (
+    "The program ended before this was noted, and its copy is gone: its changes were applied then, or there were none. "
+    "Check the workspace."
+)
+"""What the model reads of a writer that is taken up after a restart and has no copy any more."""
+
 _MOST_NAMED = 20
 
 
