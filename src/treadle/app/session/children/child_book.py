@@ -190,8 +190,7 @@ class Subagents:
     async def _wake_with(self, started: ChildStarted, result: ChildResult) -> None:
         """Give the session what came of one that it did not wait for; text from outside goes along as such."""
         said = (Text(text=child_answer(started, result, _MOST_TEXT)),)
-        origin = f"subagent {started.session_id}"
-        begin = Text(text="A subagent that you did not wait for has ended.")
+        begin, origin = Text(text="A subagent that you did not wait for has ended."), f"subagent {started.session_id}"
         prompt = Prompt(
             id=f"ended-{started.session_id}",
             content=(begin,) if result.tainted else (begin, *said),
