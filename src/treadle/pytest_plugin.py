@@ -1,5 +1,6 @@
 """Fixtures for pytest, where Treadle is installed; nothing of Treadle is loaded before a test asks for one."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,8 +18,6 @@ _OWN = ("TREADLE_", "ANTHROPIC_", "OPENAI_", "GEMINI_")
 @pytest.fixture
 def treadle_workspace(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """An empty folder to work in. Treadle's data and settings are in a folder of this test, too."""
-    import os
-
     for name in list(os.environ):
         if name.startswith(_OWN) or name.endswith("_API_KEY"):
             monkeypatch.delenv(name)

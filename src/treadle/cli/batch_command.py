@@ -6,6 +6,7 @@ programs run, and --mode is auto unless it says otherwise.
 """
 
 import argparse
+from importlib import import_module
 from pathlib import Path
 
 from treadle.cli.command_line import flags
@@ -102,7 +103,6 @@ def _load() -> None:
     What needs an extra that is not installed waits until a session uses it: the session says so then.
     """
     import pkgutil
-    from importlib import import_module
 
     for name in _PACKAGES:
         package = import_module(f"treadle.{name}")

@@ -5,6 +5,8 @@ import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from treadle.cli import work
 from treadle.cli.command_line import flags
 from treadle.protocol.errors import ConfigError
@@ -87,8 +89,6 @@ def _read(arguments: argparse.Namespace) -> "tuple[Sequence[SettingLine], Sessio
 
 def _get(arguments: argparse.Namespace) -> int:
     """Print a value alone, or each line of a table; 1 where nothing is set."""
-    import msgspec
-
     from treadle.door.settings import Settings, dotted, key_path, require_key
 
     path = key_path(arguments.key)
@@ -124,7 +124,6 @@ def _list(arguments: argparse.Namespace) -> int:
 
 
 def _print(lines: "Sequence[SettingLine]", *, as_json: bool) -> None:
-    import msgspec
 
     for line in lines:
         if as_json:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import sys
+import uuid
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -12,10 +13,15 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from treadle.cli.host_flags import HostFlags
+from treadle.door.hosts import structured_answer
+from treadle.door.opening import Opening, check_workspace, last_session, list_sessions, open_session, session_workspace
+from treadle.door.past import end_of_entry
 from treadle.door.program import Exit, own_stdout, print_notice
+from treadle.door.trust import session_trust, trusted_by_variable
 from treadle.headless.channel import Channel
 from treadle.headless.host_control import with_provider
 from treadle.headless.host_questions import HOST_MODES, NOBODY
+from treadle.headless.host_servers import host_servers
 from treadle.headless.hosting import HostedSession, Hosting, SessionOpener
 from treadle.headless.result_frames import unopened_frame
 from treadle.protocol.errors import ConfigError
@@ -108,8 +114,6 @@ class _HostLine:
         self._mode = flags.get("permission_mode") or self._settings_said.get("permissions", {}).get("defaultMode")
         self._structured: StructuredAnswer | None = None
         if schema := flags.get("json_schema"):
-            from treadle.door.hosts import structured_answer
-
             self._structured = structured_answer(schema)
 
     def host(self, channel: Channel) -> HostedSession:
@@ -142,14 +146,12 @@ class _HostLine:
     def _folder(self) -> Path:
         if self._flags.get("resume") == "":
             raise _wrong("resume", "It names no session. `treadle sessions` lists them; --continue takes the last.")
-        from treadle.door.opening import check_workspace, session_workspace
 
         if prefix := self._flags.get("resume"):
             return session_workspace(prefix)
         return check_workspace(Path(self._flags.get("directory") or "."))
 
     def _trust(self) -> "SessionTrust":
-        from treadle.door.trust import session_trust, trusted_by_variable
 
         trust = session_trust(self._folder(), once=self._flags.has("trust") or trusted_by_variable())
         sources = self._flags.get("setting_sources")
@@ -158,7 +160,6 @@ class _HostLine:
         return replace(trust, once=False, problem="--setting-sources leaves the project out.")
 
     async def _open(self, trust: "SessionTrust", host: HostedSession) -> "LiveSession":
-        from treadle.door.opening import Opening, last_session, open_session
         from treadle.door.settings import load_settings
 
         flags, said = self._flags, self._said()
@@ -174,7 +175,6 @@ class _HostLine:
             # Who asks about a command wants to be asked before it runs.
             settings = replace(settings, try_first=False)
         from treadle.headless.host_hooks import host_hooks
-        from treadle.headless.host_servers import host_servers
 
         start = host.began
         wishes = self._wishes(start)
@@ -185,7 +185,6 @@ class _HostLine:
         if at := flags.get("resume_session_at"):
             if not resume:
                 raise _wrong("resume-session-at", "It needs --resume or --continue.")
-            from treadle.door.past import end_of_entry
 
             host.goes_back_to = end_of_entry(resume, at, flags.get("resume_drops_turn"))
         if resume and flags.has("fork_session"):
@@ -287,10 +286,6 @@ def _number(flags: HostFlags, name: str, kind: type[int] | type[float]) -> Any:
 
 def _session_id(text: str | None) -> str:
     """Check the id that a new session is to have."""
-    import uuid
-
-    from treadle.door.opening import list_sessions
-
     if text is None:
         return ""
     try:

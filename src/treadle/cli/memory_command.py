@@ -1,6 +1,7 @@
 """List what is remembered for this project and for you, with dates and tokens; add to it, edit it, forget something."""
 
 import argparse
+import os
 import sys
 from pathlib import Path
 
@@ -56,7 +57,6 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _edit(file: Path) -> int:
-    import os
     import shlex
     import subprocess
 

@@ -1,6 +1,7 @@
 """The parser of one command."""
 
 import argparse
+import re
 import sys
 from collections.abc import Callable, Sequence
 
@@ -122,8 +123,6 @@ def _title(action: argparse.Action) -> str | None:
 
 def _in_lines(message: str) -> tuple[str, str]:
     """Say a mistake that argparse says in its own words: what is wrong, and why."""
-    import re
-
     said = re.fullmatch(r"argument (.+?): (.+)", message, re.DOTALL)
     name, problem = (said[1].replace("/", " or "), said[2]) if said else ("", message)
     if choice := re.fullmatch(r"invalid choice: (.+) \(choose from (.+)\)", problem, re.DOTALL):

@@ -4,6 +4,8 @@ import argparse
 import sys
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from treadle.cli import work
 from treadle.cli.command_line import flags
 
@@ -46,7 +48,6 @@ def _table(found: "ToolList") -> str:
 
 
 def _one(line: "ToolLine") -> str:
-    import msgspec
 
     schema = msgspec.json.format(msgspec.json.encode(line.parameters), indent=2).decode()
     facts = f"{line.origin}, kind {line.kind}, risk {line.risk}, effect {line.effect}"

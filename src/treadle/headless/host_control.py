@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING, Any
 
 from msgspec.structs import replace
 
+from treadle import __version__
 from treadle.door.hosts import claude_names
 from treadle.door.open_session import LiveSession
+from treadle.door.opening import session_log
 from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.host_servers import server_status
 from treadle.headless.host_start import said_at_the_start
-from treadle.protocol.errors import ToolError, TreadleError
+from treadle.protocol.errors import SessionError, ToolError, TreadleError
 from treadle.protocol.permissions import Mode
 
 if TYPE_CHECKING:
@@ -60,8 +62,6 @@ async def control(host: "HostedSession", frame: Frame) -> None:
 
 def init_fields(host: "HostedSession", live: LiveSession) -> Frame:
     """Give what the frame at the beginning of a turn says."""
-    from treadle import __version__
-
     status = live.status
     return {
         "cwd": str(live.workspace),
@@ -182,9 +182,7 @@ async def _context(host: "HostedSession", live: LiveSession, request: Frame) -> 
 
 def _categories(session_id: str) -> dict[str, int]:
     """Sum up what the last request consisted of, by where it came from; nothing before the first one."""
-    from treadle.door.opening import session_log
     from treadle.door.reports import context_report, sent_request
-    from treadle.protocol.errors import SessionError
 
     with session_log(session_id) as (row, store):
         try:
@@ -212,7 +210,6 @@ async def _rewind(host: "HostedSession", live: LiveSession, request: Frame) -> F
 
 
 def _files_before(session_id: str, prompt_id: str) -> Any:
-    from treadle.door.opening import session_log
     from treadle.door.past import Points
 
     with session_log(session_id) as (row, store):

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 
@@ -167,8 +168,6 @@ def _flat(key: str, value: object) -> list[object] | None:
 
 def _server_words(server: Mapping[str, Any]) -> str:
     """Say what a server is without anything that may be a secret: not its arguments, values, or the path of its URL."""
-    from urllib.parse import urlsplit
-
     if server.get("command"):
         said = f"runs {Path(server['command']).name}"
         count = len(server.get("args", ()))

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
+from urllib.parse import urlsplit
 
 from treadle.app.models.known import (
     LOCAL,
@@ -77,8 +78,6 @@ def provider_lines(models: Models) -> Iterator[ProviderLine]:
 
 def without_secrets(url: str) -> str:
     """Take a user name, password and query out of a URL that is shown."""
-    from urllib.parse import urlsplit
-
     try:
         parts = urlsplit(url)
     except ValueError:

@@ -4,6 +4,7 @@ import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -247,8 +248,6 @@ def _ask(question: Callable[[Any], Any]) -> Any:
 
 def _backend() -> Any:
     """Find a keyring that really keeps secrets: of priority 1 or more, and none of the plain-text alternatives."""
-    from importlib import import_module
-
     try:
         chosen: Any = import_module("keyring").get_keyring()
     except ModuleNotFoundError:

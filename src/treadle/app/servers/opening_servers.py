@@ -4,6 +4,7 @@ import os
 import shutil
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -63,8 +64,6 @@ def open_hub(
     exchanges: Mapping[str, Exchange] | None = None,
 ) -> McpHub:
     """Make the hub of all servers; nothing is started yet. Raises `ConfigError` where the SDK is missing."""
-    from importlib.util import find_spec
-
     if find_spec("mcp") is None:
         from treadle.workspace.installed import install_command
 

@@ -1,8 +1,10 @@
 """What a session loads with its first use of it, so that its start does not wait for that."""
 
 import asyncio
+import traceback
 from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -73,8 +75,6 @@ class Hiding:
 
     def trace(self, error: BaseException) -> None:
         """Write down what only a developer wants to read of a tool that failed; the model reads one line."""
-        import traceback
-
         from treadle.app.errors.error_report import write_log
 
         write_log(self.redact("".join(traceback.format_exception(error))))
@@ -91,8 +91,6 @@ def gpu_line(settings: Settings) -> str:
 
 def session_memory(parts: Parts, hiding: Hiding) -> "SessionMemory":
     """Open the memory files for the tool that proposes to extend them."""
-    from datetime import date
-
     from treadle.app.session.rules.memory_files import SessionMemory
 
     def today() -> date:

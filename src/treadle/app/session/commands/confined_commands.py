@@ -8,6 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from treadle.app.config.places import data_directory
 from treadle.app.config.sections import NetworkSettings
 from treadle.app.session.files.roots import Roots
@@ -86,8 +88,6 @@ class ConfinedCommands:
         """
         from dataclasses import replace
 
-        from msgspec import structs
-
         from treadle.app.security.command_confinement import confine
 
         context = self._context()
@@ -118,7 +118,6 @@ class ConfinedCommands:
         """
         if self._broker is None or context.mode is Mode.PLAN or rights.confinement is not Confinement.GIT:
             return rights, frozenset()
-        from msgspec import structs
 
         from treadle.policy.classify import commands_of
         from treadle.workspace.namespaces.git_settings import setting_write
