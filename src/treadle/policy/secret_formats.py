@@ -187,7 +187,7 @@ def _looks_random(value: str) -> bool:
 
 def keys_in(text: str, words: str) -> Iterator[Span]:
     """Find keys by their formats, and what is given to promising names; `words` are the long words of the text."""
-    for each in _FORMATS:
+    for each in _FORMATS if words else ():
         if any(_matches(words, words, each)):
             yield from _matches(text, text, each)
     # The small form of a capital I with a dot is two characters.

@@ -26,7 +26,7 @@ class Redactor:
 
     def redact(self, text: str) -> str:
         """Hide every secret in a whole text, known values also in disguise."""
-        return _replaced(text, [*self.spans(text), *disguised(text, self.values)])
+        return _replaced(text, [*self.spans(text), *disguised(text, self.values)]) if text else text
 
     def spans(self, text: str) -> list[Span]:
         """Find the secrets of a text; they may overlap."""

@@ -3,6 +3,7 @@
 import os
 import stat
 import sys
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -17,7 +18,9 @@ def config_file() -> Path:
 
 
 def _own_folder() -> Path | None:
-    home = os.environ.get("TREADLE_HOME")
+    home = os.environ.get("TREADLE_HOME", "")
+    if home.startswith("/"):
+        return _path(home)
     return Path(home).expanduser().absolute() if home else None
 
 
@@ -25,8 +28,14 @@ def _user_folder(variable: str, usual: str) -> Path:
     """Go by the XDG variables where they are absolute; the usual place of a Mac is the same for data and settings."""
     named = os.environ.get(variable, "")
     if named.startswith("/"):
-        return Path(named) / "treadle"
-    return Path(_home()) / ("Library/Application Support" if sys.platform == "darwin" else usual) / "treadle"
+        return _path(f"{named}/treadle")
+    return _path(_home()) / ("Library/Application Support" if sys.platform == "darwin" else usual) / "treadle"
+
+
+@lru_cache(8)
+def _path(text: str) -> Path:
+    """Read a path once: these places are asked for at each step."""
+    return Path(text)
 
 
 def _home() -> str:
