@@ -11,11 +11,12 @@ import pytest
 
 from tests.e2e.process import Ended, Program
 from tests.e2e.pseudo_terminal import on_terminal
-from tests.e2e.running import left_of, model, running
+from tests.e2e.running import left_of, log_of, model, running
 from tests.mcp.hubs import FAKE, needs_node, peer
 from tests.needed import needs
 from tests.person import CTRL_D, ENTER
 from treadle.app.errors.exits import Exit
+from treadle.protocol.events import CallProposed
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.trusted_folders import TrustStore
@@ -349,8 +350,11 @@ async def test_of_many_tools_only_those_are_found_that_may_be_called_without_a_p
 async def test_with_calls_written_as_xml_one_tool_calls_the_others(place: Place) -> None:
     assert (await place.add()).code == 0
     use = calls("use_mcp_tool", server_name="fake", tool_name="echo", arguments='{"n": 1}')
-    _, results, requests = await place.work(use, flags=("--tool-protocol", "xml"))
-    assert "echo {'n': 1}" in results[0]
+    odd = calls("use_mcp_tool", server="fake", tool_name="echo", arguments='{}{"n": "2"}{"n": "2"}')
+    _, results, requests = await place.work(use, odd, flags=("--tool-protocol", "xml"))
+    assert ["echo {'n': 1}" in results[0], "echo {'n': 2}" in results[1]] == [True, True]
+    read = [one.data.readings for one in log_of(place.home) if isinstance(one.data, CallProposed)]
+    assert read[:2] == [(), ("parameter_name", "empty_objects", "repeated_object", "text_value")]
     system = json.dumps(requests[0].body["system"])
     assert ("use_mcp_tool" in system, "search_mcp_tools" in system, "mcp__" in system) == (True, True, False)
     _, results, _ = await place.work(use, flags=("--tool-protocol", "xml"), mode="ask")

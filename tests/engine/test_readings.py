@@ -49,6 +49,18 @@ SERVER_TOOL = ToolSpec(
     risk=Risk.READ,
 )
 
+OF_SERVERS = [
+    msgspec.structs.replace(
+        SERVER_TOOL,
+        name=name,
+        parameters={
+            "type": "object",
+            "properties": {"n": {"type": "integer"}, "tags": {"type": "array", "items": {"type": "string"}}},
+        },
+    )
+    for name in ("mcp__files__look", "mcp__files__count", "mcp__web__count")
+]
+
 
 @pytest.fixture(scope="module")
 def tools(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, ToolSpec]:
@@ -114,6 +126,11 @@ NATIVE: list[tuple[tuple[Reading, ...], str, str]] = [
     ((Reading.WORD_CASE,), "browser_action", '{"action": "Click", "coordinate": "1,2"}'),
     ((Reading.COORDINATE,), "browser_action", '{"action": "click", "coordinate": [1, 2]}'),
     ((Reading.COMMAND_WORDS,), "execute_command", '{"command": ["ls", "-la"]}'),
+    (
+        (Reading.PARAMETER_NAME, Reading.OBJECT_FOR_TEXT),
+        "use_mcp_tool",
+        '{"server": "files", "tool": "look", "args": {"n": 1}}',
+    ),
 ]
 LOOK = '{"name": "read_file", "arguments": {"path": "a"}}'
 TEXTS: list[tuple[tuple[Reading, ...], str]] = [
@@ -258,6 +275,33 @@ def test_a_recorded_call_of_a_server_that_offered_nothing_is_read_again_as_it_wa
     assert again(without, proposed, message, ToolProtocol.NATIVE) == proposed
     renamed = msgspec.structs.replace(proposed, call=msgspec.structs.replace(proposed.call, name="read_files"))
     assert again(without, renamed, message, ToolProtocol.NATIVE) != renamed
+
+
+HANDED_ON: list[tuple[tuple[str, ...], str, str]] = [
+    ((), "files look", '{"n": 1}'),
+    ((), "files look", ""),
+    (("empty_objects",), "files look", '{}{"n": 1}'),
+    (("repeated_object", "text_value"), "files look", '{"n": "1"}{"n": "1"}'),
+    (("raw_characters",), "files look", '{"tags": ["a\nb"]}'),
+    (("text_value", "one_item"), "files mcp__files__look", '{"n": "1", "tags": "a"}'),
+    (("text_value",), "Files count", '{"n": "1"}'),
+    ((), "nobody count", '{"n": "1"}'),
+    ((), "files nothing", '{"n": "1"}'),
+    ((), "files look", '{"n": 1}{"n": 2}'),
+]
+"""What is read, the server and the tool, and the arguments that the call hands on."""
+
+
+@pytest.mark.parametrize(("readings", "meant", "given"), HANDED_ON)
+def test_what_is_read_of_arguments_for_a_server_is_named_and_kept_where_its_tools_are_not_known_again(
+    tools: Mapping[str, ToolSpec], readings: tuple[str, ...], meant: str, given: str
+) -> None:
+    every = {**tools, **{spec.name: spec for spec in OF_SERVERS}}
+    server, tool = meant.split()
+    call = {"server_name": server, "tool_name": tool, "arguments": given}
+    proposed, message = from_text(every, render_call("use_mcp_tool", call), ToolProtocol.XML)
+    assert (proposed.readings, proposed.call.arguments, proposed.call.problem) == (readings, call, "")
+    assert again(tools, proposed, message, ToolProtocol.XML) == proposed
 
 
 @pytest.mark.parametrize(("readings", "text"), TEXTS)

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from treadle.engine.ports import Output, Prepared
 from treadle.mcp.states import DeclaredTool, PinState, ServerPlan
+from treadle.parsing.native import one_object
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.protocol.tools import (
@@ -106,13 +107,15 @@ def _is_far(server: McpServer) -> bool:
 
 
 def parsed_arguments(text: object) -> dict[str, Any]:
-    """Read arguments that are written as JSON; raises `ToolError`."""
+    """Read arguments that are written as JSON, as those of native calls are read; raises `ToolError`."""
     if isinstance(text, dict):
         return text
+    written = str(text).strip() or "{}"
+    found = one_object(written, [])
+    if found is not None:
+        return found
     try:
-        found = msgspec.json.decode(str(text).strip() or "{}")
-    except msgspec.DecodeError as error:
+        msgspec.json.decode(written)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         raise ToolError(f"`arguments` is not valid JSON: {error}. Write one JSON object.", invalid=True) from error
-    if not isinstance(found, dict):
-        raise ToolError("`arguments` is something else. Write one JSON object.", invalid=True)
-    return found
+    raise ToolError("`arguments` is something else. Write one JSON object with each name once.", invalid=True)

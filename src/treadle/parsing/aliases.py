@@ -1,7 +1,7 @@
 """Names that other agents give to tools and parameters, where what they mean is exactly one of ours."""
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -43,6 +43,8 @@ _PARAMETERS: Mapping[str, Sequence[str]] = {
     "response": ("plan", "message"),
     "name": ("skill_name", "skill"),
     "arguments": ("args",),
+    "server_name": ("server",),
+    "tool_name": ("tool",),
     "result": ("message", "summary"),
 }
 """Ours, and what others say for it; case, `_` and `-` make no difference (`filePath` is `file_path`)."""
@@ -151,17 +153,17 @@ def _camel(name: str) -> str:
     return first + "".join(word.capitalize() for word in others)
 
 
-_OF_SERVER, _USE_OF_SERVER = "mcp__", "use_mcp_tool"
+_OF_SERVER, USE_OF_SERVER = "mcp__", "use_mcp_tool"
 MeantCall: TypeAlias = tuple[str, dict[str, Any], list[Reading]]
 """A tool, its arguments, and what had to be read to come from another call to this one."""
 
 
 def meant_calls(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -> Iterator[MeantCall]:
     """The calls of tools of `known` that a call of a tool with another name can mean, the likeliest first."""
-    if name.startswith(_OF_SERVER) and _USE_OF_SERVER in known:  # of a server that is still starting, maybe
+    if name.startswith(_OF_SERVER) and USE_OF_SERVER in known:  # of a server that is still starting, maybe
         said = msgspec.json.encode(arguments).decode()
         meant = {"server_name": name.split("__")[1], "tool_name": name, "arguments": said}
-        yield _USE_OF_SERVER, meant, [Reading.SERVER_TOOL]
+        yield USE_OF_SERVER, meant, [Reading.SERVER_TOOL]
         return
     bare = _bare(name)
     if same := own_tool(name, known):
@@ -184,6 +186,15 @@ def meant_calls(name: str, arguments: Mapping[str, Any], known: Sequence[str]) -
         read.append(Reading.MILLISECONDS)
     if tool in known:
         yield tool, _arranged(tool, given, read), read
+
+
+def tool_of_server(arguments: Mapping[str, Any], known: Iterable[str]) -> str:
+    """Name the tool of `known` that a call of `use_mcp_tool` means; empty where that is not certain."""
+    server, tool = folded(str(arguments.get("server_name", ""))), str(arguments.get("tool_name", ""))
+    found = [name for name in known if name.startswith(_OF_SERVER) and (name == tool or name.endswith(f"__{tool}"))]
+    if len(found) > 1:
+        found = [name for name in found if folded(name.split("__")[1]) == server]
+    return found[0] if len(found) == 1 else ""
 
 
 def _edit_tool(bare: str) -> str:

@@ -5,6 +5,8 @@ import re
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
+
 from treadle.parsing.aliases import APPROVAL, NEW, OLD, aliases_of, folded
 from treadle.parsing.readings import Reading, noted
 from treadle.protocol.patterns import regex
@@ -38,8 +40,11 @@ def own_parameters(
     timed = noted(Reading.MILLISECONDS, given, _with_seconds(given, properties), read)
     placed = noted(Reading.PATH_LIST, timed, _with_paths(timed, properties), read)
     given = noted(Reading.LINE_BOUNDS, placed, _with_lines(placed, properties), read)
-    if given.keys() <= properties.keys():
-        return given
+    named = given if given.keys() <= properties.keys() else _own_names(given, properties, read)
+    return noted(Reading.OBJECT_FOR_TEXT, named, _with_text_of_object(named, properties), read)
+
+
+def _own_names(given: dict[str, Any], properties: Mapping[str, Any], read: list[Reading]) -> dict[str, Any]:
     known = aliases_of(tuple(properties))
     meant = {name: name if name in properties else known.get(folded(name), name) for name in given}
     values: dict[str, list[Any]] = {}
@@ -71,6 +76,14 @@ def _as_edit(arguments: dict[str, Any], properties: Mapping[str, Any], read: lis
 def _has_no_meaning(name: str, value: Any) -> bool:
     once = folded(name) == "expectedreplacements" and value in (1, "1")
     return value is None or folded(name) in _NO_MEANING or once
+
+
+def _with_text_of_object(arguments: dict[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Write the arguments for the tool of a server, given as an object, as its JSON."""
+    handed_on = arguments.get("arguments")
+    if not isinstance(handed_on, Mapping) or not {"server_name", "tool_name", "arguments"} <= properties.keys():
+        return arguments
+    return {**arguments, "arguments": msgspec.json.encode(handed_on).decode()}
 
 
 def _with_seconds(arguments: dict[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:

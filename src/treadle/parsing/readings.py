@@ -40,6 +40,7 @@ class Reading(StrEnum):
     WORD_CASE = "word_case"
     COMMAND_WORDS = "command_words"
     COORDINATE = "coordinate"
+    OBJECT_FOR_TEXT = "object_for_text"
 
 
 SENTENCES: Mapping[str, str] = MappingProxyType(
@@ -73,6 +74,7 @@ SENTENCES: Mapping[str, str] = MappingProxyType(
         Reading.WORD_CASE: "One of several words had other upper and lower case, or blanks around it.",
         Reading.COMMAND_WORDS: "A program and its arguments were given as a list.",
         Reading.COORDINATE: "A place on the screen was given as a list or an object.",
+        Reading.OBJECT_FOR_TEXT: "An object was given where its JSON is wanted as a string.",
     }
 )
 """What each code says, in one plain sentence. A log of a newer Treadle may have a code that is not here."""

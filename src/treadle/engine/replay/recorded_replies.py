@@ -26,7 +26,8 @@ from treadle.protocol.tools import Flow, ToolSpec
 _MALFORMED = "The call was not run: "
 """How the problem of a native call begins whose JSON could not be read; the log does not hold that JSON."""
 _REFUSED = "{name} cannot be used now: "
-_OF_SERVERS = ("mcp__", "use_mcp_tool", "search_mcp_tools", "access_mcp_resource")
+_HANDS_ON = "use_mcp_tool"
+_OF_SERVERS = ("mcp__", _HANDS_ON, "search_mcp_tools", "access_mcp_resource")
 """How the names of tools begin that are there with their servers: of one that was not offered no log has more."""
 
 
@@ -198,9 +199,11 @@ def _as_undeclared(
 def _with_readings(found: Iterable[CallProposed], reply: RecordedReply) -> Iterator[CallProposed]:
     """Take what was read of a call for the model as it was recorded, where the log has the call only as it was read.
 
-    That is a native call: the log holds its arguments in the form of the tool. Of a call in the text it has the text.
+    That is a native call: the log holds its arguments in the form of the tool. Of a call in the text it has the text;
+    what was read of arguments that it hands on depends on tools of servers, whose schemas the log may not have.
     """
     recorded = {one.call.id: one.readings for one in reply.calls}
     texts = {one.id for one in _blocks(reply) if isinstance(one, ToolUse) and one.source}
     for one in found:
-        yield one if one.call.id in texts else replace(one, readings=recorded.get(one.call.id, one.readings))
+        read_here = one.call.id in texts and one.call.name != _HANDS_ON
+        yield one if read_here else replace(one, readings=recorded.get(one.call.id, one.readings))

@@ -32,6 +32,8 @@ from treadle.parsing import (
     validate_arguments,
     written_calls,
 )
+from treadle.parsing.aliases import USE_OF_SERVER, tool_of_server
+from treadle.parsing.native import one_object
 from treadle.parsing.readings import Reading
 from treadle.protocol.events import CallProposed
 from treadle.protocol.messages import (
@@ -292,6 +294,8 @@ class ReplyReader:
             return self._propose(block, dict(given), self._unknown(name))
         readings = [*block.readings, *read]
         arguments = self._own(spec, given, readings, texts=self._is_of_texts(block))
+        if name == USE_OF_SERVER:
+            self._read_handed_on(arguments, readings)
         progress = arguments.pop(PROGRESS, "") if has_progress(spec) else ""
         problem = " ".join(validate_arguments(spec.parameters, arguments))
         if name in self._refused:
@@ -301,6 +305,13 @@ class ReplyReader:
             problem = f"{problem} The schema of the arguments of {name}: {schema}"
         block = msgspec.structs.replace(block, name=name, readings=tuple(readings))
         return self._propose(block, arguments, problem, progress)
+
+    def _read_handed_on(self, arguments: Mapping[str, Any], readings: list[Reading]) -> None:
+        """Note what has to be read of the JSON for the tool of a server; its call reads it again when it is judged."""
+        given = one_object(str(arguments.get("arguments", "")), readings)
+        spec = self._tools.get(tool_of_server(arguments, self._tools))
+        if given is not None and spec is not None:
+            self._own(spec, given, readings)
 
     def _is_of_texts(self, block: CallComplete) -> bool:
         """Whether the notation of a call has texts only: tags, and no JSON."""
