@@ -56,6 +56,22 @@ def test_arguments_are_filled_in(text: str, first: int, filled: str) -> None:
     assert fill_arguments(text, '12 "two words"', first=first) == filled
 
 
+@pytest.mark.parametrize(
+    ("source", "text", "given", "filled"),
+    [
+        ("earendil-works/pi#418", "Price: $ARGUMENTS", "$100", "Price: $100"),
+        ("Gitlawb/openclaude#1966", "cost $ARGUMENTS", "is 100$$", "cost is 100$$"),
+        ("Gitlawb/openclaude#1966", "run $ARGUMENTS now", "deploy $& svc", "run deploy $& svc now"),
+        ("code-yeongyu/oh-my-openagent#763", "<user>$ARGUMENTS</user>", "", "<user></user>"),
+        ("anthropics/claude-code#92171", "$1-$2-$3", "a b c", "a-b-c"),
+        ("max-sixty/tend#562", "~$0.20 and $1+", "", "~$0.20 and $1+"),
+        ("arguments that name others", "$ARGUMENTS", "$1 $2", "$1 $2"),
+    ],
+)
+def test_arguments_of_a_report_stay_as_they_were_typed(source: str, text: str, given: str, filled: str) -> None:
+    assert fill_arguments(text, given, first=1) == filled, source
+
+
 COPILOT, GEMINI = ".github/prompts/a.prompt.md", "Fix x y: !`git log 'x y'` @a.py"
 SHAPES = [
     (".claude/commands/a.md", "---\ndescription: d\n---\nFix $0, $1.", "x y", "Fix x, y."),

@@ -36,10 +36,26 @@ WORDS = st.text(
         ("metadata:\n  x: 1\nb: c", {"metadata": "", "b": "c"}),
         ("a:\n  one\n  two", {"a": "one two"}),
         ("# a comment\n\nallowed-tools: Bash(git *)", {"allowed-tools": "Bash(git *)"}),
+        # BuilderIO/skills#38, chrisbanes/skills#7, malloydata/publisher#1195: colons in words that nothing quotes
+        ("a: Use it when: the budget matters", {"a": "Use it when: the budget matters"}),
+        ("a: state should live: local, shared\nb: c", {"a": "state should live: local, shared", "b": "c"}),
+        ("a: Renders: a table: both", {"a": "Renders: a table: both"}),
+        # open-octo/octo-agent#1417, multica-ai/multica#3582, numman-ali/openskills#69: over several lines
+        (
+            'a:\n  Stress it.\n  "review it". Use the skill: first,',
+            {"a": 'Stress it. "review it". Use the skill: first,'},
+        ),
+        ("n: x\na: |\n  one（@b/c）\n  two: three\n", {"n": "x", "a": "one（@b/c）\ntwo: three"}),
+        ("a: >\n  Use it when:\n  (1) x,\n  (2) y", {"a": "Use it when: (1) x, (2) y"}),
+        # agentscope-ai/agentscope-java#1030: entries that are no texts
+        (
+            'w:\n  - Filling forms\nj: {"c":{"b":["node"]}}\nallowed-tools: Bash(agent-browser:*)',
+            {"w": ("Filling forms",), "j": '{"c":{"b":["node"]}}', "allowed-tools": "Bash(agent-browser:*)"},
+        ),
     ],
 )
 def test_the_part_of_yaml_that_headers_use_is_understood(text: str, values: dict[str, Any]) -> None:
-    maps = {"metadata": {"x": "1"}} if "metadata" in values else {}
+    maps = {"metadata": {"x": "1"}} if "metadata" in values else {"j": {"c": '{"b":["node"]}'}} if "j" in values else {}
     assert read_header(f"---\n{text}\n---\n\nBody.\n") == Header(values=values, body="Body.\n", maps=maps)
 
 
@@ -48,6 +64,7 @@ def test_the_part_of_yaml_that_headers_use_is_understood(text: str, values: dict
     [
         ("m:\n  a: true\n  'b_*': no # c\n  \"c\": 'x: y'", {"a": "true", "b_*": "no", "c": "x: y"}),
         ("m: {a: false, '*': true}", {"a": "false", "*": "true"}),
+        ('m: {"a":"deny","b c":false}', {"a": "deny", "b c": "false"}),
         ("m: {\n  a: false,\n  b: {c: d, e: f}\n}", {"a": "false", "b": "{c: d, e: f}"}),
         ("m:\n  a:\n    'x *': deny\n    '*': ask\n  b: c", {"a": "'x *': deny '*': ask", "b": "c"}),
         ("m:\n  see https://a.b", None),

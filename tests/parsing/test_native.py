@@ -100,7 +100,7 @@ def test_no_arguments_are_an_empty_object(nothing: str) -> None:
             "its argument JSON is cut off. Send the whole call again; if it is long, split it into several calls.",
         ),
         ("[1]", "not_an_object", "its arguments must be one JSON object of parameters."),
-        ('"{}"', "not_an_object", "its arguments must be one JSON object of parameters."),
+        ('"path"', "not_an_object", "its arguments must be one JSON object of parameters."),
         ('{"a": 1, "a": 2}', "duplicate_parameter", '"a" came twice. Give each parameter once.'),
         (
             '{"a":x}',

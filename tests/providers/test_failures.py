@@ -31,6 +31,8 @@ PLACE = Endpoint(name="acme", base_url="https://api.example.org/v1", api_key="sk
         "Prompt contains 40000 tokens and 0 draft tokens, too large for model with 32768 maximum context length",
         "tokens in request more than max tokens allowed: exceeds the maximum number of tokens",
         "Trying to keep the first 9000 tokens when context the overflows. The context length is only 4096 tokens",
+        "The prompt is too long: 267657, model maximum context length: 262143",  # can1357/oh-my-pi#1618
+        "maximum context length is 262144 tokens. However, you requested about 284283",  # openclaw/openclaw#85921
     ],
 )
 def test_a_context_that_is_too_long_is_recognised_in_every_wording(message: str) -> None:

@@ -7,10 +7,12 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
-from tests.providers.support import provider_at, request, user
+from msgspec.structs import replace
+from tests.providers.support import READ, provider_at, request, user
 
 from treadle.protocol.messages import Document, Image, Message, Role, Text, Thinking, WireData
 from treadle.protocol.models import ModelRequest, RefusedPart, StreamCallStart, StreamFailure, StreamStop, StreamText
+from treadle.protocol.tools import ToolSpec
 from treadle.providers.anthropic_messages import AnthropicMessages
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.http_replies import HttpReplies
@@ -126,6 +128,25 @@ async def test_the_other_name_of_a_limit_is_used() -> None:
     await asked("chat", server, ASKED)
 
     assert (server.bodies[1].get("max_tokens"), server.bodies[1]["max_completion_tokens"]) == (None, 64_000)
+
+
+NO_EFFORT = (
+    "Function tools with reasoning_effort are not supported. Use /v1/responses or set reasoning_effort to 'none'."
+)
+
+
+@pytest.mark.parametrize(("tools", "effort"), [((READ,), "none"), ((), None)])
+async def test_a_model_that_calls_functions_only_without_reasoning_is_asked_not_to_reason(
+    tools: tuple[ToolSpec, ...], effort: str | None
+) -> None:
+    """laurent22/joplin#16451: the model reasons by default, and nothing in the request says so."""
+    asks = replace(ASKED, thinking_budget=0, tools=tools)
+    server = Refusing(refusal(NO_EFFORT), (200, REPLY["chat"]), refusal(NO_EFFORT))
+
+    await asked("chat", server, asks)
+
+    assert server.bodies[0].get("reasoning_effort") is None
+    assert [body.get("reasoning_effort") for body in server.bodies[1:]] == [effort] * bool(tools)
 
 
 async def test_thinking_stays_within_a_bounded_reply() -> None:

@@ -196,3 +196,86 @@ def test_the_schema_of_the_report_is_taken_and_keeps_its_arguments(api: str, res
     written = schema_for(form, {"type": "object", "properties": properties, "oneOf": branches, **rest})
     assert rules.problems("tool", "It works.", written) == []
     assert set(written["properties"]) == {"a", "b"}
+
+
+_Q = {"properties": {"team_ids": {"type": "array", "default": None}, "limit": {"type": "integer"}}, "type": "object"}
+REPORTED: dict[str, tuple[dict[str, Any], set[str]]] = {
+    "github/copilot-cli#1876": (
+        {"$defs": {"Q": _Q}, "properties": {"q": {"$ref": "#/$defs/Q"}}, "required": ["q"], "type": "object"},
+        {"q", "q.limit", "q.team_ids"},
+    ),
+    "anomalyco/opencode#12295": (
+        {"type": "object", "properties": {"o": {"$ref": "#/$defs/O", "title": "O"}}, "$defs": {"O": _Q}},
+        {"o", "o.limit", "o.team_ids"},
+    ),
+    "google-gemini/gemini-cli#13326": (
+        {
+            "type": "object",
+            "properties": {"t": {"anyOf": [{"$ref": "#/$defs/T"}, {"type": "string"}]}},
+            "$defs": {"T": _Q},
+        },
+        {"t"},
+    ),
+    "tadata-org/fastapi_mcp#218": (
+        {"type": "object", "properties": {"a": {"type": "string", "nullable": True, "example": "x", "readOnly": True}}},
+        {"a"},
+    ),
+    "opentokenz/mcpx#28": (
+        {
+            "type": "object",
+            "oneOf": [{"properties": {"run": {"type": "string"}}, "required": ["run"]}, {"properties": {"stop": {}}}],
+        },
+        {"run", "stop"},
+    ),
+    "MarkusPfundstein/mcp-gsuite#48": (
+        {"type": "object", "properties": {"query": {"type": "string", "required": False}}, "required": ["query"]},
+        {"query"},
+    ),
+    "ee0pdt/Godot-MCP#13": (
+        {
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "type": "object",
+            "properties": {"p": {"type": "object", "additionalProperties": {"type": "string"}}},
+            "additionalProperties": False,
+        },
+        {"p"},
+    ),
+    "aaif-goose/goose#854": ({"properties": {}, "required": [], "type": "object"}, set()),
+    "ggml-org/llama.cpp#14227": ({"type": "object", "properties": {"w": {"anyOf": [{"type": "number"}]}}}, {"w"}),
+    "open-webui/computer#87": (
+        {
+            "type": "object",
+            "properties": {"f": {"$ref": "#/$defs/F"}},
+            "$defs": {"F": {"type": "string", "enum": ["fit", "raw"]}},
+            "additionalProperties": False,
+        },
+        {"f"},
+    ),
+    "dodopayments/dodopayments-typescript#189": (
+        {
+            "type": "object",
+            "properties": {"id": {"type": "string"}},
+            "anyOf": [{"required": ["id"]}, {"required": ["jq"]}],
+            "allOf": [{"properties": {"jq": {"type": "string"}}}],
+        },
+        {"id", "jq"},
+    ),
+}
+"""Schemas of servers in public reports, and the arguments of each, those of objects within too."""
+
+
+def _arguments(schema: dict[str, Any], above: str = "") -> set[str]:
+    inner = schema.get("properties", {})
+    return {f"{above}{name}" for name in inner}.union(
+        *(_arguments(one, f"{above}{name}.") for name, one in inner.items())
+    )
+
+
+@pytest.mark.parametrize("api", FORMS)
+@pytest.mark.parametrize("source", REPORTED)
+def test_the_schema_of_a_reported_server_is_taken_by_each_api_with_all_arguments(source: str, api: str) -> None:
+    schema, arguments = REPORTED[source]
+    form, rules = FORMS[api]
+    written = schema_for(form, schema)
+    assert rules.problems("tool", "It works.", written) == []
+    assert _arguments(written) == arguments

@@ -20,6 +20,8 @@ from treadle.editing.source import plain_lines
 
 _BEGIN = "*** Begin Patch"
 _END = "*** End Patch"
+_STARS = " ***"
+"""Some models end the first and the last line of a patch as they begin it."""
 _HEADER = re.compile(r"\*\*\* (Add|Update|Delete) File: ?(.+)")
 _MOVE = re.compile(r"\*\*\* Move to: ?(.+)")
 _HUNK = re.compile(r"@@+ *(?:-(\d{1,9})(?:,\d+)? +\+\d+(?:,\d+)? *@@+)? ?(.*)")
@@ -183,7 +185,7 @@ def is_chunk_edge(line: str) -> bool:
 
 
 def _body(lines: tuple[str, ...]) -> tuple[str, ...] | EditError:
-    marks = [line.strip() for line in lines]
+    marks = [_mark(line) for line in lines]
     headed = any(_HEADER.fullmatch(mark) for mark in marks)
     if _BEGIN not in marks and not headed:
         return EditError(
@@ -194,6 +196,12 @@ def _body(lines: tuple[str, ...]) -> tuple[str, ...] | EditError:
         return EditError(ErrorCode.TRUNCATED, f"The patch is cut off: `{_END}` is missing. Write it again, whole.")
     start = marks.index(_BEGIN) + 1 if _BEGIN in marks else 0
     return lines[start : len(marks) - 1 - marks[::-1].index(_END)]
+
+
+def _mark(line: str) -> str:
+    mark = line.strip()
+    plain = mark.removesuffix(_STARS)
+    return plain if plain in (_BEGIN, _END) else mark
 
 
 def _stray(line: str) -> EditError:

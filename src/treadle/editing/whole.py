@@ -88,8 +88,8 @@ def is_only_patch(text: str, file_name: str) -> bool:
     lines = [line for line in plain_lines(text) if not is_blank(line)]
     if not suffix or suffix in _PATCHES or len(lines) < len(_DIFF):
         return False
-    if lines[0].strip() == "*** Begin Patch":
-        return lines[-1].strip() == "*** End Patch"
+    if lines[0].strip().removesuffix(" ***") == "*** Begin Patch":
+        return lines[-1].strip().removesuffix(" ***") == "*** End Patch"
     return all(line.startswith(mark) for line, mark in zip(lines, _DIFF, strict=False))
 
 

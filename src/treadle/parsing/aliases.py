@@ -235,12 +235,7 @@ def _bare(name: str) -> str:
 
 
 def _arranged(tool: str, arguments: dict[str, Any], read: list[Reading]) -> dict[str, Any]:
-    """Say as we do what others say in another form: the range of lines as a pair, the root by leaving the path out."""
-    pair = arguments.get("view_range")
-    if tool == "read_file" and isinstance(pair, list) and len(pair) == 2:
-        rest = {name: value for name, value in arguments.items() if name != "view_range"}
-        read.append(Reading.LINE_PAIR)
-        return {**rest, "start_line": pair[0], **({} if pair[1] == -1 else {"end_line": pair[1]})}
+    """Say as we do what others say by leaving the path out: the root."""
     known = aliases_of(("path",))
     if tool in _ROOT and not any(known.get(folded(given)) == "path" for given in arguments):
         read.append(Reading.ROOT_PATH)

@@ -84,7 +84,8 @@ def one_object(source: str, readings: list[Reading]) -> dict[str, Any] | None:
     """Decode JSON that can be read as one object only; None for anything else.
 
     Besides JSON as it should be that is an object behind empty ones (`{}{"path": "a"}`), which some gateways put in
-    front, the same object several times, and strings with raw line breaks and tabs: each is added to `readings`.
+    front, the same object several times, strings with raw line breaks and tabs, and the object written as a string:
+    each is added to `readings`.
     """
     try:
         return _sound(source, _object(source, readings))
@@ -110,6 +111,9 @@ def _object(source: str, readings: list[Reading]) -> dict[str, Any]:
         found: Any = msgspec.json.decode(source)
     except (msgspec.DecodeError, UnicodeEncodeError, RecursionError) as error:
         return _only_one(source, error, readings)
+    if isinstance(found, str) and found.lstrip().startswith("{"):  # some gateways write the JSON as JSON once more
+        readings.append(Reading.JSON_TEXT)
+        found = one_object(found, readings)
     if not isinstance(found, dict):
         raise _FaultError("not_an_object", "its arguments must be one JSON object of parameters.")
     return found

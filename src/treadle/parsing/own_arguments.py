@@ -16,6 +16,8 @@ _NO_MEANING = frozenset({folded(APPROVAL), "description", "explanation", "justif
 
 _LISTS_OF_PATHS = frozenset({"paths", "filepaths", "files", "filenames", "path"})
 _MILLISECONDS = frozenset({"timeoutms", "timeoutmilliseconds"})
+_PAIR = "view_range"
+_PAIR_TEXT = regex(r"\s*\[\s*(\d{1,9})\s*,\s*(-?\d{1,9})\s*\]\s*")
 _NO_FILE = "/dev/null"
 _ADD, _END_PATCH = "*** Add File: ", "*** End Patch"
 _FILE_OF_PATCH = regex(
@@ -39,7 +41,9 @@ def own_parameters(
     given = dict(arguments)
     timed = noted(Reading.MILLISECONDS, given, _with_seconds(given, properties), read)
     placed = noted(Reading.PATH_LIST, timed, _with_paths(timed, properties), read)
-    given = noted(Reading.LINE_BOUNDS, placed, _with_lines(placed, properties), read)
+    listed = noted(Reading.JSON_TEXT, placed, _with_edits(placed, properties), read)
+    paired = noted(Reading.LINE_PAIR, listed, _with_pair(listed, properties, read), read)
+    given = noted(Reading.LINE_BOUNDS, paired, _with_lines(paired, properties), read)
     named = given if given.keys() <= properties.keys() else _own_names(given, properties, read)
     return noted(Reading.OBJECT_FOR_TEXT, named, _with_text_of_object(named, properties), read)
 
@@ -123,6 +127,33 @@ def _only_path(item: Any) -> str | None:
     if isinstance(item, Mapping) and len(item) == 1 and folded(next(iter(item))) in ("path", "filepath", "file"):
         item = next(iter(item.values()))
     return item if isinstance(item, str) else None
+
+
+def _with_edits(arguments: dict[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Read a list of edits that is written as JSON in a string."""
+    edits = arguments.get("edits")
+    if not isinstance(edits, str) or "edits" in properties or {"diff", "patch"}.isdisjoint(properties):
+        return arguments
+    try:
+        found = msgspec.json.decode(edits)
+    except (msgspec.DecodeError, UnicodeEncodeError, RecursionError):
+        return arguments
+    return {**arguments, "edits": found} if isinstance(found, list) else arguments
+
+
+def _with_pair(arguments: dict[str, Any], properties: Mapping[str, Any], read: list[Reading]) -> dict[str, Any]:
+    """Write the first and the last line that are given as a pair; -1 is the end of the file."""
+    pair = arguments.get(_PAIR)
+    lines = {"start_line", "end_line"}
+    if pair is None or _PAIR in properties or not lines <= properties.keys() or lines & arguments.keys():
+        return arguments
+    if isinstance(pair, str) and (found := _PAIR_TEXT.fullmatch(pair)):
+        read.append(Reading.JSON_TEXT)
+        pair = [int(found[1]), int(found[2])]
+    if not isinstance(pair, list) or len(pair) != 2:
+        return arguments
+    rest = {name: value for name, value in arguments.items() if name != _PAIR}
+    return {**rest, "start_line": pair[0], **({} if pair[1] == -1 else {"end_line": pair[1]})}
 
 
 def _with_lines(arguments: dict[str, Any], properties: Mapping[str, Any]) -> dict[str, Any]:

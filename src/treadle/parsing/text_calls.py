@@ -8,7 +8,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.parsing.aliases import PATH_TOOLS, SHELL_TOOL, folded, own_tool, tool_of
+from treadle.parsing.aliases import PATH_TOOLS, SHELL_TOOL, aliases_of, folded, own_tool, tool_of
 from treadle.parsing.framing import unframe
 from treadle.parsing.layout import Layout
 from treadle.parsing.native import is_strict, one_object
@@ -24,7 +24,9 @@ _OTHER_KEYS = frozenset({"id", "type"})
 _FENCED = regex(
     r"(`{3,})(?:json|tool_calls?|tool_code|tool_use)?[ \t]{0,9}\r?\n(.*?)\r?\n?[ \t]{0,9}\1", re.DOTALL | re.IGNORECASE
 )
-_TAG_MARKS = r"</?(?:minimax:|antml:|｜DSML｜)?(?:tool_calls?|tool_use|function_calls?)>"
+_TAG_MARKS = r"</?(?:minimax:|antml:|｜DSML｜)?(?:tool_calls?|tool_use|function_calls?|tools?)>"
+_DECLARES = "<tools>"
+"""A prompt lists tools between these, as some models do with their calls: these have their `arguments`."""
 _TOKENS = (
     r"<\|?/?tool_calls?\|>|<\|tool_calls_section_(?:begin|end)\|>|<｜tool▁calls▁(?:begin|end)｜>"
     r"|\[/?TOOL_CALLS\]|<\|(?:python_tag|eom_id|eot_id|im_end|call)\|>"
@@ -61,6 +63,7 @@ _OPENED = regex(
 """Where calls may begin: a tag at the start of a line, a token of a model's format anywhere."""
 
 _BARE = regex(rf"\s*<({_NAME})>(.*?)</\1>", re.DOTALL)
+_OF_FILES = ("content", "diff")
 _SHELL_TAGS = frozenset({"bash", "shell"})
 _DECODER = json.JSONDecoder(strict=False)
 
@@ -139,12 +142,14 @@ def _named_in(found: Any, readings: Sequence[Reading]) -> CallComplete | None:
 
 def _marked(text: str, at: int) -> Iterator[tuple[int, CallComplete]]:
     """Read calls between the marks of a model's format, up to the end of the text."""
-    start = at
+    start, declares = at, False
     while at < len(text):
         if mark := _MARK.match(text, at):
-            at = mark.end()
+            at, declares = mark.end(), declares or mark[0] == _DECLARES
             continue
         calls, end = _marked_calls(text, at)
+        if declares and '"arguments"' not in text[at:end]:
+            raise _UnreadableError
         for call in calls:
             yield start, call
             start = end
@@ -202,12 +207,23 @@ def _parameters(text: str, at: int) -> tuple[dict[str, Any], int]:
             or "<parameter" in text[begun.end() : ended.start()]
         ):
             raise _UnreadableError
-        given[begun[1]] = unframe(text[begun.end() : ended.start()])
+        given[begun[1]] = _laid_out(begun, unframe(text[begun.end() : ended.start()]))
         at = ended.end()
     closed = _FUNCTION_END.match(text, at)
     if closed is None:
         raise _UnreadableError
     return given, closed.end()
+
+
+def _laid_out(begun: re.Match[str], value: str) -> str:
+    """Give a line without the blanks that set it in below its tag, where the tag and its end are set in themselves.
+
+    The text of a file keeps its blanks: they may be its own.
+    """
+    line, _, last = value.rpartition("\n")
+    set_in = begun[0][: begun[0].index("<")].rpartition("\n")[2]
+    own = folded(begun[1]) in aliases_of(_OF_FILES)
+    return value if own or not set_in or last != set_in or "\n" in line else line.strip()
 
 
 def _pairs(text: str, at: int) -> tuple[dict[str, Any], int]:

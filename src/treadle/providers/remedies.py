@@ -39,6 +39,7 @@ class Way(StrEnum):
     DROP = "drop"
     RENAME = "rename"
     BOUND = "bound"
+    SET = "set"
     WHOLE = "whole"
 
 
@@ -96,6 +97,11 @@ def _bounded(found: re.Match[str], body: Mapping[str, Any]) -> Amendment | None:
     return None
 
 
+def _no_effort(_: re.Match[str], body: Mapping[str, Any]) -> Amendment | None:
+    """Ask a model that reasons by default not to: it calls functions only so."""
+    return Amendment(Way.SET, "reasoning_effort", "none") if body.get("tools") else None
+
+
 def _whole(_: re.Match[str], body: Mapping[str, Any]) -> Amendment | None:
     return Amendment(Way.WHOLE) if body.get("stream") is True else None
 
@@ -107,6 +113,11 @@ def _found(wording: str, said: str) -> re.Match[str] | None:
 
 _LIMIT_NAMES = r"(?:max_?(?:new_|completion_|output_)?tokens|maxOutputTokens|maximum tokens)"
 REMEDIES: tuple[Remedy, ...] = (
+    Remedy(
+        says=r"set [`'\"]?reasoning_effort[`'\"]? to [`'\"]?none",
+        source="OpenAI 'Function tools with reasoning_effort are not supported', also behind gateways, 2026-07",
+        amend=_no_effort,
+    ),
     Remedy(
         says=r"unsupported parameter: '(?P<old>\w+)'.{0,120}?use '(?P<new>\w+)' instead",
         source="OpenAI, models that reason, 2026-05",
@@ -280,6 +291,9 @@ def _amend(body: dict[str, Any], amendment: Amendment) -> None:
     if amendment.way is Way.WHOLE:
         body["stream"] = False
         body.pop("stream_options", None)
+        return
+    if amendment.way is Way.SET:
+        body[amendment.name] = amendment.value
         return
     holder = _holder(body, amendment.name)
     if holder is None:

@@ -239,3 +239,17 @@ def test_words_for_the_model_stay_words_where_they_are_wanted() -> None:
     said = f"hello\n{json.dumps(specific(HookEvent.SESSION_START, additionalContext='More.'))}"
     assert heard(said.encode(), HookEvent.SESSION_START).word.context == said
     assert heard("Grüße".encode("utf-16"), HookEvent.SESSION_START).word.context == "Grüße"
+
+
+@pytest.mark.parametrize(
+    ("source", "said"),
+    [
+        ("anthropics/claude-code#4669", {"permissionDecision": "deny", "permissionDecisionReason": "No."}),
+        ("anthropics/claude-code#48760", {"permissionDecision": "allow"}),
+        ("anthropics/claude-code#46537", specific(PRE, permissionDecision="block")),
+        ("anthropics/claude-code#43407", {"hookSpecificOutput": {"permissionDecision": "deny"}}),
+        ("a decision in capitals", specific(PRE, permissionDecision="Deny")),
+    ],
+)
+def test_no_decision_of_a_report_is_passed_over(source: str, said: dict[str, Any]) -> None:
+    assert outcome(json.dumps(said).encode()).decision is HookDecision.DENY, source

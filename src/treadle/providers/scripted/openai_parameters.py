@@ -1,5 +1,6 @@
 """What the APIs of OpenAI refuse of parameters, tools and sizes: one row each, with its source."""
 
+import re
 from collections.abc import Iterator
 
 from treadle.providers.endpoint import MEBIBYTE
@@ -18,6 +19,7 @@ REASONS = r"^(?:.*/)?(?:o[134]|gpt-5(?![.\d]|-chat)|gpt-5\.[\d]+-pro)"
 """Models that always reason, and take no parameters of sampling."""
 
 NO_REASONING = r"^(?:.*/)?(?:gpt-4|gpt-3|chatgpt-4o)"
+_REASONS_BY_DEFAULT = r"^(?:.*/)?gpt-5\.(?:[6-9]|\d\d)"
 _NO_EFFORT_WITH_TOOLS = r"^(?:.*/)?gpt-5\.(?:[4-9]|\d\d)"
 MAKERS = ("openai", "azure")
 """Who serves the models of OpenAI with its own checks."""
@@ -96,8 +98,12 @@ def _few_tools(request: CheckedRequest) -> Iterator[str]:
 
 
 def _effort_with_tools(request: CheckedRequest) -> Iterator[str]:
-    if request.tools and request.body.get("reasoning_effort", "none") != "none":
-        yield f"Function tools with reasoning_effort are not supported for {request.model} in /v1/chat/completions."
+    by_default = "medium" if re.match(_REASONS_BY_DEFAULT, request.model) else "none"
+    if request.tools and request.body.get("reasoning_effort", by_default) != "none":
+        yield (
+            f"Function tools with reasoning_effort are not supported for {request.model} in /v1/chat/completions. "
+            "To use function tools, use /v1/responses or set reasoning_effort to 'none'."
+        )
 
 
 _REFERENCE = "platform.openai.com/docs/api-reference/chat/create"
@@ -157,7 +163,10 @@ CHAT_PARAMETERS = (
     ),
     RequestRule(
         what="no effort with tools",
-        source="the 400: 'Function tools with reasoning_effort are not supported for gpt-5.4', 2026-03",
+        source=(
+            "the 400: 'Function tools with reasoning_effort are not supported for gpt-5.4', 2026-03; "
+            "for gpt-5.6 also where none is sent, 2026-07"
+        ),
         check=_effort_with_tools,
         models=_NO_EFFORT_WITH_TOOLS,
         vendors=("openai",),
