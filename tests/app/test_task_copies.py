@@ -172,3 +172,56 @@ def test_a_copy_that_cannot_be_written_is_removed(project: Path) -> None:
     remove_project_copy(copy)
     assert not copy.folder.exists()
     assert not copy.base.exists()
+
+
+def test_the_files_of_inner_repositories_are_in_the_patch(project: Path) -> None:
+    copy = copied(project, "begin")
+    for name, commits in (("empty", False), ("sub", True), ("sub/deep", True), ("ignored.log", True)):
+        inner = copy.folder / name
+        inner.mkdir()
+        git(inner, "init", "-q")
+        (inner / "b.txt").write_text(f"{name}\n")
+        if commits:
+            git(inner, "add", "b.txt")
+            git(inner, "commit", "-qm", "inner")
+    patch = project_patch(copy)
+    assert project_patch(copy) == patch
+    there = applied(project, patch, "begin")
+    added = sorted(str(one.relative_to(there)) for one in there.rglob("b.txt"))
+    assert added == ["empty/b.txt", "sub/b.txt", "sub/deep/b.txt"]
+    assert b"Subproject" not in patch
+    assert not list(copy.base.glob("index-*"))
+
+
+def test_a_folder_with_repositories_in_it_is_copied_with_them(project: Path) -> None:
+    for name in ("inner", "new"):
+        (project / name).mkdir()
+        git(project / name, "init", "-q")
+        (project / name / "c.txt").write_text("c\n")
+    git(project / "inner", "add", "c.txt")
+    git(project / "inner", "commit", "-qm", "inner")
+    (project / ".git").rename(project.parent / "elsewhere")  # without one of its own the copy gets one
+    copy = copied(project, "")
+    assert git(copy.folder, "ls-files") == ".gitignore\na.txt"
+    assert project_patch(copy) == b""
+    (copy.folder / "inner" / "c.txt").write_text("changed\n")
+    (copy.folder / "new" / "c.txt").unlink()
+    patch = project_patch(copy)
+    assert patch.count(b"diff --git") == 2
+    subprocess.run(["git", "apply", "-"], cwd=project, input=patch, check=True)
+    assert (project / "inner" / "c.txt").read_text() == "changed\n"
+    assert not (project / "new" / "c.txt").exists()
+
+
+def test_the_copy_of_a_worktree_has_a_repository_of_its_own(project: Path) -> None:
+    tree = project.parent / "tree"
+    git(project, "worktree", "add", "-q", "--detach", str(tree))
+    wanted = ProjectCopy(folder=project.parent / "out" / "w", base=project.parent / "out" / "w.git")
+    copy = copy_project(str(tree), "", wanted, leave_out=Path("/"))
+    (copy.folder / "a.txt").write_text("by the task\n")
+    git(copy.folder, "commit", "-qam", "in the copy")
+    assert git(tree, "status", "--porcelain") == ""
+    assert git(tree, "log", "-1", "--format=%s") == "the solution"
+    assert len(copy.notes) == 1
+    files = {one.stat().st_ino for one in project.rglob("*") if one.is_file()}
+    assert files & {one.stat().st_ino for one in copy.folder.rglob("*")} == set()

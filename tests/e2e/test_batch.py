@@ -63,7 +63,9 @@ async def test_each_task_is_done_in_a_copy_and_everything_of_it_is_written(place
         asked = len(server.requests)
         redone = await place.program.run(*place.words(server.base_url, "--retry", "check", "--filter", "un"))
         assert len(server.requests) == asked + 4
-    assert (ended.code, again.code, redone.code) == (0, 0, 0)
+        unknown = await place.program.run(*place.words(server.base_url, "--retry", "provder"))
+    assert (ended.code, again.code, redone.code, unknown.code) == (0, 0, 0, Exit.USAGE)
+    assert "No result here is of the kind provder." in unknown.err
     assert {row["id"]: (row["state"], row["kind"]) for row in place.rows()} == {
         "t00": ("done", ""),
         "t01": ("done", ""),
@@ -201,5 +203,6 @@ async def test_what_cannot_work_is_said_before_anything_starts(place: Place) -> 
     unpriced = await place.program.run(*place.words("http://127.0.0.1:1", "--max-cost", "1", "--model", "litellm/any"))
     assert (unpriced.code, "The price of litellm/any is not known" in unpriced.err) == (Exit.CONFIG, True)
     assert not (place.out / "results.jsonl").exists()
-    option = await place.program.run(*place.words("http://127.0.0.1:1", "--slice", "x"))
-    assert option.code == Exit.USAGE
+    for flags in (("--slice", "x"), ("--filter", "nothing")):
+        option = await place.program.run(*place.words("http://127.0.0.1:1", *flags))
+        assert (option.code, flags[1] in option.err) == (Exit.USAGE, True)

@@ -3,11 +3,14 @@
 import asyncio
 import hashlib
 import json
-from collections.abc import Sequence
+import subprocess
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.needed import needs
 from treadle.app.compose import open_store
@@ -15,16 +18,21 @@ from treadle.app.reports.session_account import session_account
 from treadle.headless.batch.batch_folder import BatchFolder, TaskBegun, TaskRow
 from treadle.headless.batch.batch_steps import (
     BatchOptions,
+    Said,
     UnfinishedError,
     check_task,
     collect_task,
     failed_row,
     goes_on_from,
+    is_run_unpriced,
+    next_attempt,
     prepare_task,
     report_task,
     run_task,
 )
 from treadle.headless.batch.batch_tasks import BatchTask
+from treadle.headless.batch.batch_worker import work_on
+from treadle.protocol.errors import ConfigError
 from treadle.store.sqlite import SessionRow
 
 LOOK = [{"type": "call", "name": "read_file", "arguments": {"path": "a.txt"}}]
@@ -136,12 +144,13 @@ def test_a_task_whose_session_cannot_go_on_begins_again_in_another_one(tmp_path:
 def test_a_check_sees_the_copy_and_the_variables_and_changes_nothing(tmp_path: Path) -> None:
     steps = Steps(tmp_path, DONE, check='test "$X" = 1 && cat a.txt && rm a.txt', env={"X": "1"})
     steps.prepare()
-    assert check_task(steps.folder, steps.task).passed
+    assert check_task(steps.folder, steps.task)
     assert (steps.folder.path / "checks" / "t.txt").read_text() == "exit status 0\n\nold\n"
     assert (steps.folder.path / "copies" / "t" / "a.txt").exists()
     slow = BatchTask(id="t", prompt="x", check="echo begun; sleep 600")
-    checked = check_task(steps.folder, slow, seconds=0.5)
-    assert (checked.passed, checked.output) == (False, "begun\n\nIt did not end within 0 s.\n")
+    assert not check_task(steps.folder, slow, seconds=0.5)
+    said = "exit status 1\n\nbegun\n\nIt did not end within 0 s.\n"
+    assert (steps.folder.path / "checks" / "t.txt").read_text() == said
 
 
 def test_the_money_of_the_run_leaves_the_task_for_later(tmp_path: Path) -> None:
@@ -159,3 +168,66 @@ def test_the_money_of_the_run_leaves_the_task_for_later(tmp_path: Path) -> None:
     account = session_account(begun.session)
     assert account is not None
     assert account.turns == 2
+
+
+@pytest.fixture
+def small(tmp_path: Path) -> Iterator[Path]:
+    """A file system of two megabytes."""
+    place = tmp_path / "small"
+    place.mkdir()
+    mounting = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place]
+    if subprocess.run(mounting, capture_output=True, check=False).returncode:
+        pytest.skip("mounting a small file system is not permitted here")
+    try:
+        yield place
+    finally:
+        subprocess.run(["umount", place], check=True)
+
+
+def fill(place: Path) -> Path:
+    """Fill a file system to its end; gives the file that does."""
+    file = place / "full"
+    with suppress(OSError), file.open("wb", buffering=0) as stream:
+        while True:
+            stream.write(b"x" * 512)
+    return file
+
+
+def test_a_full_disk_is_an_error_of_the_environment_and_the_work_goes_on_after_it(tmp_path: Path, small: Path) -> None:
+    steps = Steps(tmp_path, WRITE, DONE)
+    steps.folder = BatchFolder(small)
+    full = fill(small)
+    said: list[Said] = []
+    assert work_on(steps.folder, steps.options, steps.task, said.append) == 0
+    assert [one.row and (one.row.state, one.row.kind) for one in said][-1] == ("error", "environment")
+    full.unlink()
+    begun = steps.prepare()
+    steps.run(begun)
+    full = fill(small)
+    assert work_on(steps.folder, steps.options, steps.task, said.append) == 0
+    assert [one.row and (one.row.kind, one.row.steps) for one in said][-1] == ("environment", 2)
+    full.unlink()
+    assert work_on(steps.folder, steps.options, steps.task, said.append) == 0
+    row = said[-1].row
+    assert row is not None
+    assert (row.state, row.steps) == ("done", 2)
+    full = fill(small)
+    with pytest.raises(ConfigError, match=r"results\.jsonl cannot be written\.") as failed:
+        report_task(steps.folder, row, keeps_copies=False)
+    assert failed.value.why == "No space left on device."
+    full.unlink()
+    assert steps.folder.results() == {}
+    assert report_task(steps.folder, row, keeps_copies=False) == ""
+    assert (steps.folder.results(), len((small / "predictions.jsonl").read_text().splitlines())) == ({"t": row}, 1)
+
+
+def test_an_unknown_cost_stays_unknown_whatever_becomes_of_the_attempt(tmp_path: Path) -> None:
+    steps = Steps(tmp_path, DONE)
+    begun = steps.prepare()
+    row = TaskRow(id="t", state="done", cost=0.01)
+    assert not is_run_unpriced(steps.folder, {"t": row})
+    assert is_run_unpriced(steps.folder, {"t": replace(row, cost=None)})
+    again = next_attempt(steps.run_name, steps.task, replace(begun, unpriced=True))
+    steps.folder.note("t", again)
+    assert is_run_unpriced(steps.folder, {"t": row})
+    assert is_run_unpriced(steps.folder, {})

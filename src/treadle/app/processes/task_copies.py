@@ -8,15 +8,15 @@ import fcntl
 import hashlib
 import os
 import shutil
-import stat
 import subprocess
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.commands.variables import HARDENED_GIT, child_variables, find_outside
+from treadle.workspace.copies.whole_copy import copy_folder, remove_tree
 
 _SECONDS = 900.0
 _OURS: Mapping[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ALLOW_PROTOCOL": "none"}
@@ -24,15 +24,20 @@ _WHO = ("-c", "user.name=treadle", "-c", "user.email=treadle@localhost", "-c", "
 _AS_IT_IS = ("-c", "core.autocrlf=false", "-c", f"core.excludesFile={os.devnull}", "-c", "advice.addEmbeddedRepo=false")
 _CACHES = "__pycache__/\n.pytest_cache/\n.mypy_cache/\n.ruff_cache/\n"
 """What programs write beside the files that they read; in a patch it has no place unless it was there before."""
+_NAMED = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _DIFF = ("diff", "--cached", "--binary", "--no-color", "--no-ext-diff", "--no-textconv", "--no-renames")
 
 
 class ProjectCopy(Struct, frozen=True, kw_only=True):
-    """Where a copy is, and the repository of ours that knows what it was like; `tree` is the object of that there."""
+    """Where a copy is, and the repository of ours that knows what it was like; `tree` is the object of that there.
+
+    `notes` name what is not in it as it is in the project.
+    """
 
     folder: Path
     base: Path
     tree: str = ""
+    notes: tuple[str, ...] = ()
 
 
 def copy_project(source: str, commit: str, wanted: ProjectCopy, *, leave_out: Path) -> ProjectCopy:
@@ -44,20 +49,21 @@ def copy_project(source: str, commit: str, wanted: ProjectCopy, *, leave_out: Pa
     # Made under names of its own: git of a process that was killed may still write to those of that.
     end = f"{os.getpid()}-{os.urandom(4).hex()}"
     new, base = (one.with_name(f".new-{one.name}~{end}") for one in (wanted.folder, wanted.base))
-    for place in (wanted.folder, wanted.base):
-        place.parent.mkdir(parents=True, exist_ok=True)
-        for old in (place, *place.parent.glob(f".new-{place.name}~*")):
-            shutil.rmtree(old, ignore_errors=True)
+    notes: tuple[str, ...] = ()
     try:
+        for place in (wanted.folder, wanted.base):
+            place.parent.mkdir(parents=True, exist_ok=True)
+            for old in (place, *place.parent.glob(f".new-{place.name}~*")):
+                remove_tree(old)
         if commit:
             _clone(Path(source), commit, new)
         elif source:
-            _copy_folder(Path(source), new, leave_out)
+            notes = _copy_folder(Path(source), new, wanted.folder, leave_out)
         else:
             new.mkdir()
         if not os.path.lexists(new / ".git"):  # else git would find the repository that the copy happens to lie in
             _git(new, "init", "--quiet", "--template=")
-            _git(new, *_WHO, *_AS_IT_IS, "add", "--all")
+            _add_all(new, new / ".git", new / ".git" / "index")
             _git(new, *_WHO, "commit", "--quiet", "--allow-empty", "--message", "The folder as it was copied")
         _git(new.parent, "init", "--quiet", "--bare", "--template=", str(base))
         tree = _tree(new, base, force=bool(commit))
@@ -67,11 +73,13 @@ def copy_project(source: str, commit: str, wanted: ProjectCopy, *, leave_out: Pa
         new.rename(wanted.folder)
     except OSError as error:
         raise _failed(f"{source or 'An empty folder'} cannot be copied.", str(error)) from error
-    return ProjectCopy(folder=wanted.folder, base=wanted.base, tree=tree)
+    return ProjectCopy(folder=wanted.folder, base=wanted.base, tree=tree, notes=notes)
 
 
 def project_patch(copy: ProjectCopy) -> bytes:
     """Give what was changed in a copy, as `git apply` takes it: UTF-8 text, without what git ignores.
+
+    Of repositories within it, also those that were made there, it has the files.
 
     Where a changed text has another encoding all changes are written in git's binary form. Raises `ConfigError`.
     """
@@ -101,7 +109,7 @@ def mirror_of(address: str, mirrors: Path) -> Path:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not mirror.is_dir():
             for old in mirrors.glob(f".new-{mirror.name}~*"):
-                shutil.rmtree(old, ignore_errors=True)
+                remove_tree(old)
             new = mirror.with_name(f".new-{mirror.name}~{os.getpid()}-{os.urandom(4).hex()}")
             protocols = {"GIT_ALLOW_PROTOCOL": "https:ssh:git:file"}
             _git(mirrors, "clone", "--quiet", "--mirror", "--template=", "--", address, str(new), more=protocols)
@@ -110,19 +118,9 @@ def mirror_of(address: str, mirrors: Path) -> Path:
 
 
 def remove_project_copy(copy: ProjectCopy) -> None:
-    """Remove a copy, also where something in it cannot be written."""
-
-    def writable(_function: object, path: str, _error: object) -> None:
-        parent = Path(path).parent
-        parent.chmod(parent.stat().st_mode | stat.S_IRWXU)
-        if Path(path).is_dir() and not Path(path).is_symlink():
-            shutil.rmtree(path, ignore_errors=True)
-        else:
-            Path(path).unlink(missing_ok=True)
-
+    """Remove a copy, also where something in it cannot be written. Raises `OSError`."""
     for folder in (copy.folder, copy.base):
-        if folder.is_dir():
-            shutil.rmtree(folder, onerror=writable)
+        remove_tree(folder)
 
 
 def _clone(source: Path, commit: str, new: Path) -> None:
@@ -151,39 +149,77 @@ def _setting(name: str, value: str) -> dict[str, str]:
     }
 
 
-def _copy_folder(source: Path, new: Path, leave_out: Path) -> None:
-    def left_out(folder: str, names: list[str]) -> list[str]:
-        """What cannot be copied, such as sockets, and the folder that the copies are in."""
-        found = []
-        for name in names:
-            path = Path(folder, name)
-            kind = path.lstat().st_mode
-            plain = stat.S_ISREG(kind) or stat.S_ISDIR(kind) or stat.S_ISLNK(kind)
-            if not plain or (stat.S_ISDIR(kind) and path.resolve() == leave_out):
-                found.append(name)
-        return found
-
+def _copy_folder(source: Path, new: Path, folder: Path, leave_out: Path) -> tuple[str, ...]:
+    """Copy a folder to `new`, which becomes `folder`; gives what is not in the copy as it was."""
     if not source.is_dir():
         raise _failed(f"There is no folder {source}.", "A task names it as its `repo`.")
-    shutil.copytree(source, new, symlinks=True, ignore=left_out)
+    source = source.resolve()
+    return copy_folder(source, new, {str(source): str(folder)}, leave_out=leave_out, shares=False).notes
 
 
 def _tree(folder: Path, base: Path, *, force: bool = False, index: Path | None = None) -> str:
-    """Put a folder as it is into our repository; gives the object of it."""
-    _in_base(folder, base, "add", "--all", *(("--force",) if force else ()), "--", ".", index=index)
+    """Put a folder as it is into our repository; gives the object of it.
+
+    Git takes a repository within another one for a commit, or refuses it: the files of each are put in by themselves.
+    """
+    index = base / "index" if index is None else index
+    inner = _add_all(folder, base, index, *(("--force",) if force else ()))
+    if inner:
+        named = _listed(f":(literal){one}" for one in inner)
+        _in_base(folder, base, "rm", "-rfq", "--cached", "--ignore-unmatch", *_NAMED, index=index, told=named)
+    for one in inner:
+        beside = index.with_name(f"{index.name}-inner")
+        try:
+            tree = _tree(folder / one, base, force=force, index=beside)
+        finally:
+            beside.unlink(missing_ok=True)
+        _in_base(folder, base, "read-tree", f"--prefix={one}/", tree, index=index)
     return _in_base(folder, base, "write-tree", index=index).decode().strip()
 
 
-def _in_base(folder: Path, base: Path, *words: str, index: Path | None = None) -> bytes:
-    own = {"GIT_INDEX_FILE": str(base / "index" if index is None else index)}
-    return _git(folder, f"--git-dir={base}", f"--work-tree={folder}", *_AS_IT_IS, *words, more={**_OURS, **own})
+def _add_all(folder: Path, base: Path, index: Path, *flags: str) -> list[str]:
+    """Put a folder into an index, but not the repositories below it, which it gives, without those that are ignored."""
+    inner = _inner_repositories(folder)
+    if inner:
+        asked = _listed(inner)
+        found = _in_base(folder, base, "check-ignore", "-z", "--stdin", index=index, told=asked, codes=(0, 1))
+        ignored = set(found.split(b"\0"))
+        inner = [one for one in inner if os.fsencode(one) not in ignored]
+    paths = _listed((".", *(f":(exclude,literal){one}" for one in inner)))
+    _in_base(folder, base, "add", "--all", *_NAMED, *flags, index=index, told=paths)
+    return inner
+
+
+def _inner_repositories(folder: Path) -> list[str]:
+    """Find the outermost repositories below a folder, without itself; no link is followed."""
+    found = []
+    for place, folders, files in os.walk(folder):
+        if Path(place) != folder and ".git" in (*folders, *files):
+            found.append(os.path.relpath(place, folder))
+            folders.clear()
+        folders[:] = [name for name in folders if name != ".git"]
+    return sorted(found)
+
+
+def _listed(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _in_base(
+    folder: Path, base: Path, *words: str, index: Path, told: bytes = b"", codes: Collection[int] = (0,)
+) -> bytes:
+    more = {**_OURS, "GIT_INDEX_FILE": str(index)}
+    own = (f"--git-dir={base}", f"--work-tree={folder}", *_AS_IT_IS)
+    return _git(folder, *own, *words, more=more, told=told, codes=codes)
 
 
 _NONE: Mapping[str, str] = {}
 
 
-def _git(folder: Path, *words: str, more: Mapping[str, str] = _NONE) -> bytes:
-    """Run git in a folder; gives what it prints. Raises `ConfigError`."""
+def _git(
+    folder: Path, *words: str, more: Mapping[str, str] = _NONE, told: bytes = b"", codes: Collection[int] = (0,)
+) -> bytes:
+    """Run git in a folder, which reads what it is `told`; gives what it prints. Raises `ConfigError`."""
     git = find_outside("git", str(folder))
     if not git:
         raise _failed("git is not installed.", "Copies and patches are made with it.")
@@ -192,14 +228,14 @@ def _git(folder: Path, *words: str, more: Mapping[str, str] = _NONE) -> bytes:
             (git, *words),
             cwd=folder,
             env={**child_variables(os.environ), **HARDENED_GIT, **more},
-            stdin=subprocess.DEVNULL,
+            input=told,
             capture_output=True,
             timeout=_SECONDS,
             check=False,
         )
     except (OSError, subprocess.TimeoutExpired) as error:
         raise _failed(f"git cannot be run in {folder}.", str(error)) from error
-    if done.returncode:
+    if done.returncode not in codes:
         said = done.stderr.decode(errors="replace").strip() or "git did not say why."
         raise _failed(f"git failed in {folder}.", said)
     return done.stdout

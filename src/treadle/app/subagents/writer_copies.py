@@ -6,7 +6,6 @@ by itself. What was merged becomes the beginning of the copy, so that what diffe
 
 import contextlib
 import os
-import shutil
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -34,7 +33,7 @@ from treadle.app.subagents.writer_record import (
 )
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.workspace.checkpoints.store import open_checkpoints
-from treadle.workspace.copies.whole_copy import copy_folder
+from treadle.workspace.copies.whole_copy import copy_folder, remove_tree
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.private_file import write_private
 
@@ -85,13 +84,13 @@ def make_writer_copy(workspace: Path, roots: Sequence[Path], child_id: str) -> W
         within = place / "files" if folder.name not in taken else place / f"files-{number}"
         targets[folder] = within / (folder.name or "root")
     try:
-        _remove_tree(place)
+        remove_tree(place)
         place.mkdir(mode=0o700, parents=True)
         record = _copied(place, targets)
         write_private(place / RECORD, msgspec.json.encode(record))
     except BaseException as error:
         with contextlib.suppress(OSError):
-            _remove_tree(place)
+            remove_tree(place)
         if isinstance(error, OSError):
             raise SessionError(
                 "writer-copy",
@@ -165,7 +164,7 @@ def remove_copy(child_id: str, *, discard: bool = False) -> None:
     if place.is_dir():
         gone = place.with_name(f".removed-{child_id}-{os.urandom(4).hex()}")
         place.rename(gone)  # a copy that is removed by half is found by nobody
-        _remove_tree(gone)
+        remove_tree(gone)
 
 
 def left_copies() -> tuple[LeftCopy, ...]:
@@ -230,15 +229,3 @@ def _size(folder: Path) -> int:
                 status = os.lstat(os.path.join(place, name))  # noqa: PTH118 - many of them
                 total += status.st_blocks * 512 if status.st_nlink == 1 else 0
     return total
-
-
-def _remove_tree(folder: Path) -> None:
-    """Remove a folder with what is in it, be it write-protected; no link is followed."""
-    for place, folders, _ in os.walk(folder):
-        for name in folders:
-            with contextlib.suppress(OSError):
-                path = Path(place, name)
-                if not path.is_symlink():
-                    path.chmod(0o700)
-    if folder.is_dir():
-        shutil.rmtree(folder)

@@ -13,10 +13,14 @@ from typing import IO, Literal, TypeVar
 
 import msgspec
 
+from treadle.door.program import write_private, write_whole
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 
 RESULTS, PREDICTIONS = "results.jsonl", "predictions.jsonl"
+_PLAIN = 0o666
+"""What a file may be, before the user's mask."""
+
 _ABOUT, _LOCK = "batch.json", ".lock"
 
 FOLDER_WAITS = 30.0
@@ -56,7 +60,8 @@ class TaskBegun(Record, frozen=True, kw_only=True):
     """What is known of a task that was begun: its attempt, its session, and its copy once that is there.
 
     `digest` is that of the task as it was then. When so many turns of the session have ended as `goes_on_after` says,
-    it goes on all the same, unless the last one has done the task.
+    it goes on all the same, unless the last one has done the task. `unpriced`: what an attempt before this one cost is
+    not known.
     """
 
     digest: str
@@ -64,6 +69,7 @@ class TaskBegun(Record, frozen=True, kw_only=True):
     attempt: int = 1
     tree: str = ""
     goes_on_after: int = 0
+    unpriced: bool = False
 
 
 class _About(Record, frozen=True, kw_only=True):
@@ -141,7 +147,7 @@ class BatchFolder:
                 fix="Name another folder with --out.",
             )
         run = f"batch-{time.strftime('%Y%m%d', time.gmtime())}-{os.urandom(4).hex()}"
-        write_synced(about, msgspec.json.encode(_About(run=run)))
+        write_private(about, msgspec.json.encode(_About(run=run)), mode=_PLAIN)
         return run
 
     def results(self) -> dict[str, TaskRow]:
@@ -156,17 +162,27 @@ class BatchFolder:
         return rows
 
     def forget(self, ids: Collection[str]) -> None:
-        """Remove the rows of tasks that are to be done again."""
+        """Remove the rows of tasks that are to be done again. Raises `ConfigError`."""
         rows = [row for row in self._read(RESULTS, TaskRow) if row.id not in ids]
         predictions = [row for row in self._read(PREDICTIONS, Prediction) if row.instance_id not in ids]
         self._rewrite(RESULTS, rows)
         self._rewrite(PREDICTIONS, predictions)
 
     def add(self, result: TaskRow, prediction: Prediction | None) -> None:
-        """Write how a task ended; it has ended once its result is there."""
-        if prediction is not None:
-            self._append(PREDICTIONS, prediction)
-        self._append(RESULTS, result)
+        """Write how a task ended, all of it or nothing; it has ended once its result is there. Raises `ConfigError`."""
+        before: list[tuple[Path, int]] = []
+        with _written(self.path / RESULTS):
+            try:
+                for name, row in ((PREDICTIONS, prediction), (RESULTS, result)):
+                    if row is not None:
+                        with (self.path / name).open("ab", buffering=0) as stream:
+                            before.append((self.path / name, stream.seek(0, os.SEEK_END)))
+                            write_whole(stream.fileno(), msgspec.json.encode(row) + b"\n")
+                            os.fsync(stream.fileno())
+            except OSError:
+                for file, size in before:  # a full disk leaves no half of a row
+                    os.truncate(file, size)
+                raise
 
     def begun(self, task_id: str) -> TaskBegun | None:
         """Give what is known of a task that was begun; None where it was not. Raises `ConfigError`."""
@@ -184,8 +200,16 @@ class BatchFolder:
             ) from error
 
     def note(self, task_id: str, begun: TaskBegun) -> None:
-        """Keep what is known of a task."""
-        write_synced(self.path / "tasks" / f"{task_id}.json", msgspec.json.encode(begun))
+        """Keep what is known of a task. Raises `ConfigError`."""
+        file = self.path / "tasks" / f"{task_id}.json"
+        with _written(file):
+            write_private(file, msgspec.json.encode(begun), mode=_PLAIN)
+
+    def noted(self) -> Iterator[tuple[str, TaskBegun]]:
+        """Give the tasks that were begun, with their ids. Raises `ConfigError`."""
+        for file in (self.path / "tasks").glob("[!.]*.json"):
+            if (begun := self.begun(file.stem)) is not None:
+                yield file.stem, begun
 
     def file(self, folder: str, name: str) -> Path:
         """Give the place of a file, whose folder is there."""
@@ -217,26 +241,21 @@ class BatchFolder:
                     ) from error
         return rows
 
-    def _append(self, name: str, row: TaskRow | Prediction) -> None:
-        with (self.path / name).open("ab", buffering=0) as stream:
-            size = stream.seek(0, os.SEEK_END)
-            try:
-                stream.write(msgspec.json.encode(row) + b"\n")
-                os.fsync(stream.fileno())
-            except OSError:
-                stream.truncate(size)  # a full disk leaves no half of a row
-                raise
-
     def _rewrite(self, name: str, rows: Iterable[TaskRow | Prediction]) -> None:
-        write_synced(self.path / name, b"".join(msgspec.json.encode(row) + b"\n" for row in rows))
+        with _written(self.path / name):
+            data = b"".join(msgspec.json.encode(row) + b"\n" for row in rows)
+            write_private(self.path / name, data, mode=_PLAIN)
 
 
-def write_synced(file: Path, data: bytes) -> None:
-    """Write a file whole or not at all."""
-    file.parent.mkdir(parents=True, exist_ok=True)
-    new = file.with_name(f".{file.name}.new")
-    with new.open("wb") as stream:
-        stream.write(data)
-        stream.flush()
-        os.fsync(stream.fileno())
-    new.replace(file)
+@contextmanager
+def _written(file: Path) -> Iterator[None]:
+    """Name a file that cannot be written, as on a full disk."""
+    try:
+        yield
+    except OSError as error:
+        raise ConfigError(
+            "batch-folder",
+            f"{file} cannot be written.",
+            why=f"{error.strerror or error}.",
+            fix="Free space on the disk, then give the same command again: it continues.",
+        ) from error

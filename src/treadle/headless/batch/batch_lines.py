@@ -6,9 +6,11 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 import msgspec
+from msgspec.structs import replace
 
 from treadle.door.program import harmless, screen_width, shortened, write_wrapped
 from treadle.headless.batch.batch_folder import TaskRow
+from treadle.present.spending_words import Spending
 from treadle.present.words import counted
 from treadle.protocol.base import Record
 from treadle.protocol.models import money
@@ -20,13 +22,23 @@ _BETWEEN = 0.2
 
 
 class BatchStarted(Record, frozen=True, kw_only=True, omit_defaults=False, tag="batch_started", tag_field="type"):
-    """What begins: the run's name, how many tasks are to be done, and how many had ended before."""
+    """What begins: the run's name, how many tasks are to be done, and how many had ended before.
+
+    `spent` is what the run has cost before (US dollars), None where a part is not known.
+    """
 
     run: str
     tasks: int
     ended_before: int
     workers: int
     max_cost: float | None
+    spent: float | None
+
+
+class BatchNotice(Record, frozen=True, kw_only=True, omit_defaults=False, tag="batch_notice", tag_field="type"):
+    """What a person should know."""
+
+    text: str
 
 
 class TaskStarted(Record, frozen=True, kw_only=True, omit_defaults=False, tag="task_started", tag_field="type"):
@@ -36,12 +48,15 @@ class TaskStarted(Record, frozen=True, kw_only=True, omit_defaults=False, tag="t
 
 
 class TaskStep(Record, frozen=True, kw_only=True, omit_defaults=False, tag="task_step", tag_field="type"):
-    """A task begins a step (prepare, run, collect, check), or its model has made one: then with its number and cost."""
+    """A task begins a step (prepare, run, collect, check), or its model has made one: then with its number and cost.
+
+    `cost` is US dollars, None where it is not known.
+    """
 
     id: str
     step: str
     model_step: int
-    cost: float
+    cost: float | None
 
 
 class TaskHandedBack(Record, frozen=True, kw_only=True, omit_defaults=False, tag="task_handed_back", tag_field="type"):
@@ -57,12 +72,15 @@ class TaskEnded(Record, frozen=True, kw_only=True, omit_defaults=False, tag="tas
 
 
 class BatchEnded(Record, frozen=True, kw_only=True, omit_defaults=False, tag="batch_ended", tag_field="type"):
-    """All results of the folder by state and by kind, what the run has spent (US dollars), and the exit code."""
+    """All results of the folder by state and by kind, what the run has spent, and the exit code.
+
+    `cost` is US dollars, None where a part is not known.
+    """
 
     states: Mapping[str, int]
     kinds: Mapping[str, int]
     left: int
-    cost: float
+    cost: float | None
     exit_code: int
 
 
@@ -75,15 +93,15 @@ class BatchLines:
         self._states: Counter[str] = Counter()
         self._running: dict[str, str] = {}
         self._tasks = 0
-        self._cost = 0.0
+        self._spending = Spending()
         self._most: float | None = None
         self._began = time.monotonic()
         self._shown = 0.0
         self._drawn = False
 
-    def began(self, started: BatchStarted) -> None:
-        """Say what begins."""
-        self._tasks, self._most = started.tasks, started.max_cost
+    def began(self, started: BatchStarted, spending: Spending) -> None:
+        """Say what begins; `spending` is what the run has cost before."""
+        self._tasks, self._most, self._spending = started.tasks, started.max_cost, spending
         self._write(started)
         before = f", {started.ended_before} ended before" if started.ended_before else ""
         limit = "" if started.max_cost is None else f", at most {money(started.max_cost)}"
@@ -92,10 +110,11 @@ class BatchLines:
 
     def waits(self) -> None:
         """Say that the workers of another batch are still there."""
-        self._say("# waiting for the workers of the batch before")
+        self.notice("waiting for the workers of the batch before")
 
     def notice(self, text: str) -> None:
         """Say what a person should know."""
+        self._write(BatchNotice(text=text))
         self._say(f"# {text}")
 
     def problems(self, found: Sequence[str]) -> None:
@@ -109,10 +128,11 @@ class BatchLines:
         self._write(TaskStarted(id=task_id))
         self._draw()
 
-    def went(self, task_id: str, step: str, steps: int, cost: float) -> None:
-        """Say how far a task is."""
+    def went(self, task_id: str, step: str, steps: int, cost: float | None) -> None:
+        """Say how far a task is, and what its model's last step cost (US dollars), None where that is not known."""
         self._running[task_id] = f"{step} {steps}" if steps else step
-        self._cost += cost
+        before = self._spending
+        self._spending = replace(before, turn=before.turn + (cost or 0.0), unpriced=before.unpriced or cost is None)
         self._write(TaskStep(id=task_id, step=step, model_step=steps, cost=cost))
         self._draw()
 
@@ -169,7 +189,7 @@ class BatchLines:
         """Say how far it is: what ended, what it costs, how long it may take, and what runs."""
         ended = sum(self._states.values())
         states = [f"{number} {state}" for state, number in sorted(self._states.items())]
-        cost = money(self._cost) + ("" if self._most is None else f" of {money(self._most)}")
+        cost = self._spending.words + ("" if self._most is None else f" of {money(self._most)}")
         left = seconds / ended * (self._tasks - ended) if ended else 0.0
         rest = [f"about {_span(left)} left"] if left else []
         running = [f"{name}: {step}" for name, step in self._running.items()]
@@ -186,5 +206,4 @@ def _span(seconds: float) -> str:
 def row_line(row: TaskRow) -> str:
     """Say in a line how a task ended."""
     kind = f" ({row.kind})" if row.kind else ""
-    cost = money(row.cost or 0.0, unpriced=row.cost is None)
-    return f"{row.id}: {row.state}{kind}, {counted(row.steps, 'step')}, {cost}, {row.seconds:.0f} s"
+    return f"{row.id}: {row.state}{kind}, {counted(row.steps, 'step')}, {money(row.cost)}, {row.seconds:.0f} s"

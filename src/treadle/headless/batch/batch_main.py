@@ -17,16 +17,17 @@ from treadle.headless.batch.batch_steps import (
     BatchOptions,
     goes_on_from,
     is_meant,
+    is_run_unpriced,
     next_attempt,
     report_task,
     task_digest,
 )
 from treadle.headless.batch.batch_tasks import BatchTask, TaskChoice, chosen_tasks, read_tasks
 from treadle.headless.batch.dispatching import Dispatcher
+from treadle.present.spending_words import Spending
 from treadle.present.words import counted
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.models import money
 from treadle.protocol.permissions import Mode
 
 
@@ -56,9 +57,17 @@ def run_batch(wishes: BatchWishes) -> int:
     """Do the tasks; returns the exit code. Raises `TreadleError` before anything is started."""
     lines = BatchLines(as_json=wishes.as_json)
     tasks = chosen_tasks(_read(wishes, lines), wishes.choice)
+    if not tasks:
+        given = (("--filter", wishes.choice.pattern), ("--slice", wishes.choice.cut))
+        flags = " and ".join(f"{flag} {value!r}" for flag, value in given if value)
+        raise _nothing(f"{flags} leaves no task of {wishes.tasks}.", "--filter is a regular expression for ids.")
     folder = BatchFolder(wishes.out.expanduser().absolute())
     with folder.held(lines.waits):
         return _done(folder, wishes, tasks, lines)
+
+
+def _nothing(what: str, why: str) -> ConfigError:
+    return ConfigError("batch-option", what, why=why, fix="Name another one, or leave it out.")
 
 
 def _read(wishes: BatchWishes, lines: BatchLines) -> list[BatchTask]:
@@ -85,15 +94,32 @@ def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], 
     known = folder.results()
     again = {task.id for task in tasks if task.id in known and (wishes.redo or is_meant(known[task.id], wishes.retry))}
     waiting = [task for task in tasks if task.id not in known or task.id in again]
+    unmatched = [
+        word
+        for word in wishes.retry
+        if not any(is_meant(known[task.id], (word,)) for task in tasks if task.id in known)
+    ]
+    if unmatched and not waiting:
+        raise _nothing(
+            f"No result here is of the kind {' or '.join(unmatched)}.",
+            "--retry names a state or a kind of results.jsonl.",
+        )
     _require_models(waiting, options)
     _forget(folder, [(task, known[task.id]) for task in waiting if task.id in again], redo=wishes.redo)
-    before, most = len(tasks) - len(waiting), options.run_cost
+    spending = _spending(folder)
     started = BatchStarted(
-        run=folder.run, tasks=len(waiting), ended_before=before, workers=wishes.workers, max_cost=most
+        run=folder.run,
+        tasks=len(waiting),
+        ended_before=len(tasks) - len(waiting),
+        workers=wishes.workers,
+        max_cost=options.run_cost,
+        spent=None if spending.unpriced else spending.total,
     )
-    lines.began(started)
+    lines.began(started, spending)
     for notice in _notices(folder, wishes, tasks, waiting):
         lines.notice(notice)
+    if unmatched:
+        lines.notice(f"No result is of the kind {' or '.join(unmatched)}: nothing is done again for --retry.")
     skipped = [] if wishes.without_images else [task for task in waiting if task.image]
     for task in skipped:
         row = TaskRow(id=task.id, state="skipped", kind="image")
@@ -104,7 +130,8 @@ def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], 
     dispatcher = Dispatcher(folder, options, runnable, lines, spent=lambda: spent_by_run(folder.run).cost)
     dispatcher.work(wishes.workers)
     code = Exit.DONE if not dispatcher.left else Exit.BUDGET if dispatcher.capped else Exit.TRANSIENT
-    _conclude(folder, lines, left=dispatcher.left, code=code)
+    why = {Exit.BUDGET: "--max-cost is used up"}.get(code, dispatcher.trouble or "the batch was stopped")
+    _conclude(folder, lines, left=(dispatcher.left, why.rstrip(".")), code=code)
     return code
 
 
@@ -165,17 +192,25 @@ def _require_models(tasks: Sequence[BatchTask], options: BatchOptions) -> None:
             )
 
 
-def _conclude(folder: BatchFolder, lines: BatchLines, *, left: int, code: Exit) -> None:
+def _spending(folder: BatchFolder) -> Spending:
+    """Give what the run has spent and reserved by now, and whether a part of it is not known."""
+    spent = spent_by_run(folder.run)
+    unpriced = is_run_unpriced(folder, folder.results())
+    return Spending(ended=spent.cost, unpriced=unpriced, estimated=spent.estimated)
+
+
+def _conclude(folder: BatchFolder, lines: BatchLines, *, left: tuple[int, str], code: Exit) -> None:
+    """Say how it all ended; `left` is how many tasks have not, and why."""
     rows = folder.results().values()
     states = Counter(str(row.state) for row in rows)
     kinds = Counter(f"{row.state}: {row.kind}" for row in rows if row.kind)
-    spent = spent_by_run(folder.run)
+    spending, (number_left, why) = _spending(folder), left
     words = [f"{folder.path}: {', '.join(f'{states[one]} {one}' for one in sorted(states)) or 'no results'}."]
     words += [f"  {kind}: {number}" for kind, number in sorted(kinds.items())]
-    words.append(f"Spent by all runs: {money(spent.cost, estimated=spent.estimated)}.")
-    if left:
-        why = {Exit.BUDGET: "--max-cost is used up", Exit.TRANSIENT: "the batch was stopped"}[code]
-        words.append(f"{counted(left, 'task')} left: {why}. The same command continues them.")
+    words.append(f"Spent by all runs: {spending.words}.")
+    if number_left:
+        words.append(f"{counted(number_left, 'task')} left: {why}. The same command continues them.")
     words.append(f"Results: {folder.path / RESULTS}. Patches: {folder.path / PREDICTIONS}.")
-    ended = BatchEnded(states=dict(states), kinds=dict(kinds), left=left, cost=spent.cost, exit_code=int(code))
+    cost = None if spending.unpriced else spending.total
+    ended = BatchEnded(states=dict(states), kinds=dict(kinds), left=number_left, cost=cost, exit_code=int(code))
     lines.concluded(ended, words)

@@ -69,19 +69,15 @@ class BatchOptions(Record, frozen=True, kw_only=True):
     keeps_copies: bool = False
 
 
-class Checked(Record, frozen=True, kw_only=True):
-    """What a check said: whether it passed, and what it printed."""
-
-    passed: bool
-    output: str
-
-
 class Said(Record, frozen=True, kw_only=True):
-    """What a worker says: the step that it begins, what the model's last step cost, or how its task ended."""
+    """What a worker says: the step that it begins, or how its task ended.
+
+    `steps` is the number of the model's last step and `cost` what it cost (US dollars), None where that is not known.
+    """
 
     step: str = ""
     steps: int = 0
-    cost: float = 0.0
+    cost: float | None = 0.0
     row: TaskRow | None = None
     capped: bool = False
 
@@ -119,7 +115,25 @@ def task_digest(task: BatchTask) -> str:
 def next_attempt(run: str, task: BatchTask, before: TaskBegun | None) -> TaskBegun:
     """Begin a task again, in a session and a copy of its own."""
     attempt = 1 if before is None else before.attempt + 1
-    return TaskBegun(digest=task_digest(task), session=session_of(run, task.id, attempt), attempt=attempt)
+    return TaskBegun(
+        digest=task_digest(task),
+        session=session_of(run, task.id, attempt),
+        attempt=attempt,
+        unpriced=before is not None and _is_unpriced(before),
+    )
+
+
+def _is_unpriced(begun: TaskBegun) -> bool:
+    account = session_account(begun.session)
+    return begun.unpriced or (account is not None and account.cost is None)
+
+
+def is_run_unpriced(folder: BatchFolder, rows: Mapping[str, TaskRow]) -> bool:
+    """Whether a part of what the run cost is not known; `rows` are its results."""
+    return any(
+        begun.unpriced or rows[name].cost is None if name in rows else _is_unpriced(begun)
+        for name, begun in folder.noted()
+    )
 
 
 def goes_on_from(begun: TaskBegun) -> TaskBegun:
@@ -135,7 +149,7 @@ def prepare_task(folder: BatchFolder, options: BatchOptions, task: BatchTask) ->
         begun = next_attempt(options.run, task, begun)
         folder.note(task.id, begun)
     copy = copy_of(folder, task.id, begun.tree)
-    account = session_account(begun.session) if begun.tree else None
+    account = session_account(begun.session)
     there = bool(begun.tree) and copy.folder.is_dir()
     if account is not None and (not account.model or not there):
         # A kill left it without its first event, or the copy is gone, and with it what the session knows of.
@@ -148,6 +162,7 @@ def prepare_task(folder: BatchFolder, options: BatchOptions, task: BatchTask) ->
         source = str(mirror_of(source, folder.path / "repositories"))
     commit = task.commit or ("HEAD" if is_address(task.repo) else "")
     made = copy_project(source, commit, copy, leave_out=folder.path.resolve())
+    sys.stderr.writelines(f"# {note}\n" for note in made.notes)
     begun = msgspec.structs.replace(begun, digest=digest, tree=made.tree)
     folder.note(task.id, begun)
     return begun
@@ -298,8 +313,11 @@ def failed_row(folder: BatchFolder, task: BatchTask, kind: str) -> TaskRow:
     )
 
 
-def check_task(folder: BatchFolder, task: BatchTask, seconds: float = TASK_CHECK_SECONDS) -> Checked:
-    """Run the task's check on a throw-away copy of its copy, without network or secrets. Raises `ConfigError`."""
+def check_task(folder: BatchFolder, task: BatchTask, seconds: float = TASK_CHECK_SECONDS) -> bool:
+    """Run the task's check on a throw-away copy of its copy, without network or secrets; gives whether it passed.
+
+    Raises `ConfigError`.
+    """
     printed: list[bytes] = []
     try:
         with _time_limit(seconds):
@@ -318,7 +336,7 @@ def check_task(folder: BatchFolder, task: BatchTask, seconds: float = TASK_CHECK
         status = tried.status
     output = b"".join(printed).decode(errors="replace")
     folder.file("checks", f"{task.id}.txt").write_text(f"exit status {status}\n\n{output}", encoding="utf-8")
-    return Checked(passed=status == 0, output=output)
+    return status == 0
 
 
 @contextmanager
@@ -335,22 +353,40 @@ def _time_limit(seconds: float) -> Iterator[None]:
         signal.signal(signal.SIGALRM, before)
 
 
-def report_task(folder: BatchFolder, row: TaskRow, *, keeps_copies: bool, model: str = "") -> None:
-    """Write how a task ended, and the patch where the model had its say; a copy that nobody needs is removed."""
+def report_task(folder: BatchFolder, row: TaskRow, *, keeps_copies: bool) -> str:
+    """Write how a task ended, and the patch where the model had its say; a copy that nobody needs is removed.
+
+    Gives what could not be removed, and why. Raises `TreadleError` where nothing was written.
+    """
     prediction = None
     if row.state in ("done", "failed"):
-        patch = (folder.path / "patches" / f"{row.id}.diff").read_bytes().decode()
+        file = folder.path / "patches" / f"{row.id}.diff"
+        try:
+            patch = file.read_bytes().decode()
+        except OSError as error:
+            raise ConfigError("batch-folder", f"{file} cannot be read.", why=f"{error.strerror or error}.") from error
         account = session_account(row.session)
-        name = model if account is None else account.model
+        name = "" if account is None else account.model
         prediction = Prediction(instance_id=row.id, model_name_or_path=name, model_patch=patch)
     folder.add(row, prediction)
+    copy = copy_of(folder, row.id)
     if row.state == "done" and not keeps_copies:
-        remove_project_copy(copy_of(folder, row.id))
+        try:
+            remove_project_copy(copy)
+        except OSError as error:
+            return f"{copy.folder} could not be removed: {error.strerror or error}."
+    return ""
+
+
+_OF_ENVIRONMENT = (
+    *("batch-folder", "copy-missing", "export-unwritable", "log-unwritable"),
+    *("sandbox-missing", "task-copy", "workspace-missing"),
+)
 
 
 def kind_of_error(error: TreadleError) -> str:
     """Name what kind of error keeps a task from running: of its environment, of the settings, or our own."""
-    if error.code in ("task-copy", "copy-missing", "sandbox-missing", "workspace-missing"):
+    if error.code in _OF_ENVIRONMENT:
         return "environment"
     if error.code == "session-busy":
         return "busy"

@@ -79,7 +79,7 @@ def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Calla
         if not task.check or row.state != "done":
             return row
         say(Said(step="check"))
-        if check_task(folder, task).passed:
+        if check_task(folder, task):
             return row
         return msgspec.structs.replace(row, state="failed", kind="check")
     except TreadleError as error:
@@ -99,7 +99,7 @@ class _Heard:
     def __call__(self, notification: Notification) -> None:
         """Take what happened in the session."""
         if isinstance(notification, MessageDone):
-            self._say(Said(step="run", steps=notification.step, cost=notification.cost or 0.0))
+            self._say(Said(step="run", steps=notification.step, cost=notification.cost))
 
 
 def _write_to(folder: BatchFolder, task: BatchTask) -> None:

@@ -21,6 +21,7 @@ from treadle.headless.batch.batch_lines import BatchLines
 from treadle.headless.batch.batch_steps import BatchOptions, Said, failed_row, report_task
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import HANDED_BACK, work_in_fork
+from treadle.protocol.errors import TreadleError
 
 MOST_DEATHS = 3
 """So often a worker of a task may be killed before the task counts as an error."""
@@ -57,7 +58,10 @@ class _Worker:
 
 
 class Dispatcher:
-    """The tasks that wait, and the workers. `spent` gives what the run has spent and reserved (US dollars)."""
+    """The tasks that wait, and the workers. `spent` gives what the run has spent and reserved (US dollars).
+
+    `capped` says that the money stopped it, `trouble` what else did, where that was no signal.
+    """
 
     def __init__(
         self,
@@ -81,6 +85,7 @@ class Dispatcher:
         self._crowd = 0
         self._own: list[int] = []
         self.capped = False
+        self.trouble = ""
 
     @property
     def left(self) -> int:
@@ -165,7 +170,7 @@ class Dispatcher:
     def _ended(self, worker: _Worker, code: int) -> None:
         task = worker.task
         if worker.row is not None:
-            self._report(worker.row)
+            self._report(task, worker.row)
         elif worker.capped:
             # Others may have reserved more than they will spend: who was alone has seen the end of the money.
             self._lines.handed_back(task.id)
@@ -181,13 +186,31 @@ class Dispatcher:
                 self._lines.handed_back(task.id)
                 self._waiting.appendleft(task)
             else:
-                self._report(failed_row(self._folder, task, "killed"))
+                self._report(task, failed_row(self._folder, task, "killed"))
         else:
-            self._report(failed_row(self._folder, task, "internal"))
+            self._report(task, failed_row(self._folder, task, "internal"))
 
-    def _report(self, row: TaskRow) -> None:
-        report_task(self._folder, row, keeps_copies=self._options.keeps_copies)
+    def _report(self, task: BatchTask, row: TaskRow) -> None:
+        """Write a result; where that fails, as on a full disk, all tasks are handed back: their logs keep the work."""
+        try:
+            notice = report_task(self._folder, row, keeps_copies=self._options.keeps_copies)
+        except TreadleError as error:
+            self.trouble = f"{error.what} {error.why}".strip()
+            self._lines.notice(self.trouble)
+            self._lines.handed_back(task.id)
+            self._waiting.append(task)
+            if not self._stops:
+                self._stop()
+            return
         self._lines.ended(row)
+        if notice:
+            self._lines.notice(notice)
+
+    def _stop(self) -> None:
+        """Let the workers hand back what they have; the second time they are killed."""
+        self._stops += 1
+        self._stopped_at = time.monotonic()
+        self._kill(signal.SIGTERM if self._stops == 1 else signal.SIGKILL)
 
     def _press(self) -> None:
         """End workers that do not hand back what they have."""
@@ -204,9 +227,7 @@ class Dispatcher:
         """Hear of signals in the loop: the first one hands all tasks back, the second one kills the workers."""
 
         def stop(_number: int, _frame: FrameType | None) -> None:
-            self._stops += 1
-            self._stopped_at = time.monotonic()
-            self._kill(signal.SIGTERM if self._stops == 1 else signal.SIGKILL)
+            self._stop()
 
         with _pipe() as (woken, wakes):
             self._own += [woken, wakes]

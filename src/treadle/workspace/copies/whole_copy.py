@@ -19,6 +19,7 @@ from msgspec import Struct
 from treadle.workspace.checkpoints.scanning import FOLDER_FLAGS, MODE_BITS, READ_FLAGS
 from treadle.workspace.copies.caches import CACHES
 from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.private_file import write_private
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CLONE = 0x40049409
@@ -26,6 +27,9 @@ _CLONE = 0x40049409
 
 _CHUNK = 16 * 1024 * 1024
 _DEEPEST = 200
+_FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
+"""Why nothing more can be written: another way of copying would fail, too."""
+
 _PASSING = ("_HEAD", "_EDITMSG", "_MSG", ".lock", "gc.pid")
 """How files of a repository end that are of one command."""
 
@@ -37,12 +41,18 @@ class WholeCopy(Struct, frozen=True, kw_only=True):
     repositories: tuple[str, ...] = ()
 
 
-def copy_folder(source: Path, target: Path, moved: Mapping[str, str]) -> WholeCopy:
+def copy_folder(
+    source: Path, target: Path, moved: Mapping[str, str], *, leave_out: Path | None = None, shares: bool = True
+) -> WholeCopy:
     """Copy a folder to one that is not there; both absolute and resolved. Raises `OSError`.
 
-    `moved` gives for each folder that is copied where it goes: an absolute link into one leads into its copy.
+    `moved` gives for each folder that is copied where it goes: an absolute link into one leads into its copy. The
+    folder `leave_out` in it, absolute and resolved, is not copied. Unless it `shares`, no file gets a second name.
     """
     copier = _Copier(source, target, moved)
+    copier.shares = shares
+    if leave_out is not None and leave_out.is_relative_to(source):
+        copier.leave_out = str(leave_out.relative_to(source))
     copier.copy()
     return WholeCopy(notes=tuple(copier.notes), repositories=tuple(copier.repositories))
 
@@ -66,6 +76,8 @@ class _Copier:
         self.notes: list[str] = []
         self.repositories: list[str] = []
         self.clones = True
+        self.shares = True
+        self.leave_out = ""
 
     def copy(self) -> None:
         """Copy all of it; what cannot be read is named."""
@@ -83,13 +95,16 @@ class _Copier:
             entries = sorted(found, key=lambda entry: entry.name)
         for entry in entries:
             name = path + entry.name
+            if name == self.leave_out:
+                continue
             try:
                 self._entry(entry, fd, target / entry.name, name, in_git=in_git)
             except FileNotFoundError:
-                continue  # it went meanwhile
+                remove_tree(target / entry.name)  # it went meanwhile
             except OSError as error:
                 if error.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EIO):
                     raise
+                remove_tree(target / entry.name)  # no half of it stays
                 self._note(name, f"it is not in the copy: {error.strerror}")
 
     def _entry(self, entry: "os.DirEntry[str]", fd: int, target: Path, name: str, *, in_git: bool) -> None:
@@ -115,7 +130,7 @@ class _Copier:
             if entry.name == ".git" and not in_git and self._pointer(target, name):
                 self.repositories.append(name)
                 return
-            shares = in_git and "/objects/" in f"/{name}" and not status.st_mode & 0o222
+            shares = self.shares and in_git and "/objects/" in f"/{name}" and not status.st_mode & 0o222
             self._file(entry.name, fd, target, shares=shares)
         else:
             self._note(name, "it is not in the copy: it is a pipe, a socket or a device")
@@ -138,8 +153,6 @@ class _Copier:
             new = os.open(target, _NEW, 0o600)
             try:
                 if not (self.clones and self._cloned(source, new)):
-                    if shares and self._second_name(name, fd, target):
-                        return
                     _copy_bytes(source, new)
                 os.fchmod(new, status.st_mode & MODE_BITS)
                 os.utime(new, ns=(status.st_atime_ns, status.st_mtime_ns))
@@ -152,29 +165,31 @@ class _Copier:
         try:
             fcntl.ioctl(new, _CLONE, source)
         except OSError as error:
-            if error.errno == errno.ENOSPC:
+            if error.errno in _FULL:
                 raise
             self.clones = False
             return False
         return True
 
     def _second_name(self, name: str, fd: int, target: Path) -> bool:
-        with contextlib.suppress(OSError):
-            target.unlink(missing_ok=True)
+        try:
             os.link(name, target, src_dir_fd=fd, follow_symlinks=False)
-            return True
-        return False
+        except OSError as error:
+            if error.errno in _FULL:
+                raise
+            return False
+        return True
 
     def _own_repository(self, git: Path, source: Path) -> None:
         """Make the copy of a repository stand by itself: no way in it leads back to the folder."""
         alternates = git / "objects/info/alternates"
-        with contextlib.suppress(OSError):
-            lines = alternates.read_text(errors="surrogateescape").splitlines()
-            absolute = [os.path.normpath(source / "objects" / line) for line in lines if line and line[0] != "#"]
-            alternates.unlink()
-            alternates.write_text("".join(f"{line}\n" for line in absolute), errors="surrogateescape")
+        inside = alternates.resolve().is_relative_to(git.resolve())  # not through a link
+        if inside and (found := _words_of(alternates)) is not None:
+            lines = [line for line in found.splitlines() if line and line[0] != "#"]
+            absolute = "".join(f"{os.path.normpath(source / 'objects' / line)}\n" for line in lines)
+            write_private(alternates, os.fsencode(absolute), mode=0o644, follow=False)
         # The files and branches of other worktrees of this repository are not in the copy.
-        _remove_tree(git / "worktrees")
+        remove_tree(git / "worktrees")
         _amend_config(git)
 
     def _pointer(self, target: Path, name: str) -> bool:
@@ -183,39 +198,40 @@ class _Copier:
         Gives whether it is one: a file of that name may be anything.
         """
         place = self.source / name
-        with contextlib.suppress(OSError):
-            words = place.read_text(errors="surrogateescape")[:4096]
-            if not words.startswith("gitdir:"):
-                return False
-            git = Path(os.path.realpath(place.parent / words.removeprefix("gitdir:").strip()))
-            common = git
-            with contextlib.suppress(OSError):
-                common = Path(os.path.realpath(git / (git / "commondir").read_text().strip()))
-            if common == git and (inside := retargeted(str(git), self.moved)) != str(git):
-                relative = os.path.relpath(inside, target.parent)
-                target.write_text(f"gitdir: {relative}\n", errors="surrogateescape")
-                return True
-            self._repository_from(common, git, target)
-            self._note(name, "its repository lies outside of the folder; the copy has one of its own")
+        words = (_words_of(place) or "")[:4096]
+        if not words.startswith("gitdir:"):
+            return False
+        git = Path(os.path.realpath(place.parent / words.removeprefix("gitdir:").strip()))
+        if not git.exists():
+            return False
+        common = git
+        if (shared := _words_of(git / "commondir")) is not None:
+            common = Path(os.path.realpath(git / shared.strip()))
+        if common == git and (inside := retargeted(str(git), self.moved)) != str(git):
+            relative = os.path.relpath(inside, target.parent)
+            target.write_text(f"gitdir: {relative}\n", errors="surrogateescape")
             return True
-        return False
+        self._repository_from(common, git, target, name)
+        self._note(name, "its repository lies outside of the folder; the copy has one of its own")
+        return True
 
-    def _repository_from(self, common: Path, git: Path, target: Path) -> None:
+    def _repository_from(self, common: Path, git: Path, target: Path, name: str) -> None:
         """Copy the data of a repository, as a worktree or a submodule uses it, to be one of its own."""
         whole = _Copier(common, target, {})
-        whole.clones = self.clones
+        whole.clones, whole.shares = self.clones, self.shares
         fd = os.open(common, FOLDER_FLAGS)
         try:
             target.mkdir(mode=0o700)
             whole._folder(fd, target, "", in_git=True)
         finally:
             os.close(fd)
+        self.notes += (f"{shown_name(name)}/{note}" for note in whole.notes)
         if git != common:
-            for name in ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "config.worktree"):
+            for own in ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "config.worktree"):
                 with contextlib.suppress(FileNotFoundError):
-                    data = (git / name).read_bytes()
-                    (target / name).unlink(missing_ok=True)
-                    (target / name).write_bytes(data)
+                    data = (git / own).read_bytes()
+                    (target / own).unlink(missing_ok=True)
+                    (target / own).write_bytes(data)
         self._own_repository(target, common)
 
     def _note(self, name: str, why: str) -> None:
@@ -245,7 +261,7 @@ def _copy_bytes(source: int, new: int) -> None:
         while os.copy_file_range(source, new, _CHUNK):
             pass
     except (AttributeError, OSError) as error:
-        if getattr(error, "errno", None) in (errno.ENOSPC, errno.EDQUOT, errno.EIO):
+        if getattr(error, "errno", None) in _FULL:
             raise
         os.lseek(source, 0, os.SEEK_SET)
         os.ftruncate(new, 0)
@@ -259,12 +275,20 @@ def _copy_bytes(source: int, new: int) -> None:
 def _amend_config(git: Path) -> None:
     """Take out of a repository's settings where its files are: they are beside it now."""
     config = git / "config"
-    with contextlib.suppress(OSError):
-        lines = config.read_text(errors="surrogateescape").split("\n")
-        kept = [line for line in lines if not _is_place(line)]
-        if kept != lines:
-            config.unlink()
-            config.write_text("\n".join(kept), errors="surrogateescape")
+    if (found := _words_of(config)) is None:
+        return
+    lines = found.split("\n")
+    kept = [line for line in lines if not _is_place(line)]
+    if kept != lines:
+        write_private(config, os.fsencode("\n".join(kept)), mode=0o644, follow=False)
+
+
+def _words_of(file: Path) -> str | None:
+    """Read a file of a repository; None where there is none."""
+    try:
+        return os.fsdecode(file.read_bytes())
+    except (FileNotFoundError, IsADirectoryError, NotADirectoryError):
+        return None
 
 
 def _is_place(line: str) -> bool:
@@ -272,9 +296,20 @@ def _is_place(line: str) -> bool:
     return name == "worktree" or (name == "bare" and value == "true")
 
 
-def _remove_tree(folder: Path) -> None:
-    if folder.is_dir() and not folder.is_symlink():
-        shutil.rmtree(folder)
+def remove_tree(place: Path) -> None:
+    """Remove a folder with what is in it, or a file, be it write-protected; no link is followed. Raises `OSError`."""
+    if place.is_symlink() or not place.is_dir():
+        place.unlink(missing_ok=True)
+        return
+    with contextlib.suppress(OSError):
+        place.chmod(0o700)
+    for folder, folders, _ in os.walk(place):
+        for name in folders:
+            path = Path(folder, name)
+            with contextlib.suppress(OSError):
+                if not path.is_symlink():
+                    path.chmod(0o700)
+    shutil.rmtree(place)
 
 
 def repository_state(git: Path) -> dict[str, bytes]:
