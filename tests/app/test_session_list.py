@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from treadle.app.reports.known_sessions import SessionState, listed_sessions
+from treadle.app.reports.known_sessions import SessionState, listed_runs, listed_sessions
 from treadle.protocol.events import ENGINE, Event, EventData, Prompt, SessionStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelChoice, ToolProtocol
@@ -60,3 +60,15 @@ def test_a_session_that_works_is_not_called_stopped_while_it_is_closed_or_opened
     monkeypatch.setattr(Store, "read", read)
     assert [one.state for one in listed_sessions(None)] == [SessionState.WORKING]
     owner.close()
+
+
+def test_the_sessions_of_a_batch_stand_apart_from_the_others(home: Path) -> None:
+    store = Store(home / "sessions.db")
+    for number, name in enumerate(("mine", "batch-1.a", "batch-1.b-2", "batch-2.a"), 1):
+        place = "/w" if name == "mine" else f"/out/{name}"
+        row = SessionRow(id=name, workspace=place, model="p/a", title="go", created_at=1, updated_at=number, events=0)
+        asyncio.run(store.create(row))
+    store.close()
+    assert [row.id for row in listed_sessions(None)] == ["mine"]
+    assert [row.id for row in listed_sessions(Path("/out/batch-2.a"))] == ["batch-2.a"]
+    assert listed_runs() == {"batch-1": (2, 3), "batch-2": (1, 4)}

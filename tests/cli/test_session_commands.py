@@ -12,6 +12,7 @@ import pytest
 from tests.app.foreign_corpus import HOSTILE, claude_entry, claude_lines, write_lines
 from tests.cli.conftest import Command
 from treadle.app.compose import open_store
+from treadle.store.sqlite import SessionRow
 
 
 def only(treadle: Command, *flags: str) -> dict[str, object]:
@@ -50,6 +51,20 @@ def test_a_session_is_renamed_archived_and_deleted(treadle: Command, session: st
     assert treadle("sessions", "--all", "--archived").out == ""
     assert treadle("audit", "verify").code == 0
     assert treadle("delete", session, "--yes").code == 1
+
+
+def test_each_batch_is_one_line_among_the_sessions_of_all_folders(treadle: Command, session: str) -> None:
+    store = open_store()
+    for number, name in enumerate(("batch-1.a", "batch-1.b-2", "batch-2.a"), 1):
+        row = SessionRow(id=name, workspace=name, model="p/a", title="go", created_at=1, updated_at=number, events=0)
+        asyncio.run(store.create(row))
+    store.close()
+    listed = treadle("sessions", "--all").out.splitlines()
+    assert [line.split()[0] for line in listed if not line.startswith(" ")] == [session, "batch-2", "batch-1"]
+    of_run = treadle("sessions", "--run", "batch-1").out.splitlines()
+    assert [line.split()[0] for line in of_run[::2]] == ["batch-1.b-2", "batch-1.a"]
+    assert len(treadle("sessions", "--all", "--json").out.splitlines()) == 4
+    assert treadle("sessions", "--run", "batch").err == "No sessions of a batch batch.\n"
 
 
 def test_an_open_session_is_not_deleted(treadle: Command, session: str) -> None:

@@ -175,13 +175,13 @@ def small(tmp_path: Path) -> Iterator[Path]:
     """A file system of two megabytes."""
     place = tmp_path / "small"
     place.mkdir()
-    mounting = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place]
+    mounting = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
     if subprocess.run(mounting, capture_output=True, check=False).returncode:
         pytest.skip("mounting a small file system is not permitted here")
     try:
         yield place
     finally:
-        subprocess.run(["umount", place], check=True)
+        subprocess.run(["umount", str(place)], check=True)
 
 
 def fill(place: Path) -> Path:

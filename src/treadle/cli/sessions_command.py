@@ -25,25 +25,43 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--archived", action="store_true", help="list the archived sessions, or search in them")
     parser.add_argument("--tree", action="store_true", help="list the subagents below the sessions that began them")
+    parser.add_argument("--run", default="", metavar="RUN", help="list the sessions of a batch, by the name of its run")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list."""
-    from treadle.door.past import listed_sessions
+    from treadle.door.past import listed_runs, listed_sessions
+    from treadle.door.program import harmless
     from treadle.protocol.codec import encode
 
-    folder = None if arguments.all else arguments.directory.expanduser().resolve()
+    folder = None if arguments.all or arguments.run else arguments.directory.expanduser().resolve()
     if arguments.search:
         return _search(arguments.search, folder, json=arguments.json, archived=arguments.archived)
-    rows = _in_trees(listed_sessions(folder, archived=arguments.archived, subagents=arguments.tree))
+    whole = arguments.json or bool(arguments.run)
+    rows = _in_trees(listed_sessions(folder, archived=arguments.archived, subagents=arguments.tree, runs=whole))
+    if arguments.run:
+        rows = [row for row in rows if (row.root or row.id).startswith(f"{arguments.run}.")]
+    runs = {} if whole or folder is not None else listed_runs(archived=arguments.archived)
     if arguments.json:
         sys.stdout.writelines(f"{encode(row).decode()}\n" for row in rows)
-    elif rows:
-        _print(rows, folders=arguments.all)
+    elif rows or runs:
+        _print(rows, folders=folder is None)
+        _print_runs(runs)
+    elif arguments.run:
+        sys.stderr.write(f"No sessions of a batch {harmless(arguments.run)}.\n")
     else:
         sys.stderr.write("No archived sessions here.\n" if arguments.archived else "No sessions here yet.\n")
     return 0
+
+
+def _print_runs(runs: dict[str, tuple[int, int]]) -> None:
+    """Write a line for each batch: its sessions would hide the others."""
+    from treadle.present.words import counted
+
+    for run, (number, last) in sorted(runs.items(), key=lambda one: -one[1][1]):
+        tasks = f"{counted(number, 'task')} of a batch"
+        sys.stdout.write(f"{run}  {_minute(last)}  {tasks}: `treadle sessions --run {run}` lists their sessions\n")
 
 
 def _in_trees(rows: "list[ListedSession]") -> "list[ListedSession]":
@@ -103,7 +121,7 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
         (listed_words(row), cost, row.mode or "-", f"+{row.added} -{row.removed}")
         for row, cost in zip(rows, costs, strict=True)
     ]
-    widths = [max(map(len, column)) for column in zip(*columns, strict=True)]
+    widths = [max(map(len, column), default=0) for column in zip(*columns, strict=True)]
     for row, (state, cost, mode, size) in zip(rows, columns, strict=True):
         before = (
             f"{row.id}  {_minute(row.updated_at)}  {state:<{widths[0]}}  {cost:>{widths[1]}}  {mode:<{widths[2]}}  "

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.known_sessions import SessionState as SessionState
     from treadle.app.reports.known_sessions import end_words as end_words
     from treadle.app.reports.known_sessions import how_it_ended as how_it_ended
+    from treadle.app.reports.known_sessions import listed_runs as listed_runs
     from treadle.app.reports.known_sessions import listed_sessions as listed_sessions
     from treadle.app.reports.known_sessions import listed_words as listed_words
     from treadle.app.reports.known_sessions import state_words as state_words
@@ -39,7 +40,7 @@ else:
                 archive_sessions delete_session find_session old_sessions rename_session unarchive_session
             """,
             "treadle.app.reports.known_sessions": """
-                ListedSession SessionState end_words how_it_ended listed_sessions listed_words state_words
+                ListedSession SessionState end_words how_it_ended listed_runs listed_sessions listed_words state_words
             """,
             "treadle.app.reports.session_search": "FoundPlace found_places",
             "treadle.app.processes.stopping": "StopResult StoppedSession stop_background stop_sessions",

@@ -67,7 +67,8 @@ class PageRows(Struct, frozen=True, kw_only=True):
 
 def page_rows(book: SessionBook, wish: ListFilter) -> PageRows:
     """List sessions, the last used first. Reads logs, so it is to be done in a thread; raises `TreadleError`."""
-    rows = listed_sessions(None, archived=wish.archived, unread=tuple(book.opened))
+    runs = bool(wish.folder or wish.search.strip())
+    rows = listed_sessions(None, archived=wish.archived, unread=tuple(book.opened), runs=runs)
     lines: Iterable[PageRow] = (_with_life(_line(row), book) for row in rows)
     if wish.folder:
         lines = (line for line in lines if line.workspace == wish.folder)

@@ -26,6 +26,7 @@ from treadle.protocol.goals import GoalState
 from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import CHILD_OUTCOMES, TurnOutcome, TurnStop
 from treadle.protocol.sealed import TurnSettled
+from treadle.store.spent import run_of
 from treadle.store.sqlite import SessionRow, Store
 from treadle.store.summaries import keep_summaries, kept_summaries
 
@@ -156,21 +157,38 @@ def listed_sessions(
     archived: bool = False,
     unread: Container[str] = (),
     subagents: bool = False,
+    runs: bool = False,
 ) -> list[ListedSession]:
     """List the sessions that had a prompt, the last used first; of one workspace if given.
 
     Either those that are `archived` or the others. Unless logs are `read`, only what was kept of them is said, which
     takes a moment; so it is with the logs of `unread` sessions. With `subagents` these are listed, too.
+    Those of batches are listed for their own folder, or with `runs`: there may be thousands.
     """
     store = open_store()
     try:
         folder = None if workspace is None else str(workspace)
         all_rows = store.sessions(folder)
-        rows = [row for row in all_rows if row.title and row.archived is archived]
+        of_all = runs or workspace is not None
+        rows = [row for row in all_rows if row.title and row.archived is archived and (of_all or not run_of(row.id))]
         if subagents:  # one that writes does so in a folder of its own
             roots = {row.id for row in rows}
             rows += [row for row in store.sessions(subagents=True) if row.root in roots]
         return _listed_rows(store, rows, read=read, unread=unread)
+    finally:
+        store.close()
+
+
+def listed_runs(*, archived: bool = False) -> dict[str, tuple[int, int]]:
+    """Give the batches that have sessions: how many, and when one was last used (milliseconds since 1970, UTC)."""
+    store = open_store()
+    try:
+        found: dict[str, tuple[int, int]] = {}
+        for row in store.sessions():
+            if row.title and row.archived is archived and (run := run_of(row.id)):
+                number, last = found.get(run, (0, 0))
+                found[run] = (number + 1, max(last, row.updated_at))
+        return found
     finally:
         store.close()
 
