@@ -1,6 +1,8 @@
 """A review of a diff: what a model is shown, which findings are shown, and a change that is applied and undone."""
 
 import json
+import os
+import shutil
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -250,6 +252,23 @@ def test_git_is_not_asked_where_the_repository_names_a_program(place: Place, tmp
     assert not (tmp_path / "ran").exists()
 
 
+@pytest.mark.parametrize(("silent", "what"), [("ls-files", "list the new files"), ("rev-parse HEAD", "name the last")])
+def test_what_git_does_not_say_is_not_taken_for_nothing(
+    place: Place, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, silent: str, what: str
+) -> None:
+    real = shutil.which("git")
+    program = tmp_path / "bin" / "git"
+    program.parent.mkdir()
+    command, _, last = silent.partition(" ")
+    fails = f'[ "$1" = {command} ] && [ "$last" = "{last or "."}" ] && exit 9'
+    program.write_text(f'#!/bin/sh\nfor last; do :; done\n{fails}\nexec {real} "$@"\n')
+    program.chmod(0o755)
+    assert "src/stats.py" in paths(changes_to_review(place.trust))
+    monkeypatch.setenv("PATH", f"{program.parent}:{os.environ['PATH']}")
+    with pytest.raises(ConfigError, match=f"git does not {what}"):
+        changes_to_review(place.trust)
+
+
 @needs("sandbox")
 def test_in_a_folder_that_is_not_trusted_git_runs_only_where_something_confines_it(
     place: Place, monkeypatch: pytest.MonkeyPatch
@@ -397,8 +416,8 @@ async def test_findings_are_checked_as_far_as_the_effort_goes(
     assert [one.finding.title for one in report.findings] == titles
     assert len(started) == sessions
     checked = (
+        "src/stats.py:1 left out: the second pass did not confirm it. It has one.",
         "The second pass says nothing of src/stats.py:1: it is shown unchecked.",
-        "1 finding left out: the second pass did not confirm it.",
     )
     assert report.notes == (() if effort is ReviewEffort.LOW else checked)
     assert (place.folder / "src" / "stats.py").read_text() == AFTER
@@ -425,7 +444,7 @@ async def test_what_the_first_pass_found_stays_where_the_second_cannot_be_read(p
 async def test_a_finding_is_shown_once_over_a_session_however_it_is_said(place: Place) -> None:
     place.says(found(MEAN, MEAN))
     first = await place.review()
-    assert (len(first.findings), first.notes) == (1, ("1 finding left out: shown before.",))
+    assert (len(first.findings), first.notes) == (1, ("1 finding left out: said twice.",))
     (place.folder / "src" / "stats.py").write_text(f"import os\n\n{AFTER}")
     place.says(found({**MEAN, "line": 4, "title": "mean fails on an empty list of values"}, {**OTHER, "line": 3}))
     again = await place.review(book=first.session)
@@ -435,6 +454,18 @@ async def test_a_finding_is_shown_once_over_a_session_however_it_is_said(place: 
     assert [one.number for one in kept_findings(first.session)] == [1, 2]
     delete_session(find_session(first.session))
     assert kept_findings(first.session) == ()
+
+
+async def test_two_findings_with_one_title_at_two_lines_are_two(place: Place) -> None:
+    (place.folder / "src" / "stats.py").write_text(f"{AFTER}\n\n{AFTER.replace('mean', 'other')}")
+    twice = (MEAN, {**MEAN, "line": 6})
+    place.says(found(*twice))
+    first = await place.review()
+    assert [one.finding.line for one in first.findings] == [2, 6]
+    place.says(found(*twice, {**MEAN, "line": 5}))
+    again = await place.review(book=first.session)
+    assert [one.finding.line for one in again.findings] == [5]
+    assert again.notes == ("2 findings left out: shown before.",)
 
 
 async def test_a_review_that_is_cut_short_says_so_and_keeps_what_was_found(place: Place) -> None:

@@ -51,6 +51,7 @@ async def test_a_review_in_a_script_gives_findings_in_json_and_applies_one(tmp_p
         assert (undone.code, (folder / "a.py").read_text()) == (0, "print(1 / 0)\n"), undone.err
         again = await program.run("review", "--json", "--session", session, *flags)
         assert (again.code, json.loads(again.out)) == (0, {"findings": [], "cost": 0.0})
+        assert again.err.splitlines()[-1] == f"# $0.0000; session {session}"
         # Nobody reads along any more after the first line.
         line = ("sh", "-c", '"$@" 2>&1 | head -n 1', "sh", *treadle())
         async with asyncio.timeout(PATIENCE):

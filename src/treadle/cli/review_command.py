@@ -136,7 +136,8 @@ def _show(report: "ReviewReport", arguments: argparse.Namespace) -> int:
         write_wrapped(sys.stdout, harmless("\n".join(lines)))
     sys.stdout.flush()
     cost = "at an unknown price" if report.cost is None else f"${report.cost:.4f}"
-    _say([f"# {cost}; the findings are kept in session {report.session}"])
+    keeps = "the findings are kept in session" if report.findings else "session"
+    _say([f"# {cost}; {keeps} {report.session}"])
     if report.ended is not None:
         _say(summary_lines(report.ended))
         if report.ended.error is not None:
@@ -158,8 +159,11 @@ def _offer(report: "ReviewReport", arguments: argparse.Namespace) -> None:
         said = sys.stdin.readline().strip()
         if not said:
             return
+        if not said.isdecimal():
+            _say([f"{said!r} is not a number."])
+            continue
         try:
-            _apply(arguments, report.session, int(said) if said.isdecimal() else 0)
+            _apply(arguments, report.session, int(said))
         except TreadleError as error:
             _say([" ".join(filter(None, (error.what, error.why)))])
 

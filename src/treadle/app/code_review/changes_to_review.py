@@ -15,7 +15,7 @@ from treadle.app.config.places import read_regular
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.commands.judging import policy_context
 from treadle.app.session.known_values import session_redactor
-from treadle.app.session.mentions.git_mentions import PLAIN_DIFF, counted_changes
+from treadle.app.session.mentions.git_mentions import PLAIN_DIFF, counted_changes, last_commit
 from treadle.app.session.mentions.repository_state import ask_git, programs_of_git
 from treadle.policy.decide import decide
 from treadle.present.words import counted
@@ -37,7 +37,6 @@ _LONGEST = 5_000
 _LARGEST_FILE = 1_000_000
 _LARGEST_DIFF = 20_000_000
 _MOST_FILES = 500
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 _DIFF_ENDINGS = (".diff", ".patch")
 _FORM = ("--unified=5", "--src-prefix=a/", "--dst-prefix=b/", "--ignore-submodules=dirty")
 
@@ -142,19 +141,16 @@ class _Repository:
         """Read the diff of a range, or of what is not committed."""
         if wanted:
             return self._diff((wanted,), f"the changes of {shown_name(wanted)}", wanted)
-        base = "HEAD" if self._ask("rev-parse", "--verify", "--quiet", "HEAD") is not None else _EMPTY_TREE
+        base = last_commit(self._ask)
+        if base is None:
+            raise _silent("git does not name the last commit.")
         if staged:
             return self._diff(("--cached", base), "the changes that the next commit takes")
         found = self._diff((base,), "the changes that are not committed")
         files, left_out = list(found.files), list(found.left_out)
         listed = self._ask("ls-files", "-z", "--others", "--exclude-standard", "--", ".")
         if listed is None:
-            raise ConfigError(
-                "review-range",
-                "git does not list the new files.",
-                why=f"It failed, or did not answer within {_SECONDS:.0f} seconds.",
-                fix="Try again, or name commits: treadle review HEAD~1",
-            )
+            raise _silent("git does not list the new files.")
         new = [path for path in listed.split("\0") if path]
         for path in new[:_MOST_FILES]:
             file = self._new_file(path)
@@ -238,9 +234,13 @@ class _Repository:
                 ) from error
 
 
+def _silent(what: str) -> ConfigError:
+    why = f"It failed, or did not answer within {_SECONDS:.0f} seconds."
+    return ConfigError("review-range", what, why=why, fix="Try again, or name commits: treadle review HEAD~1")
+
+
 def changes_in_words(changes: ChangesToReview) -> Iterator[str]:
     """Say what is reviewed, and what is not."""
-    counts = [file.counts for file in changes.files]
-    added, removed = (sum(int(one.split()[side][1:]) for one in counts) for side in (0, 1))
+    added, removed = (sum(file.changed(sign) for file in changes.files) for sign in "+-")
     yield f"Reviewing {changes.about}: {counted(len(changes.files), 'file')}, +{added} -{removed}."
     yield from (f"Left out: {one}." for one in changes.left_out)

@@ -40,8 +40,11 @@ class DiffFile(Struct, frozen=True, kw_only=True, dict=True):
     @property
     def counts(self) -> str:
         """How many lines came and went."""
-        signs = [line[:1] for hunk in self.hunks for line in hunk.lines]
-        return f"+{signs.count('+')} -{signs.count('-')}"
+        return f"+{self.changed('+')} -{self.changed('-')}"
+
+    def changed(self, sign: str) -> int:
+        """Count the lines that came (`+`) or went (`-`)."""
+        return sum(line.startswith(sign) for hunk in self.hunks for line in hunk.lines)
 
 
 def _numbered(hunks: Sequence[NumberedHunk]) -> Iterator[tuple[int, str]]:

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -62,17 +63,46 @@ def keep_findings(session_id: str, found: Sequence[tuple[ReviewFinding, str]]) -
     return new
 
 
-def was_shown(finding: ReviewFinding, code: str, known: Sequence[KeptFinding]) -> bool:
-    """Whether a finding is one of those that were shown: the same title, or nearly so at the same text of a line."""
-    words = _words(finding.title)
-    for one in known:
-        if one.finding.file != finding.file:
-            continue
-        others = _words(one.finding.title)
-        same = len(words & others) / max(1, len(words | others))
-        if same == 1 or (one.code.strip() == code.strip() and same >= _ALIKE):
-            return True
-    return False
+class SortedFindings(NamedTuple):
+    """The findings of an answer that are new, and how many were shown before, or are said twice in it."""
+
+    new: tuple[ReviewFinding, ...]
+    before: int
+    twice: int
+
+
+def new_findings(found: Sequence[tuple[ReviewFinding, str]], known: Sequence[KeptFinding]) -> SortedFindings:
+    """Leave out what was shown before, or is said twice; each finding comes with the text of its line.
+
+    Said twice is what has nearly the same title at the same line. Shown before is what has nearly the same title at the
+    same text of a line, then what has the same title; each that was shown is found again once.
+    """
+    once: list[tuple[ReviewFinding, str]] = []
+    for one, code in found:
+        if not any(_is_alike(one, other) and one.line == other.line for other, _ in once):
+            once.append((one, code))
+    left, new = list(known), once
+    for needs_line in (True, False):
+        pending, new = new, []
+        for one, code in pending:
+            shown = next((other for other in left if _is_shown(one, code, other, needs_line=needs_line)), None)
+            if shown is None:
+                new.append((one, code))
+            else:
+                left.remove(shown)
+    return SortedFindings(tuple(one for one, _ in new), len(once) - len(new), len(found) - len(once))
+
+
+def _is_shown(one: ReviewFinding, code: str, shown: KeptFinding, *, needs_line: bool) -> bool:
+    if needs_line:
+        return shown.code.strip() == code.strip() and _is_alike(one, shown.finding)
+    return _is_alike(one, shown.finding, most=1.0)
+
+
+def _is_alike(one: ReviewFinding, other: ReviewFinding, most: float = _ALIKE) -> bool:
+    """Whether two findings are of one file, and so large a part of the words of their titles is the same."""
+    words, others = _words(one.title), _words(other.title)
+    return one.file == other.file and len(words & others) / max(1, len(words | others)) >= most
 
 
 def _words(title: str) -> frozenset[str]:

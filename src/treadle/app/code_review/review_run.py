@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from treadle.app.code_review.changes_to_review import ChangesToReview
 from treadle.app.code_review.diff_files import fit_into, shown_diff
-from treadle.app.code_review.finding_book import KeptFinding, keep_findings, kept_findings, was_shown
+from treadle.app.code_review.finding_book import KeptFinding, keep_findings, kept_findings, new_findings
 from treadle.app.code_review.finding_forms import (
     CheckedAnswer,
     FindingSeverity,
@@ -259,14 +259,10 @@ def _new_ones(
     found: Sequence[ReviewFinding], changes: ChangesToReview, known: Sequence[KeptFinding]
 ) -> tuple[tuple[ReviewFinding, ...], list[str]]:
     """Leave out what was shown before, and what is said twice."""
-    codes, seen, new = _codes(changes), list(known), list[ReviewFinding]()
-    for one in found:
-        code = codes.get((one.file, one.line), "")
-        if not was_shown(one, code, seen):
-            new.append(one)
-            seen.append(KeptFinding(number=0, finding=one, code=code))
-    gone = len(found) - len(new)
-    return tuple(new), [f"{counted(gone, 'finding')} left out: shown before."] if gone else []
+    codes = _codes(changes)
+    held = new_findings([(one, codes.get((one.file, one.line), "")) for one in found], known)
+    gone = ((held.before, "shown before"), (held.twice, "said twice"))
+    return held.new, [f"{counted(number, 'finding')} left out: {why}." for number, why in gone if number]
 
 
 async def _checked(
@@ -285,14 +281,10 @@ async def _checked(
             notes.append(f"The second pass says nothing of {one.file}:{one.line}: it is shown unchecked.")
         if verdict is None or verdict.confirmed:
             kept.append(one)
-    dropped = len(findings) - len(kept)
-    if dropped:
-        notes.append(f"{counted(dropped, 'finding')} left out: the second pass did not confirm {_it(dropped)}.")
+        else:
+            why = " ".join(verdict.why.split())
+            notes.append(f"{one.file}:{one.line} left out: the second pass did not confirm it. {why}".strip())
     return tuple(kept), notes
-
-
-def _it(number: int) -> str:
-    return "it" if number == 1 else "them"
 
 
 def _enclosed(changes: ChangesToReview, known: Sequence[KeptFinding]) -> list[Enclosure]:

@@ -14,7 +14,8 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Outcome
 
 _LARGEST = 1_000_000
-_COMPLETED = "completed"
+COMPLETED = "completed"
+"""The outcome of a run whose turn came to its end."""
 
 
 class CalledTool(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -49,7 +50,7 @@ class Expected(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     said_like: tuple[str, ...] = ()
     cost_under: Annotated[float, Meta(gt=0)] | None = None
     steps_under: Annotated[int, Meta(gt=0)] | None = None
-    outcome: str = _COMPLETED
+    outcome: str = COMPLETED
     check: str = ""
 
 

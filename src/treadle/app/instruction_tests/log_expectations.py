@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 import msgspec
 from msgspec import Struct
 
-from treadle.app.instruction_tests.instruction_file import CalledTool, Expected
+from treadle.app.instruction_tests.instruction_file import COMPLETED, CalledTool, Expected
 from treadle.policy.marks import fits_glob
 from treadle.present.words import clip_text
 from treadle.protocol.base import Record
@@ -18,7 +18,6 @@ from treadle.protocol.sealed import ResultMade
 from treadle.protocol.tools import Outcome
 
 _SHOWN = 300
-_COMPLETED = "completed"
 
 
 class FailedExpectation(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -99,7 +98,7 @@ def failed_expectations(expected: Expected, run: FinishedRun) -> Iterator[Failed
 
 
 def _ended(expected: Expected, outcome: TurnOutcome) -> Iterator[FailedExpectation]:
-    ended = _COMPLETED if outcome.stop is TurnStop.END_TURN else outcome.stop.value
+    ended = COMPLETED if outcome.stop is TurnStop.END_TURN else outcome.stop.value
     if ended != expected.outcome:
         error = "" if outcome.error is None else f" {outcome.error.message}"
         yield FailedExpectation(

@@ -52,8 +52,9 @@ async def run_reader(
             code = await reader.code
         keyboards[0].close()
         reader.finish(kept=kept and code != Exit.FAILED)
-        for task in work:
+        for task in (*work, *reader.beside):
             task.cancel()
+        await asyncio.gather(*reader.beside, return_exceptions=True)
     return code
 
 

@@ -3,7 +3,8 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from typing import Any
 
 from treadle.door.open_session import SessionAccess
 from treadle.door.opening import branch_of
@@ -91,6 +92,7 @@ class Reader:
         self._scrollback, past = open_scrollback(live, aloud=_aloud)
         self._roots = (str(live.workspace), *live.roots)
         self.own_keys: Mapping[str, str] = {}
+        self.beside: list[asyncio.Task[None]] = []
         self._draft = ""
         self._kept = False
         self._turns = 0
@@ -340,6 +342,10 @@ class Reader:
     ) -> None:
         """Say where the person's editor opens."""
         failed(ConfigError("editor", "No editor opens here.", fix="In another terminal: treadle memory edit"))
+
+    def later(self, work: Coroutine[Any, Any, None]) -> None:
+        """Do something beside the rest; whoever runs this ends what is left of it."""
+        self.beside.append(self._loop.create_task(work))
 
     def leave(self, code: int) -> None:
         """End with this exit code."""

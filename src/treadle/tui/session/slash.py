@@ -1,9 +1,8 @@
 """Lines that the person entered: commands are done, everything else is sent."""
 
-import asyncio
-from collections.abc import Awaitable, Callable, Collection, Mapping
+from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Protocol, assert_never
+from typing import TYPE_CHECKING, Any, Protocol, assert_never
 
 from treadle.door.commands import NEW_SESSION, do_command, find_slash, named_texts
 from treadle.door.open_session import SessionAccess
@@ -77,6 +76,10 @@ class _Editor(Protocol):
         """Lend the terminal to the person's editor; `done` takes what became of the text."""
         ...
 
+    def later(self, work: Coroutine[Any, Any, None]) -> object:
+        """Do something beside the rest, until the person leaves."""
+        ...
+
 
 class _Lists(Protocol):
     """The lists to choose a model, a session or a turn from."""
@@ -129,7 +132,6 @@ class SlashCommands:
         self._switch = switch
         self._back_to = ""
         self._then_model = False
-        self._beside: set[asyncio.Task[None]] = set()
 
     def hear(self, notification: Notification) -> None:
         """Give the message back before which the conversation is now, to be sent again in other words."""
@@ -212,9 +214,7 @@ class SlashCommands:
             except TreadleError as error:
                 self._failed(error)
 
-        task = asyncio.create_task(wait(), name="command beside the work")
-        self._beside.add(task)
-        task.add_done_callback(self._beside.discard)
+        self._screen.later(wait())
 
     def _show_answer(self, answer: "CommandAnswer") -> None:
         if answer.context is not None:

@@ -42,6 +42,9 @@ _HARDENED_SETTINGS = {
 }
 """An external diff cannot be turned off in this way: what the repository names of such is asked about before."""
 
+EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
+"""The object of git for a folder without files: what there is before the first commit."""
+
 HARDENED_GIT: Mapping[str, str] = {
     "GIT_OPTIONAL_LOCKS": "0",
     "GIT_NO_LAZY_FETCH": "1",

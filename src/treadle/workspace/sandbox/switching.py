@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.commands.variables import EMPTY_TREE
 from treadle.workspace.sandbox.reading_git import AskGit
 from treadle.workspace.sandbox.survey import PathFilter
 
@@ -48,8 +49,8 @@ def _differing(compared: Sequence[str], ask: AskGit) -> bytes | None:
 
 def _commit(revision: str, ask: AskGit) -> str:
     """Look a revision up; empty where there is none, as where it begins like an option, which no revision does."""
-    if revision == _EMPTY_TREE or not revision or revision.startswith("-"):
-        return revision if revision == _EMPTY_TREE else ""
+    if revision == EMPTY_TREE or not revision or revision.startswith("-"):
+        return revision if revision == EMPTY_TREE else ""
     return (ask("rev-parse", "--verify", "--quiet", "--end-of-options", revision) or b"").decode().strip()
 
 
@@ -75,14 +76,11 @@ def _compared(subcommand: str, words: Sequence[str], ask: AskGit) -> Iterator[tu
             entry = (_operands(words[1:]) or ["stash@{0}"])[0]
             entry = f"stash@{{{entry}}}" if entry.isdigit() else entry
             yield (f"{entry}^1", entry, False)
-            yield (_EMPTY_TREE, f"{entry}^3", False)
+            yield (EMPTY_TREE, f"{entry}^3", False)
         case "cherry-pick" | "revert":
             yield from (_changed_in(revision) for revision in _operands(words))
         case _:
             return
-
-
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 
 
 def _changed_in(revision: str) -> tuple[str, str, bool]:

@@ -7,6 +7,7 @@ from msgspec import Struct
 from treadle.app.session.mentions.enclosing import NotEnclosedError, head_and_tail
 from treadle.app.session.mentions.repository_state import ask_git
 from treadle.protocol.patterns import regex
+from treadle.workspace.commands.variables import EMPTY_TREE
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.text import visible
 
@@ -17,7 +18,6 @@ _MOST_LINES = 5_000
 
 _MOST_LISTED = 50
 _HASH = regex(r"[0-9a-fA-F]{7,64}")
-_EMPTY_TREE = "4b825dc642cb6eb9a060e54bf8d69288fbee4904"
 PLAIN_DIFF = ("--no-ext-diff", "--no-textconv", "--no-color", "--no-renames", "--relative")
 """With these git shows a diff without running a program of the repository."""
 
@@ -25,6 +25,15 @@ _NO_GIT = "git does not run here: there is no repository, or its settings could 
 
 Readable = Callable[[str], str]
 """Says why a path (absolute) may not be read without asking; empty where it may."""
+
+
+def last_commit(ask: Callable[..., str | None]) -> str | None:
+    """Name what changes that are not committed are since: HEAD, or the empty tree before the first commit.
+
+    None where git does not say.
+    """
+    head = ask("rev-parse", "--revs-only", "HEAD")
+    return None if head is None else "HEAD" if head.strip() else EMPTY_TREE
 
 
 class Repository(Struct, frozen=True, kw_only=True):
@@ -35,7 +44,9 @@ class Repository(Struct, frozen=True, kw_only=True):
 
     def changes(self, room: int) -> str:
         """Show what is not committed, in at most `room` bytes. Raises `NotEnclosedError`."""
-        base = "HEAD" if self._ask("rev-parse", "--verify", "--quiet", "HEAD") is not None else _EMPTY_TREE
+        base = last_commit(self._ask)
+        if base is None:
+            raise NotEnclosedError(_NO_GIT)
         counted = self._ask("diff", *PLAIN_DIFF, "--numstat", "-z", base, "--", ".")
         new = self._ask("ls-files", "-z", "--others", "--exclude-standard", "--", ".")
         if counted is None or new is None:
