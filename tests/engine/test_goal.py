@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from tests.engine.test_checkpointing import KeptFiles
 from tests.engine.test_hooks import Said, wary
@@ -13,10 +14,12 @@ from tests.fakes.engine import STARTED, USAGE, FakeLog, FakeTool, calls, ports
 from treadle.context.notified import notifications
 from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import State
+from treadle.engine.core.texts import NOT_RUN
 from treadle.engine.ports import HookDecision, HookWord, Output, Ports
 from treadle.engine.runtime.track import Track
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
+from treadle.protocol.errors import ToolError
 from treadle.protocol.events import (
     Answer,
     CompactNow,
@@ -35,7 +38,7 @@ from treadle.protocol.models import ReplyStop, StreamEvent, StreamStop, StreamTe
 from treadle.protocol.notifications import ContextCompacted, FilesRestored, GoalChanged, TurnEnded, TurnStop
 from treadle.protocol.permissions import Decision, Mode, OptionKind, Verdict
 from treadle.protocol.sealed import OF_GOAL, SideAnswered
-from treadle.protocol.tools import CallResult, Outcome, Risk, result_text
+from treadle.protocol.tools import CallResult, Outcome, Right, Risk, SandboxDenial, result_text
 
 TESTS_PASS = SetGoal(condition="all tests pass", check="make test")
 JUDGED = SetGoal(condition="the answer is polite")
@@ -109,6 +112,34 @@ async def test_a_session_works_on_until_the_command_says_that_the_goal_is_met() 
     assert "The user has set a goal for this session: all tests pass" in first
     assert "The goal is not met yet: all tests pass\nIts check `make test` failed:\nExit status 2.\n2 failed" in second
     assert "It is from the check of the goal that the user has set." in second
+
+
+NO_GIT = SandboxDenial(right=Right.WRITE, target="/w/.git", text="/w/.git is held")
+
+
+@pytest.mark.parametrize(
+    ("ended", "why"),
+    [
+        (
+            ToolError("The command was not started: there is no sandbox."),
+            "The command was not started: there is no sandbox",
+        ),
+        (ValueError("x"), "execute_command failed inside Treadle: ValueError: x. Try another way"),
+        (replace(result_text(Outcome.FAILED, f"{NOT_RUN}{NO_GIT.text}"), denial=NO_GIT), NO_GIT.text),
+    ],
+    ids=["not-started", "crashed", "refused"],
+)
+async def test_a_check_that_does_not_run_says_nothing_of_the_goal(ended: Exception | CallResult, why: str) -> None:
+    async def work(output: Output) -> CallResult:
+        if isinstance(ended, Exception):
+            raise ended
+        return ended
+
+    log = FakeLog()
+    state = await worked(ports(Replies(DONE), command(work), log=log), log, TESTS_PASS)
+    assert (state.goal and state.goal.stands, state.turns) == (GoalState.BLOCKED, 1)
+    way_on = "Change that, or give another check; /goal resume checks again."
+    assert checks(log) == [(False, GoalJudge.COMMAND, f"The check did not run: {why}. {way_on}", True)]
 
 
 async def test_the_same_failure_three_times_blocks_whatever_differs_from_run_to_run() -> None:

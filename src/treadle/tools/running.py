@@ -7,6 +7,7 @@ from functools import partial
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.engine.core.texts import NOT_RUN
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
@@ -83,7 +84,7 @@ async def run_line(
         await prepare()
     setup = await asyncio.to_thread(workspace.confine, line, rights, background=patience.background, cwd=cwd)
     if setup.refused is not None:
-        report = f"Not run: {setup.refused.text}"
+        report = f"{NOT_RUN}{setup.refused.text}"
         return replace(result_of(Origin.COMMAND, Outcome.FAILED, report), denial=setup.refused)
     command = workspace.launcher.start(line, setup=setup, cwd=cwd)
     number = workspace.commands.add(command)

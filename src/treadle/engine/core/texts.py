@@ -16,6 +16,9 @@ INTERRUPTED = (
     "Interrupted before it finished, by the user or because the program ended. Look at what it has done so far before "
     "you continue."
 )
+NOT_RUN = "Not run: "
+"""How the result of a command begins that what it may run in refused."""
+
 NOT_STARTED = "Not run: it was interrupted before it started. Make the call again if it is still needed."
 OUTCOME_UNKNOWN = (
     "Outcome unknown: this was running when the program stopped. It may have taken effect completely, partly or not at "

@@ -14,7 +14,7 @@ from treadle.engine.core.calls import rights_of
 from treadle.engine.core.goal import bounded_check, is_active, is_due
 from treadle.engine.core.machine_effects import RunTool
 from treadle.engine.core.state import Goal, State, replace, standing
-from treadle.engine.core.texts import goal_not_met, goal_question
+from treadle.engine.core.texts import NOT_RUN, goal_not_met, goal_question
 from treadle.engine.ports import Asked, PersonReply, Ports, ask_person
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.feeds import Feed
@@ -37,6 +37,7 @@ _LINES, _CHARACTERS = 30, 3_000
 """The end of what a check printed, as the model reads it."""
 
 _WAY_ON = "Allow it with a rule or another mode, or give another check; /goal resume checks again."
+_AGAIN = "Change that, or give another check; /goal resume checks again."
 _VARIES = regex(
     r"0x[0-9a-f]+|\d+(?:[.:]\d+)*\s?(?:ms|s|sec|seconds|min)\b|\d\d(?::\d\d)+(?:\.\d+)?|\d{4}-\d\d-\d\d|/tmp/\S+"
 )
@@ -135,7 +136,7 @@ async def _asked_aside(  # noqa: PLR0917 - what a session gives whoever asks bes
 async def _by_command(ports: Ports, session: GoalSession, goal: Goal) -> GoalChecked:
     """Run the command as the policy lets it; what cannot run says nothing of the goal."""
     if ports.check_tool not in ports.tools:
-        return _not_run("this session runs no commands")
+        return _not_run(f"this session runs no commands. {_AGAIN}")
     call = ToolCall(
         id=f"goal-{uuid.uuid4().hex[:12]}",
         name=ports.check_tool,
@@ -143,14 +144,17 @@ async def _by_command(ports: Ports, session: GoalSession, goal: Goal) -> GoalChe
     )
     event, prepared = await tool_call.judge_call(ports, call, standing(session.state))
     if isinstance(event, CallFinished) or prepared is None:
-        return _not_run(_text(event.result) if isinstance(event, CallFinished) else "")
+        return _not_run(f"{_text(event.result) if isinstance(event, CallFinished) else ''} {_AGAIN}")
     why = await _why_not(ports, session, call, event.decision)
     if why:
         return _not_run(f"{why}. {_WAY_ON}")
     ask_person.set(partial(session.ask, call.id))  # of the task of this check alone
     run = RunTool(call=call, digest=event.decision.digest, rights=rights_of(event.decision))
-    result = await tool_call.run_call(prepared, run, tool_call.LiveOutput(), ports.trace)
+    failed = asyncio.Event()
+    result = await tool_call.run_call(prepared, run, tool_call.LiveOutput(), ports.trace, not_run=failed.set)
     text = _text(tool_call.redacted(result, ports.redactor()))
+    if failed.is_set() or (result.denial is not None and text.startswith(NOT_RUN)):
+        return _not_run(f"{text.removeprefix(NOT_RUN).rstrip('.')}. {_AGAIN}")
     first, _, rest = text.partition("\n")
     reason = "\n".join(filter(None, (first, _end_of(rest))))
     if result.outcome is Outcome.OK:

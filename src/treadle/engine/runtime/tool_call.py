@@ -119,23 +119,34 @@ def redacted(result: CallResult, redactor: TextRedactor) -> CallResult:
     return replace(result, content=content, denial=denial, copy=copy)
 
 
+def _unheard() -> None:
+    """Tell nobody."""
+
+
 async def run_call(
-    prepared: Prepared, effect: RunTool, output: LiveOutput, trace: Callable[[BaseException], None]
+    prepared: Prepared,
+    effect: RunTool,
+    output: LiveOutput,
+    trace: Callable[[BaseException], None],
+    *,
+    not_run: Callable[[], None] = _unheard,
 ) -> CallResult:
     """Run a prepared call, a command under exactly its rights; every failure becomes a result that the model reads.
 
-    `trace` is given what nobody expected.
+    `trace` is given what nobody expected. `not_run` is called where the tool failed: what was to run may not have.
     """
     call = effect.call
     try:
         if prepared.confined is not None:
             if effect.rights is None:
-                return result_text(Outcome.FAILED, NO_RIGHTS)
+                raise ToolError(NO_RIGHTS)
             prepared = prepared.confined(effect.rights)
         return await prepared.run(output.add)
     except ToolError as error:
+        not_run()
         return _error(error)
     except Exception as error:  # noqa: BLE001 - the tool boundary
+        not_run()
         trace(error)
         return _crash(call, error)
 
