@@ -2,10 +2,11 @@
 
 from itertools import pairwise
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from treadle.present.context_use import ContextUse, bar_cells
+from treadle.present.context_use import ContextUse, bar_cells, filled_words, percent_full
 
 AMOUNTS = st.lists(st.integers(0, 2_000_000), min_size=1, max_size=6)
 
@@ -35,3 +36,19 @@ def test_what_is_free_is_never_less_than_nothing() -> None:
     assert ContextUse(groups=(10, 20), window=100).free == 70
     assert ContextUse(groups=(10, 200), window=100).free == 0
     assert ContextUse(groups=(10, 20)).free == 0
+
+
+@pytest.mark.parametrize(
+    ("used", "window", "percent", "said"),
+    [
+        (0, 200_000, 0, "0 of 200k"),
+        (1_999, 200_000, 0, "2k of 200k (0%)"),
+        (151_999, 200_000, 75, "152k of 200k (75%)"),
+        (199_999, 200_000, 99, "200k of 200k (99%)"),
+        (300_000, 200_000, 100, "300k of 200k (100%)"),
+        (5_000, None, None, "5k"),
+        (5_000, 0, None, "5k"),
+    ],
+)
+def test_a_window_counts_as_full_only_once_it_is(used: int, window: int | None, percent: int | None, said: str) -> None:
+    assert (percent_full(used, window), filled_words(used, window)) == (percent, said)

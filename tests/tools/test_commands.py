@@ -1,11 +1,15 @@
 """execute_command, and the command of attempt_completion."""
 
 import asyncio
+import shutil
+import socket
+import tempfile
 from pathlib import Path
 
 import pytest
 from tests.tools.calls import call, prepare, run, text
 from tests.workspace.processes import lasting, living, until
+from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Text, text_of
@@ -24,7 +28,10 @@ from treadle.protocol.tools import (
 from treadle.tools.quoted_words import result_of
 from treadle.tools.running import Patience, run_line
 from treadle.workspace.commands.confinement import OPEN, Remark, Setup
+from treadle.workspace.commands.wrapping import Wrapping
 from treadle.workspace.conversation import Conversation
+from treadle.workspace.sandbox import Profile
+from treadle.workspace.sandbox import prepare as prepare_sandbox
 from treadle.workspace.workspace import Workspace, open_workspace
 
 
@@ -65,6 +72,62 @@ async def test_a_question_about_a_copy_shows_what_the_command_printed_and_nothin
     assert "[Treadle says so.]" in text_of(result.content)
     assert text_of(result.content).endswith("\n[The copy is full.]")
     await workspace.close()
+
+
+@pytest.mark.parametrize(("vanish", "outcome"), [(0, Outcome.OK), (1, Outcome.OK), (2, Outcome.FAILED)])
+async def test_a_folder_of_sockets_that_goes_away_while_a_sandbox_starts_is_looked_for_once_more(
+    tmp_path: Path, vanish: int, outcome: Outcome
+) -> None:
+    state, runs = bubblewrap(), list[Path]()
+    (root := tmp_path / "root").mkdir()
+    profile = Profile(root=str(root), tmp=str(tmp_path / "tmp"), private=str(tmp_path / "private"))
+
+    def confine(line: str, rights: Rights, **_: object) -> Setup:
+        # Outside of what a sandbox hides anyway; with the socket the folder is covered, and then it is gone.
+        folder = Path(tempfile.mkdtemp(dir=Path.home()))
+        try:
+            with socket.socket(socket.AF_UNIX) as server:
+                server.bind(str(folder / "s"))
+                wrapping = prepare_sandbox(profile, state)
+        finally:
+            if len(runs) < vanish:
+                shutil.rmtree(folder)
+            else:
+                (folder / "s").unlink()
+        runs.append(folder)
+        assert str(folder) in wrapping.inner
+        return Setup(wrapping)
+
+    workspace = open_workspace(root, confine=confine)
+    try:
+        result = await run_line(workspace, "echo ran >> log; echo ran", Patience(60), lambda _: None, rights=OPEN)
+    finally:
+        for folder in runs:
+            shutil.rmtree(folder, ignore_errors=True)
+        await workspace.close()
+    assert (result.outcome, len(runs)) == (outcome, min(vanish, 1) + 1)
+    said = "Exit status 0.\nran" if outcome is Outcome.OK else f"Exit status 1.\nbwrap: Can't mkdir {runs[-1]}: "
+    assert text_of(result.content).startswith(said)
+    assert (root / "log").exists() == (outcome is Outcome.OK)
+
+
+@pytest.mark.parametrize(
+    ("said", "lacks"),
+    [
+        ("bwrap: Can't mkdir {gone}: Read-only file system\n", True),
+        ("bwrap: Can't mkdir parents for {gone}/s: Read-only file system\n", True),
+        ("bwrap: Can't find source path {gone}/s: No such file or directory\n", True),
+        ("bwrap: Can't mkdir {there}: Read-only file system\n", False),
+        ("bwrap: Can't mkdir /no/part: Read-only file system\n", False),
+        ("ran\nbwrap: Can't mkdir {gone}: Read-only file system\n", False),
+        ("bwrap: execvp {gone}: No such file or directory\n", False),
+    ],
+)
+def test_only_a_sandbox_that_names_a_place_that_has_gone_was_not_set_up(tmp_path: Path, said: str, lacks: bool) -> None:
+    places = {"there": tmp_path, "gone": tmp_path / "gone"}
+    named = (places["there"], places["gone"], places["gone"] / "s")
+    wrapping = Wrapping(inner=("bwrap", *(word for place in named for word in ("--tmpfs", str(place)))))
+    assert wrapping.lacks_place(said.format_map(places)) == lacks
 
 
 async def test_a_command_over_its_time_says_so(workspace: Workspace) -> None:

@@ -43,7 +43,7 @@ def test_a_call_counts_its_own_seconds_and_the_turn_leaves_out_what_the_person_t
 def test_the_context_warns_before_it_is_full() -> None:
     states = [BottomState(tokens=tokens, window=WINDOW) for tokens in (10_000, 151_000, 190_000)]
     roles = [{text: role for role, text in status(IDLE, around, 80, Signs())} for around in states]
-    assert [roles[0]["10k of 200k (5%)"], roles[1]["151k of 200k (76%)"], roles[2]["190k of 200k (95%)"]] == [
+    assert [roles[0]["10k of 200k (5%)"], roles[1]["151k of 200k (75%)"], roles[2]["190k of 200k (95%)"]] == [
         "dim",
         "warn",
         "danger",

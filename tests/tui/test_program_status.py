@@ -9,6 +9,7 @@ from tests.person import CTRL_D, ENTER, ESCAPE
 from tests.tui.session import FOREVER, Pause, calls, says, session, text
 from tests.tui.terminal import Terminal, terminal
 from tests.tui.test_surface import confirm
+from treadle.present.failure_words import is_failure
 from treadle.present.view import SessionView
 from treadle.protocol.models import ErrorKind, ModelError, StreamEvent, StreamFailure
 from treadle.protocol.notifications import TurnStop
@@ -65,7 +66,7 @@ async def test_a_terminal_that_is_not_known_is_told_nothing(tmp_path: Path, monk
 @pytest.mark.parametrize("stop", TurnStop)
 def test_every_end_of_a_turn_is_reported(stop: TurnStop) -> None:
     view = SessionView(stop=stop)
-    ended = {TurnStop.END_TURN: "done", TurnStop.REFUSAL: "done", TurnStop.CANCELLED: "idle"}
-    assert f"state={ended.get(stop, 'error')}:" in program_status(view, 1)
+    expected = "done" if stop is TurnStop.END_TURN else "error" if is_failure(stop) else "idle"
+    assert f"state={expected}:" in program_status(view, 1)
     assert "state=working:" in program_status(replace(view, active=True), 1)
     assert "state=idle:" in program_status(view, 0)

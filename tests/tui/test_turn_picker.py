@@ -68,8 +68,8 @@ def test_what_would_become_of_each_file_stands_above_the_choice() -> None:
         "2 messages would leave the conversation.",
         "Restored: cart.py",
         "Deleted: new\\x1b.py",
-        "Left as it is, since it cannot be put together: README.md (Others changed the same lines.)",
-        "What you or others changed since then stays.",
+        "Left as it is, because it has been changed since then: README.md (Others changed the same lines.)",
+        "Changes that you or others have made since then are kept.",
     )
     assert choosing.approves
     assert [way_back(preview(), row).argument for row in range(len(choosing.rows))] == [
@@ -206,6 +206,24 @@ def test_the_choice_and_its_preview_fit_the_screen(width: int, rows: int, signs:
         assert all(cells(row) <= width for row in shown)
         texts = " ".join(line_text(row).strip("▎| ") for row in shown)
         assert all(way.label.split()[0] in texts for way in ways_back(preview()))
+
+    run_at_once(drive())
+
+
+def test_a_diff_is_laid_out_once_for_each_message_and_width() -> None:
+    async def drive() -> None:
+        picker, aside, _ = opened()
+        picker.press(Pick.TAKE)
+        aside.answer(preview())
+        first = picker.lines(80, 30, Signs())
+        picker.press(Pick.DOWN)
+        again, narrow = picker.lines(80, 30, Signs()), picker.lines(40, 30, Signs())
+        assert "cart.py" in line_text(first[0])
+        assert (first[0] is again[0], first[0] is narrow[0]) == (True, False)
+        picker.press(Pick.CLOSE)
+        picker.press(Pick.TAKE)
+        aside.answer(preview(paths=(PreviewedPath(what="write", path="b.py", diff=DIFF.replace("cart", "b")),)))
+        assert "b.py" in line_text(picker.lines(80, 30, Signs())[0])
 
     run_at_once(drive())
 

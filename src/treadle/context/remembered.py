@@ -9,7 +9,7 @@ from datetime import date
 
 from msgspec import Struct
 
-from treadle.context.transcript import BYTES_PER_TOKEN
+from treadle.context.transcript import estimated_tokens
 from treadle.protocol.patterns import regex
 
 MOST_REMEMBERED = 1_000
@@ -42,7 +42,7 @@ class MemoryEntry(Struct, frozen=True, kw_only=True):
     @property
     def tokens(self) -> int:
         """An estimate of what it costs in each request."""
-        return tokens_of_text(f"{self.line}\n")
+        return estimated_tokens(len(f"{self.line}\n".encode()))
 
     def notes(self, today: date) -> tuple[str, ...]:
         """Say what speaks for looking at it again: it is old, large, or nobody knows of when it is."""
@@ -52,11 +52,6 @@ class MemoryEntry(Struct, frozen=True, kw_only=True):
             *((f"old: {days} days",) if days > _OLD_DAYS else ()),
             *(("large",) if self.tokens > _LARGE_TOKENS else ()),
         )
-
-
-def tokens_of_text(text: str) -> int:
-    """Estimate the tokens of a text."""
-    return max(1, round(len(text.encode()) / BYTES_PER_TOKEN))
 
 
 def read_memory(text: str) -> tuple[MemoryEntry, ...]:

@@ -34,6 +34,12 @@ BYTES_PER_TOKEN = 3.6
 LEAST_BYTES_PER_TOKEN = 2.2
 """What text takes at worst: no usual tokenizer needs more tokens for prose or code."""
 
+
+def estimated_tokens(size: int) -> int:
+    """Estimate the tokens of a text of so many bytes in UTF-8."""
+    return round(size / BYTES_PER_TOKEN)
+
+
 _DROPPED = "[Earlier messages were left out to make room. Ask the user if something you need is missing.]"
 """What stands in their place where the log has no summary."""
 

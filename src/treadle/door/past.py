@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from treadle.app.processes.stopping import StopResult as StopResult
     from treadle.app.processes.stopping import stop_background as stop_background
     from treadle.app.processes.stopping import stop_sessions as stop_sessions
+    from treadle.app.reports.known_sessions import DAMAGED as DAMAGED
+    from treadle.app.reports.known_sessions import UNREADABLE as UNREADABLE
     from treadle.app.reports.known_sessions import ListedSession as ListedSession
     from treadle.app.reports.known_sessions import SessionState as SessionState
     from treadle.app.reports.known_sessions import end_words as end_words
@@ -40,7 +42,8 @@ else:
                 archive_sessions delete_session find_session old_sessions rename_session unarchive_session
             """,
             "treadle.app.reports.known_sessions": """
-                ListedSession SessionState end_words how_it_ended listed_runs listed_sessions listed_words state_words
+                DAMAGED UNREADABLE ListedSession SessionState end_words how_it_ended listed_runs listed_sessions
+                listed_words state_words
             """,
             "treadle.app.reports.session_search": "FoundPlace found_places",
             "treadle.app.processes.stopping": "StopResult StoppedSession stop_background stop_sessions",

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from treadle.present.words import tokens
 from treadle.protocol.base import Record
 
 CONTEXT_GROUPS = ("system prompt", "tools", "rules", "messages", "results")
@@ -23,6 +24,18 @@ class ContextUse(Record, frozen=True, kw_only=True):
     def free(self) -> int:
         """The tokens for which there is room left; 0 where the window is unknown."""
         return max(0, (self.window or 0) - self.used)
+
+
+def percent_full(used: int, window: int | None) -> int | None:
+    """Give how full a window is, from 0 to 100 and rounded down; None where its size is unknown."""
+    return None if not window else min(100, 100 * used // window)
+
+
+def filled_words(used: int, window: int | None) -> str:
+    """Say how many tokens of a window are used: `0 of 200k`, `4.2k of 200k (2%)`, `4.2k` where its size is unknown."""
+    if not window:
+        return tokens(used)
+    return f"{tokens(used)} of {tokens(window)}{f' ({percent_full(used, window)}%)' if used else ''}"
 
 
 def bar_cells(amounts: Sequence[int], cells: int) -> tuple[int, ...]:

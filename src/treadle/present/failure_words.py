@@ -4,13 +4,21 @@ from typing import assert_never
 
 from treadle.present.escape import printable
 from treadle.present.words import span
+from treadle.protocol.children import ChildOutcome
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ErrorKind, ModelError
+from treadle.protocol.notifications import CHILD_OUTCOMES
 from treadle.providers.catalogue import parse_ref
 from treadle.providers.failures import login_command
 
+_WITHOUT_RESULT = (ChildOutcome.FAILED, ChildOutcome.REFUSED)
 _LONG = 60.0
 """Seconds; when a limit resets later than that, people are told when."""
+
+
+def is_failure(ended: str) -> bool:
+    """Whether a turn that ended so failed: it brought no result, and neither a person nor a limit stopped it."""
+    return any(ended == stop and outcome in _WITHOUT_RESULT for stop, outcome in CHILD_OUTCOMES.items())
 
 
 def provider_of(model: str) -> str:

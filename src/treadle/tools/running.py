@@ -70,11 +70,19 @@ def preview(line: str) -> Preview:
 
 
 async def run_line(
-    workspace: Workspace, line: str, patience: Patience, output: Output, *, rights: Rights, cwd: str = ""
+    workspace: Workspace,
+    line: str,
+    patience: Patience,
+    output: Output,
+    *,
+    rights: Rights,
+    cwd: str = "",
+    again: bool = True,
 ) -> CallResult:
     """Run a line under its rights in a folder of the workspace; a status other than 0 is a failure.
 
-    Raises `ToolError`; when cancelled, leaves nothing running.
+    Its sandbox is set up `again` once where a place that it was to cover went away meanwhile. Raises `ToolError`; when
+    cancelled, leaves nothing running.
     """
     alive = [number for number, command in workspace.commands.all() if command.alive]
     if len(alive) >= _RUNNING_AT_MOST:
@@ -106,6 +114,8 @@ async def run_line(
     outcome = _outcome(command, remarks)
     failed = outcome is Outcome.FAILED
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
+    if failed and again and await asyncio.to_thread(setup.wrapping.lacks_place, printed):
+        return await run_line(workspace, line, patience, output, rights=rights, cwd=cwd, again=False)
     denial = setup.find_denial(report) if failed and not command.why_stopped else None
     if denial is not None:
         way = _SUBMODULES if denial.right is Right.WRITE and "/.git/modules/" in denial.text else ""

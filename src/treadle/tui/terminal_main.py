@@ -60,6 +60,7 @@ async def _run(live: SessionAccess, feed: AsyncIterator[Stamped], surface: Surfa
             group.create_task(surface.outbox.run(), name="post"),
             group.create_task(_tick(surface), name="tick"),
             group.create_task(surface.own.run(), name="own commands"),
+            group.create_task(surface.commands.go_on(), name="commands beside the work"),
             group.create_task(surface.status_line.run(), name="status line"),
         ]
         code = int(Exit.FAILED)

@@ -1,7 +1,6 @@
 """The lines of a change as HTML: coloured as code, with the words marked that differ."""
 
-from collections.abc import Callable, Mapping, Sequence
-from itertools import pairwise
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from markupsafe import Markup, escape
@@ -14,7 +13,7 @@ from treadle.present.code_colours import ColouredPlaces, coloured_places, lexer_
 from treadle.present.escape import printable
 from treadle.present.words import counted, shorten_middle
 from treadle.protocol.patterns import regex
-from treadle.web.markup import MOST_CHARACTERS, MOST_LINES
+from treadle.web.markup import MOST_CHARACTERS, MOST_LINES, coloured_line
 
 _MOST_OF_FILE, _MOST_OF_PAGE = 100_000, 400_000
 """Characters of one version of a file, and of all that one page shows, that are coloured; more of it is plain."""
@@ -46,34 +45,7 @@ def line_html(text: str, pieces: ColouredPlaces = (), marks: Spans = (), tag: st
     more = len(text) - _LONGEST
     if more > 0:
         return escape(printable(f"{text[:_LONGEST]} … {more:,} more characters"))
-    colours, marked = _at_each(pieces), _at_each([(start, end, tag) for start, end in marks])
-    places = [*((start, end) for start, end, _ in pieces), *marks]
-    cuts = sorted({0, len(text), *(at for place in places for at in place)})
-    made: list[str] = []
-    inside = ""
-    for start, end in pairwise(cuts):
-        if (now := marked(start)) != inside:
-            made.append(f"</{inside}>" if inside else f"<{now}>")
-            inside = now
-        shown, colour = escape(printable(text[start:end])), colours(start)
-        made.append(f'<span class="c-{colour}">{shown}</span>' if colour else shown)
-    if inside:
-        made.append(f"</{inside}>")
-    return Markup("".join(made))  # noqa: S704 - every piece of the text was escaped
-
-
-def _at_each(places: Sequence[tuple[int, int, str]]) -> Callable[[int], str]:
-    """Give what says the word of the place that a character is in; asked from left to right."""
-    waiting = iter(places)
-    now = next(waiting, None)
-
-    def at(character: int) -> str:
-        nonlocal now
-        while now is not None and now[1] <= character:
-            now = next(waiting, None)
-        return now[2] if now is not None and now[0] <= character else ""
-
-    return at
+    return coloured_line(text, pieces, marks, tag)
 
 
 def hunk_html(

@@ -1,7 +1,8 @@
 """Markdown, code and diffs as HTML that can do nothing: no raw HTML, no images, no links but to web addresses."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cache
+from itertools import pairwise
 from typing import Any
 
 from markdown_it import MarkdownIt
@@ -9,6 +10,7 @@ from markdown_it.renderer import RendererHTML
 from markdown_it.token import Token
 from markupsafe import Markup, escape
 
+from treadle.present.changed_words import Spans
 from treadle.present.code_colours import ColouredPlaces, coloured_places, lexer_of
 from treadle.present.escape import printable
 from treadle.present.words import shorten_middle
@@ -55,15 +57,39 @@ def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COL
     if lexer is None:
         return escape(text)
     lines = text.split("\n")
-    return Markup("\n").join(map(_coloured, lines, coloured_places(lexer, lines)))
+    return Markup("\n").join(map(coloured_line, lines, coloured_places(lexer, lines)))
 
 
-def _coloured(line: str, places: ColouredPlaces) -> Markup:
-    shown, at = Markup(), 0
-    for begin, end, colour in places:
-        shown += Markup('{}<span class="c-{}">{}</span>').format(line[at:begin], colour, line[begin:end])
-        at = end
-    return shown + escape(line[at:])
+def coloured_line(text: str, pieces: ColouredPlaces, marks: Spans = (), tag: str = "") -> Markup:
+    """Write a line with its colours, and the marked places in elements of the tag; what hides in it is shown."""
+    colours, marked = _at_each(pieces), _at_each([(start, end, tag) for start, end in marks])
+    places = [*((start, end) for start, end, _ in pieces), *marks]
+    cuts = sorted({0, len(text), *(at for place in places for at in place)})
+    made: list[str] = []
+    inside = ""
+    for start, end in pairwise(cuts):
+        if (now := marked(start)) != inside:
+            made.append(f"</{inside}>" if inside else f"<{now}>")
+            inside = now
+        shown, colour = escape(printable(text[start:end])), colours(start)
+        made.append(f'<span class="c-{colour}">{shown}</span>' if colour else shown)
+    if inside:
+        made.append(f"</{inside}>")
+    return Markup("".join(made))  # noqa: S704 - every piece of the text was escaped
+
+
+def _at_each(places: Sequence[tuple[int, int, str]]) -> Callable[[int], str]:
+    """Give what says the word of the place that a character is in; asked from left to right."""
+    waiting = iter(places)
+    now = next(waiting, None)
+
+    def at(character: int) -> str:
+        nonlocal now
+        while now is not None and now[1] <= character:
+            now = next(waiting, None)
+        return now[2] if now is not None and now[0] <= character else ""
+
+    return at
 
 
 class _Renderer(RendererHTML):

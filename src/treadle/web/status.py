@@ -4,9 +4,10 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.door.past import SessionState, end_words, how_it_ended
+from treadle.door.past import DAMAGED, UNREADABLE, SessionState, end_words, how_it_ended
 from treadle.present.checklist_items import todo_of
-from treadle.present.failure_words import waiting_words
+from treadle.present.context_use import filled_words, percent_full
+from treadle.present.failure_words import is_failure, waiting_words
 from treadle.present.goal_words import goal_label, goal_words
 from treadle.present.spending_words import Spending
 from treadle.present.view import SessionView
@@ -28,9 +29,8 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "mode": status.mode.value,
         "modes": [mode.value for mode in page.modes(who)],
         "model": status.model,
-        "tokens": status.tokens,
-        "window": status.window,
         "context": _context(status.tokens, status.window),
+        "share": percent_full(status.tokens, status.window),
         "cost": spent_words(facts.spending),
         "goal": goal_line(status.goal),
         "goal_about": "" if status.goal is None else goal_words(status.goal),
@@ -75,9 +75,7 @@ def _queued(one: QueuedPrompt) -> dict[str, Any]:
 
 
 def _context(used: int, window: int | None) -> str:
-    if not window:
-        return f"{tokens(used)} tokens"
-    return f"{tokens(used)} of {tokens(window)} ({100 * used // window} %)"
+    return filled_words(used, window) if window else f"{tokens(used)} tokens"
 
 
 _CHIPS = {
@@ -86,8 +84,6 @@ _CHIPS = {
     SessionState.DONE: "Done",
     SessionState.STOPPED: "Stopped",
 }
-_FAILED = ("error", "mistakes", "loop", "refusal", "unreadable", "damaged")
-"""Ends after which a session counts as failed."""
 
 
 class StateChip(Struct, frozen=True):
@@ -100,7 +96,7 @@ class StateChip(Struct, frozen=True):
 
 def chip_of(state: SessionState, ended: str | None) -> StateChip:
     """Say how a session is."""
-    if ended in _FAILED:
+    if ended is not None and (is_failure(ended) or ended in (UNREADABLE, DAMAGED)):
         return StateChip("failed", "Failed", end_words(ended))
     return StateChip(state.value, _CHIPS[state], "" if ended is None else end_words(ended))
 

@@ -4,6 +4,7 @@ import os
 import stat
 import sys
 from functools import lru_cache
+from hashlib import sha256
 from pathlib import Path
 
 
@@ -66,6 +67,11 @@ def outputs() -> Path:
 def program_log() -> Path:
     """Where the details of unexpected errors are written."""
     return data_directory() / "treadle.log"
+
+
+def name_for(path: Path | str, ending: str) -> str:
+    """Name the file that holds what is kept of a path."""
+    return f"{sha256(os.fsencode(path)).hexdigest()[:32]}{ending}"
 
 
 def read_regular(file: Path | str, most: int) -> bytes | None:

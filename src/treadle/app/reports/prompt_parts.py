@@ -12,7 +12,7 @@ from treadle.app.session.offering import ANSWERED, NO_NOTEBOOKS, NO_SKILLS, has_
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.rules.instructions import RuleBook
 from treadle.app.session.rules.prompting import Prompting, family_of, load_agents, load_skills, session_prompt
-from treadle.context.transcript import BYTES_PER_TOKEN
+from treadle.context.transcript import estimated_tokens
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec, ToolProtocol
@@ -74,7 +74,7 @@ def shown_prompt(settings: Settings, trust: SessionTrust) -> ShownPrompt:
         parts=[
             ShownPart(
                 name=part.name,
-                tokens=round(len(part.text.encode()) / BYTES_PER_TOKEN),
+                tokens=estimated_tokens(len(part.text.encode())),
                 text=part.text,
                 origin=part.origin,
             )

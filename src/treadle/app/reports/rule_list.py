@@ -8,7 +8,7 @@ from treadle.app.security.trusting import SessionTrust, shown_path, trust_comman
 from treadle.app.session.rules.instructions import RuleSwitches
 from treadle.app.session.rules.rule_files import PromptRule, RuleUse, find_rules, nested_rules
 from treadle.app.session.rules.skills import Skill, find_skills
-from treadle.context.transcript import BYTES_PER_TOKEN
+from treadle.context.transcript import estimated_tokens
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.store.activation import ActiveKind
@@ -66,7 +66,7 @@ def skills_text(trust: SessionTrust) -> str:
 
 def tokens_of_rule(rule: PromptRule) -> int:
     """Estimate what a rule costs wherever it is sent."""
-    return round(sum(len(block.text.encode()) for block in rule.blocks) / BYTES_PER_TOKEN)
+    return estimated_tokens(sum(len(block.text.encode()) for block in rule.blocks))
 
 
 def _all_rules(trust: SessionTrust) -> tuple[PromptRule, ...]:

@@ -6,7 +6,7 @@ from math import fsum
 from msgspec import field
 
 from treadle.context.sizes import bytes_of_text
-from treadle.context.transcript import BYTES_PER_TOKEN
+from treadle.context.transcript import estimated_tokens
 from treadle.present.spending_words import Spending
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import Parent
@@ -278,6 +278,5 @@ def _less(now: Amounts, before: Amounts) -> Amounts:
 
 def _tokens_of(content: tuple[ResultContent, ...]) -> int:
     return sum(
-        round(bytes_of_text(block.text) / BYTES_PER_TOKEN) if isinstance(block, Text) else _MEDIA_TOKENS
-        for block in content
+        estimated_tokens(bytes_of_text(block.text)) if isinstance(block, Text) else _MEDIA_TOKENS for block in content
     )

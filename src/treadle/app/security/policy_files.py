@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.app.config.places import config_file, data_directory, read_regular
+from treadle.app.config.places import config_file, data_directory, name_for, read_regular
 
 if TYPE_CHECKING:
     from treadle.policy.rulefile import RuleFile
@@ -202,7 +202,7 @@ class PolicyFiles:
         return tuple(rule for rule in rules if rule not in new), tuple(new)
 
     def _kept_file(self, path: Path) -> Path:
-        return self._places.kept / f"{sha256(os.fsencode(path)).hexdigest()[:32]}.toml"
+        return self._places.kept / name_for(path, ".toml")
 
     def _kept(self, path: Path) -> str | None:
         try:

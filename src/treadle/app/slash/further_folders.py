@@ -5,10 +5,9 @@ from pathlib import Path
 from treadle.app.history.forking import copy_with_folders
 from treadle.app.security.trusting import session_trust, shown_path
 from treadle.app.session.files.roots import further_roots
-from treadle.app.session.own_commands.command_answers import CommandAnswer, wrong
+from treadle.app.session.own_commands.command_answers import CommandAnswer, while_working, wrong
 from treadle.app.session.shared.access import SessionAccess
 
-_BUSY = "The model is working. Interrupt it first, then /add-dir."
 _ELSEWHERE = "The folders of a session are changed in the terminal in which it began, not in one that joined it."
 
 
@@ -36,7 +35,7 @@ def _go_on(session: SessionAccess, folders: tuple[str, ...], said: str) -> Comma
     if session.continues:
         return wrong(_ELSEWHERE)
     if session.status.turn_active:
-        return wrong(_BUSY)
+        return while_working("/add-dir")
     new = copy_with_folders(session.id, folders)
     text = f"The copy {new} continues {said}. What was changed before it is undone in this session: "
     return CommandAnswer(text=f"{text}treadle --resume {session.id}", opens=new)

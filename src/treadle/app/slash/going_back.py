@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.app.checkpoints.points import PastTurn, Points
 from treadle.app.compose import session_log
-from treadle.app.session.own_commands.command_answers import CommandAnswer, wrong
+from treadle.app.session.own_commands.command_answers import CommandAnswer, while_working, wrong
 from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import exact
 from treadle.present.words import clip_text, seen_from
@@ -59,7 +59,7 @@ class TurnPreview(Struct, frozen=True, kw_only=True):
 def undo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
     """Take the changes of the last turn back that are still there."""
     if session.status.turn_active:
-        return wrong("The model is working. Interrupt it first, then /undo.")
+        return while_working("/undo")
     with session_log(session.id) as (row, store):
         n = Points(store, row.id).undo()
     if not n:
@@ -146,7 +146,7 @@ def _paths(store: Store, row: SessionRow, wanted: Restore) -> "tuple[PreviewedPa
 def rewind(session: SessionAccess, argument: str) -> CommandAnswer:
     """Go back to before a message; without a number list the messages."""
     if session.status.turn_active:
-        return wrong("The model is working. Interrupt it first, then /rewind.")
+        return while_working("/rewind")
     number, _, part = argument.partition(" ")
     if part.strip() not in ("", *_PARTS):
         return wrong(f"/rewind takes a number and a part: /rewind N [{'|'.join(_PARTS)}]")

@@ -14,6 +14,7 @@ from treadle.app.session.own_commands.command_answers import CommandAnswer, Hand
 from treadle.app.session.own_commands.command_files import NamedText, find_texts
 from treadle.app.session.own_commands.slash_commands import SLASH_GROUPS, SLASH_TABLE, find_slash, nearest_slash
 from treadle.app.session.shared.access import SessionAccess
+from treadle.present.context_use import filled_words
 from treadle.present.escape import exact, printable
 from treadle.present.goal_words import goal_words
 from treadle.present.words import clip_text, counted, describe_allowance, tokens, written_text
@@ -176,7 +177,7 @@ def _context_line(session: SessionAccess) -> str:
     used, window = session.status.tokens, session.status.window
     if window is None:
         return f"about {tokens(used)} tokens; the model's window is not known"
-    return f"about {tokens(used)} of {tokens(window)} tokens ({used * 100 // max(1, window)} %)"
+    return f"about {filled_words(used, window)} tokens"
 
 
 def _help(session: SessionAccess, argument: str) -> CommandAnswer:

@@ -35,7 +35,7 @@ TURNS = {
         title="Go back to before",
         shape=Shape(wide=1, right=frozenset({0}), dropped=(2,)),
         empty="There is no message to go back to.",
-        keys=("↑↓ enter what would be taken back", "esc close"),
+        keys=("↑↓ enter preview", "esc close"),
     ),
     "fork": Picker(
         title="Copy up to",

@@ -24,7 +24,7 @@ from treadle.tui.lists.choice_list import (
 from treadle.tui.lists.filter_list import Pick, picker_lines, take_key, with_rows
 from treadle.tui.lists.filter_list_rows import TURNS, turn_rows
 from treadle.tui.paint.diff_rows import diff_lines
-from treadle.tui.paint.lines import Line, clip, line, line_text
+from treadle.tui.paint.lines import Line, clip, line
 from treadle.tui.paint.theme import Signs
 from treadle.tui.question.dialog import Key, Press
 from treadle.tui.session.aside import Aside
@@ -34,10 +34,8 @@ _NAMED = 5
 """Paths that are named in a sentence."""
 
 _ASKED = 60
-_WIDTH = 100_000
-"""Nothing is wrapped: details are lines of their own."""
 
-_READING = "Reading what would be taken back…"
+_READING = "Reading the changes of that message…"
 
 _KEYS = {Pick.UP: Key.UP, Pick.DOWN: Key.DOWN, Pick.TAKE: Key.ENTER, Pick.CLOSE: Key.ESCAPE, Pick.DETAILS: Key.DETAILS}
 
@@ -75,12 +73,11 @@ def way_back(preview: TurnPreview, row: int) -> DoCommand:
 
 def asking_back(preview: TurnPreview) -> Choosing:
     """Say what going back would do, and ask what of it is wanted."""
-    diff = back_diff(preview, _WIDTH, Signs())
     return Choosing(
         title=f"Go back to before: {clip_text(exact_line(preview.asked), _ASKED)}",
         text=(f"{counted(preview.leaving, 'message')} would leave the conversation.", *_said_of_files(preview)),
         rows=tuple(ListRow(way.label) for way in ways_back(preview)),
-        details=tuple(map(line_text, diff)),
+        details=tuple(one.path for one in preview.paths if one.diff),
         escape=None,
         leaving="back to the list",
         approves=True,
@@ -99,14 +96,14 @@ def _said_of_files(preview: TurnPreview) -> Iterator[str]:
             more = f" and {len(found) - _NAMED} more" if len(found) > _NAMED else ""
             yield f"{_PATHS[what]}: {', '.join(names)}{more}"
     if paths["write"]:
-        yield "What you or others changed since then stays."
+        yield "Changes that you or others have made since then are kept."
 
 
 _PATHS = {
     "write": "Restored",
     "delete": "Deleted",
     "keep": "Left as it is",
-    "conflict": "Left as it is, since it cannot be put together",
+    "conflict": "Left as it is, because it has been changed since then",
 }
 """What is said of paths, by what would become of them."""
 
@@ -140,6 +137,7 @@ class TurnPicker:
         self.picker = TURNS[command]
         self._wanted = ""
         self._preview: TurnPreview | None = None
+        self._laid_out: tuple[int, Signs, list[Line]] | None = None
         self._chooser: Chooser | None = None
         none: Sequence[ListedTurn] = ()
         aside.start(partial(listed_turns, session_id), self._take, none)
@@ -153,13 +151,19 @@ class TurnPicker:
         if self._chooser is None or self._preview is None:
             return picker_lines(self.picker, width, signs)
         asked = chooser_lines(self._chooser, width, rows, signs)
-        diff = back_diff(self._preview, width, signs)
+        diff = self._diff(self._preview, width, signs)
         room = rows - len(asked)
         if len(diff) > room:
             shown = max(0, room - 1)
             more = f"  {signs.more} {counted(len(diff) - shown, 'more line')}, ctrl-o shows all"
             diff = [*diff[:shown], clip(line(("dim", more)), width - 1, signs.more)]
         return [*diff, *asked]
+
+    def _diff(self, preview: TurnPreview, width: int, signs: Signs) -> list[Line]:
+        """Give the diff of the message that was chosen; it is laid out anew only for another width."""
+        if self._laid_out is None or self._laid_out[:2] != (width, signs):
+            self._laid_out = width, signs, back_diff(preview, width, signs)
+        return self._laid_out[2]
 
     def press(self, key: Pick, text: str = "") -> DoCommand | None:
         """Take a key; gives what is to be done once that is chosen."""
@@ -185,10 +189,10 @@ class TurnPicker:
     def _ask(self, turn: str, preview: TurnPreview | None) -> None:
         if turn != self._wanted:
             return  # something else was pressed meanwhile
-        hint = "" if preview is not None else "What would be taken back could not be read."
+        hint = "" if preview is not None else "The changes of that message could not be read."
         self.picker = replace(self.picker, hint=hint)
         if preview is not None:
-            self._preview = preview
+            self._preview, self._laid_out = preview, None
             self._follow(begin(asking_back(preview), self._loop.time()))
         self._changed()
 

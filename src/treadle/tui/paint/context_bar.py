@@ -1,6 +1,6 @@
 """How full the context is, as one row of cells with a legend."""
 
-from treadle.present.context_use import CONTEXT_GROUPS, ContextUse, bar_cells
+from treadle.present.context_use import CONTEXT_GROUPS, ContextUse, bar_cells, percent_full
 from treadle.present.words import tokens
 from treadle.tui.paint.lines import Line, cells, line, wrap
 from treadle.tui.paint.theme import Signs
@@ -40,4 +40,4 @@ def context_words(use: ContextUse) -> str:
 def _whole(use: ContextUse) -> str:
     if not use.window:
         return f"About {tokens(use.used)} tokens"
-    return f"About {tokens(use.used)} of {tokens(use.window)} tokens ({100 * use.used / use.window:.0f}%)"
+    return f"About {tokens(use.used)} of {tokens(use.window)} tokens ({percent_full(use.used, use.window)}%)"

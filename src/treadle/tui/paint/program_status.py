@@ -1,14 +1,12 @@
 """What the terminal is told of the state of the program (OSC 7501): idle, working, blocked, done or failed."""
 
+from treadle.present.failure_words import is_failure
 from treadle.present.view import SessionView
 from treadle.protocol.notifications import TurnStop
 from treadle.protocol.permissions import QuestionKind
 
 NO_STATUS = "\x1b]7501;state=clear\x1b\\"
 """Takes back what was reported."""
-
-_DONE = frozenset({TurnStop.END_TURN, TurnStop.REFUSAL})
-_STOPPED = frozenset({TurnStop.CANCELLED, None})
 
 
 def program_status(view: SessionView, turns: int) -> str:
@@ -18,8 +16,10 @@ def program_status(view: SessionView, turns: int) -> str:
         state = f"blocked:kind={kind}"
     elif view.active:
         state = "working"
-    elif not turns or view.stop in _STOPPED:
+    elif not turns or view.stop is None:
         state = "idle"
+    elif is_failure(view.stop):
+        state = "error"
     else:
-        state = "done" if view.stop in _DONE else "error"
+        state = "done" if view.stop is TurnStop.END_TURN else "idle"
     return f"\x1b]7501;state={state}:app=treadle\x1b\\"

@@ -122,7 +122,7 @@ class NumberedLists:
 
     def _list_ways(self, do: Callable[[DoCommand], None], preview: TurnPreview | None) -> None:
         if preview is None:
-            self._show(NoteItem("What would be taken back could not be read.", warns=True))
+            self._show(NoteItem("The changes of that message could not be read.", warns=True))
             return
         self._use = lambda row, _: do(way_back(preview, row))
         self._open(NumberedList(choosing=replace(asking_back(preview), leaving="nothing is taken back")))

@@ -46,15 +46,15 @@ async def run_reader(
             group.create_task(_listen(live, feed.stamped(), reader), name="listen"),
             group.create_task(reader.outbox.run(), name="post"),
             group.create_task(reader.own.run(), name="own commands"),
+            group.create_task(reader.commands.go_on(), name="commands beside the work"),
             group.create_task(_hang_up(gone, reader), name="hang up"),
         ]
         with ends_on_signals(reader.leave, reader.interrupt):
             code = await reader.code
         keyboards[0].close()
         reader.finish(kept=kept and code != Exit.FAILED)
-        for task in (*work, *reader.beside):
+        for task in work:
             task.cancel()
-        await asyncio.gather(*reader.beside, return_exceptions=True)
     return code
 
 

@@ -3,8 +3,7 @@
 import asyncio
 import os
 import re
-from collections.abc import Callable, Coroutine, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 from treadle.door.open_session import SessionAccess
 from treadle.door.opening import branch_of
@@ -92,7 +91,6 @@ class Reader:
         self._scrollback, past = open_scrollback(live, aloud=_aloud)
         self._roots = (str(live.workspace), *live.roots)
         self.own_keys: Mapping[str, str] = {}
-        self.beside: list[asyncio.Task[None]] = []
         self._draft = ""
         self._kept = False
         self._turns = 0
@@ -115,7 +113,7 @@ class Reader:
             switch=self._go_to if switch is not None else None,
         )
         self._switch = switch
-        self._commands = SlashCommands(
+        self.commands = SlashCommands(
             live,
             screen=self,
             outbox=self.outbox,
@@ -164,7 +162,7 @@ class Reader:
         if isinstance(notification, QuestionClosed) and (said := self._scrollback.answered_elsewhere(notification)):
             self._say(said)
         items = self._scrollback.take(stamped)
-        self._commands.hear(notification)
+        self.commands.hear(notification)
         match notification:
             case CallChanged(status=CallStatus.RUNNING) if notification.flow is Flow.RUN:
                 name = describe_call(notification)
@@ -258,7 +256,7 @@ class Reader:
             self._say(f"Running: {draft[1:].strip()}")
             self.own.start(draft[1:])
         elif draft.strip():
-            self._commands.run(draft, steer=False)
+            self.commands.run(draft, steer=False)
 
     def _keep(self, text: str) -> None:
         """Add to the draft, which an empty line sends."""
@@ -342,10 +340,6 @@ class Reader:
     ) -> None:
         """Say where the person's editor opens."""
         failed(ConfigError("editor", "No editor opens here.", fix="In another terminal: treadle memory edit"))
-
-    def later(self, work: Coroutine[Any, Any, None]) -> None:
-        """Do something beside the rest; whoever runs this ends what is left of it."""
-        self.beside.append(self._loop.create_task(work))
 
     def leave(self, code: int) -> None:
         """End with this exit code."""

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from treadle.present.checklist_items import todo_of
+from treadle.present.context_use import filled_words, percent_full
 from treadle.present.escape import printable
 from treadle.present.failure_words import waiting_words
 from treadle.present.goal_words import goal_label
@@ -25,7 +26,8 @@ _SHOWN_QUEUE = 3
 _SHOWN_TODO = 6
 FRAMES_PER_SECOND = 8
 
-_NEARLY_FULL, _FULL = 0.75, 0.9
+_NEARLY_FULL, _FULL = 75, 90
+"""Percent."""
 
 
 _STOP = "esc to stop"
@@ -270,12 +272,11 @@ def _joined(parts: Sequence[Line], signs: Signs) -> Line:
 
 
 def _context(around: BottomState) -> Line:
-    if around.window is None:
+    percent = percent_full(around.tokens, around.window)
+    if percent is None:
         return line(("dim", f"{tokens(around.tokens)} tokens"))
-    part = around.tokens / max(1, around.window)
-    percent = f" ({100 * part:.0f}%)" if around.tokens else ""
-    role = "danger" if part >= _FULL else "warn" if part >= _NEARLY_FULL else "dim"
-    return line((role, f"{tokens(around.tokens)} of {tokens(around.window)}{percent}"))
+    role = "danger" if percent >= _FULL else "warn" if percent >= _NEARLY_FULL else "dim"
+    return line((role, filled_words(around.tokens, around.window)))
 
 
 def placeholder(view: SessionView, around: BottomState, width: int) -> str:

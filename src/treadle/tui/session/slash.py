@@ -1,14 +1,18 @@
 """Lines that the person entered: commands are done, everything else is sent."""
 
-from collections.abc import Awaitable, Callable, Collection, Coroutine, Mapping
+import asyncio
+from collections.abc import Awaitable, Callable, Collection, Mapping
 from functools import partial
-from typing import TYPE_CHECKING, Any, Protocol, assert_never
+from typing import TYPE_CHECKING, Protocol, assert_never
+
+from msgspec import Struct
 
 from treadle.door.commands import NEW_SESSION, do_command, find_slash, named_texts
 from treadle.door.open_session import SessionAccess
 from treadle.door.settings import Colours
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.notifications import ConversationRewound, Notification
 from treadle.tui.draft.clipboard import clean_text, copied_words, fill_clipboard
@@ -76,10 +80,6 @@ class _Editor(Protocol):
         """Lend the terminal to the person's editor; `done` takes what became of the text."""
         ...
 
-    def later(self, work: Coroutine[Any, Any, None]) -> object:
-        """Do something beside the rest, until the person leaves."""
-        ...
-
 
 class _Lists(Protocol):
     """The lists to choose a model, a session or a turn from."""
@@ -99,6 +99,14 @@ class _Lists(Protocol):
     def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
         """Open the list of turns; the command is done with the one that is taken."""
         ...
+
+
+class _Back(Struct, frozen=True):
+    """What follows once the conversation is as after event `to`: the message to write anew, and another model."""
+
+    to: int
+    draft: str
+    then_model: bool
 
 
 class SlashCommands:
@@ -130,18 +138,31 @@ class SlashCommands:
         self._view = view
         self._failed = failed
         self._switch = switch
-        self._back_to = ""
-        self._then_model = False
+        self._back: _Back | None = None
+        self._later: asyncio.Queue[Callable[[], Awaitable[CommandAnswer]]] = asyncio.Queue()
 
     def hear(self, notification: Notification) -> None:
         """Give the message back before which the conversation is now, to be sent again in other words."""
-        if isinstance(notification, ConversationRewound):
-            back, self._back_to = self._back_to, ""
-            then_model, self._then_model = self._then_model, False
-            if back:
-                self._screen.give_back(back)
-            if then_model:
+        back = self._back
+        if isinstance(notification, ConversationRewound) and back is not None and notification.to == back.to:
+            self._back = None
+            if back.draft:
+                self._screen.give_back(back.draft)
+            if back.then_model:
                 self._pickers.choose_model()
+
+    async def go_on(self) -> None:
+        """Let commands that take long go on beside the work, until cancelled."""
+        async with asyncio.TaskGroup() as group:
+            while True:
+                later = await self._later.get()
+                group.create_task(self._wait(later), name="command beside the work")
+
+    async def _wait(self, later: "Callable[[], Awaitable[CommandAnswer]]") -> None:
+        try:
+            self._answered(await later())
+        except TreadleError as error:
+            self._failed(error)
 
     def run(self, text: str, *, steer: bool) -> None:  # noqa: C901 - one line for each command
         """Do what a line asks for, or send it."""
@@ -197,24 +218,13 @@ class SlashCommands:
         if answer.colours is not None:
             self._screen.recolour(answer.colours, self._said)
         if answer.later is not None:
-            self._go_on(answer.later)
-        self._back_to = answer.draft or self._back_to
-        self._then_model = then_model and bool(answer.ops)
+            self._later.put_nowait(answer.later)
         for op in answer.ops:
+            if isinstance(op, Restore) and op.conversation:
+                self._back = _Back(op.to, answer.draft, then_model)
             self._outbox.put(op)
         if answer.send:
             self._requests.say(answer.send)
-
-    def _go_on(self, later: "Callable[[], Awaitable[CommandAnswer]]") -> None:
-        """Let a command go on beside the work, until the terminal leaves the session."""
-
-        async def wait() -> None:
-            try:
-                self._answered(await later())
-            except TreadleError as error:
-                self._failed(error)
-
-        self._screen.later(wait())
 
     def _show_answer(self, answer: "CommandAnswer") -> None:
         if answer.context is not None:

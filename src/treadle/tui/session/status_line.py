@@ -8,6 +8,7 @@ from typing import Any
 
 import treadle
 from treadle.door.open_session import SessionAccess
+from treadle.present.context_use import percent_full
 from treadle.present.escape import printable
 from treadle.present.items import NoteItem
 from treadle.present.view import SessionView
@@ -36,7 +37,7 @@ def session_facts(live: SessionAccess, view: SessionView, context: tuple[int, in
     `context` are the tokens that the conversation takes, and the model's window.
     """
     used, window = context
-    folder, percent = str(live.workspace), None if not window else min(100, used * 100 // window)
+    folder, percent = str(live.workspace), percent_full(used, window)
     ref = view.model
     return {
         "hook_event_name": "Status",

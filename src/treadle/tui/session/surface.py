@@ -109,7 +109,7 @@ class Surface:
             failed=self._failed,
             switch=switch,
         )
-        self._commands = self._slash_commands(switch)
+        self.commands = self._slash_commands(switch)
         self.status_line = StatusLine(
             look.status_line, live, lambda: (self._view, self._context), refresh=self.screen.refresh, show=self.show
         )
@@ -154,7 +154,7 @@ class Surface:
         items = self._scrollback.take(stamped)
         if isinstance(notification, _METERED):
             self._context = self._live.status.tokens, self._live.status.window
-        self._commands.hear(notification)
+        self.commands.hear(notification)
         self.status_line.changed()
         if isinstance(notification, ModeChanged):
             self._say_for_a_moment(mode_words(notification.mode))
@@ -352,7 +352,7 @@ class Surface:
             return
         line = self._lists.entered(text, steer=steer)
         if line is not None:
-            self._commands.run(line, steer=steer)
+            self.commands.run(line, steer=steer)
 
     def _stop(self) -> None:
         if self.requests.can_stop():
@@ -367,7 +367,7 @@ class Surface:
             if self.screen.text:
                 self.screen.clear()
             else:
-                self._commands.run("/rewind", steer=False)
+                self.commands.run("/rewind", steer=False)
 
     def _ctrl_c(self) -> None:
         if self._input.stops(back=False):

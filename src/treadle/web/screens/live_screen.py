@@ -13,7 +13,7 @@ from treadle.protocol.permissions import Mode
 from treadle.web.page_requests import book_of, page, visitor_of, whole_number
 from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
-from treadle.web.status import goal_line, spent_words
+from treadle.web.status import goal_line
 
 _SHOWN = 120
 """Items that a page begins with, and that come with each look further back."""
@@ -32,7 +32,6 @@ async def _show(request: Request) -> Response:
         title=title,
         workspace=workspace,
         opened=opened is not None,
-        own=opened is not None and opened.own,
         cursor=f"{view.run}.{view.version}",
         first=entries[0].position if entries else 0,
         more=bool(entries) and bool(view.before(entries[0].position, 1)),
@@ -41,7 +40,6 @@ async def _show(request: Request) -> Response:
         modes=list(Mode),
         model=model if opened is None else opened.session.status.model,
         facts=view.view,
-        cost=spent_words(view.view.spending),
         goal=goal_line(view.view.goal),
     )
 

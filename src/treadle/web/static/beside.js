@@ -79,17 +79,17 @@ export function beside(session) {
     showQueue(status.queue);
   }
 
-  function showShare({ tokens, window: most }) {
+  function showShare({ share: part }) {
     const share = id("share");
-    share.hidden = !most;
-    id("show-context").hidden = !most;
-    if (!most) return;
-    const part = Math.min(100, Math.round((100 * tokens) / most));
+    const known = part !== null;
+    share.hidden = !known;
+    id("show-context").hidden = !known;
+    if (!known) return;
     share.value = part;
     id("ring").setAttribute("stroke-dasharray", `${(part * 37.7) / 100} 40`);
     put(id("share-words"), `${part}%`);
     count("context", `${part}%`);
-    id("show-context").setAttribute("aria-label", `Context: ${part} %`);
+    id("show-context").setAttribute("aria-label", `Context: ${part}%`);
   }
 
   function count(name, text) {

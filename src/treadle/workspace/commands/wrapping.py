@@ -1,8 +1,11 @@
 """What goes around a command: programs that run the guard, programs that run the command below it, and bounds."""
 
+import os
 from collections.abc import Sequence
 
 from msgspec import Struct
+
+from treadle.protocol.patterns import regex
 
 
 class Watch(Struct, frozen=True):
@@ -22,6 +25,7 @@ class Watch(Struct, frozen=True):
 NO_WATCH = Watch()
 _GIB = 1024**3
 _SHELL = "/bin/sh"
+_NOT_SET_UP = regex(r"bwrap: Can't [^/\n]*(/[^\n]*): [^:\n]+")
 _BLOCK = 512  # bytes; in which a shell called `sh` counts a file's size
 
 
@@ -90,6 +94,17 @@ class Wrapping(Struct, frozen=True):
         """Put the command line together for what runs without a guard."""
         caps = () if self.caps is None else self.caps.shell()
         return (*self.outer, *caps, *self.inner, *command)
+
+    def lacks_place(self, output: str) -> bool:
+        """Whether bubblewrap ended before its command began, because a place that it was to cover has gone.
+
+        Looks it up. It did where its message is all the `output`, and the place has really gone: a program may print
+        the same.
+        """
+        said = _NOT_SET_UP.fullmatch(output.strip())
+        if said is None or os.path.lexists(said[1]):
+            return False
+        return any(word == said[1] or word.startswith(f"{said[1]}/") for word in self.inner)
 
 
 UNWRAPPED = Wrapping()

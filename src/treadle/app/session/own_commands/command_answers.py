@@ -50,6 +50,11 @@ Handler: TypeAlias = Callable[[SessionAccess, str], CommandAnswer]
 """Does a command, given the session and what follows the name. May raise `ConfigError`."""
 
 
+def while_working(command: str) -> CommandAnswer:
+    """Say that a command has to wait until the model does not work."""
+    return wrong(f"The model is working. Interrupt it first, then {command}.")
+
+
 def wrong(text: str) -> CommandAnswer:
     """Say what is wrong with a command."""
     return CommandAnswer(text=text, warning=True)

@@ -4,13 +4,12 @@ import asyncio
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import suppress
-from hashlib import sha256
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.config.places import config_file, data_directory
+from treadle.app.config.places import config_file, data_directory, name_for
 from treadle.app.security.trusting import SessionTrust, keep_trusted
 from treadle.context.system import RULES_HEADING, fenced
 from treadle.protocol.base import Record
@@ -45,7 +44,7 @@ class RuleSwitches:
 
     def __init__(self, workspace: Path) -> None:
         self._workspace = str(workspace)
-        self._file = data_directory() / "rules" / f"{sha256(os.fsencode(workspace)).hexdigest()[:32]}.json"
+        self._file = data_directory() / "rules" / name_for(workspace, ".json")
         self._seen: tuple[int, int] | None = None
         self._off: frozenset[str] = frozenset()
 

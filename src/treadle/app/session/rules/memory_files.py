@@ -1,16 +1,14 @@
 """The two memory files of a session, the user's own and the project's: where they lie, and how they are changed."""
 
-import os
 from collections.abc import Callable, Iterator
 from datetime import date
 from enum import StrEnum
-from hashlib import sha256
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle.app.config.edit import alone
-from treadle.app.config.places import config_file, data_directory, read_regular
+from treadle.app.config.places import config_file, data_directory, name_for, read_regular
 from treadle.app.security.trusting import SessionTrust
 from treadle.context.remembered import MemoryEntry, read_memory, sent_entries
 from treadle.context.system import Rules, fenced
@@ -54,7 +52,7 @@ def memory_file(whose: MemoryOf, workspace: Path) -> Path:
     """Name a memory file: the user's beside their rules, the project's in their data, keyed by the workspace."""
     if whose is MemoryOf.USER:
         return config_file().parent / "memory.md"
-    return data_directory() / "memory" / f"{sha256(os.fsencode(workspace)).hexdigest()[:32]}.md"
+    return data_directory() / "memory" / name_for(workspace, ".md")
 
 
 def saved_memory(whose: MemoryOf, workspace: Path) -> SavedMemory:
