@@ -13,8 +13,10 @@ from tests.acp.driving import Editor, RefusedByAgentError, choosing, editor, wor
 from tests.e2e.faults.driving import DONE, make, run
 from tests.e2e.process import Program
 from tests.e2e.running import left_of, model
+from treadle.protocol.events import Prompt, SetMode
 from treadle.providers.scripted.script import SayText, Script, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.store.sqlite import Store
 
 EDIT = make("write_to_file", path="a.txt", content="one\n")
 SLOW = Turn(items=(SayText(text="I look. "), Wait(seconds=60)))
@@ -92,8 +94,17 @@ async def test_leaving_stops_nothing_of_the_other_editor(tmp_path: Path) -> None
         turn = begun(first, session)
         await first.until(lambda: "begun" in json.dumps(first.of("tool_call_update")))
         async with joined(tmp_path, server, session) as second:
+            lines: list[Any] = []
+            second.send = lines.append  # type: ignore[method-assign]
             waits = begun(second, session, "Then this.")
-            await second.call("session/set_mode", sessionId=session, modeId="auto")  # taken after the prompt
+            changed = second.begin("session/set_mode", sessionId=session, modeId="auto")
+            del second.send
+            second.send_line(b"\n".join(json.dumps(line).encode() for line in lines))  # they are read at once
+            await changed
+            log = Store(tmp_path / "home" / "sessions.db")
+            ops = [one.data for one in log.read(session) if isinstance(one.data, Prompt | SetMode)]
+            log.close()
+            assert [type(op) for op in ops] == [Prompt, Prompt, SetMode]  # in the order in which they were sent
             await second.call("session/close", sessionId=session)
             left = await waits
             with pytest.raises(RefusedByAgentError):

@@ -9,7 +9,7 @@ from playwright.async_api import Locator, Page, Route
 from tests.e2e.faults.driving import make, run
 from tests.needed import needs
 from tests.web.driving import PATIENCE, becomes, in_shared_browser, page_with_model, start_session
-from treadle.providers.scripted.script import Pace, SayText, Turn, Wait
+from treadle.providers.scripted.script import Expectation, Pace, SayText, Texts, Turn, Wait
 
 pytestmark = in_shared_browser
 
@@ -172,6 +172,25 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
         await page.wait_for_selector(".item:has-text('Paragraph 1 of')", state="attached")
         assert not await page.evaluate("scrollY === 0")
         assert await page.locator("#items .item").count() > MANY - 30
+
+
+async def test_a_goal_stands_on_the_page_until_it_is_removed(tmp_path: Path) -> None:
+    asked = Expectation(last_user=Texts(contains=("Is this condition met now?",)))
+    done = Turn(items=(make("attempt_completion", result="One, please."),))
+    turns = [Turn(when=asked, items=(SayText(text="Yes, it says please."),)), done, done]
+    async with page_with_model(tmp_path, turns) as (served, seen):
+        page = await seen.page(served)
+        await start_session(page, "Hello.")
+        await page.wait_for_selector(".item.end")
+        await page.fill("#text", "/goal the answer is polite")
+        await page.press("#text", "Enter")
+        await page.wait_for_selector("#goal:has-text('Goal met: the answer is polite')")
+        await page.wait_for_selector("#items :text(\"(the model's judgement): it says please\")")
+        await page.reload()
+        await page.wait_for_selector("#goal:has-text('Goal met: the answer is polite')")
+        await page.fill("#text", "/goal clear")
+        await page.press("#text", "Enter")
+        await becomes(page, "document.getElementById('goal').hidden")
 
 
 async def test_a_request_that_the_network_loses_once_is_sent_again_and_the_message_arrives_once(tmp_path: Path) -> None:

@@ -210,7 +210,9 @@ class EditorSession:
                 await self._post(Interrupt())
 
     async def change(self, op: Op) -> None:
-        """Change a setting of the session."""
+        """Change a setting of the session, after the prompts that the client sent before."""
+        for posting in tuple(self._posting.values()):
+            await asyncio.wait({posting})
         await self._post(op)
 
     async def _post(self, op: Op) -> None:
