@@ -95,7 +95,7 @@ async def test_leaving_stops_nothing_of_the_other_editor(tmp_path: Path) -> None
         await first.until(lambda: "begun" in json.dumps(first.of("tool_call_update")))
         async with joined(tmp_path, server, session) as second:
             lines: list[Any] = []
-            second.send = lines.append  # type: ignore[method-assign]
+            second.send = lines.append  # type: ignore[assignment,method-assign]
             waits = begun(second, session, "Then this.")
             changed = second.begin("session/set_mode", sessionId=session, modeId="auto")
             del second.send

@@ -9,6 +9,7 @@ import pytest
 from tests.fakes.feed import FakeFeed
 from treadle.app.session.shared.turn_asking import PromptRun, SessionClient
 from treadle.engine.runtime.feeds import Feed
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Interrupt, Op, Prompt, Source
 from treadle.protocol.messages import Text
@@ -61,6 +62,35 @@ async def test_a_prompt_that_is_refused_after_its_sender_was_cancelled_does_not_
             await asking
     assert [type(op) for op in session.posted] == [Prompt]
     assert not any(isinstance(op, Interrupt) for op in session.posted)
+
+
+class Open(Refusing):
+    """A session that takes prompts, and stays open."""
+
+    async def failure(self) -> None:
+        await asyncio.Event().wait()
+
+    async def post(self, op: Op, source: Source) -> None:
+        self.posted.append(op)
+
+
+async def test_an_error_of_a_listener_reaches_whoever_asks_and_hangs_nobody() -> None:
+    def hears(_: Stamped) -> None:
+        raise ValueError("a mistake of the program")
+
+    async def asks() -> None:
+        async with SessionClient(cast("Any", session), Source(kind="library", id="main"), hears) as client:
+            run = await client.ask(TASK)
+            followed = await client.ask(TASK, followed=True)
+            session.feed.tell(PromptDelivered(prompt_id=run.id, content=TASK))
+            for waits in (run.wait(), anext(aiter(followed)), client.ask(TASK)):
+                with pytest.raises(ValueError, match="a mistake"):
+                    await waits
+
+    session = Open()
+    with pytest.raises(ValueError, match="a mistake"):  # also on leaving, where nobody saw it before
+        await asks()
+    assert len(session.posted) == 2
 
 
 def happened(run: PromptRun) -> list[Notification]:

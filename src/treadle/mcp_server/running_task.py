@@ -10,7 +10,7 @@ from treadle.door.open_session import PromptRun, SessionClient
 from treadle.present.item_lines import ProgressLines
 from treadle.present.words import clip_text
 from treadle.protocol.attach import Stamped
-from treadle.protocol.errors import SessionError, TreadleError
+from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Answer, Delivery
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import TurnOutcome, TurnStop
@@ -72,7 +72,7 @@ class ServedTask:
         return None if self._run is None else self._run.outcome
 
     @property
-    def error(self) -> TreadleError | None:
+    def error(self) -> Exception | None:
         """Why the last message never comes to an end."""
         return None if self._run is None else self._run.error
 

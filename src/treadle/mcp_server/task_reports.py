@@ -128,7 +128,7 @@ def task_report(task: ServedTask) -> TaskReport:
 def _why(task: ServedTask) -> str:
     """Say why a task stopped before its end, or never comes to one; empty where it does."""
     if task.error is not None:
-        return error_words(task.error)
+        return error_words(task.error) if isinstance(task.error, TreadleError) else str(task.error)
     if task.outcome is None:
         return ""
     return task.outcome.why if task.outcome.error is None else facts_of(task.outcome.error)

@@ -29,7 +29,7 @@ class PromptRun:
     def __init__(self, *, followed: bool = False) -> None:
         self.id = uuid.uuid4().hex
         self.outcome: TurnOutcome | None = None
-        self.error: TreadleError | None = None
+        self.error: Exception | None = None
         self.delivered = False
         self._queued = False
         self._feed: asyncio.Queue[Notification | None] | None = asyncio.Queue() if followed else None
@@ -63,7 +63,7 @@ class PromptRun:
             case _:
                 pass
 
-    def end(self, error: TreadleError | None) -> None:
+    def end(self, error: Exception | None) -> None:
         """Nothing more comes; `error` says why there is no outcome."""
         self.error = error
         if self._feed is not None:
@@ -76,7 +76,7 @@ class PromptRun:
         await self._begun.wait()
 
     async def wait(self) -> TurnOutcome:
-        """Wait for the end of the turn; raises `TreadleError` where it has none."""
+        """Wait for the end of the turn; raises `TreadleError`, or what a listener raised, where it has none."""
         await self._ended.wait()
         return self._result()
 
@@ -107,7 +107,8 @@ class SessionClient:
     """Enters a session, listens to it, and asks as several sources: `kind:name 1`, `kind:name 2` … at the same time.
 
     A number is used again once its prompt has come to its end: the session keeps a handler for each. `hears` is called
-    with everything that happens; it must return immediately.
+    with everything that happens; it must return immediately. What it raises ends all prompts with that error, and is
+    raised by whatever is asked afterwards, and on leaving.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class SessionClient:
         self._hears = hears
         self._runs: dict[int, PromptRun] = {}
         self._listening: asyncio.Task[None] | None = None
+        self._failure: Exception | None = None
 
     async def __aenter__(self) -> Self:
         feed = self.session.follow()
@@ -130,13 +132,16 @@ class SessionClient:
             feed.leave()
             raise
 
+        async def hear_all() -> None:
+            async with feed:
+                async for stamped in feed.stamped():
+                    self._hear(stamped)
+
         async def listen() -> None:
-            try:
-                async with feed:
-                    async for stamped in feed.stamped():
-                        self._hear(stamped)
-            finally:
-                await self._finish()
+            # An error of foreign code is for whoever asks here; gathering hands it over as a value.
+            (failure,) = await asyncio.gather(hear_all(), return_exceptions=True)
+            self._failure = failure if isinstance(failure, Exception) else None
+            await self._finish()
 
         self._listening = asyncio.create_task(listen(), name="listening")
         return self
@@ -149,6 +154,8 @@ class SessionClient:
         finally:
             if self._listening is not None:
                 await self._listening
+        if self._failure is not None and error is None:
+            raise self._failure
 
     async def ask(
         self,
@@ -163,6 +170,8 @@ class SessionClient:
 
         Raises `TreadleError` when it cannot be sent.
         """
+        if self._failure is not None:
+            raise self._failure
         if text_of(content).startswith(_ASIDE):
             raise ConfigError(
                 "task-aside",
@@ -216,13 +225,14 @@ class SessionClient:
         self._runs = {number: run for number, run in self._runs.items() if not run.ended}
 
     async def _finish(self) -> None:
-        error: TreadleError = SessionError(
+        error: Exception = self._failure or SessionError(
             "session-closed", "The session was closed before the task was done.", fix="Resume it."
         )
-        try:
-            await self.session.failure()
-        except TreadleError as failure:
-            error = failure
+        if self._failure is None:
+            try:
+                await self.session.failure()
+            except TreadleError as failure:
+                error = failure
         for run in self._runs.values():
             run.end(error)
         self._runs = {}
