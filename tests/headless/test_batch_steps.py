@@ -16,6 +16,7 @@ from tests.needed import needs
 from treadle.app.compose import open_store
 from treadle.app.reports.session_account import session_account
 from treadle.headless.batch.batch_folder import BatchFolder, TaskBegun, TaskRow
+from treadle.headless.batch.batch_main import BatchWishes, run_batch
 from treadle.headless.batch.batch_steps import (
     BatchOptions,
     Said,
@@ -219,6 +220,20 @@ def test_a_full_disk_is_an_error_of_the_environment_and_the_work_goes_on_after_i
     assert steps.folder.results() == {}
     assert report_task(steps.folder, row, keeps_copies=False) == ""
     assert (steps.folder.results(), len((small / "predictions.jsonl").read_text().splitlines())) == ({"t": row}, 1)
+
+
+def test_what_cannot_be_called_is_refused_before_a_result_is_forgotten(tmp_path: Path) -> None:
+    steps = Steps(tmp_path, DONE)
+    begun = steps.prepare()
+    steps.folder.add(TaskRow(id="t", state="done", session=begun.session), None)
+    (tmp_path / "tasks.jsonl").write_text('{"id": "t", "prompt": "x"}\n')
+    wishes = BatchWishes(
+        tasks=tmp_path / "tasks.jsonl", out=steps.folder.path, workers=1, redo=True, flags={"model": "nobody/nothing"}
+    )
+    (steps.folder.path / "batch.json").write_text('{"run": "r"}')
+    with pytest.raises(ConfigError):
+        run_batch(wishes)
+    assert (steps.folder.results().keys(), steps.folder.begun("t")) == ({"t"}, begun)
 
 
 def test_an_unknown_cost_stays_unknown_whatever_becomes_of_the_attempt(tmp_path: Path) -> None:

@@ -86,6 +86,19 @@ async def test_whose_key_it_is_is_chosen_and_esc_goes_back_step_by_step(tmp_path
         assert not key_file().exists()
 
 
+async def test_settings_that_cannot_be_read_close_the_list_and_store_nothing(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"/login groq{ENTER}")
+        await term.until(ASKED)
+        (tmp_path / "config.toml").write_text("broken = [")
+        await paste(term, SECRET)
+        await term.until("config.toml")
+        await term.when(lambda: ASKED not in term.shown, "the list is closed")
+        assert SECRET not in term.shown
+    assert not key_file().exists()
+
+
 @pytest.mark.parametrize("line", [f"/login groq {SECRET}", f"/login {SECRET}", f"/Login {SECRET}"])
 async def test_a_key_in_the_line_is_neither_shown_nor_kept(tmp_path: Path, line: str) -> None:
     async with session(tmp_path) as rig, terminal(rig.live) as (term, _):

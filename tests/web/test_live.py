@@ -185,7 +185,7 @@ async def test_a_goal_stands_on_the_page_until_it_is_removed(tmp_path: Path) -> 
         await page.fill("#text", "/goal the answer is polite")
         await page.press("#text", "Enter")
         await page.wait_for_selector("#goal:has-text('Goal met: the answer is polite')")
-        await page.wait_for_selector("#items :text(\"(the model's judgement): it says please\")")
+        await page.wait_for_selector('#items :text("(the model\'s judgement): it says please")')
         await page.reload()
         await page.wait_for_selector("#goal:has-text('Goal met: the answer is polite')")
         await page.fill("#text", "/goal clear")

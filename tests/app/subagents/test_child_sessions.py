@@ -1,6 +1,7 @@
 """Subagents at work in a real session with a scripted model: what comes back, who is asked, and what stays."""
 
 import asyncio
+import shutil
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -8,15 +9,17 @@ from typing import Any
 
 import pytest
 
+from tests.e2e.running import PATIENCE
 from treadle.app.compose import Opening, open_session, open_store
 from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.children.child_run import over_before
+from treadle.app.session.children.writing import COPY_GONE
 from treadle.app.session.live import LiveSession
-from treadle.app.subagents.writer_copies import left_copies
+from treadle.app.subagents.writer_copies import left_copies, remove_copy
 from treadle.app.subagents.writer_record import writers_folder
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
-from treadle.protocol.events import Answer, Interrupt, Prompt, SessionStarted, SetMode, Source
+from treadle.protocol.events import Answer, CallFinished, Interrupt, Prompt, SessionStarted, SetMode, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import (
@@ -110,14 +113,18 @@ class Family:
 
 @asynccontextmanager
 async def family(
-    folder: Path, *turns: Turn, mode: Mode = Mode.ASK, present: bool = True, **settings: Any
+    folder: Path, *turns: Turn, mode: Mode = Mode.ASK, present: bool = True, resume: str = "", **settings: Any
 ) -> AsyncIterator[Family]:
     async with ScriptedServer(Script(turns=turns)) as server:
         chosen = Settings(
             model=MODEL, base_url=server.base_url, mode=mode, tool_protocol=ToolProtocol.NATIVE, **settings
         )
         opening = Opening(
-            workspace=folder, settings=chosen, user_present=present, trust=session_trust(folder, once=True)
+            workspace=folder,
+            settings=chosen,
+            user_present=present,
+            trust=session_trust(folder, once=True),
+            resume=resume,
         )
         async with await open_session(opening) as live:
             yield Family(live)
@@ -319,6 +326,38 @@ async def test_what_a_stopped_writer_did_stays_in_its_copy(folder: Path) -> None
     assert not (folder / "b.py").exists()
     (left,) = left_copies()
     assert left.unapplied == 1
+
+
+async def test_a_writer_that_goes_on_without_its_copy_says_so(folder: Path, tmp_path: Path) -> None:
+    begins = (
+        given("Write.", call("write_to_file", path="b.py", content="B = 2\n")),
+        uses({"prompt": "Write.", "agent": "worker"}),
+        Turn(items=(SayText(text="I see."),)),
+    )
+    async with family(folder, after("b.py", Wait(seconds=60)), *begins, mode=Mode.EDITS) as own:
+        await own.live.post(Prompt(id="p", content=(Text(text="Go."),)), ME)
+        async with asyncio.timeout(PATIENCE):
+            while not events_of(CallFinished):
+                await asyncio.sleep(0.02)
+        no_sockets = shutil.ignore_patterns("*.sock")
+        shutil.copytree(tmp_path / "home", tmp_path / "killed", symlinks=True, ignore=no_sockets)
+    shutil.rmtree(tmp_path / "home")
+    (tmp_path / "killed").rename(tmp_path / "home")  # as if the program had been killed then
+    store = open_store()
+    store.write_now(lambda connection: connection.execute("DELETE FROM leases"))
+    store.close()
+    (begun,) = events_of(ChildStarted)
+    assert events_of(ChildEnded) == []
+    remove_copy(begun.session_id, discard=True)
+    again = family(folder, after("b.py", SayText(text="It is written.")), *begins, resume=own.live.id)
+    async with again as going_on, going_on.live.follow() as feed:
+        async for one in feed:
+            going_on.heard.append(one)
+            if isinstance(one, TurnEnded):
+                break
+    assert "It is written." in going_on.text
+    assert COPY_GONE in going_on.text
+    assert not (folder / "b.py").exists()
 
 
 async def test_a_subagent_that_nobody_waits_for_wakes_the_session(folder: Path) -> None:
