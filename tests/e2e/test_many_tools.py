@@ -12,6 +12,8 @@ from treadle.app.errors.exits import Exit
 
 MANY = Path(__file__).parents[1] / "mcp" / "many_server.py"
 FOUND = "mcp__hub__merge_label"
+CHARACTERS_PER_TOKEN = 3.6
+"""Of declarations; real ones have more."""
 
 
 async def with_servers(tmp_path: Path, *names: str) -> Place:
@@ -37,6 +39,7 @@ async def test_200_tools_take_few_tokens_until_a_search_loads_some_which_the_nex
     (tool,) = named(first, "search_mcp")
     size = sum(len(msgspec.json.encode(one)) for one in first.body["tools"] if "mcp" in one["name"])
     assert (named(first), tool, size <= 4_500) == ([], "search_mcp_tools", True)
+    assert len(msgspec.json.encode(first.body["tools"])) / CHARACTERS_PER_TOKEN <= 5_000  # those of all kinds
     assert "is for repositories" not in system_of(first)
     assert "merge_label" in next(one["description"] for one in first.body["tools"] if one["name"] == tool)
     assert "mcp__lab__merge_label (server lab, tool merge_label): Merge label of a repository" in results[0]

@@ -69,7 +69,7 @@ def open_hub(
 
         raise ConfigError(
             "extra-missing",
-            "MCP servers are configured, but not used: the extra 'mcp' is not installed.",
+            "MCP servers cannot be used: the extra 'mcp' is not installed.",
             fix=f"Run: {install_command('mcp')}",
         )
     plans: dict[str, ServerPlan] = {}
