@@ -39,6 +39,9 @@ _REDIRECT = re.compile(rf"(?>(\{{{_NAME.pattern}\}})?[0-9]*(<<<|<<-?|<>|<&|>>|>\
 _TEST_OPERATOR = re.compile(r"&&|\|\||[()]|[<>](?!\()")
 _PATTERN_OPERATORS = frozenset({"=~", "==", "!=", "="})
 _AFTER_PATTERN = re.compile(r"[ \t]*([|)])")
+_DECLARING = frozenset({"declare", "typeset", "local", "readonly", "export"})
+_ARRAY = re.compile(rf"{_NAME.pattern}\+?=\(")
+_ARRAY_OPTION = re.compile(r"-[aAgrx]+")
 _NOTHING = Word(":", (Literal(":", quoted=False),))
 _FALLS_THROUGH = re.compile(r";;?&")
 _PATTERN_END = re.compile(r"(?=[ \t\n;&]|\Z)")
@@ -54,7 +57,7 @@ def script_until(cursor: Cursor, close: str) -> ShellScript:
     outer, cursor.bodies = cursor.bodies, {}
     script = _read_list(cursor)
     if not cursor.take(close) or (not close and cursor.peek()):
-        # What some builtins and options take in brackets, such as `declare -a x=(…)`, is not understood.
+        # What some builtins and options take in brackets, such as `declare -i x=(…)`, is not understood.
         raise cursor.unexpected(ShellSyntaxError if cursor.peek() == "(" else BrokenShellError)
     if cursor.bodies:
         raise ShellSyntaxError("a here-document does not begin behind the end of its line")
@@ -316,6 +319,13 @@ def _read_assignment(cursor: Cursor) -> Assignment | None:
     return Assignment(name[0], tuple(values), is_array=True, appends=appends)
 
 
+def _declares_array(cursor: Cursor, words: list[Word]) -> bool:
+    """Whether `name=(…)` is next, behind a builtin and options with which it only sets an array."""
+    builtin, *options = (word.text for word in words)
+    plain = all(_ARRAY_OPTION.fullmatch(word) or _NAME.fullmatch(word) for word in options)
+    return builtin in _DECLARING and plain and _ARRAY.match(cursor.text, cursor.pos) is not None
+
+
 def _read_simple(cursor: Cursor) -> Simple:
     start = end = cursor.pos
     assignments: list[Assignment] = []
@@ -324,8 +334,10 @@ def _read_simple(cursor: Cursor) -> Simple:
     while True:
         if redirect := _read_redirect(cursor):
             redirects.append(redirect)
-        elif not words and (assignment := _read_assignment(cursor)):
+        elif (not words or _declares_array(cursor, words)) and (assignment := _read_assignment(cursor)):
             assignments.append(assignment)
+            if words:  # the builtin has the name among its words, as in `declare -a x; x=(…)`
+                words.append(Word(assignment.name, (Literal(assignment.name, quoted=False),)))
         elif (word := read_word(cursor)).text:
             words.append(word)
         else:
