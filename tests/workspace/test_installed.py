@@ -4,6 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.workspace.installed import Requirement, extras, install_command, installation, read_installation
 
@@ -111,6 +112,23 @@ def test_the_commands_fit_the_installation(
     )
     assert found.installer == ("uv pip" if installer == "uv" else installer)
     assert (found.adding("mcp", PACKAGES), found.updating()[-1]) == (adding, updating)
+
+
+@pytest.mark.parametrize(
+    ("installer", "adding"),
+    [("pip", f"{PIP} 'mcp<3,>=2.3'"), ("uv", f"{UV_PIP} 'mcp<3,>=2.3'"), ("uv tool", f"{UV_PIP} 'mcp<3,>=2.3'")],
+)
+@pytest.mark.parametrize("noted", [FOLDER, WHEEL])
+def test_an_extra_of_a_copy_whose_source_is_gone_is_added_by_its_packages(
+    tmp_path: Path, installer: str, adding: str, noted: object
+) -> None:
+    place = environment(tmp_path, installer)
+    by = "pip" if installer == "pip" else "uv"
+    found = read_installation(json.dumps(noted), place, installer=by, python="/env/bin/python", present=("docs",))
+    gone = replace(found, is_gone=True)
+    assert gone.adding("mcp", PACKAGES) == adding
+    assert gone.updating() == found.updating()
+    assert ("is gone" in gone.notes()[0]) is (noted is FOLDER)
 
 
 def test_a_checkout_is_pulled_first_where_it_is_a_repository(tmp_path: Path) -> None:

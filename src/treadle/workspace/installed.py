@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import unquote, urlsplit
 
 from msgspec import DecodeError, Struct, json
+from msgspec.structs import replace
 
 import treadle
 from treadle.protocol.patterns import regex
@@ -73,7 +74,10 @@ class DirectUrl(Struct, frozen=True):
 
 
 class Installation(Struct, frozen=True, kw_only=True):
-    """How a copy was installed. `source` is a path or an address; `also` are packages that `uv tool` was given."""
+    """How a copy was installed. `source` is a path or an address; `also` are packages that `uv tool` was given.
+
+    `is_gone`: what it was installed from is not there any more, as in an image or after a download was removed.
+    """
 
     installer: InstalledBy
     origin: InstalledFrom
@@ -82,6 +86,7 @@ class Installation(Struct, frozen=True, kw_only=True):
     revision: str = ""
     extras: tuple[str, ...] = ()
     also: tuple[str, ...] = ()
+    is_gone: bool = False
 
     def requirement(self, extras: Sequence[str]) -> str:
         """Write what an installer is told to install."""
@@ -101,13 +106,15 @@ class Installation(Struct, frozen=True, kw_only=True):
 
     def adding(self, extra: str, packages: Sequence[Requirement]) -> str:
         """Write the command that adds an extra with these packages."""
-        by_package = [str(one) for one in packages] if self.origin is InstalledFrom.NAME else []
+        by_package = [str(one) for one in packages] if self.is_gone or self.origin is InstalledFrom.NAME else []
         editable = ["-e"] if self.origin is InstalledFrom.CHECKOUT else []
         match self.installer:
             case InstalledBy.PIP | InstalledBy.UV_PIP:
                 return _line(*self._pip(), *(by_package or [*editable, self.requirement([extra])]))
             case InstalledBy.PIPX:
                 return _line("pipx", "inject", "treadle", *map(str, packages))
+            case InstalledBy.UV_TOOL if self.is_gone:
+                return _line("uv", "pip", "install", "--python", self.python, *by_package)
             case InstalledBy.UV_TOOL:
                 wanted = self.requirement(self.extras if by_package else [*self.extras, extra])
                 return _line("uv", "tool", "install", *editable, wanted, *_each("--with", [*self.also, *by_package]))
@@ -130,6 +137,10 @@ class Installation(Struct, frozen=True, kw_only=True):
     def notes(self) -> tuple[str, ...]:
         """Say what a person must know before running the commands of `updating`."""
         match self.origin:
+            case InstalledFrom.FOLDER if self.is_gone:
+                return (
+                    f"Put the new version into {self.source} first: the folder is gone. Build an image anew instead.",
+                )
             case InstalledFrom.CHECKOUT | InstalledFrom.FOLDER if not self._is_repository():
                 return (f"Put the new version into {self.source} first: it is not a git repository.",)
             case InstalledFrom.GIT if self.revision:
@@ -215,13 +226,14 @@ def installation() -> Installation:
             source=str(_source_folder()),
         )
     there = tuple(extra for extra in sorted(extras()) if not missing_packages(extra))
-    return read_installation(
+    found = read_installation(
         own.read_text("direct_url.json") or "",
         Path(sys.prefix),
         installer=(own.read_text("INSTALLER") or "").strip(),
         python=sys.executable,
         present=there,
     )
+    return replace(found, is_gone=_is_gone(found))
 
 
 def read_installation(
@@ -262,6 +274,12 @@ def _origin(noted: DirectUrl) -> tuple[InstalledFrom, str, str]:
         folder = unquote(urlsplit(noted.url).path)
         return (InstalledFrom.CHECKOUT if noted.dir_info.editable else InstalledFrom.FOLDER), folder, ""
     return (InstalledFrom.ARCHIVE, noted.url, "") if noted.url else (InstalledFrom.NAME, "", "")
+
+
+def _is_gone(found: Installation) -> bool:
+    path = unquote(urlsplit(found.source).path) if found.source.startswith("file:") else found.source
+    local = found.origin is InstalledFrom.FOLDER or (found.origin is InstalledFrom.ARCHIVE and path != found.source)
+    return local and not Path(path).exists()
 
 
 def _receipt(file: Path) -> Sequence[Mapping[str, Any]]:
