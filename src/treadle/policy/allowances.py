@@ -144,35 +144,24 @@ def run_by_themselves(
     access = accesses[0] if len(accesses) == 1 else None
     if not isinstance(access, RunCommand) or len(decision.parts) < 2:
         return ()
-    lines = islice(dict.fromkeys(_candidates(decision.parts, access.command)), _TRIED)
+    lines = islice(dict.fromkeys(_candidates(decision.parts, access, context)), _TRIED)
     tried = ((line, RunCommand(command=line, cwd=access.cwd)) for line in lines)
     allowed = (line for line, run in tried if decide(spec, {"command": line}, (run,), context).verdict is Verdict.ALLOW)
     return tuple(islice(allowed, _MOST))
 
 
-def _candidates(parts: Sequence[Part], command: str) -> Iterator[str]:
+def _candidates(parts: Sequence[Part], access: RunCommand, context: PolicyContext) -> Iterator[str]:
     """Give the allowed commands that mean the same alone: the line gives them nothing but perhaps their directory."""
-    first = parts[0]
-    lead = f"{first.text} && " if first.text.startswith("cd ") and first.verdict is Verdict.ALLOW else ""
-    if any(part.text.startswith(("cd ", "pushd ", "popd")) for part in parts[1:]):
+    allowed = {part.text for part in parts if part.verdict is Verdict.ALLOW}
+    first, *others = classify_command(access.command, access.cwd, context).parts
+    lead = f"{first.text} && " if first.text.startswith("cd ") and first.text in allowed else ""
+    if any(part.text.startswith(("cd ", "pushd ", "popd")) for part in others):
         return
-    for part, before in _placed(parts, command):
-        words = part.text.split()
-        is_fed = before.endswith(("|", "|&")) and not before.endswith("||")
-        says_something = bool(words) and words[0] not in _SAYS_NOTHING and "$" not in part.text
-        alone = f"{lead}{part.text}"
-        if part.verdict is Verdict.ALLOW and says_something and not is_fed and len(alone) <= _LONGEST:
+    for part in (first, *others):
+        words, alone = part.text.split(), f"{lead}{part.text}"
+        says_something = words[0] not in _SAYS_NOTHING and "$" not in part.text
+        if part.text in allowed and says_something and not part.is_fed and len(alone) <= _LONGEST:
             yield alone
-
-
-def _placed(parts: Sequence[Part], command: str) -> Iterator[tuple[Part, str]]:
-    """Give each part with what stands before it: one stands behind the one before, or inside of it, or around it."""
-    begin = end = 0
-    for part in parts:
-        places = (command.find(part.text, start) for start in (end, begin, 0))
-        begin = next((place for place in places if place >= 0), 0)
-        end = begin + len(part.text)
-        yield part, command[:begin].rstrip()
 
 
 def allowance_of(rule: Rule) -> Allowance:

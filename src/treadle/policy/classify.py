@@ -62,7 +62,7 @@ _NOT_UNDERSTOOD = frozenset({"syntax", "budget", "error"})
 
 def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJudgement:
     """Judge a line for bash in `cwd`. Never raises; what cannot be followed is dangerous."""
-    files = RememberedFiles(context.files)
+    files = RememberedFiles.of(context.files)
     env = ShellEnv(
         context=replace(context, files=files, usable=usable_roots(context, files)),
         cwd=cwd,

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import structs
 
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
-from treadle.policy.decision_context import PolicyContext
+from treadle.policy.decision_context import PolicyContext, RememberedFiles
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, when_confined, worst
 from treadle.policy.modes import UNTRUSTED, asked_rights, granting, rights_beyond, rights_when_used, verdict_for
 from treadle.policy.path_check import Where, check_path, refusal
@@ -54,6 +54,7 @@ def decide(
     spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], context: PolicyContext
 ) -> Decision:
     """Decide about one call: the strictest of its parts wins; a call that touches nothing is judged by its tool."""
+    context = dataclasses.replace(context, files=RememberedFiles.of(context.files))
     judged = [_judge(access, spec, context) for access in accesses]
     rights = tuple(dict.fromkeys(right for one in judged for right in one.rights))
     if rights and all(part.verdict is Verdict.ALLOW for one in judged for part in one.parts):

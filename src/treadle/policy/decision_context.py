@@ -1,9 +1,9 @@
 """What a decision depends on besides the call itself."""
 
+import posixpath
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from enum import StrEnum
-from functools import cache
 from typing import Protocol
 
 from msgspec import Struct
@@ -14,6 +14,7 @@ from treadle.protocol.tools import Risk
 
 _SCRATCH = "/tmp/"  # noqa: S108 - only its name
 
+_DEEP = 100
 MAX_NAMES = 10_000
 """As many names of a directory are seen at most; where there are so many there may be more."""
 
@@ -64,17 +65,45 @@ class FileView(Protocol):
 class RememberedFiles:
     """Files as they were when first looked at: a judgement asks the same of many a path, and goes by one answer."""
 
+    @classmethod
+    def of(cls, files: FileView) -> "RememberedFiles":
+        """Remember what is seen of some files, unless they are already remembered."""
+        return files if isinstance(files, cls) else cls(files)
+
     def __init__(self, files: FileView) -> None:
-        self.resolve = cache(files.resolve)
-        self.facts = cache(files.facts)
-        self.names = cache(files.names)
-        self.read_config = cache(files.read_config)
-        self.read_index = files.read_index
+        self._resolved: dict[str, str] = {}
+        self._facts: dict[str, FileFacts | None] = {}
+        self._names: dict[str, tuple[str, ...]] = {}
+        self._files, self.read_config, self.read_index = files, files.read_config, files.read_index
+
+    def resolve(self, path: str) -> str:
+        """Resolve a path by its folder, which many share; only where a link stands is each of its parts looked at."""
+        if path not in self._resolved:
+            folder, name = posixpath.split(path)
+            is_plain = name not in ("", ".", "..") and folder not in ("", "//") and path.count("/") < _DEEP
+            place = posixpath.join(self.resolve(folder), name) if is_plain and path[:6] != "/proc/" else ""
+            facts = self.facts(place) if place else None
+            is_there = place and (facts is None or facts.kind is not FileKind.LINK)
+            self._resolved[path] = place if is_there else self._files.resolve(path)
+        return self._resolved[path]
+
+    def facts(self, path: str) -> FileFacts | None:
+        """Look at a path once."""
+        if path not in self._facts:
+            self._facts[path] = self._files.facts(path)
+        return self._facts[path]
+
+    def names(self, path: str) -> tuple[str, ...]:
+        """List a directory once."""
+        if path not in self._names:
+            self._names[path] = self._files.names(path)
+        return self._names[path]
 
 
 def is_below(path: str, folders: Iterable[str]) -> bool:
     """Whether a path is one of some folders, or in one; by their spelling alone."""
-    return any(f"{path.rstrip('/')}/".startswith(f"{folder.rstrip('/')}/") for folder in folders)
+    place = f"{path.rstrip('/')}/"
+    return any(place.startswith(f"{folder.rstrip('/')}/") for folder in folders)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -170,7 +170,7 @@ def dangerous_form(name: str, arguments: Sequence[str]) -> str | None:
     """Give those of the arguments that make a program dangerous; empty where any do, None where none does."""
     of_all = _FORMS["git-"] if name.startswith("git-") else []
     subcommands = arguments[: _first_name(arguments)] if name in _NAME_THINGS else arguments
-    if _ONLY_DEBUGS.fullmatch(" ".join((name, *arguments))):
+    if name in ("gdb", "lldb") and _ONLY_DEBUGS.fullmatch(" ".join((name, *arguments))):
         return None
     for form in [*_FORMS.get(name, []), *of_all]:
         is_subcommand = len(form) == 1 and not form[0].startswith("-")

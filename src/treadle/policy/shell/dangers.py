@@ -67,7 +67,8 @@ _ONLY_TELLS = re.compile(
 
 def always(name: str, arguments: Sequence[str]) -> str | None:
     """Say why a program is dangerous but where it only tells something, or None."""
-    return None if _ONLY_TELLS.fullmatch(" ".join((name, *arguments))) else _why(name)
+    why = _why(name)
+    return None if why is None or _ONLY_TELLS.fullmatch(" ".join((name, *arguments))) else why
 
 
 @lru_cache(maxsize=1024)

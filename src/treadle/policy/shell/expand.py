@@ -34,6 +34,7 @@ _GLOBS = str.maketrans({"*": STAR, "?": ANY, "[": _SET})
 _BARE = _IN_BRACES | _GLOBS | str.maketrans({"~": _TILDE})
 _PLAIN = str.maketrans({_QUOTED: "", _EXPANDED: "", _LEFT: "{", _RIGHT: "}", _COMMA: ",", _TILDE: "~"})
 _WITHOUT_GLOBS = _PLAIN | str.maketrans({STAR: "*", ANY: "?", _SET: "[", SPLIT: " "})
+_MEANS_ITSELF = re.compile(r"[\w./,:=@%+-]{1,4096}")
 _HOME = re.compile(rf"{_TILDE}([^/{_QUOTED}{_EXPANDED}]*)(?=/|\Z)")
 
 _OPTION = re.compile(r"-[neE]+")
@@ -64,6 +65,11 @@ def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple
 
 def expand_word(word: Word, variables: Variables, cwd: str) -> list[str]:
     """Expand one word: braces, tilde, variables, splitting; globs stay as marks. Raises `BudgetError`."""
+    match word.segments:
+        case (Literal(text=text),) if _MEANS_ITSELF.fullmatch(text):
+            return [text]
+        case _:
+            pass
     fields: list[str] = []
     for text in _alternatives(_text(word.segments, variables)):
         fields.extend(_fields(_with_home(text, variables, cwd)))

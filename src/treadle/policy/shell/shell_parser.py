@@ -44,11 +44,21 @@ _ARRAY = re.compile(rf"{_NAME.pattern}\+?=\(")
 _ARRAY_OPTION = re.compile(r"-[aAgrx]+")
 _NOTHING = Word(":", (Literal(":", quoted=False),))
 _FALLS_THROUGH = re.compile(r";;?&")
+_PLAIN_COMMAND = re.compile(
+    r"(?!(?:if|then|elif|else|fi|for|while|until|do|done|case|esac|function|select|coproc|time)\b)"
+    r"[\w./,:@%+-]{1,400}(?: [\w./,:=@%+-]{1,400}){0,40}"
+)
 _PATTERN_END = re.compile(r"(?=[ \t\n;&]|\Z)")
 
 
 def parse(text: str) -> ShellScript:
-    """Parse a whole line. Raises `ShellSyntaxError` and `BudgetError`."""
+    """Parse a whole line. Raises `ShellSyntaxError` and `BudgetError`.
+
+    Most lines are one command of plain words, in which nothing means anything to the shell: those are split.
+    """
+    if _PLAIN_COMMAND.fullmatch(text):
+        words = tuple(Word(word, (Literal(word, quoted=False),)) for word in text.split(" "))
+        return ShellScript((Pipeline((Simple(text, (), words, ()),)),))
     return script_until(Cursor(text, script_until), "")
 
 
