@@ -16,6 +16,7 @@ from treadle import Treadle
 from treadle.library import Mode, OptionKind, Question
 from treadle.protocol.messages import Message, ToolResult, text_of
 from treadle.protocol.models import ModelRequest
+from treadle.protocol.notifications import CallOutput
 from treadle.protocol.permissions import QuestionKind
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.testing import call, scripted_model
@@ -137,3 +138,18 @@ KEPT = re.compile(r"\[(The user kept its changes\. They are in the workspace now
 DISCARDED = re.compile(r"Changes that were discarded: |The user rejected this call|^Denied|could not be applied")
 STATUS = re.compile(r"Exit status (\d+)")
 """What the model reads of changes that were kept, of those that were not, and of how a command ended."""
+
+
+async def interrupted(line: str, folder: Path, mode: Mode) -> str:
+    """Interrupt a line as soon as it has said something; gives what the model reads of it."""
+    scripted = scripted_model(call("execute_command", command=line), call("attempt_completion", result="Done."))
+    yes = OptionKind.ALLOW_ONCE
+    async with Treadle(folder, model=scripted, mode=mode.value, approve=lambda _: yes, trust=True) as treadle:
+        async for notification in treadle.run("Run it."):
+            if isinstance(notification, CallOutput):
+                await treadle.interrupt()
+        await treadle.run("Go on.")
+    results = (
+        block for one in scripted.requests[-1].messages for block in one.content if isinstance(block, ToolResult)
+    )
+    return "\n".join(text_of(block.content) for block in results)

@@ -19,6 +19,7 @@ DATES = MappingProxyType(
         "GIT_COMMITTER_NAME": "t",
         "GIT_COMMITTER_EMAIL": "t@t",
         "GIT_CONFIG_GLOBAL": "/dev/null",
+        "GIT_ALLOW_PROTOCOL": "file",
     }
 )
 """What makes the same commit have the same name wherever it is made."""
@@ -33,9 +34,17 @@ printf 'echo n >> a.txt\\ngit commit -qam "by a script"\\n' > step.sh; echo 'on:
 git add . && git commit -qm first
 git switch -q -c other && echo other > a.txt && git commit -qam other && git switch -q main
 git switch -q -c apart && echo apart > apart.txt && git add . && git commit -qm apart && git switch -q main
+python3 -c "import sqlite3; db = sqlite3.connect('app.db'); db.execute('CREATE TABLE t (a)'); db.close()"
 mkdir build; echo old > build/old.o; echo rows > app/prod.db; echo rows > data.db; echo KEY=secret > .env
 echo .env >> .git/info/exclude; echo dirty >> b.txt
 """
+
+_MIGRATES = (
+    "import sqlite3; db = sqlite3.connect('app.db'); db.execute('ALTER TABLE t ADD COLUMN b'); "
+    "db.execute('INSERT INTO t VALUES (1, 2)'); db.commit()"
+)
+_SERVES = """port=$((20000 + $$ % 20000)); python3 -m http.server $port --bind 127.0.0.1 > /dev/null 2>&1 &
+until curl -s 127.0.0.1:$port/a.txt > got.txt; do sleep 0.1; done; kill $!"""
 
 EFFECTS: Mapping[str, str] = MappingProxyType(
     {
@@ -47,6 +56,7 @@ EFFECTS: Mapping[str, str] = MappingProxyType(
         "folder with ignored": "mv app core",
         "folder removed": "rm -r app",
         "many files": "mkdir many; for n in $(seq 300); do echo $n > many/$n; done",
+        "10,000 files": "mkdir many && cd many && seq 10000 | split -l 1 -a 3",
         "mode": "chmod +x tool.sh",
         "link": "ln -s a.txt link",
         "link out": "ln -s /etc/hostname out",
@@ -57,7 +67,12 @@ EFFECTS: Mapping[str, str] = MappingProxyType(
         "build": "mkdir -p build; echo new > build/new.o; echo changed > build/old.o",
         "build and source": "echo new > build/new.o; echo x >> a.txt",
         "build fails": "echo new > build/new.o; exit 2",
+        "build and use": "mkdir -p build && echo 'echo built >> a.txt' > build/run.sh && sh build/run.sh",
         "make": "make",
+        "database migrated": f"python3 -c {_MIGRATES!r}",
+        "server and curl": _SERVES,
+        "child ended": "sleep 60 & echo x >> a.txt; kill $!; wait $!; echo y >> a.txt",
+        "ends itself": "echo x >> a.txt; kill -9 $$",
         "ignored changed": "echo more >> data.db",
         "ignored removed": "rm data.db",
         "ignored folder removed": "rm -r build",
@@ -84,6 +99,7 @@ EFFECTS: Mapping[str, str] = MappingProxyType(
         "mixed and failing": "echo x >> a.txt; git commit -qam x; exit 4",
         "script that commits": "sh step.sh",
         "repository inside": "git init -q sub; echo x > sub/x",
+        "submodule": 'git submodule --quiet add "$PWD/.git" part',
         "worktree": "git worktree add -q side apart",
         "apply": "git diff > /tmp/p.patch; git stash -q; git apply /tmp/p.patch",
     }
