@@ -4,6 +4,7 @@ import asyncio
 import contextlib
 import statistics
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Awaitable, Callable
@@ -12,11 +13,14 @@ from pathlib import Path
 from typing import Any
 
 from treadle.app.security.command_confinement import CommandFolders, confine_as
+from treadle.app.session.commands.host_decisions import RESOLVED_BY_TREADLE, RESOLVER
 from treadle.protocol.tools import Confinement
 from treadle.tools.tool_catalogue import builtin_tools
 from treadle.workspace.commands.confinement import OPEN, Setup
 from treadle.workspace.copies import Hold, nothing_is_held
-from treadle.workspace.sandbox import probe
+from treadle.workspace.namespaces.network_broker import NetworkBroker
+from treadle.workspace.namespaces.session_space import SessionNamespaces
+from treadle.workspace.sandbox import Backend, probe
 from treadle.workspace.workspace import Workspace, open_workspace
 
 _REPEATS = 9
@@ -108,6 +112,66 @@ async def _confined(workspace: Workspace) -> None:
         )
 
 
+_CONNECTION_BUDGET = 15  # milliseconds that a first connection through the broker may cost
+_CONNECTS = """{python} -I -c "
+import socket, time
+start = time.perf_counter()
+s = socket.create_connection(('{host}', {port}))
+s.sendall(b'GET / HTTP/1.1\\r\\nHost: {host}\\r\\n\\r\\n')
+s.recv(1)
+print(time.perf_counter() - start)
+\""""
+
+
+async def _connections(workspace: Workspace) -> None:
+    """Compare the first connection of a command to a name, which the broker carries, with a direct one."""
+    if probe().backend is not Backend.BUBBLEWRAP or not Path(RESOLVER).exists():
+        print("no network of a session's own here")
+        return
+    private = Path(workspace.root).parent / "connections"
+    private.mkdir()
+    (private / "resolv.conf").write_text(RESOLVED_BY_TREADLE)
+    placed = ((str(Path(RESOLVER).resolve()), str(private / "resolv.conf")),)
+    shared = SessionNamespaces()
+    place = CommandFolders(root=workspace.root, data=private, private=private, namespaces=shared, placed=placed)
+
+    async def answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 204 No Content\r\n\r\n")
+        writer.close()
+
+    async def decides(_name: str, _port: int) -> bool:
+        return True
+
+    server = await asyncio.start_server(answers, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
+    broker = NetworkBroker(shared, decides, lambda *_: asyncio.open_connection("127.0.0.1", port), tell=lambda *_: None)
+    await broker.open()
+    times: tuple[list[float], list[float]] = ([], [])
+    for number in range(2 * _REPEATS):
+        named = _CONNECTS.format(python=sys.executable, host=f"n{number}.example.com", port=80)
+        times[0].append(await _printed(workspace, named, partial(confine_as, Confinement.WORK, named, place)))
+        times[1].append(await _printed(workspace, _CONNECTS.format(python=sys.executable, host="localhost", port=port)))
+    await broker.close()
+    server.close()
+    shared.close()
+    (mine, least), (theirs, bare) = ((statistics.median(kept) * 1000, min(kept) * 1000) for kept in times)
+    print(
+        f"{'a first connection through the broker | a direct one':<58} {mine:9.1f} ms {theirs:9.1f} ms "
+        f"{mine / theirs:7.1f} x  (+{mine - theirs:.1f} ms, the quickest +{least - bare:.1f} ms; "
+        f"budget {_CONNECTION_BUDGET} ms)"
+    )
+
+
+async def _printed(workspace: Workspace, line: str, set_up: Callable[[], Setup] = Setup) -> float:
+    """Run a command that prints how many seconds it took."""
+    command = workspace.launcher.start(line, setup=await asyncio.to_thread(set_up))
+    await command.finish(30)
+    taken = float(command.take_output())
+    await command.close()
+    return taken
+
+
 async def _once(workspace: Workspace, set_up: Callable[[], Setup]) -> float:
     """Run a command that does nothing (seconds)."""
     await asyncio.sleep(0.15)  # as between two steps of a model: a guard is ready
@@ -173,7 +237,7 @@ def _write_tree(root: Path) -> None:
 
 async def _measure(root: Path, spool: Path) -> None:
     workspace = open_workspace(root, spool=spool)
-    for part in (_commands, _confined, _cancel, _files, _searches):
+    for part in (_commands, _confined, _connections, _cancel, _files, _searches):
         await part(workspace)
     await workspace.close()
 
