@@ -25,6 +25,7 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFailed,
     ReplyFinished,
+    Resumed,
     SetMode,
     SetModel,
     Source,
@@ -56,6 +57,7 @@ from treadle.protocol.notifications import (
     ResultPresented,
     RetryScheduled,
     TurnEnded,
+    TurnResumed,
     TurnStarted,
     child_changed,
 )
@@ -194,6 +196,8 @@ class NotificationReader:
             case Restored() as restored:
                 back = self._restoring is not None and self._restoring.conversation
                 yield FilesRestored(restored=restored, conversation=back)
+            case Resumed() if self._working:
+                yield TurnResumed()
             case Rewound(to=to):
                 yield ConversationRewound(to=to)
                 if self._goal is not None and self._goal.state is not GoalState.PAUSED:

@@ -105,6 +105,10 @@ class TurnStarted(Tagged, frozen=True, kw_only=True, tag="turn_started"):
     turn: int
 
 
+class TurnResumed(Tagged, frozen=True, kw_only=True, tag="turn_resumed"):
+    """A program goes on with a turn that another one began; none worked on it since what was last told."""
+
+
 NOT_THE_USER = frozenset({"mcp", "timer", "monitor", "hook", "goal", "subagent", "parent"})
 """Kinds of sources whose prompts are not the user's own words."""
 
@@ -373,6 +377,7 @@ class TurnEnded(Tagged, frozen=True, kw_only=True, tag="turn_ended"):
 Notification: TypeAlias = (
     PhaseChanged
     | TurnStarted
+    | TurnResumed
     | PromptDelivered
     | QueueChanged
     | TextDelta

@@ -92,6 +92,7 @@ from treadle.protocol.notifications import (
     PhaseChanged,
     QuestionAsked,
     QuestionClosed,
+    TurnResumed,
     TurnStop,
 )
 from treadle.protocol.permissions import CallAsked, QuestionKind
@@ -374,6 +375,8 @@ def _withdraw_questions(state: State) -> Transition:
 
 def _resume(state: State, data: Resumed, at: int) -> Transition:
     state, effects = files.go_on_after_restart(replace(goal.resumed(state, at), user_present=data.user_present))
+    if state.turn is not None:
+        effects = [Notify(notification=TurnResumed()), *effects]
     state, closed = answers.close_elicitations(state)  # who asked is gone with its program
     effects += closed
     if state.cancelling:
