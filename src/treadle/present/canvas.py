@@ -12,14 +12,19 @@ from treadle.protocol.tools import Flow
 
 
 class Canvas:
-    """The view as it becomes, and the items that `changed`; `at` is when what is folded happened (s since 1970)."""
+    """The view as it becomes, and the items that `changed`.
+
+    `at` is when what is folded happened (s since 1970), `before` when the last thing did whose time is known.
+    """
 
     def __init__(self, view: SessionView, stamped: Stamped | None) -> None:
         self.at = None if stamped is None or not stamped.at else stamped.at / 1000
         seq = view.seq if stamped is None else max(view.seq, stamped.seq)
         # What is in no log yet comes before the next event.
         self._item_seq = seq if stamped is not None and stamped.seq else seq + 1
-        self.view = replace(view, version=view.version + 1, seq=seq)
+        self.before = view.heard
+        heard = view.heard if self.at is None else self.at
+        self.view = replace(view, version=view.version + 1, seq=seq, heard=heard)
         self._changed: dict[int, Placed] = {}
 
     @property

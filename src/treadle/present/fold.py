@@ -61,6 +61,7 @@ from treadle.protocol.notifications import (
     TextDelta,
     ThinkingDelta,
     TurnEnded,
+    TurnResumed,
     TurnStarted,
 )
 
@@ -93,6 +94,8 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
                 canvas.await_reply(phase is Phase.AWAITING_LLM_RESPONSE)
         case TurnStarted():
             canvas.know(active=True, started=canvas.at, since=canvas.at, waited=0.0, received=0, speed=0.0, step=0)
+        case TurnResumed():
+            _leave_out(canvas)
         case PromptDelivered(prompt_id=prompt_id, content=content, enclosed=enclosed, by=by):
             canvas.add(SaidItem(written_text(content), enclosed, by, prompt_id, own_commands(content)))
         case TextDelta() | ThinkingDelta() | CallDelta():
@@ -150,6 +153,15 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             _end_turn(canvas, notification)
         case _:
             assert_never(notification)
+
+
+def _leave_out(canvas: Canvas) -> None:
+    """Do not count the time in which no program worked on the turn."""
+    view = canvas.view
+    if view.active and canvas.at is not None and canvas.before is not None:
+        gone = max(0.0, canvas.at - canvas.before)
+        started, asking = (None if one is None else one + gone for one in (view.started, view.asking))
+        canvas.know(started=started, asking=asking, since=canvas.at)
 
 
 def _retry(canvas: Canvas, retry: RetryItem) -> None:

@@ -182,7 +182,7 @@ def _facts(item: TurnItem) -> list[str]:
     outcome = item.outcome
     took = span(item.seconds) if item.seconds else ""
     if item.seconds and item.waited >= 1:
-        took = f"{span(max(0.1, item.seconds - item.waited))}, and {span(item.waited)} for you"
+        took = f"{span(item.seconds)}, and {span(item.waited)} for you"
     return [
         one
         for one in (
