@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from treadle.app.config.sections import Settings
 from treadle.present.items import NoteItem, ProseItem
-from treadle.tui.paint.hyperlinks import linked, supports_links, visible_width
+from treadle.tui.paint.hyperlinks import FileLinks, linkable_names, linked, supports_links, visible_width
 from treadle.tui.paint.look import look_of
 from treadle.tui.paint.painter import Painter
 from treadle.tui.paint.printed_items import PrintedItem
@@ -35,9 +35,16 @@ def project(tmp_path: Path) -> Path:
     return root
 
 
+def known(root: Path, text: str) -> FileLinks:
+    """What is known of a folder once it was looked up where the names of a text lead."""
+    found = FileLinks(str(root))
+    found.know(found.look_up(linkable_names(SGR.sub("", text))))
+    return found
+
+
 def links(row: str, root: Path, *, full: bool = False) -> list[tuple[str, str]]:
     """Where each link of a row leads, and what of it is read."""
-    return [(target, SGR.sub("", text)) for target, text in LINK.findall(linked(row, str(root), full=full))]
+    return [(target, SGR.sub("", text)) for target, text in LINK.findall(linked(row, known(root, row), full=full))]
 
 
 def at(file: Path) -> str:
@@ -82,7 +89,7 @@ def test_a_path_of_a_file_below_the_folder_is_a_link(project: Path) -> None:
     ],
 )
 def test_what_leads_elsewhere_or_runs_when_it_is_opened_is_none(project: Path, row: str) -> None:
-    assert linked(row, str(project), full=False) == row
+    assert linked(row, known(project, row), full=False) == row
 
 
 def test_what_may_go_on_in_the_next_row_is_none(project: Path) -> None:
@@ -93,21 +100,24 @@ def test_what_may_go_on_in_the_next_row_is_none(project: Path) -> None:
 @given(st.text(alphabet=st.sampled_from("ab/.:@ ()…\x1b[31m;https日é"), max_size=60), st.booleans())
 def test_nothing_else_of_a_row_changes(text: str, full: bool) -> None:
     row = f"\x1b[1m{text}\x1b[0m https://a.example/{text}"
-    assert MARK.sub("", linked(row, "/", full=full)) == row
+    assert MARK.sub("", linked(row, known(Path("/"), row), full=full)) == row
 
 
 @pytest.mark.parametrize("width", [24, 30, 80])
 def test_a_painted_link_is_whole_or_none(project: Path, width: int) -> None:
     address = "https://a.example/a/long/path/to/a/page.html?with=a&query=too"
-    theme = Theme(palette=Palette.DARK, links_in=str(project))
+    theme = Theme(palette=Palette.DARK)
     items: list[PrintedItem] = [
         ProseItem(f"Go to {address} now, or to shop/cart.py:3.\n\n- {address}\n\n> {address}\n"),
         ProseItem(f"| a | b |\n|---|---|\n| {address} | {address} |\n"),
         ProseItem(f"[a text]({address})\n"),
         NoteItem(f"See {address}"),
     ]
-    painted = Painter(width, theme).items(items)
-    plain = Painter(width, Theme(palette=Palette.DARK)).items(items)
+    found = FileLinks(str(project))
+    assert at(project / "shop/cart.py") not in Painter(width, theme, links=found).items(items)
+    found.know(found.look_up(found.asked_for()))
+    painted = Painter(width, theme, links=found).items(items)
+    plain = Painter(width, theme).items(items)
     assert MARK.sub("", painted) == plain
     assert "\x1b]8" not in plain
     assert {target for target, _ in LINK.findall(painted)} <= {address, at(project / "shop/cart.py")}
@@ -135,5 +145,5 @@ def test_only_a_terminal_that_is_known_to_take_links_gets_them(monkeypatch: pyte
     monkeypatch.setenv("TERM", "xterm-kitty")
     monkeypatch.delenv("TMUX", raising=False)
     monkeypatch.delenv("STY", raising=False)
-    assert look_of(Settings()).in_folder(Path("/w")).theme.links_in == "/w"
-    assert look_of(Settings(links=False)).in_folder(Path("/w")).theme.links_in == ""
+    assert look_of(Settings()).links
+    assert not look_of(Settings(links=False)).links

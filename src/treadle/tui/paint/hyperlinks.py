@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from itertools import islice
 from pathlib import Path
 from urllib.parse import quote, urlsplit
@@ -78,8 +78,40 @@ def linkable_names(text: str) -> frozenset[str]:
     return frozenset(one for _, _, one in (*_addresses(text), *_names(text)))
 
 
-def linked(row: str, root: str, *, full: bool, names: frozenset[str] | None = None) -> str:
-    """Give a painted row with its addresses and its paths of files below `root` as links; looks files up.
+class FileLinks:
+    """Where names of files below a folder lead, as far as that was looked up; painting looks nothing up."""
+
+    def __init__(self, root: str) -> None:
+        self._root = root
+        self._known: dict[str, str] = {}
+        self._unknown: set[str] = set()
+
+    def target(self, name: str) -> str:
+        """Give the address that a name leads to; empty where it leads nowhere, or that was not looked up yet."""
+        if name not in self._known:
+            self._unknown.add(name)
+        return self._known.get(name, "")
+
+    def asked_for(self) -> frozenset[str]:
+        """Give the names that were asked for since the last time, and are not known."""
+        names, self._unknown = frozenset(self._unknown), set()
+        return names
+
+    def look_up(self, names: Collection[str]) -> Mapping[str, str]:
+        """Look up where names lead; for any thread."""
+        return {name: _target(name, self._root) for name in names}
+
+    def know(self, found: Mapping[str, str]) -> None:
+        """Take what was looked up."""
+        self._known |= found
+
+    def forget(self) -> None:
+        """Know nothing any more: files may have changed."""
+        self._known.clear()
+
+
+def linked(row: str, links: FileLinks, *, full: bool, names: frozenset[str] | None = None) -> str:
+    """Give a painted row with its addresses and the paths of files that `links` knows as links.
 
     A `full` row may go on in the next one: what is at its end is no link, since its other half is not known. With
     `names` nothing else is one: they are those of the text that was painted, some of which are cut in the row.
@@ -91,7 +123,7 @@ def linked(row: str, root: str, *, full: bool, names: frozenset[str] | None = No
     found = [(begin, end, text) for begin, end, text in addresses if names is None or text in names]
     for begin, end, text in islice(_names(plain), _MOST):
         apart = not any(begin < one[1] and one[0] < end for one in addresses)
-        if apart and (names is None or text in names) and (target := _target(text, root)):
+        if apart and (names is None or text in names) and (target := links.target(text)):
             found.append((begin, end, target))
     marks: dict[int, str] = {}
     for begin, end, target in found:

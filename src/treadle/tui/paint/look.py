@@ -7,7 +7,6 @@ import termios
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
-from pathlib import Path
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -42,10 +41,6 @@ class Look(Struct, frozen=True, kw_only=True):
     plain: bool = False
     status_line: str = ""
     links: bool = False
-
-    def in_folder(self, workspace: Path) -> "Look":
-        """Give the look of a session: paths are those of its workspace."""
-        return replace(self, theme=replace(self.theme, links_in=str(workspace))) if self.links else self
 
 
 def look_of(settings: Settings, *, dark: bool | None = None) -> Look:

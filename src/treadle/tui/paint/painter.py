@@ -13,7 +13,7 @@ from treadle.present.items import CallItem, ProseItem, SaidItem, ThoughtItem, Tu
 from treadle.present.words import clip_text, verb_of
 from treadle.protocol.notifications import CallStatus
 from treadle.tui.paint.diff_rows import live_edit_lines
-from treadle.tui.paint.hyperlinks import linkable_names, linked, visible_width
+from treadle.tui.paint.hyperlinks import FileLinks, linkable_names, linked, visible_width
 from treadle.tui.paint.lines import Line, ansi, clip, line
 from treadle.tui.paint.markdown import growing, prose
 from treadle.tui.paint.printed_items import (
@@ -41,9 +41,15 @@ _APART = (SaidItem, EnteredCommand, ProseItem, DiffItem, OwnDone, TurnItem)
 
 
 class Painter:
-    """Paints for a terminal of `columns` width in a theme. `last` is what was painted before, for the blank lines."""
+    """Paints for a terminal of `columns` width in a theme. `last` is what was painted before, for the blank lines.
 
-    def __init__(self, columns: int, theme: Theme, last: PrintedItem | None = None) -> None:
+    With `links` addresses are links where items are painted, and names that it knows.
+    """
+
+    def __init__(
+        self, columns: int, theme: Theme, last: PrintedItem | None = None, links: FileLinks | None = None
+    ) -> None:
+        self._links = links
         self._theme = theme
         self._width = max(20, columns - 1)
         self.last = last
@@ -60,11 +66,11 @@ class Painter:
         return self._theme.legible("".join(f"{row}\n" for row in painted))
 
     def _linked(self, item: PrintedItem, rows: list[str]) -> list[str]:
-        root = self._theme.links_in
-        if not root:
+        if self._links is None:
             return rows
+        links = self._links
         names = linkable_names(item.markdown) if isinstance(item, ProseItem) else None
-        return [linked(row, root, full=visible_width(row) >= self._width - 1, names=names) for row in rows]
+        return [linked(row, links, full=visible_width(row) >= self._width - 1, names=names) for row in rows]
 
     def _paint(self, item: PrintedItem) -> list[str]:
         if isinstance(item, ProseItem):

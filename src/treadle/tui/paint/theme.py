@@ -151,15 +151,11 @@ _IN_ASCII = str.maketrans("│•─━·…▞▚↑↓←→⋯⚠", "|*---.##
 
 
 class Theme(Struct, frozen=True, kw_only=True):
-    """The look of one terminal; `true_colour` where it knows more than 256.
-
-    `links_in` is the folder whose files can be clicked in the scrollback, and addresses with them; empty: nothing can.
-    """
+    """The look of one terminal; `true_colour` where it knows more than 256."""
 
     palette: Palette = Palette.ANSI
     signs: Signs = Signs()
     true_colour: bool = False
-    links_in: str = ""
 
     def ink(self, roles: str) -> Ink:
         """Merge the looks of roles (names with blanks between); later ones win."""

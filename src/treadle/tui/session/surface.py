@@ -15,6 +15,7 @@ from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError, TreadleError
 from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
+    CallChanged,
     ContextCompacted,
     ConversationRewound,
     MessageDone,
@@ -29,6 +30,7 @@ from treadle.tui.draft.input_line import InputLine
 from treadle.tui.intents import Entered, Face, Intent, Pasted, Picked, Pressed, Tabbed, Wish
 from treadle.tui.lists.filter_list import Pick
 from treadle.tui.lists.open_list import Lists
+from treadle.tui.paint.hyperlinks import FileLinks
 from treadle.tui.paint.lines import fragments
 from treadle.tui.paint.look import Look
 from treadle.tui.paint.pager_pages import question_pager, session_pager
@@ -46,6 +48,7 @@ from treadle.tui.session.moments import Moments
 from treadle.tui.session.outbox import Outbox
 from treadle.tui.session.own_commands import OwnCommands
 from treadle.tui.session.person_requests import Requests
+from treadle.tui.session.printing import Printing
 from treadle.tui.session.slash import SlashCommands
 from treadle.tui.session.status_line import StatusLine
 
@@ -72,11 +75,8 @@ class Surface:
         self._context = live.status.tokens, live.status.window
         self._animated = look.animated
         self._branch = branch_of(live.workspace)
-        self._unprinted: list[PrintedItem] = []
-        self._last: PrintedItem | None = None
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
         self._room, self._turns = (80, 24), 0
-        self._painter: type[Painter] | None = None
         self.ticking = asyncio.Event()
         self.screen = Screen(
             face=self._face,
@@ -85,7 +85,7 @@ class Surface:
             touched=lambda: self._questions.touched(),  # noqa: PLW0108 - built below
             typed=lambda by_hand: self._lists.typed(by_hand),  # noqa: PLW0108
             history=history,
-            look=look.in_folder(live.workspace),
+            look=look,
         )
         self._moments = Moments(self.screen.refresh)
         self.own = OwnCommands(live.own_shell, show=self.show, changed=self._own_changed)
@@ -109,6 +109,8 @@ class Surface:
             failed=self._failed,
             switch=switch,
         )
+        links = FileLinks(str(live.workspace)) if look.links else None
+        self._printing = Printing(self._lists.aside, links, self.screen.refresh_now)
         self.commands = self._slash_commands(switch)
         self.status_line = StatusLine(
             look.status_line, live, lambda: (self._view, self._context), refresh=self.screen.refresh, show=self.show
@@ -136,11 +138,11 @@ class Surface:
 
     def start_painting(self, painter: "type[Painter]") -> None:
         """Print the beginning and what has waited for the painter, and ask what is open."""
-        self._painter = painter
+        self._printing.painter = painter
         columns, rows = self.screen.size
         past = painter(columns, self.screen.theme).last_of(self._past, rows * _SCREENS)
         begin = first_items(self._live, self._view, self._branch, left_out=len(self._past) - len(past))
-        self._unprinted[:0] = [*begin, *past]
+        self._printing.held[:0] = [*begin, *past]
         self._past = []
         self.show()
         self._questions.begin()
@@ -164,10 +166,12 @@ class Surface:
             self._turns += 1
             self._lists.files.grow_old()
             self._branch = branch_of(self._live.workspace)
+        if isinstance(notification, CallChanged | TurnEnded):
+            self._printing.files_changed()
         if isinstance(notification, QuestionAsked | TurnEnded):
             call_for_attention(self.screen, notification, before, time.time())
-        self._unprinted += self.requests.as_written(items)
-        if self._unprinted and not isinstance(notification, TextDelta):
+        self._printing.held += self.requests.as_written(items)
+        if self._printing.held and not isinstance(notification, TextDelta):
             self.screen.refresh_now()
         self._questions.follow()
         show_state(self.screen, self._view, self._turns, self._live.workspace.name)
@@ -182,24 +186,15 @@ class Surface:
 
     def show(self, *items: PrintedItem) -> None:
         """Print items into the scrollback, as soon as they can be painted."""
-        self._unprinted += items
+        self._printing.held += items
         self.screen.refresh_now()
 
     def finish(self, *, kept: bool) -> str:
         """Give what is printed last: what was held back, and what the session was where it is `kept`."""
-        self._unprinted += self._scrollback.rest()
+        self._printing.held += self._scrollback.rest()
         if self._turns and kept:
-            self._unprinted.append(NoteItem(kept_line(self._live, self._view, self._turns)))
-        return self._painted(self.screen.columns)
-
-    def _painted(self, columns: int) -> str:
-        if self._painter is None or not self._unprinted:
-            return ""
-        painter = self._painter(columns, self.screen.theme, self._last)
-        text = painter.items(self._unprinted)
-        self._last = painter.last
-        self._unprinted.clear()
-        return text
+            self._printing.held.append(NoteItem(kept_line(self._live, self._view, self._turns)))
+        return self._printing.text(self.screen.columns, self.screen.theme, at_once=True)
 
     @property
     def tick_pause(self) -> float:
@@ -217,11 +212,8 @@ class Surface:
         rows -= len(below) + len(menu) + len(own)
         asked = self._asked(columns, rows)
         rows -= len(asked.above) + len(asked.under)
-        above = living = ""
-        if self._painter is not None:
-            above = self._painted(columns)
-            painter = self._painter(columns, self.screen.theme, self._last)
-            living = painter.living(self._scrollback.unprinted, rows, now, blinks=self._animated)
+        above, moving = self._printing.text(columns, self.screen.theme), self._scrollback.unprinted
+        living = self._printing.living(columns, self.screen.theme, moving, rows=rows, now=now, blinks=self._animated)
         return Face(
             above=above,
             living=living.split("\n") if living else (),
