@@ -25,6 +25,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "a.py").write_text("def f():\n    return 1\n")
     (folder / "data").write_bytes(b"\0\1")
     (folder / "run").write_text("true\n")
+    (folder / "sub").mkdir()
+    (folder / "old.py").write_text("".join(f"line {number}\n" for number in range(20)))
+    (folder / "sub/plain.py").write_text("plain\n" * 9)
     git = ("git", "-c", "user.name=a", "-c", "user.email=a@b", "-C", str(folder))
     for words in (("init", "-q"), ("add", "."), ("commit", "-qm", "one")):
         subprocess.run([*git, *words], check=True)
@@ -32,6 +35,9 @@ def repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (folder / "data").write_bytes(b"\0\2")
     (folder / "run").chmod(0o755)
     (folder / "new.txt").write_text("x\n")
+    subprocess.run([*git, "mv", "old.py", "sub/moved.py"], check=True)
+    subprocess.run([*git, "mv", "sub/plain.py", "plain.py"], check=True)
+    (folder / "sub/moved.py").write_text((folder / "sub/moved.py").read_text().replace("line 7\n", "line seven\n"))
     return folder
 
 
@@ -40,8 +46,10 @@ async def test_the_diff_has_numbers_and_the_colours_of_the_code(repository: Path
     async with session(repository) as rig, terminal(rig.live, depth=ColorDepth.DEPTH_24_BIT) as (term, _):
         await term.until("? for keys")
         term.type(f"/diff{ENTER}")
-        await term.until("a.py (+1 -1)", "data (binary)", "run: mode 100755, was 100644", "new: new.txt")
+        await term.until("new: new.txt")
         await term.until("  a.py  +1 -1", "2 -     return 1", '2 +     return "two"')
+        await term.until("  run", "mode 100755, was 100644", "  data", "binary: its content is not shown")
+        await term.until("  sub/moved.py  +1 -1", "renamed from old.py", "  plain.py", "renamed from sub/plain.py")
         assert "diff --git" not in term.shown
         assert term.colour_of('"two"') == string
 

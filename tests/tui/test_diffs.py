@@ -156,3 +156,33 @@ def test_a_diff_shows_the_same_text_with_and_without_colours(before: list[str], 
         return [line_text(row) for row in diff_lines("\n".join(lines), 40, Signs(), whole=True)][1:]
 
     assert text("x.py") == text("x.unknown")
+
+
+def test_what_became_of_a_file_stands_above_its_lines_and_alone_where_none_changed() -> None:
+    text = (
+        "diff --git a/a.py b/b.py\nsimilarity index 90%\nrename from a.py\nrename to b.py\n--- a/a.py\n+++ b/b.py\n"
+        "@@ -1,2 +1,2 @@\n one\n--- two\n+++ two\n"
+        "diff --git a/run b/run\nold mode 100644\nnew mode 100755\n"
+        "diff --git a/x b/y z\nsimilarity index 100%\nrename from x\nrename to y z\n"
+        "diff --git a/new b/new\nnew file mode 100644\nindex 0000000..e69de29\n"
+        "diff --git a/p.png b/p.png\nindex 1..2 100644\nBinary files a/p.png and b/p.png differ\n"
+        "diff --git a/c.py b/c.py\nindex 1..2 100644\n--- a/c.py\n+++ b/c.py\n@@ -1 +1 @@\n-a\n+b\n"
+    )
+    assert [line_text(row).rstrip() for row in diff_lines(text, 80, Signs())] == [
+        "  b.py  +1 -1",
+        "      renamed from a.py",
+        "     1   one",
+        "     2 - -- two",
+        "     2 + ++ two",
+        "  run",
+        "      mode 100755, was 100644",
+        "  y z",
+        "      renamed from x",
+        "  new",
+        "      new file",
+        "  p.png",
+        "      binary: its content is not shown",
+        "  c.py  +1 -1",
+        "     1 - a",
+        "     1 + b",
+    ]

@@ -1,7 +1,6 @@
 """The slash commands that read files or run programs. Each is to be done in a thread."""
 
 import asyncio
-import re
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -45,7 +44,6 @@ from treadle.workspace.files.text import visible
 
 _MOST_SHOWN = 60_000
 _DIFF = "\ndiff --git "
-_MODES = re.compile(r"^diff --git a/.+ b/(.+)\nold mode (\d+)\nnew mode (\d+)$", re.MULTILINE)
 
 
 def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
@@ -53,15 +51,16 @@ def _diff(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
         return wrong("git does not run in a folder that you do not trust. /trust says how to trust it.")
     try:
         # The person who asks may read all of it.
-        found = Repository(root=str(session.workspace), why_not=lambda _: "").changes(_MOST_SHOWN)
+        found = Repository(root=str(session.workspace), why_not=lambda _: "").changes(_MOST_SHOWN, renames=True)
     except ToolError as error:
         return wrong(f"{error.text[:1].upper()}{error.text[1:]}")
     listed, begin, rest = found.partition(_DIFF)
     if not begin or len(found.encode()) >= _MOST_SHOWN:  # what is cut in its middle is no diff any more
         return CommandAnswer(text=found)
     diff = f"{begin.lstrip()}{rest}"
-    modes = (f"{path}: mode {now}, was {before}" for path, before, now in _MODES.findall(diff))
-    return CommandAnswer(text="\n".join([listed.rstrip(), *modes, "", diff]), diff=diff)
+    # The diff says how many lines of a file changed.
+    others = "\n".join(row for row in listed.split("\n") if row.startswith("new: ") or not row.endswith(")"))
+    return CommandAnswer(text=f"{others.strip()}\n\n{diff}".lstrip(), diff=diff)
 
 
 def _context(session: SessionAccess, argument: str) -> CommandAnswer:

@@ -18,6 +18,11 @@ _MARKER = re.compile(r"[-<]{3,} ?SEARCH>?|={3,}$|[+>]{3,} ?(REPLACE|$)|\*\*\* ")
 _ALIKE = 0.4
 """Part of two lines that is the same, from which on single words are marked."""
 
+_GIT = "diff --git "
+_GIT_WORDS = (
+    *("rename from", "rename to", "copy from", "copy to", "old mode", "new mode", "new file mode"),
+    *("deleted file mode", "Binary files"),
+)
 _MOST, _FIRST, _LAST = 30, 20, 8
 _LONGEST_LINE = 2_000
 _WIDE = 110
@@ -35,16 +40,22 @@ class DiffRow(Struct, frozen=True):
 
 
 class FileDiff(Struct, frozen=True):
-    """The diff of one file; `notes` say what is no line. `section` is the function or class that it begins in."""
+    """The diff of one file; `notes` say what is no line. `section` is the function or class that it begins in.
+
+    `heads` say what became of the file itself: another name, another mode.
+    """
 
     path: str
     rows: tuple[DiffRow, ...]
+    heads: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     section: str = ""
 
     @property
     def counted(self) -> str:
-        """How many lines come and go: `+3 -1`."""
+        """How many lines come and go: `+3 -1`; empty where none does."""
+        if not self.rows:
+            return ""
         return f"+{sum(row.sign == '+' for row in self.rows)} -{sum(row.sign == '-' for row in self.rows)}"
 
 
@@ -53,15 +64,18 @@ def read_diff(text: str) -> tuple[FileDiff, ...]:
     files: list[FileDiff] = []
     part: list[str] = []
     for one in text.split("\n"):
-        if one.startswith("--- ") and _starts_file(part):
+        if one.startswith(("--- ", _GIT)) and _starts_file(part, one):
             files += _file(part)
             part = []
         part.append(one)
     return (*files, *_file(part))
 
 
-def _starts_file(before: Sequence[str]) -> bool:
-    """Whether a line `--- name` can begin a file: a removed line that reads so stands within a part."""
+def _starts_file(before: Sequence[str], one: str) -> bool:
+    """Whether a line can begin a file: within a part it is a removed one, and git's words come before the names."""
+    headed = one.startswith("--- ") and any(line.startswith(_GIT) for line in before)
+    if headed and not any(line.startswith("@@ -") for line in before):
+        return False
     return not before or _left_in_part(before) <= 0
 
 
@@ -81,9 +95,11 @@ def _left_in_part(lines: Sequence[str]) -> int:
 
 
 def _file(lines: Sequence[str]) -> Iterator[FileDiff]:
-    if not any(one.startswith("@@ -") for one in lines):
+    begin = next((number for number, one in enumerate(lines) if one.startswith("@@ -")), len(lines))
+    path, heads = _git_heads(lines[:begin])
+    if begin == len(lines) and not heads:
         return
-    path, section, rows, notes = "", "", list[DiffRow](), list[str]()
+    section, rows, notes = "", list[DiffRow](), list[str]()
     before = after = 0
     for one in lines:
         head = _HEAD.match(one)
@@ -105,7 +121,22 @@ def _file(lines: Sequence[str]) -> Iterator[FileDiff]:
         elif one[:1] == " ":
             rows.append(DiffRow(" ", after, ((one[1:], False),)))
             before, after = before + 1, after + 1
-    yield FileDiff(path, tuple(_marked(rows)), tuple(dict.fromkeys(notes)), section)
+    yield FileDiff(path, tuple(_marked(rows)), heads, tuple(dict.fromkeys(notes)), section)
+
+
+def _git_heads(lines: Sequence[str]) -> tuple[str, tuple[str, ...]]:
+    """Read what git says of a file before its lines: its name, and in words what became of it."""
+    words = {key: one.removeprefix(f"{key} ") for one in lines for key in _GIT_WORDS if one.startswith(f"{key} ")}
+    named = next((one.partition(" b/")[2] for one in lines if one.startswith(_GIT)), "")
+    heads = [
+        f"renamed from {words['rename from']}" if "rename from" in words else "",
+        f"copied from {words['copy from']}" if "copy from" in words else "",
+        f"mode {words['new mode']}, was {words.get('old mode', '')}" if "new mode" in words else "",
+        "new file" if "new file mode" in words else "",
+        "deleted" if "deleted file mode" in words else "",
+        "binary: its content is not shown" if "Binary files" in words or "GIT binary patch" in lines else "",
+    ]
+    return words.get("rename to", words.get("copy to", named)), tuple(filter(None, heads))
 
 
 def _marked(rows: Sequence[DiffRow]) -> Iterator[DiffRow]:
@@ -155,6 +186,8 @@ def diff_lines(text: str, width: int, signs: Signs, *, whole: bool = False) -> l
     shown: list[Line] = []
     for file in read_diff(text):
         shown += _file_lines(file, width)
+        for head in file.heads:
+            shown += wrap(line(("dim", f"      {exact(head)}")), width, indent=line("      "))
         places = _code_places(file)
         rows = list(zip(file.rows, places, strict=True))
         left_out = 0 if whole or len(rows) <= _MOST else len(rows) - _FIRST - _LAST

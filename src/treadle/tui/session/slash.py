@@ -234,7 +234,8 @@ class SlashCommands:
         elif answer.edit is not None:
             self._edit(answer.edit)
         elif answer.diff:
-            self._show(NoteItem(answer.text.removesuffix(answer.diff).rstrip()), DiffItem(answer.diff))
+            above = answer.text.removesuffix(answer.diff).rstrip()
+            self._show(*((NoteItem(above),) if above else ()), DiffItem(answer.diff))
         elif answer.text:
             self._show(NoteItem(answer.text, warns=answer.warning))
 

@@ -42,8 +42,11 @@ class Repository(Struct, frozen=True, kw_only=True):
     root: str
     why_not: Readable
 
-    def changes(self, room: int) -> str:
-        """Show what is not committed, in at most `room` bytes. Raises `NotEnclosedError`."""
+    def changes(self, room: int, *, renames: bool = False) -> str:
+        """Show what is not committed, in at most `room` bytes, files with another name as such if `renames`.
+
+        Raises `NotEnclosedError`.
+        """
         base = last_commit(self._ask)
         if base is None:
             raise NotEnclosedError(_NO_GIT)
@@ -58,7 +61,8 @@ class Repository(Struct, frozen=True, kw_only=True):
         listed = [f"new: {shown_name(path)}" for path in untracked[:_MOST_LISTED]]
         if len(untracked) > _MOST_LISTED:
             listed.append(f"new: {len(untracked) - _MOST_LISTED:,} more files")
-        text = self._told(files, ("diff", *PLAIN_DIFF, base, "--"))
+        how = (*PLAIN_DIFF, *(("--find-renames",) if renames else ()))
+        text = self._told(files, ("diff", *how, base, "--"))
         return head_and_tail("\n".join(filter(None, [*listed, text])), room, "`git diff` shows all of it")
 
     def commit(self, name: str, room: int) -> str:
