@@ -383,6 +383,7 @@ def _live(
         servers=servers,
         ports=partial(ground.commands.ports, asyncio.get_running_loop()),
         wakes=lambda: ground.workspace.wakes() or ground.subagents.running,
+        awaits=lambda: any(one.ended is None and one.started.background for one in ground.engine.state.children),
     )
 
 

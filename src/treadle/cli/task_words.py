@@ -27,6 +27,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "sessions": "list sessions, and search in them",
             "show": "show what happened in a session",
             "checkpoint": "list the checkpoints of a session, show what changed since one, restore it",
+            "copies": "list the copies in which subagents worked; show what one changed, apply it, discard it",
             "fork": "copy a session, to go on from one of its turns",
             "rename": "give a session another name",
             "archive": "archive sessions that are not needed for now",

@@ -33,7 +33,18 @@ if TYPE_CHECKING:
     from treadle.app.instruction_tests.running_tests import CheckedInstruction as CheckedInstruction
     from treadle.app.instruction_tests.running_tests import lines_of_tested as lines_of_tested
     from treadle.app.instruction_tests.running_tests import run_instruction_tests as run_instruction_tests
+    from treadle.app.reports.copy_list import applied_text as applied_text
+    from treadle.app.reports.copy_list import apply_copy as apply_copy
+    from treadle.app.reports.copy_list import copies_text as copies_text
+    from treadle.app.reports.copy_list import copy_rows as copy_rows
+    from treadle.app.reports.copy_list import copy_text as copy_text
+    from treadle.app.reports.copy_list import discard_copy as discard_copy
+    from treadle.app.reports.copy_list import idle_copy as idle_copy
+    from treadle.app.reports.copy_list import left_lines_of as left_lines_of
+    from treadle.app.reports.copy_list import named_copy as named_copy
+    from treadle.app.reports.copy_list import planned_copy as planned_copy
     from treadle.app.reports.session_text import session_lines as session_lines
+    from treadle.app.subagents.writer_copies import left_copies as left_copies
 else:
     __getattr__ = names_of(
         __name__,
@@ -50,6 +61,11 @@ else:
             "treadle.app.importing.foreign_programs": "import_plan",
             "treadle.app.importing.session_import": "import_sessions",
             "treadle.app.instruction_tests.running_tests": "CheckedInstruction run_instruction_tests lines_of_tested",
+            "treadle.app.reports.copy_list": """
+                applied_text apply_copy copies_text copy_rows copy_text
+                discard_copy idle_copy left_lines_of named_copy planned_copy
+            """,
             "treadle.app.reports.session_text": "session_lines",
+            "treadle.app.subagents.writer_copies": "left_copies",
         },
     )

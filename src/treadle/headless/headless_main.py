@@ -20,7 +20,15 @@ from treadle.protocol.errors import RefusedError, SessionError
 from treadle.protocol.events import Interrupt, Prompt, Source
 from treadle.protocol.goals import GoalStatus, SetGoal
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import GoalChanged, Notification, TurnEnded, TurnOutcome, TurnStarted, TurnStop
+from treadle.protocol.notifications import (
+    ChildChanged,
+    GoalChanged,
+    Notification,
+    TurnEnded,
+    TurnOutcome,
+    TurnStarted,
+    TurnStop,
+)
 
 if TYPE_CHECKING:
     from treadle.door.hosts import StructuredAnswer
@@ -101,7 +109,7 @@ async def finish_task(
         try:
             if task:
                 await live.post(Prompt(id=uuid.uuid4().hex, content=task), HEADLESS)
-            if not (live.status.turn_active or live.status.checking):
+            if not (live.status.turn_active or live.status.checking or live.awaits_subagents()):
                 return console.nothing_to_do()
             outcome = await _until_end(live, feed, console)
             if structured is not None:
@@ -123,15 +131,21 @@ async def finish_task(
 
 
 async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], console: "HeadlessConsole") -> TurnOutcome:
+    """Follow it to the end of its turn, and on while subagents work that nobody waits for: each wakes it."""
     outcomes: list[TurnOutcome] = []
+    woken = False
     only_checked = not live.status.turn_active
     async for notification in feed:
         console.show(notification)
         match notification:
             case TurnEnded(outcome=outcome):
                 outcomes.append(outcome)
-                if not live.status.turn_active:
-                    return outcome if live.status.goal is None else _together(outcomes)
+                waits = outcome.stop is TurnStop.END_TURN and live.awaits_subagents()
+                woken = woken or waits
+                if not (live.status.turn_active or waits):
+                    return _together(outcomes) if woken or live.status.goal is not None else outcome
+            case ChildChanged() if (woken or only_checked) and not _is_at_work(live):
+                return _together(outcomes) if outcomes else TurnOutcome(stop=TurnStop.END_TURN)
             case TurnStarted():
                 only_checked = False
             case GoalChanged() if only_checked and not (live.status.checking or live.status.turn_active):
@@ -140,6 +154,11 @@ async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], conso
                 pass
     await live.failure()
     raise SessionError("session-closed", "The session was closed before the task was done.")
+
+
+def _is_at_work(live: LiveSession) -> bool:
+    status = live.status
+    return bool(status.turn_active or status.checking or status.queue or live.awaits_subagents())
 
 
 def _together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:

@@ -97,7 +97,8 @@ def once(question: Question) -> str:
 def asked_in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
     """Put a question as asked in a workspace into words; of a subagent's it says whose it is."""
     words, asks = _in_words(question, roots), f"The subagent {printable(question.agent)} asks this."
-    return replace(words, why=(asks, *words.why)) if question.child else words
+    beside = () if question.tool else printable(question.text).splitlines()[1:]  # what stays in its copy
+    return replace(words, why=(asks, *beside, *words.why)) if question.child else words
 
 
 def _in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
@@ -366,8 +367,7 @@ def _details(question: Question, decision: Decision) -> Iterator[str]:
 
 
 def _reason(reason: Reason) -> str:
-    source = f", {reason.source}" if reason.source else ""
-    return f"rule: {reason.rule}{printable(source)} · {printable(reason.text)}"
+    return f"rule: {', '.join(filter(None, (reason.rule, printable(reason.source))))} · {printable(reason.text)}"
 
 
 def _outside(path: str, roots: Sequence[str]) -> bool:

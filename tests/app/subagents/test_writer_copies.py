@@ -99,9 +99,10 @@ def test_the_repository_of_a_copy_is_one_of_its_own(workspace: Path) -> None:
     assert git(workspace, "log", "--format=%s") == "first"
     done = merge(writer_changes(copy))
     assert [one.path for one in done.merged] == [f"{workspace}/a.txt"]
-    assert [(one.path, one.why) for one in done.held] == [
-        (f"{workspace}/.git", "the repository's branches, settings or hooks")
-    ]
+    assert done.held == ()
+    assert done.left_out == (
+        f"{workspace}/.git: branches, settings or hooks of the copy's repository; take them with git",
+    )
     assert git(workspace, "log", "--format=%s") == "first"
 
 

@@ -206,16 +206,16 @@ class SessionReview:
         made = {index: None if given is None else text.bytes_of(index, given) for index, given in wanted.items()}
         return RevisedFile(entry=entry, content=revise_lines(text.old, text.new, text.changes, made))
 
-    def _text(self, file: FileToReview) -> "_TwoTexts | None":
+    def _text(self, file: FileToReview) -> "TextVersions | None":
         before, after = file.change.before, file.change.after
         if file.change.added is None or TreeKind.LINK in {entry.kind for entry in (before, after) if entry is not None}:
             return None
         kept = self._kept.roots[file.root].kept
         old, new = (b"" if entry is None else kept.read(entry.what) for entry in (before, after))
-        return _TwoTexts(old, new)
+        return TextVersions(old, new)
 
 
-class _TwoTexts:
+class TextVersions:
     """A file of text before and after."""
 
     def __init__(self, old: bytes, new: bytes) -> None:

@@ -81,3 +81,15 @@ def read_regular(file: Path | str, most: int) -> bytes | None:
     """
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
         return stream.read(most + 1) if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) else None
+
+
+def user_agent_folders(home: str) -> tuple[str, ...]:
+    """Give the user's own folders of agents, in the order in which they go before each other."""
+    return (
+        f"{home}/.agents/agents",
+        f"{config_file().parent}/agents",
+        f"{home}/.claude/agents",
+        f"{home}/.config/opencode/agents",
+        f"{home}/.config/opencode/agent",
+        f"{home}/.gemini/agents",
+    )

@@ -37,7 +37,22 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         ),
         "writer-unapplied": Explanation(
             "A copy in which a subagent wrote has changes that are not in the workspace.",
-            "Apply or discard them first. `treadle doctor` lists the copies that are kept, with their sizes.",
+            "Apply or discard them first: `treadle copies` lists the copies that are kept, with their sizes.",
+        ),
+        "copy-unknown": Explanation(
+            "No copy, or more than one, has the name that was given.", "`treadle copies` lists those that are kept."
+        ),
+        "copy-busy": Explanation(
+            "A subagent or a session works in the copy, or its changes are being applied.",
+            "Wait for its end, or stop it: treadle stop ID",
+        ),
+        "copy-change": Explanation(
+            "No change of the copy, or more than one, has the key that was given.",
+            "`treadle copies show ID` lists the changes with their keys; those that were applied are gone.",
+        ),
+        "copy-use": Explanation(
+            "What follows /copies is none of its words.",
+            "Use /copies, /copies show ID, /copies apply ID [KEY ...] or /copies discard ID.",
         ),
         "review-range": Explanation(
             "The range that is to be reviewed is none of git.", "Name commits, such as main...HEAD or HEAD~2."

@@ -89,11 +89,13 @@ def _writer_copies() -> Iterator[Check]:
         if not one.whole:
             yield warn(name, f"unfinished, nobody worked in it; {size}", "Remove that folder.")
         elif one.unapplied == 0:
-            yield ok(name, f"all of it is applied; {size}")
+            yield ok(
+                name, f"all of it is applied; {size}. To remove it: treadle copies discard {visible(one.child_id)}"
+            )
         else:
             count = "some files" if one.unapplied is None else counted(one.unapplied, "file")
             folder = visible(str(one.workspace))
-            yield warn(name, f"{count} not applied to {folder}; {size}", "Apply the changes, or discard them.")
+            yield warn(name, f"{count} not applied to {folder}; {size}", f"treadle copies show {visible(one.child_id)}")
 
 
 def _model_list() -> Check:

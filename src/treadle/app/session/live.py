@@ -66,8 +66,8 @@ class LiveSession:
     `notices` are what a person should know before anything happens, such as a rule file that cannot be used. `roots`
     are the folders of the workspace besides the one that it is worked in. `source` is as whom its own terminal posts.
     What is `beside` it is entered when it has begun, and left before it ends; what was `opened` for it is closed then,
-    the last first. `wakes` says whether something will wake it. One that runs in the background has an `attendance`,
-    set before it is entered. `others` counts the surfaces of other processes that are attached, without pages.
+    the last first. `wakes` says whether something will wake it, `awaits` whether subagents will. In the background it
+    has an `attendance`, set before it is entered. `others` counts attached surfaces of other processes but pages.
     """
 
     source = Source(kind="tui", id="main")
@@ -96,6 +96,7 @@ class LiveSession:
         servers: "SessionServers | None" = None,
         ports: "Callable[[], PortsAccess]",
         wakes: Callable[[], bool] = lambda: False,
+        awaits: Callable[[], bool] = lambda: False,
     ) -> None:
         self.id = session_id
         self.workspace = trust.workspace
@@ -119,6 +120,7 @@ class LiveSession:
         self.servers = servers
         self.ports = ports
         self.wakes = wakes
+        self.awaits_subagents = awaits
         self._tasks: list[asyncio.Task[None]] = []
         self._asides: list[asyncio.Task[SideAnswered]] = []
         self._told_costly: set[str] = set()

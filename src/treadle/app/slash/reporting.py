@@ -18,6 +18,7 @@ from treadle.app.history.session_export import export_session, write_export
 from treadle.app.models.saving_model import check_setting
 from treadle.app.reports.agent_list import agents_text
 from treadle.app.reports.context_report import context_lines, context_report, context_use, model_prices, sent_request
+from treadle.app.reports.copy_list import copies_command
 from treadle.app.reports.doctor_report import examine
 from treadle.app.reports.hook_list import NO_HOOKS, hook_text, list_hooks
 from treadle.app.reports.job_list import list_jobs
@@ -236,6 +237,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "doctor": _doctor,
         "hooks": _hooks,
         "agents": lambda session, _: CommandAnswer(text=agents_text(session.trust, session.id)),
+        "copies": lambda session, argument: CommandAnswer(text=copies_command(session.workspace, argument)),
         "theme": _theme,
         "undo": undo,
         "rewind": rewind,

@@ -7,7 +7,7 @@ from pathlib import Path, PurePosixPath
 
 from msgspec import Struct
 
-from treadle.app.config.places import config_file, read_regular
+from treadle.app.config.places import read_regular, user_agent_folders
 from treadle.app.prompts import agent_prompt
 from treadle.app.security.trusting import SessionTrust, trust_command
 from treadle.app.subagents.agent_tools import AgentTools, agent_tools, may_write
@@ -108,7 +108,7 @@ def read_agents(
     notices: list[str] = []
     if not trust.trusted and any(item.kind is ActiveKind.AGENT for item in trust.items):
         notices.append(f"The agents of this folder are not used: see `{trust_command(trust.workspace)}`.")
-    folders = user_agent_folders(home) if user_folders is None else user_folders
+    folders = tuple(map(Path, user_agent_folders(str(home)))) if user_folders is None else user_folders
     for found in (*_folder_files(trust), *(one for folder in folders for one in _user_files(folder, home))):
         try:
             agent = _read(found, notices)
@@ -161,19 +161,6 @@ def built_in_agents() -> dict[str, AgentFile]:
         origin="Treadle",
     )
     return {one.name: one for one in (explore, worker)}
-
-
-def user_agent_folders(home: Path) -> tuple[Path, ...]:
-    """Give the user's own folders of agents, in the order in which they go before each other."""
-    opencode = home / ".config" / "opencode"
-    return (
-        home / ".agents" / "agents",
-        config_file().parent / "agents",
-        home / ".claude" / "agents",
-        opencode / "agents",
-        opencode / "agent",
-        home / ".gemini" / "agents",
-    )
 
 
 def _folder_files(trust: SessionTrust) -> Iterator[_Found]:

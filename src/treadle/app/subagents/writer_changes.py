@@ -31,15 +31,14 @@ class ChangeSet(Struct, frozen=True, kw_only=True):
     """What is changed in a copy and not applied yet, as it was when it was read.
 
     `repositories` are those whose branches, settings or hooks changed, `left_out` what changed and is not handed back,
-    with the reason. `diff` is for people, with paths below the folder; `links` are targets of links by their SHA-256.
+    with the reason. `made` are bytes by their SHA-256 that are in no store: targets of links, parts of files.
     """
 
     copy: WriterCopy
     files: tuple[WriterChange, ...]
     repositories: tuple[str, ...] = ()
     left_out: tuple[str, ...] = ()
-    diff: str = ""
-    links: dict[str, bytes] = {}
+    made: dict[str, bytes] = {}
 
     def __bool__(self) -> bool:
         return bool(self.files or self.repositories or self.left_out)
@@ -49,7 +48,6 @@ def writer_changes(copy: WriterCopy) -> ChangeSet:
     """Read what is changed in a copy and not applied. For a thread. Raises `StoreError`, `SessionError`."""
     record = writer_record(copy)
     files: list[WriterChange] = []
-    diffs: list[str] = []
     left_out: list[str] = []
     repositories: list[str] = []
     links: dict[str, bytes] = {}
@@ -64,8 +62,6 @@ def writer_changes(copy: WriterCopy) -> ChangeSet:
                     path = os.fsencode(one.path)
                     change = WriterChange(root=number, path=path, before=sides[0], after=sides[1], kept=one.after)
                     files.append(change)
-            diff = store.diff(base, taken.tree)
-        diffs.append(f"In {shown_name(str(source))}:\n{diff}" if number and diff else diff)
         left_out += _left_out(target, row, taken.not_covered)
         repositories += (
             str(source / name)
@@ -77,8 +73,7 @@ def writer_changes(copy: WriterCopy) -> ChangeSet:
         files=tuple(files),
         repositories=tuple(repositories),
         left_out=tuple(left_out),
-        diff="".join(diffs),
-        links=links,
+        made=links,
     )
 
 

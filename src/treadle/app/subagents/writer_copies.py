@@ -43,6 +43,7 @@ __all__ = [
     "LeftCopy",
     "MergeOutcome",
     "WriterCopy",
+    "found_copies",
     "left_copies",
     "make_writer_copy",
     "merge",
@@ -159,12 +160,23 @@ def remove_copy(child_id: str, *, discard: bool = False) -> None:
             "writer-unapplied",
             f"The copy of {shown_name(str(copy.workspace))} in {copy.folder} is kept.",
             why=why,
-            fix="Apply its changes, or discard them.",
+            fix=f"Apply its changes, or discard them: treadle copies show {child_id}",
         )
     if place.is_dir():
         gone = place.with_name(f".removed-{child_id}-{os.urandom(4).hex()}")
         place.rename(gone)  # a copy that is removed by half is found by nobody
         remove_tree(gone)
+
+
+def found_copies() -> tuple[WriterCopy, ...]:
+    """Give the whole copies that can be read, without a look at what is changed in them."""
+    found: list[WriterCopy] = []
+    with contextlib.suppress(OSError):
+        for place in sorted(writers_folder().iterdir()):
+            with contextlib.suppress(SessionError):
+                copy = open_copy(place.name) if CHILD_ID.fullmatch(place.name) else None
+                found += [] if copy is None else [copy]
+    return tuple(found)
 
 
 def left_copies() -> tuple[LeftCopy, ...]:

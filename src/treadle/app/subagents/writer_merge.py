@@ -5,6 +5,7 @@ import os
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 from msgspec import Struct
@@ -17,13 +18,15 @@ from treadle.app.subagents.writer_merging import MergePlan, MergePlanner
 from treadle.app.subagents.writer_record import BASE, base_of, copy_store, writer_place, writer_record
 from treadle.protocol.errors import SessionError
 from treadle.protocol.tools import FileChange
-from treadle.workspace.checkpoints.comparing import lines_between
+from treadle.workspace.checkpoints.comparing import entry_diff, lines_between
 from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
 from treadle.workspace.checkpoints.revising import RevisedFile
 from treadle.workspace.checkpoints.store import CheckpointStore
 from treadle.workspace.checkpoints.trees import BlobReader, TreeEntry
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.temporary_files import TemporaryFiles
+
+_REPOSITORY = "branches, settings or hooks of the copy's repository; take them with git"
 
 
 class HeldChange(Struct, frozen=True):
@@ -36,8 +39,8 @@ class HeldChange(Struct, frozen=True):
 class MergeOutcome(Struct, frozen=True, kw_only=True):
     """What a merge did, or would do: each path is absolute, in the workspace, and in one of these at most.
 
-    `digest` names all that is to be written over what. `refused` says why nothing was written at all, `failed` what
-    could not be. `left_out` is what changed in the copy and cannot be handed back.
+    `diff` shows exactly what is written, over what is there now; `digest` names it. `refused` says why nothing was
+    written at all, `failed` what could not be. `left_out` is what changed in the copy and cannot be handed back.
     """
 
     merged: tuple[FileChange, ...] = ()
@@ -53,6 +56,14 @@ class MergeOutcome(Struct, frozen=True, kw_only=True):
     def complete(self) -> bool:
         """Whether nothing of the copy's changes stays behind."""
         return not (self.conflicts or self.held or self.left_out or self.failed or self.refused)
+
+
+class _Written(NamedTuple):
+    """A path that is written or removed."""
+
+    path: bytes
+    change: FileChange
+    diff: str
 
 
 class Merging:
@@ -91,8 +102,8 @@ class Merging:
         self._stack.close()
 
     def _reader(self, store: CheckpointStore) -> BlobReader:
-        links = self._set.links
-        return lambda what: links[what] if what in links else store.read(what)
+        made = self._set.made
+        return lambda what: made[what] if what in made else store.read(what)
 
     def _planned(self) -> MergeOutcome:
         held = [
@@ -100,17 +111,16 @@ class Merging:
             for target, made in zip(self._targets, self._plans, strict=True)
             for path, name in made.held.items()
         ]
-        held += [HeldChange(path, "the repository's branches, settings or hooks") for path in self._set.repositories]
         return MergeOutcome(
-            merged=tuple(change for number in range(len(self._plans)) for _, change in self._file_changes(number)),
+            merged=tuple(one.change for number in range(len(self._plans)) for one in self._written(number)),
             conflicts=tuple(
                 planner.conflict(path)
                 for planner, made in zip(self._planners, self._plans, strict=True)
                 for path in made.conflicts
             ),
             held=tuple(held),
-            left_out=self._set.left_out,
-            diff=self._set.diff,
+            left_out=(*self._set.left_out, *(f"{shown_name(one)}: {_REPOSITORY}" for one in self._set.repositories)),
+            diff="".join(map(self._diff, range(len(self._plans)))),
             digest=self._digest(),
         )
 
@@ -126,7 +136,12 @@ class Merging:
         ]
         return sha256(msgspec.json.encode([*map(str, self._targets), rows])).hexdigest()
 
-    def _file_changes(self, number: int) -> Iterator[tuple[bytes, FileChange]]:
+    def _diff(self, number: int) -> str:
+        """Show what is written in a folder, with paths below it."""
+        diff = "".join(one.diff for one in self._written(number))
+        return f"In {shown_name(str(self._targets[number]))}:\n{diff}" if number and diff else diff
+
+    def _written(self, number: int) -> Iterator[_Written]:
         made, read = self._plans[number].restore, self._planners[number].read
         rows: list[tuple[bytes, TreeEntry | None, TreeEntry | None, bytes | None]] = [
             *((one.path, one.now, one.entry, one.content) for one in made.writes),
@@ -143,7 +158,7 @@ class Merging:
                 added=added or 0,
                 removed=removed or 0,
             )
-            yield path, change
+            yield _Written(path, change, entry_diff(os.fsdecode(path), now, entry, (old, new)))
 
     def carry_out(self) -> MergeOutcome:
         """Write; what was written becomes the beginning of the copy."""
@@ -152,7 +167,7 @@ class Merging:
         failed: list[str] = []
         for number, target in enumerate(self._targets):
             made, planner = self._plans[number], self._planners[number]
-            wanted = dict(self._file_changes(number))
+            wanted = {one.path: one.change for one in self._written(number)}
             notes = TemporaryFiles(str(data_directory() / "saving"))
             report = Restorer(str(target), planner.read, notes).carry_out(made.restore)
             done = [*report.written, *report.removed]
@@ -168,10 +183,14 @@ class Merging:
 
     def _begin_anew(self, number: int, paths: Sequence[bytes]) -> None:
         changed = {change.path: change.kept for change in self._set.files if change.root == number}
-        revisions = {path: None if (entry := changed[path]) is None else RevisedFile(entry=entry) for path in paths}
+        revisions = {path: self._beginning(changed[path]) for path in paths}
         if revisions:
             store = self._stores[number]
             store.revise(BASE, base_of(store, self._set.copy), revisions)
+
+    def _beginning(self, kept: TreeEntry | None) -> RevisedFile | None:
+        """Give what a path of the copy begins with from now on; of a part of a file the store has no bytes yet."""
+        return None if kept is None else RevisedFile(entry=kept, content=self._set.made.get(kept.what))
 
 
 @contextlib.contextmanager

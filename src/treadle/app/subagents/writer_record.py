@@ -96,7 +96,12 @@ def repository_digest(git: Path) -> str:
 @contextlib.contextmanager
 def copy_store(place: Path, number: int, target: Path, *, covers_ignored: bool) -> Iterator[CheckpointStore]:
     store = open_checkpoints(
-        place / "store" / str(number), str(target), covers_ignored=covers_ignored, largest=LARGEST, patience=_PATIENCE
+        place / "store" / str(number),
+        str(target),
+        covers_ignored=covers_ignored,
+        largest=LARGEST,
+        patience=_PATIENCE,
+        packs=False,  # it lives as long as its copy, which a subagent waits for
     )
     try:
         yield store

@@ -88,6 +88,11 @@ def bytes_diff(path: str, old: bytes, new: bytes) -> str:
     return f"Binary files a/{name} and b/{name} differ\n" if diff is None else diff.unified(name)
 
 
+def entry_diff(path: str, before: TreeEntry | None, after: TreeEntry | None, sides: tuple[bytes, bytes]) -> str:
+    """Write a unified diff of one path (as `os.fsdecode` gives it), from one entry with its bytes to another."""
+    return "".join(_parts(_Sides(path, before, after, *sides)))
+
+
 def _parts(sides: _Sides) -> Iterator[str]:
     name = shown_name(sides.path)
     yield f"diff a/{name} b/{name}\n"

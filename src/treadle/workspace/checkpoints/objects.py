@@ -39,8 +39,9 @@ def _level(data: bytes) -> int:
 class Objects:
     """An open database. Methods raise `sqlite3.Error`, and `StoreError` for what is missing or damaged in it."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, *, packs: bool = True) -> None:
         self.path = path
+        self._packs = packs
         self._walked: set[bytes | None] = set()
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=10.0)
         self.connection = connection
@@ -93,7 +94,7 @@ class Objects:
         if like and len(data) <= _WINDOW:
             base, depth, packed = self._as_change(data, bytes.fromhex(like))
         if base is None:
-            packed = zlib.compress(data, _level(data))
+            packed = zlib.compress(data, _level(data) if self._packs else 0)
         self.connection.execute("INSERT INTO objects VALUES (?, ?, ?, ?, ?)", (key, base, depth, len(data), packed))
         return digest.hexdigest()
 

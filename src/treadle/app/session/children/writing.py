@@ -1,7 +1,7 @@
 """A subagent that writes: in a copy of the workspace, whose changes come back only as the parent's policy lets them."""
 
 import asyncio
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind, Standing, Verdict
 from treadle.protocol.tools import Access, FetchUrl, FileChange, Preview, RunCommand, WritePath
 from treadle.tools.declarations import WRITE_TO_FILE
+from treadle.workspace.files.names import shown_name
 
 COPY_GONE = (
     "The program ended before this was noted, and its copy is gone: its changes were applied then, or there were none. "
@@ -166,10 +167,11 @@ async def _refusal(started: ChildStarted, wanted: MergeOutcome, by: Approving) -
     if decision.verdict is Verdict.DENY:
         return f"the rules of the user do not allow it ({'; '.join(one.text for one in decision.reasons)})"
     title = f"Apply what the subagent {started.agent} changed?"
+    left = _not_with_it(wanted)
     question = Question(
         id="",
         kind=QuestionKind.PERMISSION,
-        text=title,
+        text="\n".join((title, *left)),
         options=(OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE),
         preview=Preview(title=title, text=wanted.diff, is_diff=True),
         decision=replace(decision, offers=()),
@@ -177,7 +179,7 @@ async def _refusal(started: ChildStarted, wanted: MergeOutcome, by: Approving) -
         child=started.session_id,
         agent=started.agent,
     )
-    reply = await by.ask(Asked(text=title, relayed=question, outlives=started.background))
+    reply = await by.ask(Asked(text=question.text, relayed=question, outlives=started.background))
     if reply.answer is None:
         return "nobody was there to look at them"
     if reply.answer.option is OptionKind.ALLOW_ONCE:
@@ -200,10 +202,25 @@ def _kept(copy: WriterCopy, wanted: MergeOutcome, refused: str) -> str:
 
 
 def _left(copy: WriterCopy, outcome: MergeOutcome, *, kept: bool = False) -> list[str]:
-    """Name what stays in the copy, and why."""
-    rows = [f"- {one.path}: changed here too, in the same lines" for one in outcome.conflicts]
-    rows += [f"- {one.path}: {one.why}, so only a person may change it" for one in outcome.held]
-    rows += [f"- {one}" for one in (*outcome.left_out, *outcome.failed)]
+    """Name what stays in the copy, why, and how the user applies it."""
+    rows = [f"- {one}" for one in _staying(outcome)]
+    action = f"The user can apply or discard it with `/copies` or `treadle copies apply {copy.child_id}`."
     if not rows:
-        return [f"They are kept in {copy.folder}."] if kept else []
-    return ["Not applied:", *rows, f"All of its work is kept in {copy.folder}."]
+        return [f"They are kept in {copy.folder}. {action}"] if kept else []
+    return ["Not applied:", *rows, f"All of its work is kept in {copy.folder}. {action}"]
+
+
+def _staying(outcome: MergeOutcome) -> Iterator[str]:
+    """Name each path that stays in the copy, and why."""
+    yield from (f"{one.path}: changed here too, in the same lines" for one in outcome.conflicts)
+    yield from (f"{shown_name(one.path)}: {one.why}, so only a person may apply it" for one in outcome.held)
+    yield from (*outcome.left_out, *outcome.failed)
+
+
+def _not_with_it(outcome: MergeOutcome) -> list[str]:
+    """Say beside a diff what of the changes is not in it."""
+    rows = list(_staying(outcome))
+    if not rows:
+        return []
+    more = [f"- and {len(rows) - _MOST_NAMED} more"] if len(rows) > _MOST_NAMED else []
+    return ["Not applied with it, and kept in the copy:", *(f"- {one}" for one in rows[:_MOST_NAMED]), *more]

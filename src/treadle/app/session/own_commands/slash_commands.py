@@ -56,7 +56,7 @@ SLASH_GROUPS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "work": (
             *("model", "profile", "mode", "plan", "act", "effort", "compact", "undo", "rewind", "btw", "todo", "init"),
-            *("newrule", "pin", "goal", "steer", "queue", "edit", "drop", "review"),
+            *("newrule", "pin", "goal", "steer", "queue", "edit", "drop", "review", "copies"),
         ),
         "session": ("new", "clear", "resume", "rename", "fork", "copy", "export", "quit"),
         "look inside": (
@@ -320,6 +320,14 @@ _ROWS: tuple[SlashCommand, ...] = (
         arguments="[RANGE]",
         about="review what is not committed, or a range of git, beside the work; `list` shows the findings, "
         "`apply N` lets the model apply one",
+        takes_time=True,
+    ),
+    SlashCommand(
+        name="copies",
+        effect=Reach.SEE,
+        given=Reach.WORK,
+        arguments="[show ID]",
+        about="list the copies of subagents that are kept; `show`, `apply` and `discard ID` show, apply and remove one",
         takes_time=True,
     ),
 )

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from msgspec import Struct
 
-from treadle.app.config.places import config_file
+from treadle.app.config.places import config_file, user_agent_folders
 from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.rules.instructions import RuleBook
@@ -155,9 +155,7 @@ def load_agents(trust: SessionTrust, given: "Sequence[AgentFile]") -> Mapping[st
     """Find what agents there are besides the built-in ones: their descriptions by name."""
     home = os.path.expanduser("~")  # noqa: PTH111 - far quicker than a Path
     of_folder = trust.trusted and any(item.kind is ActiveKind.AGENT for item in trust.items)
-    places = (".agents/agents", ".claude/agents", ".config/opencode/agents", ".gemini/agents")
-    of_user = (f"{config_file().parent}/agents", *(f"{home}/{place}" for place in places))
-    if not (given or of_folder or any(map(os.path.isdir, of_user))):
+    if not (given or of_folder or any(map(os.path.isdir, user_agent_folders(home)))):
         return {}
     from treadle.app.subagents.agent_files import built_in_agents, read_agents
 
