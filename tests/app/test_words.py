@@ -3,9 +3,9 @@ from msgspec.structs import replace
 
 from treadle.engine.core.texts import denied, rejected
 from treadle.present.failure_words import advice, describe_failure
+from treadle.present.figures import changed_lines
 from treadle.present.words import (
     call_name,
-    changed_lines,
     clip_text,
     describe_call,
     ended,

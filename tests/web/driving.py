@@ -173,7 +173,7 @@ async def start_session(page: Page, text: str) -> str:
 async def close_session(page: Page) -> None:
     """Close a session from the menu of its bar."""
     await page.click("#more > summary")
-    await page.click("#close")
+    await page.click("#more [data-do=close]")
 
 
 async def becomes(page: Page, expression: str, arg: Any = None) -> None:

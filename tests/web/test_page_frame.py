@@ -9,7 +9,7 @@ import treadle.web
 from tests.e2e.faults.driving import make, run
 from tests.web.in_process import Visit, idle, page_here
 from treadle.providers.scripted.script import Turn
-from treadle.web import item_html, question_cards
+from treadle.web import item_html, page_frame, question_cards
 from treadle.web.changed_lines import diff_blocks
 from treadle.web.page_frame import page_look
 from treadle.web.screens import inbox
@@ -116,3 +116,46 @@ def test_nothing_of_the_page_is_inline_and_its_files_stay_small() -> None:
 def test_a_diff_has_the_numbers_of_its_lines(diff: str, blocks: list[tuple[str, list[tuple[int | str, str]]]]) -> None:
     found = [(one.title, [(number, kind) for number, kind, _ in one.rows]) for one in diff_blocks(diff)]
     assert found == blocks
+
+
+async def test_a_session_that_cannot_be_looked_up_is_unknown_and_neither_done_nor_free(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, TURNS) as here:
+        page = await here.start(here.visit(), "Write.")
+        question = await here.asked(page)
+        id_ = page.session.id
+
+        def unreadable(*_: object, **__: object) -> None:
+            raise OSError("Input/output error")
+
+        with monkeypatch.context() as disk:
+            disk.setattr(page_frame, "page_rows", unreadable)
+            column = page_frame.page_column(here.book, id_)
+        assert column.unread
+        assert column.row is not None
+        assert (column.row.sign, column.row.words, column.row.cost) == ("unknown", "Unknown", "unknown")
+        assert column.waiting == 1, "what is open is known"
+        assert (opened := page_frame.page_column(here.book, id_).row) is not None
+        assert (opened.sign, opened.cost) == ("waiting", "$0.00")
+        await here.visit().done(f"/s/{id_}/answer", question_id=question.id, option="reject_once")
+        new = page_frame.page_column(here.book, "nobody").row
+        assert new is not None
+        assert (new.words, new.cost) == ("Done", "$0.00"), "one that has only been opened is listed nowhere"
+
+
+async def test_the_menu_of_a_session_has_what_is_not_possible_with_its_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, (DONE,)) as here:
+        visit = here.visit()
+        page = await here.start(visit, "Write.")
+        await idle(page)
+        path = f"/s/{page.session.id}"
+
+        async def off() -> list[tuple[str, str]]:
+            return re.findall(r'data-do="(\w+)" disabled>[^<]*<small>([^<]*)', await visit.get(f"{path}/menu"))
+
+        assert await off() == [("archive", "Close it first."), ("delete", "Close it first.")]
+        await visit.done(f"{path}/close")
+        assert await off() == [("close", "It is closed.")]

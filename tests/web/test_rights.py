@@ -40,11 +40,24 @@ ACTING: Mapping[str, Reach] = {
         f"/s/{{session_id}}/{act}": Reach.WORK
         for act in (
             *("say", "open", "answer", "change", "queue", "interrupt", "commands/stop", "close", "jobs/stop"),
-            *("rename", "archive", "unarchive", "delete", "fork", "timeline/fork", "restore/preview", "restore"),
+            *(
+                "commit",
+                "commit/message",
+                "undo",
+                "rename",
+                "archive",
+                "unarchive",
+                "delete",
+                "fork",
+                "timeline/fork",
+                "restore/preview",
+                "restore",
+            ),
             *("review/take-back", "review/marks", "review/message"),
             *("context/compact", "context/pin", "context/unpin"),
         )
     },
+    **dict.fromkeys(("/s/{session_id}/push", "/s/{session_id}/pull-request"), Reach.OWN_COMMANDS),
     **dict.fromkeys(("/s/{session_id}/ports/open", "/s/{session_id}/ports/close"), Reach.PORTS),
     "/devices/out": Reach.WORK,
     "/devices/link": Reach.DEVICES,

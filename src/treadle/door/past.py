@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from treadle.app.processes.stopping import stop_background as stop_background
     from treadle.app.processes.stopping import stop_sessions as stop_sessions
     from treadle.app.reports.known_sessions import DAMAGED as DAMAGED
+    from treadle.app.reports.known_sessions import LEFT_OFF as LEFT_OFF
     from treadle.app.reports.known_sessions import UNREADABLE as UNREADABLE
     from treadle.app.reports.known_sessions import ListedSession as ListedSession
     from treadle.app.reports.known_sessions import SessionState as SessionState
@@ -42,8 +43,8 @@ else:
                 archive_sessions delete_session find_session old_sessions rename_session unarchive_session
             """,
             "treadle.app.reports.known_sessions": """
-                DAMAGED UNREADABLE ListedSession SessionState end_words how_it_ended listed_runs listed_sessions
-                listed_words state_words
+                DAMAGED LEFT_OFF UNREADABLE ListedSession SessionState end_words how_it_ended listed_runs
+                listed_sessions listed_words state_words
             """,
             "treadle.app.reports.session_search": "FoundPlace found_places",
             "treadle.app.processes.stopping": "StopResult StoppedSession stop_background stop_sessions",

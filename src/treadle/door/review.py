@@ -33,10 +33,19 @@ if TYPE_CHECKING:
     from treadle.app.reports.session_review import open_review as open_review
     from treadle.app.reports.session_review import review_marks as review_marks
     from treadle.app.reports.session_review import review_steps as review_steps
+    from treadle.app.slash.committing import CommitPlan as CommitPlan
+    from treadle.app.slash.committing import commit_files as commit_files
+    from treadle.app.slash.committing import plan_commit as plan_commit
+    from treadle.app.slash.committing import push_line as push_line
+    from treadle.app.slash.committing import request_line as request_line
+    from treadle.app.slash.committing import run_shown as run_shown
 else:
     __getattr__ = names_of(
         __name__,
         {
+            "treadle.app.slash.committing": """
+                CommitPlan commit_files plan_commit push_line request_line run_shown
+            """,
             "treadle.app.checkpoints.conflicts": "FileConflict",
             "treadle.app.checkpoints.opening_checkpoints": "opened_checkpoints",
             "treadle.app.checkpoints.reviewing": "FileChoice FileToReview HunkChoice ReviewedHunk SessionReview",

@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.present.escape import exact, exact_line, printable
+from treadle.present.figures import diff_figures, shown_figures
 from treadle.present.forms import form_lines
 from treadle.present.trial_words import changes_of, lines_of
 from treadle.present.words import counted
@@ -51,15 +52,17 @@ class AskedPart(Struct, frozen=True, kw_only=True):
 class QuestionWords(Struct, frozen=True, kw_only=True):
     """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
 
-    `headline` is the reason of the decision that every surface gives, `counted` counts the lines that an edit changes
-    or the files that a command did. `rights` says which rights beyond the sandbox a yes gives. `why` are sentences that
-    are always shown; `details` are lines for who wants to know more. Everything is harmless to show.
+    `headline` is the reason of the decision that every surface gives, `figures` are the lines that an edit adds and
+    removes, and `counted` says them, or the files that a command changed. `rights` says which rights beyond the sandbox
+    a yes gives. `why` are sentences that are always shown; `details` are lines for who wants to know more. Everything
+    is harmless to show.
     """
 
     title: str
     style: QuestionStyle = QuestionStyle.USUAL
     headline: str = ""
     counted: str = ""
+    figures: tuple[int, int] | None = None
     text: str = ""
     parts: tuple[AskedPart, ...] = ()
     rights: str = ""
@@ -192,12 +195,15 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
     style = question_style(question)
     title, text = _title(question, roots)
     words = words_of_decision(decision)
+    preview = question.preview
+    figures = diff_figures(preview.text) if preview is not None and preview.is_diff else None
     parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
     return QuestionWords(
         title=title,
         style=style,
         headline="" if words.rule in _IN_TITLE else printable(words.headline),
-        counted=_counted(question),
+        counted="" if figures is None else shown_figures(*figures),
+        figures=figures,
         text=text,
         parts=parts if len(decision.parts) > 1 else (),
         rights=_rights(decision),
@@ -302,15 +308,6 @@ def _command_title(question: Question) -> str:
     piped = decision is not None and any(reason.rule == "piped-script" for reason in _reasons(decision))
     network = decision is not None and any(reason.rule == "network" for reason in _reasons(decision))
     return "Run a script straight from the network?" if piped and network else "Run this command?"
-
-
-def _counted(question: Question) -> str:
-    """Count the lines that a diff adds and removes: `+3 -1`."""
-    preview = question.preview
-    if preview is None or not preview.is_diff:
-        return ""
-    lines = [line for line in preview.text.split("\n") if not line.startswith(("+++ ", "--- "))]
-    return f"+{sum(line.startswith('+') for line in lines)} -{sum(line.startswith('-') for line in lines)}"
 
 
 def _reasons(decision: Decision) -> Iterator[Reason]:

@@ -19,7 +19,7 @@ from treadle.protocol.messages import (
     without_own_commands,
 )
 from treadle.protocol.models import money
-from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnOutcome, TurnStop
+from treadle.protocol.notifications import CallChanged, ContextCompacted, TurnStop
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import COMMAND_HOSTS, Allowance, Decision, OptionKind, Verdict
 from treadle.protocol.reasons import words_of_decision
@@ -157,15 +157,20 @@ _VERBS = {
 }
 _KNOWN = (*_VERBS.values(), "Delete", "Move", "Call", "Stop", "Look at", "Result", "Plan")
 _RENAMED = {"Browser": "Browse", "Question": "Ask"}
-_COUNTED = regex(r" \((\+\d+ -\d+)\)$")
+_COUNTED = regex(r" \(\+(\d+) -(\d+)\)$")
 
 
 class CallName(Struct, frozen=True):
-    """What a call is called: a verb, what it is about, and the lines that an edit adds and removes (`+3 -1`)."""
+    """What a call is called: a verb, what it is about, and how many lines an edit adds and removes."""
 
     verb: str
     about: str = ""
-    counted: str = ""
+    figures: tuple[int, int] | None = None
+
+    @property
+    def counted(self) -> str:
+        """The lines of an edit: `+3 -1`."""
+        return "" if self.figures is None else "+{} -{}".format(*self.figures)
 
     @property
     def text(self) -> str:
@@ -182,14 +187,14 @@ def describe_call(changed: CallChanged) -> CallName:
     # What an edit shows in place of a diff is why it is refused; that is the reason of its failure.
     more = preview.text if preview.text and not preview.is_diff and changed.kind is not ToolKind.EDIT else ""
     found = _COUNTED.search(title)
-    title, counted = (title[: found.start()], found[1]) if found else (title, "")
+    title, figures = (title[: found.start()], (int(found[1]), int(found[2]))) if found else (title, None)
     verb = next((verb for verb in (*_KNOWN, *_RENAMED) if f"{title} ".startswith(f"{verb} ")), title)
     place = title.removeprefix(verb).strip()
     if verb == "Search" and more:
         # What is searched says more than where; the project itself need not be named.
         place, more = more, "" if place in ("", ".") else f"in {place}"
     about = " ".join(filter(None, (place, more)))
-    return CallName(_RENAMED.get(verb, printable(clip_text(verb, _SHOWN_TITLE))), printable(about), counted)
+    return CallName(_RENAMED.get(verb, printable(clip_text(verb, _SHOWN_TITLE))), printable(about), figures)
 
 
 def call_name(call: ToolCall) -> CallName:
@@ -216,9 +221,16 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
         return f"exit {status[1]}" if status is not None else first
     if kind is ToolKind.SEARCH and (found := _found(text)):
         return found
-    if kind in (ToolKind.READ, ToolKind.SEARCH) and text:
+    if kind is ToolKind.SEARCH and text:
         return counted(text.count("\n") + 1, "line")
-    return ""
+    lines = lines_read(kind, result)
+    return counted(lines, "line") if lines else ""
+
+
+def lines_read(kind: ToolKind, result: CallResult) -> int:
+    """Count the lines that a call read; 0 for one that reads no file, or did not do it."""
+    text = plain(_without_remarks(result.content)).strip()
+    return text.count("\n") + 1 if kind is ToolKind.READ and result.outcome is Outcome.OK and text else 0
 
 
 _NOT_RUN = frozenset({Outcome.DENIED, Outcome.REJECTED, Outcome.SKIPPED})
@@ -311,15 +323,6 @@ def restored_words(restored: Restored, *, conversation: bool) -> str:
 def seen_from(root: str, change: FileChange) -> FileChange:
     """Name a changed file as seen from a folder."""
     return replace(change, path=change.path.removeprefix(f"{root}/")) if root else change
-
-
-def changed_lines(outcome: TurnOutcome) -> str:
-    """Sum up the files that a turn changed: `2 files +12 -3`; empty for none. What may not be all is `at least`."""
-    changes = outcome.changes
-    if not changes:
-        return ""
-    files = f"{'' if outcome.exact else 'at least '}{counted(len(changes), 'file')}"
-    return f"{files} +{sum(one.added for one in changes)} -{sum(one.removed for one in changes)}"
 
 
 def tokens(count: int) -> str:

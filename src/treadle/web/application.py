@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Awaitable, Callable, Collection
-from functools import partial
 from pathlib import Path
 
 from msgspec import Struct
@@ -23,6 +22,7 @@ from treadle.web.request_guard import PageGuard, is_near
 from treadle.web.rights import PageRoute
 from treadle.web.screens import (
     beside,
+    commit_screen,
     context_screen,
     devices,
     health_screen,
@@ -56,6 +56,7 @@ _ROUTES = (
     *keeping_screen.ROUTES,
     *live_screen.ROUTES,
     *review_screen.ROUTES,
+    *commit_screen.ROUTES,
     *timeline_screen.ROUTES,
     *devices.ROUTES,
     *context_screen.ROUTES,
@@ -102,7 +103,10 @@ def web_application(
     )
     application.state.book, application.state.keys = book, keys
     application.state.network, application.state.fingerprint = network, fingerprint
-    empty = partial(render, "empty.html")
+
+    def empty(became: str) -> str:
+        return render("empty.html", became=became)
+
     return PageGuard(application, keys, hosts, cookie=cookie, empty=empty, network=bool(network), clock=clock), streams
 
 

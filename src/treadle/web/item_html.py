@@ -6,6 +6,7 @@ from typing import Any, assert_never
 from treadle.present.call_words import said_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import waiting_words
+from treadle.present.figures import turn_figures
 from treadle.present.items import (
     AnswerItem,
     CallItem,
@@ -28,11 +29,11 @@ from treadle.present.items import (
 from treadle.present.view import SessionView
 from treadle.present.words import (
     ANSWERS,
-    changed_lines,
     counted,
     describe_call,
     elsewhere,
     ended,
+    lines_read,
     note_of,
     output_of,
     room_made,
@@ -43,14 +44,12 @@ from treadle.present.words import (
     written_by,
 )
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
-from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import QuestionKind
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.web.templating import render
 
 _SHOWN_RESULT = 20_000
-_FIGURES = regex(r"\+(\d+) -(\d+)")
 
 _SIGNS = {
     "Read": "file",
@@ -130,8 +129,8 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
         case TurnItem(outcome=outcome):
             left = f" · {item.left_open}" if item.left_open else ""
             good = outcome.stop is TurnStop.END_TURN and not left
-            files, _, sums = changed_lines(outcome).partition(" +")
-            parts = {"files": files, "sums": sums.split(" -"), "facts": _facts(item)}
+            files, sums = turn_figures(outcome)
+            parts = {"files": files if outcome.changes else "", "sums": sums, "facts": _facts(item)}
             return {"kind": "end", "item": item, "words": f"{ended(outcome.stop)}{left}", "good": good, **parts}
         case OwnCommandItem():
             since = None if item.since is None else in_milliseconds(item.since)
@@ -243,16 +242,13 @@ def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
     prints = changed.kind is ToolKind.EXECUTE or result is None  # such as where subagents are
     tail, above = _tail(text, most, item.above) if text and prints else ("", 0)
     name = describe_call(changed)
-    note = "" if result is None else note_of(changed.kind, result, changed.decision)
-    found = _FIGURES.fullmatch(name.counted)
     return {
         "kind": "call",
         "item": item,
         "name": name,
         "verb": name.verb,
         "item_name": posixpath.basename(name.about),
-        "read_lines": note.partition(" line")[0].replace(",", "") if " line" in note else "0",
-        "counted_lines": (found[1], found[2]) if found else None,
+        "read_lines": 0 if result is None else lines_read(changed.kind, result),
         "state": _state(item, result, is_open=is_open),
         "said": "" if asks else said_of(item, _HERE.rstrip(":")),
         "outcome": result.outcome.value if result is not None else "open",

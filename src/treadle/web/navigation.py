@@ -33,7 +33,7 @@ SESSION_SCREENS = (
 """Those of one session: the path follows `/s/ID`."""
 
 SETTINGS_GROUPS = (
-    ("You", (PageScreen("/devices", "Devices", "d"),)),
+    ("You", (PageScreen("/settings/notifications", "Notifications", ""), PageScreen("/devices", "Devices", "d"))),
     ("Models", (PageScreen("/settings/providers", "Providers", ""), PageScreen("/settings/models", "Models", ""))),
     (
         "What it may do",

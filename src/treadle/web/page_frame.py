@@ -62,12 +62,15 @@ def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
     return PageColumn(
         groups=[(name, list(map(with_branch, group)), count) for name, group, count in groups],
         current=session_id,
-        row=with_branch(_row(book, rows, session_id)) if session_id else None,
+        row=with_branch(session_row(book, session_id, rows)) if session_id else None,
         waiting=waiting,
     )
 
 
-def _row(book: SessionBook, rows: Sequence[PageRow], session_id: str) -> PageRow:
+def session_row(book: SessionBook, session_id: str, rows: Sequence[PageRow] | None = None) -> PageRow:
+    """Find what is listed of a session, archived or not, among the `rows` where they are known already."""
+    if rows is None:
+        rows = page_rows(book, ListFilter(all=True)).lines
     found = next((row for row in rows if row.id == session_id), None)
     if found is None:
         with suppress(TreadleError, OSError):
@@ -78,7 +81,7 @@ def _row(book: SessionBook, rows: Sequence[PageRow], session_id: str) -> PageRow
 
 def _unread(session_id: str) -> PageRow:
     """Stand in for a session where the sessions cannot be listed."""
-    return replace(_unknown(session_id), words="Unknown", cost="unknown")
+    return replace(_unknown(session_id), sign="unknown", words="Unknown", cost="unknown")
 
 
 def _unknown(session_id: str) -> PageRow:

@@ -37,7 +37,6 @@ _LONGEST_CHANGED = 100_000
 _LONG_TEXT, _LONG_DIFF = 8, 12
 """Lines of what is asked about, and of a diff, of which more stand in a box of their own height."""
 
-_FIGURES = regex(r"\+(\d+) -(\d+)")
 _NAMED = regex(r"(Apply this edit to |Create |Delete )(.+)\?")
 _YES = {"Yes": "Allow once", "Yes, once, with this right": "Allow once, with this right"}
 _SIGNS = {QuestionKind.FOLLOWUP: "comment", QuestionKind.SUMMARY: "comment", QuestionKind.GUIDANCE: "comment"}
@@ -107,7 +106,6 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
     permits = question.kind is QuestionKind.PERMISSION
     grants = grants_of(question)
     shown = diff_blocks(preview.text) if preview is not None and preview.is_diff else []
-    found = _FIGURES.fullmatch(words.counted)
     named = _NAMED.fullmatch(words.title) if is_edit(question) else None
     lines, rows_of_diff = words.text.count("\n") + 1, sum(len(block.rows) for block in shown)
     changed = sum(kind in ("add", "del") for block in shown for _, kind, _ in block.rows)
@@ -122,7 +120,6 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
         before=named[1] if named else "",
         file=named[2] if named else "",
         sign="flag" if danger else _SIGNS.get(question.kind, "alert"),
-        counted_lines=(found[1], found[2]) if found else None,
         long_text=lines if lines > _LONG_TEXT else 0,
         blocks_of_diff=shown,
         long_diff=rows_of_diff > _LONG_DIFF,

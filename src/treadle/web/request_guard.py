@@ -52,7 +52,8 @@ class PageGuard:
     """Lets requests through to the application. `hosts` are the names, with port, that the page is called by.
 
     On a `network` it may be called by the address, too, that a connection came to. Requests find who sends them in
-    `scope["state"]["visitor"]`, None on the paths that need nobody. `empty` is the page for whoever has no cookie yet.
+    `scope["state"]["visitor"]`, None on the paths that need nobody. `empty` gives the page for whoever is
+    not in, with what became of them where that is known.
     """
 
     def __init__(
@@ -62,7 +63,7 @@ class PageGuard:
         hosts: Collection[str],
         *,
         cookie: str,
-        empty: Callable[[], str],
+        empty: Callable[[str], str],
         network: bool = False,
         clock: Callable[[], float] = time.monotonic,
     ) -> None:
@@ -147,7 +148,7 @@ class PageGuard:
         """Answer who has no cookie: the page that asks for the token, or that one is needed."""
         if path == "/" or "text/html" in headers.get("accept", ""):
             # Outside of its own path the page knows nobody: a browser that was let in goes on from there by itself.
-            return HTMLResponse(self._empty(), status_code=401 if inside and path != "/" else 200)
+            return HTMLResponse(self._empty(_what_became(path, inside=inside)), 401 if inside and path != "/" else 200)
         what = {"what": "This browser is not signed in.", "fix": "Open the link that `treadle web` printed."}
         return JSONResponse(what, status_code=401)
 
@@ -159,6 +160,13 @@ class PageGuard:
         while len(self._buckets) > _MOST_BUCKETS:
             self._buckets.popitem(last=False)
         return left >= 0
+
+
+def _what_became(path: str, *, inside: bool) -> str:
+    """Say why a browser is not in that was: the path of the page is another one each time that Treadle starts."""
+    if inside:
+        return "This device was signed out."
+    return "Treadle was started again." if path.startswith("/~") else ""
 
 
 def _only_encrypted(method: str, host: str, path: str) -> Response:

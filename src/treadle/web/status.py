@@ -4,7 +4,7 @@ from typing import Any
 
 from msgspec import Struct
 
-from treadle.door.past import DAMAGED, UNREADABLE, SessionState, end_words, how_it_ended
+from treadle.door.past import DAMAGED, LEFT_OFF, UNREADABLE, SessionState, end_words, how_it_ended
 from treadle.present.checklist_items import todo_of
 from treadle.present.context_use import filled_words, percent_full
 from treadle.present.failure_words import is_failure, waiting_words
@@ -31,7 +31,6 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "model": status.model,
         "context": _context(status.tokens, status.window),
         "share": percent_full(status.tokens, status.window),
-        "cost": spent_words(facts.spending),
         "goal": goal_line(status.goal),
         "goal_about": "" if status.goal is None else goal_words(status.goal),
         "step": facts.step,
@@ -43,7 +42,6 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "queue": [_queued(one) for one in status.queue],
         "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
         "questions": page.cards(who),
-        "own": page.own,
     }
 
 
@@ -98,6 +96,8 @@ def chip_of(state: SessionState, ended: str | None) -> StateChip:
     """Say how a session is."""
     if ended is not None and (is_failure(ended) or ended in (UNREADABLE, DAMAGED)):
         return StateChip("failed", "Failed", end_words(ended))
+    if ended == LEFT_OFF:
+        return StateChip("gone", _CHIPS[state], "its program ended while it worked")
     return StateChip(state.value, _CHIPS[state], "" if ended is None else end_words(ended))
 
 

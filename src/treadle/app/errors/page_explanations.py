@@ -18,6 +18,24 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
         "command-ended": Explanation(
             "A command of your own that was to be stopped has ended.", "Nothing is to be done."
         ),
+        "commit-denied": Explanation(
+            "A rule of the policy denies the command that the page would run to commit, push or open a pull request.",
+            "Change the rule, or run the command in a terminal.",
+        ),
+        "commit-git": Explanation(
+            "Git lists no changes for the folder of the session: it is in no repository, or the repository's own "
+            "settings could make git run a program.",
+            "Commit in a terminal. The session's checkpoints keep its files.",
+        ),
+        "commit-gone": Explanation(
+            "What the page showed before a commit or a push is not so any more.", "Open the commit again."
+        ),
+        "commit-merge": Explanation("A merge has conflicts, so nothing can be committed.", "Settle the merge first."),
+        "commit-message": Explanation("A commit has no message.", "Write one."),
+        "commit-program": Explanation("The program that the page would run is not on the PATH.", "Install it."),
+        "commit-trust": Explanation(
+            "The folder is not trusted, so the page runs no git in it.", "Trust it, or commit in a terminal."
+        ),
         "form-incomplete": Explanation(
             "A form that a server wants filled in has a field that is empty or cannot be read.",
             "Fill in what the message names, or answer no.",
@@ -28,6 +46,10 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
         "message-size": Explanation(
             "A message is longer than the page takes, or has more images.",
             "Put long texts into a file in the project, and name the file.",
+        ),
+        "nothing-to-undo": Explanation(
+            "The last turn changed no files, or its changes are undone already.",
+            "`/undo` undoes the turn before. The timeline leads to every checkpoint.",
         ),
         "session-elsewhere": Explanation(
             "The session is open in another program, which alone can close it.", "Close it there: /quit in a terminal."

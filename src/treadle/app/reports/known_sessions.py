@@ -40,7 +40,7 @@ class SessionState(StrEnum):
     STOPPED = "stopped"
 
 
-_UNFINISHED = "unfinished"
+LEFT_OFF = "unfinished"
 """Why a session stopped whose program ended in mid-turn."""
 
 UNREADABLE = "unreadable"
@@ -390,5 +390,5 @@ def _standing(digest: _Digest, *, live: bool) -> tuple[SessionState, str | None]
 def how_it_ended(stop: str | None) -> tuple[SessionState, str | None]:
     """Give the state of a session in which no turn goes on, by how the last one ended, None where it did not."""
     if stop is None:
-        return SessionState.STOPPED, _UNFINISHED
+        return SessionState.STOPPED, LEFT_OFF
     return (SessionState.DONE, None) if stop == TurnStop.END_TURN else (SessionState.STOPPED, stop)

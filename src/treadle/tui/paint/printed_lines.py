@@ -8,6 +8,7 @@ from treadle.door.open_session import Ended
 from treadle.present.checklist_items import Todo, todo_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import provider_of
+from treadle.present.figures import changed_lines
 from treadle.present.items import (
     CallItem,
     ChecklistItem,
@@ -20,14 +21,13 @@ from treadle.present.items import (
 )
 from treadle.present.words import (
     CallName,
-    changed_lines,
     counted,
     describe_call,
     enclosed_line,
     ended,
+    lines_read,
     note_of,
     output_of,
-    plain,
     shorten_middle,
     span,
     tokens,
@@ -231,7 +231,7 @@ def _reads(reads: tuple[CallLine, ...], width: int, signs: Signs) -> Iterator[Li
 
 def _read_lines(one: CallLine) -> int:
     result = one.item.changed.result
-    return 0 if result is None else plain(result.content).strip().count("\n") + 1
+    return 0 if result is None else lines_read(one.item.changed.kind, result)
 
 
 def tail_lines(

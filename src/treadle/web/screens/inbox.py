@@ -37,6 +37,7 @@ class WaitingCard(Struct, frozen=True, kw_only=True):
     sign: str
     asked: str
     about: str
+    figures: tuple[int, int] | None
     html: str
     since: int | None = None
 
@@ -112,6 +113,7 @@ def _cards(book: SessionBook, who: Visitor, titles: dict[str, str]) -> list[Wait
                     sign=_SIGNS.get(kind, "alert"),
                     asked=words.title,
                     about=_about(question, words),
+                    figures=None if words.text else words.figures,
                     html=html,
                     since=None if since is None else in_milliseconds(since),
                 )
@@ -145,7 +147,7 @@ def _about(question: Question, words: QuestionWords) -> str:
     """Give what a row says below the title: the command, the figures of an edit, or the choices."""
     if question.options and question.kind in (QuestionKind.FOLLOWUP, QuestionKind.SUMMARY):
         return " · ".join(str(option) for option in question.options)
-    return words.text.partition("\n")[0] or words.counted.replace("-", "−")
+    return words.text.partition("\n")[0] or ("" if words.figures else words.counted)
 
 
 ROUTES = (

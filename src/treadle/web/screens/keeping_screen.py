@@ -4,7 +4,7 @@ import asyncio
 
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.door.past import (
@@ -15,8 +15,16 @@ from treadle.door.past import (
     rename_session,
     unarchive_session,
 )
+from treadle.web.page_frame import session_row
 from treadle.web.page_requests import answer, body_of, book_of, done
 from treadle.web.rights import PageRoute
+from treadle.web.templating import render
+
+
+async def _menu(request: Request) -> Response:
+    """Give what can be done with a session now."""
+    row = await asyncio.to_thread(session_row, book_of(request), request.path_params["session_id"])
+    return HTMLResponse(render("session_menu.html", row=row))
 
 
 class _Name(Struct):
@@ -62,6 +70,7 @@ async def _fork(request: Request) -> Response:
 
 
 ROUTES = (
+    PageRoute("/s/{session_id}/menu", _menu, Reach.SEE),
     PageRoute("/s/{session_id}/rename", _rename, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/archive", _archive, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/unarchive", _unarchive, Reach.WORK, methods=["POST"]),

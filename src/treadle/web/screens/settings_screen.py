@@ -97,6 +97,11 @@ def _values(request: Request) -> Mapping[str, Any]:
     }
 
 
+async def _notifications(request: Request) -> Response:
+    """Show what this browser tells: it keeps that itself."""
+    return await page(request, "settings_notifications.html")
+
+
 class _Setting(Struct):
     key: str
     value: str = ""
@@ -217,6 +222,7 @@ async def _local(request: Request) -> Response:  # noqa: ARG001 - as Starlette c
 
 
 ROUTES = (
+    PageRoute("/settings/notifications", _notifications, Reach.SEE),
     PageRoute("/settings", _show, Reach.SEE),
     PageRoute("/settings/set", _set, Reach.SETTINGS, methods=["POST"]),
     PageRoute("/settings/unset", _unset, Reach.SETTINGS, methods=["POST"]),

@@ -12,10 +12,11 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
-from treadle.door.past import copy_whole
+from treadle.door.past import Points, copy_whole
 from treadle.door.reports import PAGE_EVENTS, EventTopic, Going, TimelinePage, event_detail, timeline_page
 from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview
 from treadle.protocol.checkpoints import Restore
+from treadle.protocol.errors import SessionError
 from treadle.web.page_requests import answer, body_of, page
 from treadle.web.restoring_files import restore_in, went_back_words
 from treadle.web.rights import PageRoute
@@ -131,6 +132,19 @@ async def _restore(request: Request) -> Response:
     return answer(went_back_words(await restore_in(request, wanted)))
 
 
+async def _undo(request: Request) -> Response:
+    """Take back what the last turn changed in the files."""
+
+    def checkpoint() -> int:
+        with session_log(request.path_params["session_id"]) as (row, store):
+            return Points(store, row.id).undo_of_last()
+
+    n = await asyncio.to_thread(checkpoint)
+    if not n:
+        raise SessionError("nothing-to-undo", "The changes of this turn are undone already, or it has made none.")
+    return answer(went_back_words(await restore_in(request, Restore(checkpoint=n))))
+
+
 class _Fork(Struct):
     checkpoint: int = 0
     turn: int = 0
@@ -150,5 +164,6 @@ ROUTES = (
     PageRoute("/s/{session_id}/news", _news, Reach.SEE),
     PageRoute("/s/{session_id}/restore/preview", _preview, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/restore", _restore, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/undo", _undo, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/timeline/fork", _fork, Reach.WORK, methods=["POST"]),
 )

@@ -2,6 +2,7 @@
 
 import { at, enter, goIn, key, shownSession, takeLook, tokenOfAddress } from "./entering.js";
 import { listen } from "./line.js";
+import "./notify.js";
 
 const messages = document.getElementById("messages");
 

@@ -2,6 +2,7 @@
 
 import { get, send } from "./app.js";
 import { at } from "./entering.js";
+import { put } from "./morph.js";
 
 const id = (name) => document.getElementById(name);
 
@@ -42,10 +43,6 @@ function button(label, about, does, sign = "") {
   return made;
 }
 
-const put = (element, text) => {
-  if (element.textContent !== text) element.textContent = text;
-};
-
 /** Show it; gives what brings it up to date. */
 export function beside(session) {
   const path = `/s/${session}`;
@@ -66,7 +63,6 @@ export function beside(session) {
     }
     put(id("context"), status.context);
     showShare(status);
-    for (const name of ["cost", "under-cost"]) put(id(name), status.cost);
     put(id("goal"), status.goal);
     id("goal").title = status.goal_about;
     id("goal").hidden = !status.goal;
@@ -270,7 +266,7 @@ export function beside(session) {
   });
   readJobs();
 
-  // ---- mode, model, context, and closing
+  // ---- mode, model and context
 
   id("mode").addEventListener("change", async (event) => {
     const mode = event.target.value;
@@ -285,10 +281,6 @@ export function beside(session) {
     const answer = await get(`${path}/context/shares`);
     if (answer) place.innerHTML = await answer.text();
     else place.textContent = "This cannot be loaded.";
-  });
-
-  id("close")?.addEventListener("click", () => {
-    if (!document.body.classList.contains("working") || window.confirm("The session is working. Stop and close it?")) send(`${path}/close`);
   });
 
   models(path);

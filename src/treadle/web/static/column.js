@@ -2,7 +2,7 @@
 
 import { sessionDone } from "./doing.js";
 import { at, keepLook, shownSession } from "./entering.js";
-import { morph } from "./morph.js";
+import { morph, put } from "./morph.js";
 
 const page = document.documentElement;
 const column = document.getElementById("column");
@@ -22,6 +22,10 @@ let listed = null;
 
 async function read() {
   later = 0;
+  if (place.querySelector("details[open]")) {
+    readSoon(); // a menu that is open stays under the finger
+    return;
+  }
   const answer = await fetch(`${at}/sessions/column?${new URLSearchParams({ session: shownSession })}`).catch(() => null);
   if (!answer?.ok) return;
   const fresh = place.cloneNode(false);
@@ -29,7 +33,7 @@ async function read() {
   morph(place, fresh);
   note();
   const named = place.querySelector(".ses[aria-current] .t")?.firstChild.data;
-  if (named && document.getElementById("title")) put(document.getElementById("title"), named);
+  if (named) put(document.getElementById("title"), named);
 }
 
 function readSoon() {
@@ -58,10 +62,6 @@ function note() {
 
 note();
 document.addEventListener("visibilitychange", note);
-
-const put = (element, text) => {
-  if (element && element.textContent !== text) element.textContent = text;
-};
 
 function showBar(state) {
   if (!state || !chip) return;
@@ -136,11 +136,36 @@ document.addEventListener("keydown", (event) => {
   }
 });
 
-// ---- the menu of the session that is shown
+// ---- menus of sessions
 
-document.querySelector(".head").addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-do]");
-  if (button) sessionDone(button.dataset.do, shownSession, document.getElementById("title").textContent);
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-menu] [data-do], #title");
+  if (!button) return;
+  const menu = button.closest("[data-menu]");
+  if (menu) menu.open = false;
+  const title = menu?.dataset.title ?? button.textContent;
+  if (await sessionDone(button.dataset.do, menu?.dataset.menu ?? shownSession, title, button.dataset)) document.dispatchEvent(new Event("session-done"));
+});
+
+// What can be done with a session is read when its menu opens: it is what is possible then.
+document.addEventListener(
+  "toggle",
+  async ({ target: menu }) => {
+    if (!menu.open || !menu.dataset.menu) return;
+    const answer = await fetch(`${at}/s/${menu.dataset.menu}/menu`).catch(() => null);
+    const acts = menu.querySelector(".acts");
+    if (answer?.ok) acts.innerHTML = await answer.text();
+    else acts.textContent = "This cannot be loaded.";
+    menu.querySelector(".choices").scrollIntoView({ block: "nearest" });
+  },
+  true,
+);
+place.addEventListener("contextmenu", (event) => {
+  const menu = event.target.closest("li")?.querySelector("[data-menu]");
+  if (!menu) return;
+  event.preventDefault();
+  menu.open = true;
+  menu.querySelector("summary").focus();
 });
 document.addEventListener("click", (event) => {
   const copied = event.target.closest("button[data-copy]");

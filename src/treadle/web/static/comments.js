@@ -1,7 +1,8 @@
 // Comments on changes: kept in this browser until they are sent, all of them as one message.
 
 import { newId, send, tell } from "./app.js";
-import { keep, kept, made } from "./pages.js";
+import { made } from "./morph.js";
+import { keep, kept } from "./pages.js";
 import { askTrust } from "./trust.js";
 
 const session = document.body.dataset.review;

@@ -1,7 +1,7 @@
 // What is done with a whole session: renamed, forked, archived, closed and deleted, asked for first where it lasts.
 
 import { send } from "./app.js";
-import { at } from "./entering.js";
+import { at, shownSession } from "./entering.js";
 
 let dialog = null;
 
@@ -51,12 +51,17 @@ const DO = {
   },
   archive: (id) => send(`/s/${id}/archive`),
   unarchive: (id) => send(`/s/${id}/unarchive`),
-  close: (id) => send(`/s/${id}/close`),
+  async close(id, title, { working }) {
+    const sure = working === undefined ? "" : await ask("Stop and close this session?", `“${title}” is working.`, "Stop and close");
+    return sure === null ? null : send(`/s/${id}/close`);
+  },
   async delete(id, title) {
     const yes = await ask(`Delete “${title}” for good?`, "Its conversation and its checkpoints cannot be brought back.", "Delete it");
-    return yes === null ? null : send(`/s/${id}/delete`);
+    const gone = yes === null ? null : await send(`/s/${id}/delete`);
+    if (gone && id === shownSession) location.assign(`${at}/`);
+    return gone;
   },
 };
 
 /** Do something with a session; gives the answer, null where nothing was done. */
-export const sessionDone = (name, id, title) => DO[name](id, title);
+export const sessionDone = (name, id, title, more) => DO[name](id, title, more);

@@ -1,6 +1,6 @@
 // The checks: they come one by one, problems first.
 
-import { sendFor, tell } from "./app.js";
+import { sendFor } from "./app.js";
 import "./reports.js";
 
 const checks = document.getElementById("checks");

@@ -21,6 +21,9 @@ let leads = false; // this tab reads for the others, also while nobody sees it
 let settings = null;
 let retry = 0;
 
+/** Whether this tab reads for all of its browser; without locks each tab reads for itself. */
+export const reads = () => leads || !navigator.locks;
+
 /** Whether the line is lost. */
 export const lost = () => isLost;
 

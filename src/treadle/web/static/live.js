@@ -2,9 +2,11 @@
 
 import { get, send } from "./app.js";
 import { beside } from "./beside.js";
+import "./commit.js";
 import { composer } from "./compose.js";
 import { listen, lost } from "./line.js";
 import { morph, parsed } from "./morph.js";
+import { showRestored } from "./pages.js";
 import { answerable, came, closeLine, keyOf, wasMine } from "./questions.js";
 
 const { session, cursor } = document.body.dataset;
@@ -150,6 +152,15 @@ items.addEventListener("click", (event) => {
     details.dataset.touched = "1";
     details.querySelector("summary").focus();
   }
+});
+
+items.addEventListener("click", async (event) => {
+  const undo = event.target.closest("[data-undo]");
+  if (!undo) return;
+  undo.disabled = true;
+  const said = await send(`/s/${session}/undo`);
+  undo.disabled = false;
+  if (said) showRestored(session, said, () => {}, undo.closest(".done").querySelector(".undone"));
 });
 
 items.addEventListener("click", (event) => {

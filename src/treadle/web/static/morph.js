@@ -7,6 +7,18 @@ export function parsed(html) {
   return holder.content.firstElementChild;
 }
 
+/** Make an element with a text. */
+export function made(tag, text = "", properties = {}) {
+  const element = document.createElement(tag);
+  element.textContent = text;
+  return Object.assign(element, properties);
+}
+
+/** Put a text in an element, if there is one and it says something else. */
+export function put(element, text) {
+  if (element && element.textContent !== text) element.textContent = text;
+}
+
 /** Make an element like a fresh one. A `details` that the person opened or closed stays as it is. */
 export function morph(old, fresh) {
   if (old.nodeName !== fresh.nodeName || old.id !== fresh.id) {

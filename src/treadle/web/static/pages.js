@@ -2,6 +2,7 @@
 
 import { send } from "./app.js";
 import { at } from "./entering.js";
+import { made } from "./morph.js";
 
 const PAUSE = 2_000; // milliseconds between two looks at how far the log is
 
@@ -57,16 +58,8 @@ export function keep(name, value) {
   }
 }
 
-/** Make an element with a text. */
-export function made(tag, text = "", properties = {}) {
-  const element = document.createElement(tag);
-  element.textContent = text;
-  return Object.assign(element, properties);
-}
-
 /** Say what was restored, with a button that undoes it; `after` is called when that is done. */
-export function showRestored(session, said, after) {
-  const place = document.getElementById("undo");
+export function showRestored(session, said, after, place = document.getElementById("undo")) {
   const count = said.files.length;
   const lines = [`${count} ${count === 1 ? "file" : "files"} restored.`];
   lines.push(...said.conflicts.map((line) => `Not restored: ${line}`));
@@ -80,7 +73,7 @@ export function showRestored(session, said, after) {
       const undone = await send(`/s/${session}/restore`, said.undo);
       button.disabled = false;
       if (!undone) return;
-      showRestored(session, undone, after);
+      showRestored(session, undone, after, place);
       after();
     });
     place.append(button);

@@ -1,9 +1,11 @@
 // The review: going through files and changes, deciding on them, and collecting comments for one message.
 
 import { get, send, tell } from "./app.js";
+import "./commit.js";
 import { comments, showComments } from "./comments.js";
 import { at } from "./entering.js";
-import { keep, kept, keys, made, showRestored, watch } from "./pages.js";
+import { made } from "./morph.js";
+import { keep, kept, keys, showRestored, watch } from "./pages.js";
 
 const session = document.body.dataset.review;
 const main = document.getElementById("main");

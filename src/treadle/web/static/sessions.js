@@ -1,9 +1,8 @@
 // The list of sessions: finding some, and what is done with one; it follows what happens.
 
 import { get } from "./app.js";
-import { sessionDone } from "./doing.js";
 import { at } from "./entering.js";
-import { morph } from "./morph.js";
+import { morph, put } from "./morph.js";
 
 const filter = document.getElementById("filter");
 const rows = document.getElementById("rows");
@@ -47,11 +46,6 @@ filter.addEventListener("input", () => {
 });
 filter.addEventListener("submit", (event) => event.preventDefault());
 
-function put(row, name, text) {
-  const cell = row.querySelector(name);
-  if (cell.textContent !== text) cell.textContent = text;
-}
-
 let later = 0;
 let open = null;
 document.addEventListener("news", (event) => {
@@ -62,12 +56,9 @@ document.addEventListener("news", (event) => {
     if (!row) continue;
     const how = row.querySelector(".state");
     how.className = `chip state ${state.sign}`;
-    put(row, ".state", state.words);
-    if (row.querySelector(".why")) put(row, ".why", state.why);
-    put(row, ".cost", state.cost);
-    put(row, ".mode", state.mode);
-    put(row, ".added", `+${state.added}`);
-    put(row, ".removed", `−${state.removed}`);
+    put(how, state.words);
+    const shown = { why: state.why, cost: state.cost, mode: state.mode, added: `+${state.added}`, removed: `−${state.removed}` };
+    for (const [name, text] of Object.entries(shown)) put(row.querySelector(`.${name}`), text);
   }
   // A session is listed from its first message on, which may come after it was opened.
   const ids = Object.keys(states);
@@ -80,15 +71,9 @@ document.addEventListener("news", (event) => {
   open = now;
 });
 
-rows.addEventListener("click", async (event) => {
-  if (event.target.closest("#all")) {
-    all = true;
-    read();
-    return;
-  }
-  const button = event.target.closest("button[data-do]");
-  if (!button) return;
-  const row = button.closest("tr");
-  row.querySelector("details").open = false;
-  if (await sessionDone(button.dataset.do, row.dataset.session, row.dataset.title)) read();
+rows.addEventListener("click", (event) => {
+  if (!event.target.closest("#all")) return;
+  all = true;
+  read();
 });
+document.addEventListener("session-done", read);

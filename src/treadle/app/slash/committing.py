@@ -1,0 +1,212 @@
+"""Commits what a session changed with the person's own git, and hands it on: each line is shown before it runs."""
+
+import os
+import shlex
+import signal
+import subprocess
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+
+from msgspec import Struct
+
+from treadle.app.checkpoints.reviewing import FileToReview
+from treadle.app.reports.policy_explain import asked_context, judge_access
+from treadle.app.security.file_view import DiskView
+from treadle.app.session.mentions.repository_state import ask_git
+from treadle.policy.repository import surprising_settings
+from treadle.protocol.errors import ConfigError
+from treadle.protocol.permissions import Mode, Verdict
+from treadle.protocol.reasons import words_of_decision
+from treadle.protocol.tools import RunCommand
+from treadle.workspace.commands.variables import find_outside
+
+_LOOK_SECONDS, _RUN_SECONDS = 10.0, 300.0
+_MOST_PRINTED = 20_000
+_SUBJECTS = 8
+_STATUS = (
+    "status",
+    "--porcelain=v1",
+    "-z",
+    "--untracked-files=all",
+    "--no-renames",
+    "--ignore-submodules=all",
+    "--",
+    ".",
+)
+_KINDS: Mapping[str, str] = MappingProxyType({"?": "added", "A": "added", "D": "deleted"})
+_CONFLICTS = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
+
+
+class CommitFile(Struct, frozen=True, kw_only=True):
+    """A file that differs from the last commit, named from the session's folder.
+
+    `own`: the session changed it since it began, by `figures` lines; `mixed`: others changed lines of it, too.
+    """
+
+    path: str
+    kind: str
+    own: bool
+    mixed: bool = False
+    figures: tuple[int, int] | None = None
+
+
+class CommitPlan(Struct, frozen=True, kw_only=True):
+    """What there is to commit, and where to: `programs` are what the repository makes git run, such as its hooks.
+
+    `remote` is where the branch goes, empty without one; `subjects` are those of the last commits; `requests` says that
+    the program is there that opens pull requests.
+    """
+
+    branch: str
+    files: tuple[CommitFile, ...]
+    programs: tuple[str, ...]
+    remote: str
+    subjects: tuple[str, ...]
+    requests: bool
+
+
+class GitRun(Struct, frozen=True, kw_only=True):
+    """A command that ran: its line, its exit status (None where it took too long), and what it printed."""
+
+    line: str
+    status: int | None
+    output: str
+
+
+def plan_commit(root: str, changed: Sequence[FileToReview]) -> CommitPlan:
+    """Find what can be committed in a trusted folder of what the session `changed`, and beside it.
+
+    Takes seconds at most; raises `ConfigError`.
+    """
+    own = {file.path: file for file in changed if file.own and file.root == 0}
+    files = [_planned(path, kind, own.get(path)) for path, kind in _status(root).items()]
+    branch = _asked(root, "symbolic-ref", "--quiet", "--short", "HEAD").strip()
+    remotes = _asked(root, "remote").split()
+    known = _asked(root, "config", f"branch.{branch}.remote").strip()
+    return CommitPlan(
+        branch=branch,
+        files=tuple(sorted(files, key=lambda file: (not file.own, file.path))),
+        programs=tuple(surprising_settings(root, DiskView())),
+        remote=known or ("origin" if "origin" in remotes else next(iter(remotes), "")),
+        subjects=tuple(_asked(root, "log", f"-{_SUBJECTS}", "--format=%s").splitlines()),
+        requests=bool(find_outside("gh", root)),
+    )
+
+
+def _planned(path: str, kind: str, file: FileToReview | None) -> CommitFile:
+    if file is None:
+        return CommitFile(path=path, kind=kind, own=False)
+    mixed = file.change.added is not None and (file.change.added, file.change.removed) != (file.added, file.removed)
+    return CommitFile(path=path, kind=kind, own=True, mixed=mixed, figures=(file.added, file.removed))
+
+
+def _status(root: str) -> dict[str, str]:
+    """Give what differs from the last commit, named from the folder, with what became of it."""
+    said = ask_git(root, _STATUS, seconds=_LOOK_SECONDS)
+    if said is None:
+        raise ConfigError(
+            "commit-git",
+            "git gives no changes for this folder.",
+            why="It is in no repository, or the repository's settings could make git run a program.",
+            fix="The session's checkpoints keep its files. Commit in a terminal where there is a repository.",
+        )
+    prefix = _asked(root, "rev-parse", "--show-prefix").strip()
+    found: dict[str, str] = {}
+    for entry in os.fsdecode(said).split("\0"):
+        state, path = entry[:2], entry[3:]
+        if state in _CONFLICTS:
+            raise ConfigError(
+                "commit-merge", f"{path} has a conflict of a merge.", fix="Settle the merge in a terminal or an editor."
+            )
+        if path.startswith(prefix):
+            found[path.removeprefix(prefix)] = _KINDS.get(state.strip()[:1], "changed")
+    return found
+
+
+def _asked(root: str, *arguments: str) -> str:
+    said = ask_git(root, arguments, seconds=_LOOK_SECONDS)
+    return "" if said is None else said.decode(errors="replace")
+
+
+def commit_files(root: str, paths: Collection[str], message: str, *, branch: str = "") -> GitRun:
+    """Commit these files as they are now, all of each, on the branch or a new one; what is staged besides stays so.
+
+    Hooks run, and their failure is the commit's. Raises `ConfigError` where nothing is run.
+    """
+    if not message.strip():
+        raise ConfigError("commit-message", "The commit has no message.", fix="Write one.")
+    status = _status(root)
+    gone = [path for path in paths if path not in status]
+    if gone or not paths:
+        what = f"{gone[0]} does not differ from the last commit any more." if gone else "No file is chosen."
+        raise ConfigError("commit-gone", what, fix="Open the commit again, and choose its files.")
+    _require_allowed(root, "git commit")
+    names = b"".join(os.fsencode(path) + b"\0" for path in paths)
+    listed = ("--pathspec-from-file=-", "--pathspec-file-nul")
+    if branch:
+        switched = _run(root, "git", ("switch", "--create", branch))
+        if switched.status != 0:
+            return switched
+    new = b"".join(os.fsencode(path) + b"\0" for path in paths if status[path] == "added")
+    if new:
+        added = _run(root, "git", ("add", "--intent-to-add", *listed), given=new)
+        if added.status != 0:
+            return added
+    made = _run(root, "git", ("commit", "--only", "--message", message.strip(), *listed), given=names)
+    if made.status != 0 and new:
+        _run(root, "git", ("reset", "--quiet", *listed), given=new)
+    return made
+
+
+def push_line(plan: CommitPlan) -> tuple[str, ...]:
+    """Give the command that brings the branch to its remote."""
+    return ("git", "push", "--set-upstream", "--", plan.remote, plan.branch)
+
+
+def request_line(title: str, body: str, base: str, branch: str) -> tuple[str, ...]:
+    """Give the command that opens a pull request."""
+    into = ("--base", base) if base else ()
+    return ("gh", "pr", "create", "--title", title, "--body", body, *into, "--head", branch)
+
+
+def run_shown(root: str, words: Sequence[str]) -> GitRun:
+    """Run a command as it was shown, unless a rule denies it. Raises `ConfigError`."""
+    _require_allowed(root, shlex.join(words))
+    return _run(root, words[0], words[1:])
+
+
+def _require_allowed(root: str, line: str) -> None:
+    """Raise `ConfigError` for what a rule denies: rules hold for what the page runs, too."""
+    decision = judge_access(RunCommand(command=line, cwd=root), asked_context(Path(root), Mode.ASK, trusted=True))
+    if decision.verdict is Verdict.DENY:
+        why = words_of_decision(decision).headline
+        raise ConfigError("commit-denied", f"A rule denies: {line}", why=why, fix="Change the rule, or use a terminal.")
+
+
+def _run(root: str, program: str, arguments: Sequence[str], *, given: bytes = b"") -> GitRun:
+    line = shlex.join((program, *arguments))
+    found = find_outside(program, root)
+    if not found:
+        raise ConfigError("commit-program", f"There is no {program} on the PATH.", fix=f"Install {program}.")
+    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_LITERAL_PATHSPECS": "1", "GH_PROMPT_DISABLED": "1"}
+    with subprocess.Popen(
+        (found, *arguments),
+        cwd=root,
+        env={**os.environ, **quiet},
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        start_new_session=True,
+    ) as process:
+        try:
+            printed, _ = process.communicate(given, timeout=_RUN_SECONDS)
+        except subprocess.TimeoutExpired:
+            os.killpg(process.pid, signal.SIGKILL)
+            printed, _ = process.communicate()
+            return GitRun(line=line, status=None, output=_text(printed))
+    return GitRun(line=line, status=process.returncode, output=_text(printed))
+
+
+def _text(printed: bytes) -> str:
+    return printed.decode(errors="replace")[-_MOST_PRINTED:].strip()

@@ -1,0 +1,29 @@
+"""How many lines are added and removed: by a diff, and by a turn."""
+
+from treadle.present.words import counted
+from treadle.protocol.notifications import TurnOutcome
+
+
+def diff_figures(diff: str) -> tuple[int, int]:
+    """Count the lines that a diff adds and removes."""
+    lines = [line for line in diff.split("\n") if not line.startswith(("+++ ", "--- "))]
+    return sum(line.startswith("+") for line in lines), sum(line.startswith("-") for line in lines)
+
+
+def shown_figures(added: int, removed: int) -> str:
+    """Show how many lines are added and removed: `+3 -1`."""
+    return f"+{added} -{removed}"
+
+
+def turn_figures(outcome: TurnOutcome) -> tuple[str, tuple[int, int]]:
+    """Count the files that a turn changed, and the lines added and removed. What may not be all is `at least`."""
+    files = f"{'' if outcome.exact else 'at least '}{counted(len(outcome.changes), 'file')}"
+    return files, (sum(one.added for one in outcome.changes), sum(one.removed for one in outcome.changes))
+
+
+def changed_lines(outcome: TurnOutcome) -> str:
+    """Sum up the files that a turn changed: `2 files +12 -3`; empty for none."""
+    if not outcome.changes:
+        return ""
+    files, figures = turn_figures(outcome)
+    return f"{files} {shown_figures(*figures)}"

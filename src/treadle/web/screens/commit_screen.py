@@ -1,0 +1,154 @@
+"""Committing what a session changed: its files and its message, then the push and the pull request."""
+
+import asyncio
+import shlex
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from treadle.door.commands import answered_aside
+from treadle.door.open_session import LiveSession, Reach
+from treadle.door.opening import session_log
+from treadle.door.review import (
+    CommitPlan,
+    commit_files,
+    open_review,
+    plan_commit,
+    push_line,
+    request_line,
+    run_shown,
+)
+from treadle.protocol.errors import ConfigError, SessionError
+from treadle.web.book import SessionBook
+from treadle.web.page_requests import answer, body_of, book_of, opened_session, visitor_of
+from treadle.web.rights import PageRoute, may, require
+from treadle.web.templating import render
+
+_ASKED = (
+    "Write the message of a commit of what you changed in these files: {files}. A subject of at most 72 characters in "
+    "the imperative, an empty line, and a short body if there is something to explain. {style}Answer with the message "
+    "alone, without quotes and fences."
+)
+
+
+async def _show(request: Request) -> Response:
+    """Give the form of a commit: the files that differ from the last one, and a field for the message."""
+    session_id = request.path_params["session_id"]
+    _, title, plan = await asyncio.to_thread(_planned, book_of(request), session_id)
+    who = visitor_of(request)
+    opened = book_of(request).opened.get(session_id)
+    return HTMLResponse(
+        render(
+            "commit.html",
+            plan=plan,
+            title=title,
+            may_commit=not plan.programs or may(who, Reach.OWN_COMMANDS),
+            writes=opened is not None and opened.own and not opened.session.status.turn_active,
+        )
+    )
+
+
+def _planned(book: SessionBook, session_id: str) -> tuple[str, str, CommitPlan]:
+    """Find what can be committed; only of a folder that is trusted. Raises `TreadleError`."""
+    with session_log(session_id) as (row, store):
+        root, title = row.workspace, row.title or row.id
+        if not book.trust(Path(root)).trusted:
+            raise ConfigError("commit-trust", "This folder is not trusted.", fix="Trust it, or commit in a terminal.")
+        review = open_review(store, row)
+        try:
+            return root, title, plan_commit(root, () if review is None else review.files)
+        finally:
+            if review is not None:
+                review.close()
+
+
+class _Commit(Struct):
+    message: str
+    paths: tuple[str, ...]
+    branch: str = ""
+
+
+async def _commit(request: Request) -> Response:
+    """Commit the chosen files. Where that makes git run programs of the repository, only on this computer."""
+    said, who = await body_of(request, _Commit), visitor_of(request)
+    root, _, plan = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
+    if plan.programs:
+        require(who, Reach.OWN_COMMANDS)
+    ran = await asyncio.to_thread(partial(commit_files, root, said.paths, said.message, branch=said.branch.strip()))
+    _, _, now = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
+    book_of(request).relist()  # the branch may be another one
+    return answer(
+        {
+            "good": ran.status == 0,
+            "line": ran.line,
+            "output": ran.output,
+            "branch": now.branch,
+            "push": shlex.join(push_line(now)) if now.remote and now.branch and may(who, Reach.OWN_COMMANDS) else "",
+            "requests": now.requests and may(who, Reach.OWN_COMMANDS),
+        }
+    )
+
+
+class _Files(Struct):
+    paths: tuple[str, ...]
+
+
+async def _message(request: Request) -> Response:
+    """Let the model of the session write the message, beside the work."""
+    said, who, page = await body_of(request, _Files), visitor_of(request), opened_session(request)
+    if not isinstance(page.session, LiveSession):
+        raise SessionError("session-elsewhere", "This session is open in another program.", fix="Write the message.")
+    _, _, plan = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
+    style = f"The last ones were: {'; '.join(plan.subjects)}. " if plan.subjects else ""
+    asked = _ASKED.format(files=", ".join(said.paths), style=style)
+    found = await answered_aside(f"/btw {asked}", page.session, partial(page.post, who=who))
+    if found.warning:
+        raise SessionError("commit-message", "The model wrote no message.", why=found.text, fix="Write one.")
+    return answer({"text": found.text.strip()})
+
+
+class _Push(Struct):
+    line: str
+
+
+async def _push(request: Request) -> Response:
+    """Bring the branch to its remote, by the line that was shown."""
+    said = await body_of(request, _Push)
+    root, _, plan = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
+    return await _ran(root, said.line, push_line(plan))
+
+
+class _Request(Struct):
+    title: str
+    body: str = ""
+    base: str = ""
+    line: str = ""
+
+
+async def _open_request(request: Request) -> Response:
+    """Show the line that opens a pull request; with that `line` it runs."""
+    said = await body_of(request, _Request)
+    root, _, plan = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
+    words = request_line(said.title.strip(), said.body, said.base.strip(), plan.branch)
+    return await _ran(root, said.line, words) if said.line else answer({"line": shlex.join(words)})
+
+
+async def _ran(root: str, shown: str, words: tuple[str, ...]) -> Response:
+    if shown != shlex.join(words):
+        raise ConfigError("commit-gone", "The command is another one now.", why=shlex.join(words), fix="Look again.")
+    ran = await asyncio.to_thread(run_shown, root, words)
+    said: dict[str, Any] = {"good": ran.status == 0, "line": ran.line, "output": ran.output}
+    return answer(said)
+
+
+ROUTES = (
+    PageRoute("/s/{session_id}/commit", _show, Reach.SEE),
+    PageRoute("/s/{session_id}/commit", _commit, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/commit/message", _message, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/push", _push, Reach.OWN_COMMANDS, methods=["POST"]),
+    PageRoute("/s/{session_id}/pull-request", _open_request, Reach.OWN_COMMANDS, methods=["POST"]),
+)

@@ -1,0 +1,107 @@
+// The commit of a session's changes: its form, what git said, then the push and the pull request, each shown before it runs.
+
+import { get, send } from "./app.js";
+import { shownSession } from "./entering.js";
+import { made, parsed, put } from "./morph.js";
+
+const path = `/s/${shownSession}`;
+const dialog = parsed('<dialog id="commit" aria-labelledby="commit-title"><form></form></dialog>');
+const form = dialog.firstElementChild;
+document.body.append(dialog);
+
+const chosen = () => [...form.querySelectorAll("[name=path]:checked")].map((one) => one.value);
+
+async function open() {
+  const answer = await get(`${path}/commit`);
+  if (!answer) return;
+  form.innerHTML = await answer.text();
+  dialog.showModal();
+}
+
+/** Say what a command did: the line, and all that it printed. */
+function told(place, said, good) {
+  place.append(made("p", good, { className: said.good ? "" : "warns" }), made("pre", [said.line && `$ ${said.line}`, said.output].filter(Boolean).join("\n"), { tabIndex: 0 }));
+}
+
+/** Offer a command, which is shown and runs with the next click. */
+function offer(place, label, line, run) {
+  const button = made("button", label, { type: "button" });
+  button.addEventListener("click", async () => {
+    button.disabled = true;
+    const said = await run();
+    button.disabled = false;
+    if (!said) return;
+    if (said.good) button.remove();
+    told(place, said, said.good ? "Done." : "That failed.");
+  });
+  place.append(made("pre", line, { tabIndex: 0 }), button);
+  button.focus();
+}
+
+function pullRequest(place, message) {
+  const [title, ...rest] = message.split("\n");
+  const fields = parsed('<div class="request"><h3>Pull request</h3><label>Title<input name="title"></label><label>Text<textarea name="body" rows="4"></textarea></label><label>Into branch <input name="base" placeholder="the usual one"></label></div>');
+  const field = (name) => fields.querySelector(`[name=${name}]`);
+  field("title").value = title;
+  field("body").value = rest.join("\n").trim();
+  const show = made("button", "Show the command", { type: "button" });
+  show.addEventListener("click", async () => {
+    const wanted = { title: field("title").value, body: field("body").value, base: field("base").value };
+    const shown = await send(`${path}/pull-request`, wanted);
+    if (shown) offer(place, "Create it", shown.line, () => send(`${path}/pull-request`, { ...wanted, line: shown.line }));
+  });
+  fields.append(show);
+  place.append(fields);
+}
+
+async function commit() {
+  const place = document.getElementById("committed");
+  const button = document.getElementById("do-commit");
+  const message = form.elements.message.value;
+  button.disabled = true;
+  const said = await send(`${path}/commit`, { message, paths: chosen(), branch: form.elements.branch.value });
+  button.disabled = false;
+  if (!said) return;
+  place.replaceChildren();
+  if (!said.good) {
+    told(place, said, "The commit was not made.");
+    return;
+  }
+  const closing = made("div", "", { className: "answers" });
+  closing.append(made("button", "Close", { type: "button", value: "no" }));
+  form.replaceChildren(made("h2", `Committed on ${said.branch || "no branch"}`, { id: "commit-title" }), place, closing);
+  told(place, { ...said, line: "" }, "");
+  put(document.getElementById("bar-branch"), said.branch);
+  if (said.push) offer(place, "Push it", said.push, () => send(`${path}/push`, { line: said.push }));
+  if (said.requests) pullRequest(place, message);
+  document.dispatchEvent(new Event("committed"));
+}
+
+async function write(button) {
+  button.disabled = true;
+  button.lastChild.data = "The model writes …";
+  const said = await send(`${path}/commit/message`, { paths: chosen() });
+  button.disabled = false;
+  button.lastChild.data = "Write anew";
+  if (said) form.elements.message.value = said.text;
+}
+
+form.addEventListener("submit", (event) => {
+  event.preventDefault();
+  commit();
+});
+form.addEventListener("change", () => {
+  const count = chosen().length;
+  const button = document.getElementById("do-commit");
+  if (!button) return;
+  button.textContent = `Commit ${count} ${count === 1 ? "file" : "files"}`;
+  button.disabled = count === 0;
+});
+form.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (button?.value === "no") dialog.close();
+  else if (button?.dataset.write !== undefined) write(button);
+});
+document.addEventListener("click", (event) => {
+  if (event.target.closest("[data-commit]")) open();
+});

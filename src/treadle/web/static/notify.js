@@ -1,0 +1,167 @@
+// Notifications of this browser: off until they are wanted, only while no tab of it is seen, each opens what it is about.
+
+import { at } from "./entering.js";
+import { reads } from "./line.js";
+
+const NAME = "treadle-notify";
+const SEEN = "treadle-seen"; // the lock that each tab holds as long as somebody sees it
+const LONG = 30_000; // milliseconds of work after which its end is told
+const MANY = 3; // notifications in BURST; more of them become one
+const BURST = 10_000;
+
+export const can = () => "Notification" in window && window.isSecureContext;
+
+/** What is wanted: whether at all, of which kinds, with details, with a sound. */
+export function wanted() {
+  const usual = { on: false, waiting: true, done: true, failed: true, details: true, sound: false };
+  try {
+    return { ...usual, ...JSON.parse(localStorage.getItem(NAME)) };
+  } catch {
+    return usual;
+  }
+}
+
+/** Keep what is wanted; asks the browser the first time. Gives what keeps it from being told, empty if nothing does. */
+export async function want(changed) {
+  if (changed.on && !can()) return "This browser shows notifications only over HTTPS or on this computer. A hook can call you elsewhere.";
+  if (changed.on && (await Notification.requestPermission()) !== "granted") return "Your browser does not allow this page to notify you. Allow it in the settings of the browser for this address.";
+  localStorage.setItem(NAME, JSON.stringify({ ...wanted(), ...changed }));
+  return "";
+}
+
+// ---- whether somebody sees a tab of this browser
+
+let release = null;
+function look() {
+  if (document.hidden) {
+    release?.();
+    release = null;
+  } else if (!release) {
+    navigator.locks?.request(SEEN, { mode: "shared" }, () => new Promise((done) => (release = done)));
+  }
+}
+look();
+document.addEventListener("visibilitychange", look);
+
+async function seen() {
+  if (!document.hidden) return true;
+  const held = (await navigator.locks?.query())?.held ?? [];
+  return held.some((one) => one.name === SEEN);
+}
+
+// ---- what is told
+
+const shown = new Map(); // the notification of each session
+let times = [];
+let clicked = 0; // when the last sound was
+
+function click() {
+  if (!wanted().sound || performance.now() - clicked < 10_000) return;
+  clicked = performance.now();
+  const audio = new AudioContext();
+  const [tone, loud] = [audio.createOscillator(), audio.createGain()];
+  tone.frequency.value = 880;
+  loud.gain.setValueAtTime(0.08, audio.currentTime);
+  loud.gain.exponentialRampToValueAtTime(0.0001, audio.currentTime + 0.08);
+  tone.connect(loud).connect(audio.destination);
+  tone.start();
+  tone.stop(audio.currentTime + 0.1);
+  tone.onended = () => audio.close();
+}
+
+const named = (session) => {
+  const row = document.getElementById(`r-${session}`);
+  return { title: row?.querySelector(".t")?.firstChild.data ?? "A session", project: row?.querySelector(".two .g")?.textContent.split(" · ")[0] || "Treadle" };
+};
+
+function show(session, head, body) {
+  const now = performance.now();
+  times = [...times.filter((one) => now - one < BURST), now];
+  const many = times.length > MANY;
+  try {
+    const made = new Notification(many ? `${times.length} sessions have news` : head, {
+      body: many || !wanted().details ? "" : body,
+      tag: many ? "treadle-many" : session,
+      icon: `${at}/static/icon.svg`,
+    });
+    made.onclick = () => {
+      window.focus();
+      made.close();
+      location.assign(many ? `${at}/inbox` : `${at}/s/${session}#questions`);
+    };
+    shown.get(session)?.close();
+    shown.set(session, made);
+  } catch {
+    // Some phones show notifications of installed pages only.
+  }
+}
+
+async function question(session) {
+  const answer = await fetch(`${at}/inbox/cards`).catch(() => null);
+  const holder = document.createElement("template");
+  if (answer?.ok) holder.innerHTML = await answer.text();
+  const row = holder.content.querySelector(`.ilist [data-card^="c-${CSS.escape(session)}-"]`);
+  return [...(row?.querySelectorAll(".t, .g.mono") ?? [])].map((one) => one.textContent).join(" ");
+}
+
+let asked = null;
+let before = {};
+const began = new Map(); // since when each session works
+
+async function waits(sessions) {
+  click();
+  if (await seen()) return;
+  for (const session of sessions) show(session, `${named(session).project} needs you`, await question(session));
+}
+
+async function ended(session, state) {
+  const kind = state.sign === "failed" ? "failed" : "done";
+  if (!wanted()[kind] || (await seen())) return;
+  show(session, `${named(session).project}: ${state.words}`, [named(session).title, state.why].filter(Boolean).join(": "));
+}
+
+document.addEventListener("news", ({ detail: news }) => {
+  if (news.asked) {
+    const fresh = Object.keys(news.asked).filter((one) => news.asked[one].some((id) => !asked?.[one]?.includes(id)));
+    for (const [session, made] of shown) if (!news.asked[session]) made.close();
+    const known = asked !== null;
+    asked = news.asked;
+    if (known && fresh.length && wanted().on && wanted().waiting && reads()) waits(fresh);
+  }
+  if (!news.states) return;
+  for (const [session, state] of Object.entries(news.states)) {
+    if (["working", "waiting"].includes(state.sign)) began.set(session, began.get(session) ?? Date.now());
+    else if (["working", "waiting"].includes(before[session]?.sign)) {
+      const long = Date.now() - began.get(session) > LONG;
+      began.delete(session);
+      if (wanted().on && reads() && (long || state.sign === "failed")) ended(session, state);
+    }
+  }
+  before = news.states;
+});
+
+// ---- where it is switched on: a button, or the settings
+
+document.addEventListener("click", async (event) => {
+  const button = event.target.closest("[data-notify]");
+  if (!button) return;
+  const trouble = await want({ on: true });
+  const said = document.createElement("p");
+  said.setAttribute("role", "status");
+  said.textContent = trouble || "This browser calls you now. What it tells is in the settings.";
+  button.replaceWith(said);
+});
+
+const form = document.getElementById("notify");
+if (form) {
+  const draw = () => {
+    for (const box of form.elements) if (box.name) box.checked = wanted()[box.name];
+    for (const box of form.elements) box.disabled = box.name !== "on" && !wanted().on;
+  };
+  form.addEventListener("change", async ({ target }) => {
+    document.getElementById("notify-said").textContent = (await want({ [target.name]: target.checked })) || "Saved.";
+    draw();
+  });
+  draw();
+}
+for (const button of document.querySelectorAll("[data-notify]")) button.hidden = wanted().on;

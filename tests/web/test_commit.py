@@ -1,0 +1,128 @@
+"""The end of a turn on the page: it is undone once, committed, pushed, and handed on."""
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.faults.driving import make
+from tests.web.in_process import Here, Visit, idle, page_here
+from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
+from treadle.web.page_session import PageSession
+
+DONE = Turn(items=(make("attempt_completion", result="Done."),))
+WRITE = Turn(
+    items=(
+        make("write_to_file", path="new.txt", content="1\n2\n"),
+        make("write_to_file", path="other.txt", content="b\n"),
+    )
+)
+MESSAGE = "Add the new file"
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, check=True).stdout
+
+
+def repository(folder: Path) -> None:
+    """A folder with a commit, and with a change that somebody has staged."""
+    folder.mkdir()
+    git(folder, "init", "-q", "-b", "main")
+    git(folder, "config", "user.name", "Ann")
+    git(folder, "config", "user.email", "ann@example.com")
+    for name in ("old.txt", "theirs.txt"):
+        (folder / name).write_text("a\n")
+    git(folder, "add", ".")
+    git(folder, "commit", "-q", "-m", "Begin")
+    (folder / "theirs.txt").write_text("c\n")
+    git(folder, "add", "theirs.txt")
+
+
+async def worked(here: Here, visit: Visit) -> PageSession:
+    page = await here.start(visit, "Write.")
+    await idle(page)
+    return page
+
+
+async def test_the_last_turn_is_undone_once_and_what_was_undone_comes_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        page = await worked(here, visit)
+        path = f"/s/{page.session.id}"
+        assert (html := await visit.get(path)).count("data-undo") == 1
+        assert "data-commit" in html
+        said = await visit.done(f"{path}/undo")
+        assert not said["error"]
+        assert [one.name for one in here.folder.iterdir()] == []
+        assert (await visit.post(f"{path}/undo"))[1]["code"] == "nothing-to-undo", "not the turn before"
+        await visit.done(f"{path}/restore", **said["undo"])
+        assert (here.folder / "new.txt").read_text() == "1\n2\n"
+
+
+async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(tmp_path / "ws")
+    git(tmp_path, "init", "-q", "--bare", "remote")
+    git(tmp_path / "ws", "remote", "add", "origin", str(tmp_path / "remote"))
+    tools = tmp_path / "tools"
+    tools.mkdir()
+    (tools / "gh").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$0.said"\n')
+    (tools / "gh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
+    asked = Turn(when=Expectation(last_user=Texts(contains=("message of a commit",))), items=(SayText(text=MESSAGE),))
+    async with page_here(tmp_path, monkeypatch, [asked, WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        page = await worked(here, visit)
+        path = f"/s/{page.session.id}"
+        form = await visit.get(f"{path}/commit")
+        assert form.index('value="new.txt" checked') < form.index('value="theirs.txt">'), "that of others is not ticked"
+        files = ["new.txt", "other.txt"]
+        assert await visit.done(f"{path}/commit/message", paths=files) == {"text": MESSAGE}
+        said = await visit.done(f"{path}/commit", message=MESSAGE, paths=files, branch="work")
+        assert (said["good"], said["branch"]) == (True, "work")
+        assert git(here.folder, "show", "--format=%s", "--name-only").split("\n\n") == [MESSAGE, "new.txt\nother.txt\n"]
+        assert git(here.folder, "diff", "--cached", "--name-only") == "theirs.txt\n", "what was staged stays staged"
+        assert (await visit.post(f"{path}/commit", message="x", paths=files))[1]["code"] == "commit-gone"
+        assert (await visit.post(f"{path}/push", line="git push --force"))[1]["code"] == "commit-gone"
+        assert (await visit.done(f"{path}/push", line=said["push"]))["good"]
+        assert git(tmp_path / "remote", "log", "-1", "--format=%s", "work").strip() == MESSAGE
+        wanted = {"title": MESSAGE, "body": "Why.", "base": "main"}
+        shown = await visit.done(f"{path}/pull-request", **wanted)
+        assert not (tools / "gh.said").exists(), "showing it runs nothing"
+        assert (await visit.done(f"{path}/pull-request", **wanted, **shown))["good"]
+        assert (tools / "gh.said").read_text().split("\n")[:4] == ["pr", "create", "--title", MESSAGE]
+
+
+async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_and_rules_hold(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(tmp_path / "ws")
+    hook = tmp_path / "ws" / ".git" / "hooks" / "pre-commit"
+    hook.parent.mkdir(exist_ok=True)
+    hook.write_text("#!/bin/sh\necho lint: no\nexit 1\n")
+    hook.chmod(0o755)
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        page = await worked(here, visit)
+        path = f"/s/{page.session.id}"
+        phone = Visit(here.application, here.keys.let_in(here.keys.new_link(paired=True)), here.keys.base)
+        files = {"message": "x", "paths": ["new.txt"]}
+        assert "the hook pre-commit" in await phone.get(f"{path}/commit")
+        assert (await phone.post(f"{path}/commit", **files))[0] == 403
+        said = await visit.done(f"{path}/commit", **files)
+        assert not said["good"]
+        assert "lint: no" in said["output"]
+        now = sorted(git(here.folder, "status", "--short").splitlines())
+        assert now == ["?? new.txt", "?? other.txt", "M  theirs.txt"], "as it was before"
+        hook.unlink()
+        rules = tmp_path / "home" / "policy.toml"
+        rules.write_text(
+            'version = 1\n[[rule]]\nid = "no"\nverdict = "deny"\nargv = ["git", "commit"]\nmatch = ["git commit"]\n'
+        )
+        assert (await visit.post(f"{path}/commit", **files))[1]["code"] == "commit-denied"
+        rules.unlink()
+        assert (await phone.done(f"{path}/commit", **files))["good"], "without programs a device may"
