@@ -116,6 +116,7 @@ async def _message(page: Page, served: Served) -> None:
 
 async def _timeline(page: Page, served: Served) -> None:
     """Filter, open an event by its link, restore with a preview, undo it, and fork."""
+    await page.click("nav.seg a:has-text('All')")
     await page.wait_for_selector("html[data-ready] .event")
     await _press(page, "p", "Enter")
     await page.wait_for_selector(".event.checkpoint .detail dt")
@@ -129,19 +130,27 @@ async def _timeline(page: Page, served: Served) -> None:
     await page.wait_for_selector(".event details[open] h3:has-text('Why')")
     file, later = served.folder / "src" / "a.txt", served.folder / "c.txt"
     now = file.read_text()
-    await page.locator(".event.checkpoint [data-do=files]").first.click()
-    await page.wait_for_selector("#restore[open]")
+    await page.click("nav.seg a:has-text('Steps')")
+    await page.wait_for_selector("html[data-ready] .step.point")
+    await page.locator(".step.point").first.focus()
+    await _press(page, "r")
+    await page.wait_for_selector("#restore:not([hidden]) .paths")
+    assert await page.locator(".leaving").count() > 1, "what would leave the conversation is struck"
+    await page.click("[data-what=files]")
+    await becomes(page, "document.querySelectorAll('.leaving').length === 0")
     assert "c.txt" in await page.inner_text("#preview .delete:has-text('c.txt')")
     assert later.exists(), "a preview changes nothing"
+    await _axe(page)
     await page.click("#really")
     await page.wait_for_selector("#undo:not([hidden])")
     assert (file.exists(), later.exists()) == (True, False)
     assert file.read_text() == TEN
-    await page.wait_for_selector("#undo button:has-text('Undo')")
     await page.click("#undo button:has-text('Undo')")
-    restored = page.locator(".event strong:has-text('3 files restored')")
-    await restored.nth(1).wait_for(timeout=PATIENCE * 1000)
+    await becomes(page, "document.querySelectorAll('#undo p')[0].textContent === '3 files restored.'")
+    await page.wait_for_selector("#undo button:has-text('Undo')")
     assert (file.read_text(), later.exists()) == (now, True)
+    await page.click("nav.seg a:has-text('All')")
+    await page.wait_for_selector("html[data-ready] .event strong:has-text('3 files restored')")
     await page.evaluate(
         "fetch(location.pathname.replace('timeline', 'change'), {method: 'POST', body: '{\"mode\": \"plan\"}', "
         "headers: {'content-type': 'application/json', 'x-treadle-key': localStorage.getItem('treadle-key')}})"
@@ -150,7 +159,10 @@ async def _timeline(page: Page, served: Served) -> None:
     await page.click("#fresh button")
     await page.wait_for_selector(".event strong:has-text('Mode plan')")
     before = page.url
-    await page.locator(".event.checkpoint [data-do=fork]").first.click()
+    await page.click("nav.seg a:has-text('Steps')")
+    await page.wait_for_selector("html[data-ready] .step.point")
+    await page.locator(".step.point").first.focus()
+    await _press(page, "f")
     await page.wait_for_selector("#say")
     assert page.url.rpartition("/s/")[2] not in before
 

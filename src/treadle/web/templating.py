@@ -15,6 +15,7 @@ from treadle.door.open_session import Reach
 from treadle.present.escape import printable
 from treadle.present.words import age, ago, counted, span, spent, tokens
 from treadle.protocol.models import money
+from treadle.protocol.usage import Usage
 from treadle.web.changed_lines import diff_blocks
 from treadle.web.markup import code, markdown, page_text, ticked
 from treadle.web.navigation import ADMIN_PATHS, SESSION_SCREENS, SETTINGS_GROUPS
@@ -55,6 +56,7 @@ def _environment() -> Environment:
         time=_time,
         ticked=ticked,
         tokens=tokens,
+        used=_used,
     )
     made.globals.update(page_base=PAGE_BASE.get, may=_may, diff_blocks=diff_blocks)
     return made
@@ -89,6 +91,12 @@ def _may(effect: str) -> bool:
 
 def _shown(value: Any) -> Any:
     return printable(value) if isinstance(value, str) and not isinstance(value, Markup) else value
+
+
+def _used(usage: Usage, cost: float | None) -> str:
+    """Say what a reply read and wrote, and what it cost."""
+    read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
+    return f"{tokens(read)} in, {tokens(usage.output_tokens)} out · {money(cost, estimated=usage.estimated)}"
 
 
 def _time(milliseconds: int) -> str:

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Mapping
 from functools import partial
+from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -13,7 +14,16 @@ from starlette.responses import HTMLResponse, Response
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
 from treadle.door.past import Points, copy_whole
-from treadle.door.reports import PAGE_EVENTS, EventTopic, Going, TimelinePage, event_detail, timeline_page
+from treadle.door.reports import (
+    PAGE_EVENTS,
+    EventTopic,
+    Going,
+    PastStep,
+    TimelinePage,
+    event_detail,
+    past_steps,
+    timeline_page,
+)
 from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import SessionError
@@ -27,9 +37,31 @@ _PREVIEWED = 50
 
 _LONGEST_NUMBER = 12
 
+_MOST_STEPS, _FOLDED = 1_000, 3
+"""Messages and steps that are shown, the last ones, and how many that changed nothing are one line."""
+
 
 async def _show(request: Request) -> Response:
+    if {"topic", "at", "before", "after", "view"}.isdisjoint(request.query_params):
+        return await page(request, "steps.html", **await asyncio.to_thread(_steps, request))
     return await page(request, "timeline.html", **await asyncio.to_thread(_whole, request))
+
+
+def _steps(request: Request) -> dict[str, Any]:
+    """Give the steps, those in a row that changed nothing together."""
+    with session_log(request.path_params["session_id"]) as (row, store):
+        steps = past_steps(store, row)[-_MOST_STEPS:]
+        groups: list[tuple[bool, list[PastStep]]] = []
+        for folds, found in groupby(steps, key=lambda one: bool(one.number) and not one.checkpoint):
+            group = list(found)
+            folded = folds and len(group) >= _FOLDED and group[-1] is not steps[-1]
+            groups.append((folded, group))
+        return {
+            "session_id": row.id,
+            "title": row.title or row.id,
+            "events": row.events,
+            "groups": groups,
+        }
 
 
 async def _rows(request: Request) -> Response:

@@ -1,8 +1,7 @@
-// The timeline: events come a page at a time, each is opened where it stands, and checkpoints lead back.
+// The timeline: events come a page at a time, each is opened where it stands.
 
-import { get, send, tell } from "./app.js";
-import { at } from "./entering.js";
-import { keys, showRestored, watch } from "./pages.js";
+import { get } from "./app.js";
+import { keys, watch } from "./pages.js";
 
 const { timeline: session, topic } = document.body.dataset;
 const most = Number(document.body.dataset.most);
@@ -110,59 +109,7 @@ function step(selector, by) {
   all[at].scrollIntoView({ block: "nearest" });
 }
 
-// --- back to a checkpoint ---
-
-let wanted = null;
-
-async function ask(button) {
-  const checkpoint = Number(button.closest("[data-checkpoint]").dataset.checkpoint);
-  const what = button.dataset.do;
-  wanted = { checkpoint, files: what !== "conversation", conversation: what !== "files" };
-  button.disabled = true;
-  const answer = await send(`/s/${session}/restore/preview`, wanted);
-  button.disabled = false;
-  if (!answer) return;
-  const place = document.getElementById("preview");
-  const holder = document.createElement("template");
-  holder.innerHTML = answer.html;
-  place.replaceChildren(holder.content);
-  const words = { files: "the files", conversation: "the conversation", both: "the files and the conversation" };
-  document.getElementById("restore-title").textContent = `Restore ${words[what]} of checkpoint ${checkpoint}?`;
-  document.getElementById("restore").showModal();
-  document.querySelector("#restore button:not(#really)").focus();
-}
-
-document.getElementById("really").addEventListener("click", async (event) => {
-  event.target.disabled = true;
-  const said = await send(`/s/${session}/restore`, wanted);
-  event.target.disabled = false;
-  if (!said) return;
-  document.getElementById("restore").close();
-  showRestored(session, said, after);
-  after();
-});
-
-async function fork(button) {
-  const { checkpoint, turn } = button.closest(".tools").dataset;
-  button.disabled = true;
-  const answer = await send(`/s/${session}/timeline/fork`, checkpoint ? { checkpoint: Number(checkpoint) } : { turn: Number(turn) });
-  button.disabled = false;
-  if (answer) location.assign(`${at}/s/${answer.session}`);
-}
-
-function compare(button) {
-  const tools = button.closest(".tools");
-  const one = Number(tools.dataset.checkpoint);
-  const other = Number(tools.querySelector(".other").value);
-  if (!other) tell("Give the number of another checkpoint.");
-  else location.assign(`${at}/s/${session}/review?from=${Math.min(one, other)}&to=${Math.max(one, other)}`);
-}
-
-const DOES = { fork, compare, files: ask, conversation: ask, both: ask };
-
 rows.addEventListener("click", (event) => {
-  const button = event.target.closest("button[data-do]");
-  if (button) DOES[button.dataset.do](button);
   const link = event.target.closest("a[data-event-link], a.seq");
   if (!link || event.ctrlKey || event.metaKey || event.shiftKey) return;
   event.preventDefault();
@@ -174,7 +121,7 @@ later.addEventListener("click", after);
 fresh.querySelector("button").addEventListener("click", latest);
 document.getElementById("topic").addEventListener("change", (event) => {
   const chosen = event.target.value;
-  location.assign(chosen ? `?topic=${chosen}` : location.pathname);
+  location.assign(chosen ? `?topic=${chosen}` : "?view=events");
 });
 document.getElementById("goto").addEventListener("keydown", (event) => {
   if (event.key === "Enter" && /^\d+$/.test(event.target.value)) goTo(event.target.value);

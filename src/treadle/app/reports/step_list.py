@@ -1,0 +1,148 @@
+"""The steps of a session, as a person follows its past: each with its calls, its price, and where it leads back to."""
+
+from collections.abc import Container, Sequence
+from typing import Any
+
+from msgspec import Struct
+from msgspec.structs import replace
+
+from treadle.present.words import call_name, clip_text, written_text
+from treadle.protocol.checkpoints import CheckpointTaken, Moment
+from treadle.protocol.events import CallFinished, CallProposed, ContextReady, EventData, Prompt, ReplyFinished
+from treadle.protocol.messages import Text
+from treadle.protocol.sealed import ResultMade, TurnSettled
+from treadle.protocol.tools import CallResult, Outcome, ToolCall
+from treadle.protocol.usage import Usage
+from treadle.store.appending import tag_of
+from treadle.store.damage import event_data
+from treadle.store.sqlite import SessionRow, Store
+
+_SHOWN = 160
+_TAGS = tuple(
+    map(
+        tag_of,
+        (
+            Prompt,
+            ContextReady,
+            ReplyFinished,
+            CallProposed,
+            CallFinished,
+            ResultMade,
+            CheckpointTaken,
+            TurnSettled,
+        ),
+    )
+)
+
+
+class StepCall(Struct, frozen=True, kw_only=True):
+    """A call of a step: what it did to what, how many lines it added and removed, and how it ended if not well."""
+
+    verb: str
+    about: str
+    figures: tuple[int, int] | None = None
+    ended: str = ""
+
+
+class PastStep(Struct, frozen=True, kw_only=True):
+    """A step, or with number 0 a message of the user: the number of its first event, and when that was (milliseconds).
+
+    `checkpoint` has the files as they were after the step, or before the message; 0 for none. `turn` is the turn that
+    ended with it, 0 for none. `left` says that it is not in the conversation any more.
+    """
+
+    number: int
+    seq: int
+    at: int
+    said: str = ""
+    usage: Usage | None = None
+    cost: float | None = None
+    seconds: float | None = None
+    calls: tuple[StepCall, ...] = ()
+    checkpoint: int = 0
+    turn: int = 0
+    left: bool = False
+
+
+def past_steps(store: Store, row: SessionRow) -> list[PastStep]:
+    """List messages and steps in their order. Takes its time for a long log; raises `StoreError`."""
+    past = _Past(store.left_behind(row.id))
+    for seq, at, raw, version in store.of_types(row.id, _TAGS):
+        past.take(seq, at, event_data(raw, version))
+    return past.steps
+
+
+class _Past:
+    def __init__(self, cuts: Sequence[Container[int]]) -> None:
+        self.steps: list[PastStep] = []
+        self._cuts = cuts
+        self._calls: dict[str, tuple[int, int]] = {}
+
+    def take(self, seq: int, at: int, data: EventData) -> None:
+        """Take an event of the log, in its order."""
+        match data:
+            case Prompt(content=content):
+                self._begin(0, seq, at, clip_text(written_text(content), _SHOWN))
+            case ContextReady(step=step):
+                self._begin(step, seq, at)
+            case CallProposed(call=call):
+                self._call(call)
+            case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
+                self._end_call(call_id, result)
+            case ReplyFinished():
+                self._reply(at, data)
+            case CheckpointTaken():
+                self._note_checkpoint(data)
+            case TurnSettled(turn=turn):
+                self._change(self._last(), turn=turn)
+            case _:
+                pass
+
+    def _begin(self, number: int, seq: int, at: int, said: str = "") -> None:
+        left = any(seq in cut for cut in self._cuts)
+        self.steps.append(PastStep(number=number, seq=seq, at=at, said=said, left=left))
+
+    def _last(self, number: int = 0) -> int | None:
+        """Give the place of the last step, or of the last with this number."""
+        places = reversed(range(len(self.steps)))
+        return next((at for at in places if (found := self.steps[at].number) and number in (0, found)), None)
+
+    def _change(self, place: int | None, **changes: Any) -> None:
+        if place is not None:
+            self.steps[place] = replace(self.steps[place], **changes)
+
+    def _call(self, call: ToolCall) -> None:
+        place = self._last()
+        if place is not None:
+            name, known = call_name(call), self.steps[place].calls
+            self._calls[call.id] = place, len(known)
+            self._change(place, calls=(*known, StepCall(verb=name.verb, about=name.about)))
+
+    def _end_call(self, call_id: str, result: CallResult) -> None:
+        place, index = self._calls.get(call_id, (None, 0))
+        if place is None:
+            return
+        calls = list(self.steps[place].calls)
+        added, removed = (sum(getattr(one, name) for one in result.changes) for name in ("added", "removed"))
+        calls[index] = replace(
+            calls[index],
+            figures=(added, removed) if result.changes else None,
+            ended="" if result.outcome is Outcome.OK else result.outcome.value,
+        )
+        self._change(place, calls=tuple(calls))
+
+    def _reply(self, at: int, reply: ReplyFinished) -> None:
+        place = self._last(reply.step)
+        if place is not None:
+            said = " ".join(block.text for block in reply.message.content if isinstance(block, Text))
+            seconds = (at - self.steps[place].at) / 1000
+            self._change(place, said=clip_text(said, _SHOWN), usage=reply.usage, cost=reply.cost, seconds=seconds)
+
+    def _note_checkpoint(self, taken: CheckpointTaken) -> None:
+        """Put a checkpoint where it leads back to: to after its step, or the first of a turn to before its message."""
+        if taken.moment is Moment.BEFORE:
+            asked = next((at for at in reversed(range(len(self.steps))) if not self.steps[at].number), None)
+            if asked is not None and not self.steps[asked].checkpoint:
+                self._change(asked, checkpoint=taken.n)
+        elif taken.moment.may_end_work:
+            self._change(self._last(taken.step), checkpoint=taken.n)

@@ -1,0 +1,126 @@
+// The past by steps: each leads to its files, back to them after a preview, or into a copy.
+
+import { get, send } from "./app.js";
+import { at } from "./entering.js";
+import { keys, showRestored, watch } from "./pages.js";
+
+const session = document.body.dataset.timeline;
+const steps = document.getElementById("steps");
+const panel = document.getElementById("restore");
+const preview = document.getElementById("preview");
+const rows = () => [...steps.querySelectorAll(".step")].filter((one) => one.offsetParent !== null);
+const current = () => document.activeElement.closest?.(".step");
+
+function step(by) {
+  const all = rows();
+  const here = all.indexOf(current());
+  const next = all[here < 0 ? (by > 0 ? 0 : all.length - 1) : Math.max(0, Math.min(all.length - 1, here + by))];
+  next?.focus();
+  next?.scrollIntoView({ block: "nearest" });
+}
+
+// ---- back to a step: what would happen is shown before anything does
+
+let chosen = null;
+let what = "both";
+let asked = 0;
+
+const wish = () => ({ checkpoint: Number(chosen.dataset.checkpoint), files: what !== "conversation", conversation: what !== "files" });
+
+/** Mark the steps that would leave the conversation. */
+function mark() {
+  const from = chosen && what !== "files" ? Number(chosen.dataset.seq) + (chosen.dataset.name.startsWith("step") ? 1 : 0) : Infinity;
+  for (const one of steps.querySelectorAll(".step")) {
+    one.classList.toggle("leaving", Number(one.dataset.seq) >= from && !one.classList.contains("left"));
+    one.classList.toggle("chosen", one === chosen);
+  }
+  for (const button of panel.querySelectorAll("[data-what]")) button.setAttribute("aria-pressed", String(button.dataset.what === what));
+}
+
+async function restore(row) {
+  if (!Number(row?.dataset.checkpoint)) return;
+  chosen = row;
+  mark();
+  const mine = ++asked;
+  const answer = await send(`/s/${session}/restore/preview`, wish());
+  if (!answer || mine !== asked) return;
+  preview.innerHTML = answer.html;
+  document.getElementById("restore-title").textContent = `Restore to ${row.dataset.name}?`;
+  panel.hidden = false;
+  document.body.classList.add("with-panel");
+  panel.focus({ preventScroll: true });
+}
+
+function close() {
+  const row = chosen;
+  chosen = null;
+  mark();
+  panel.hidden = true;
+  document.body.classList.remove("with-panel");
+  row?.focus();
+}
+
+/** Load the steps again, and keep the place. */
+async function refresh() {
+  const answer = await get(location.pathname.replace(at, ""));
+  if (!answer) return;
+  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("steps");
+  steps.replaceChildren(...fresh.childNodes);
+  document.getElementById("fresh").hidden = true;
+}
+
+document.getElementById("really").addEventListener("click", async ({ target }) => {
+  target.disabled = true;
+  const said = await send(`/s/${session}/restore`, wish());
+  target.disabled = false;
+  if (!said) return;
+  close();
+  showRestored(session, said, refresh);
+  refresh();
+});
+document.getElementById("keep").addEventListener("click", close);
+panel.addEventListener("click", ({ target }) => {
+  if (!target.dataset.what) return;
+  what = target.dataset.what;
+  restore(chosen);
+});
+panel.addEventListener("keydown", (event) => {
+  if (event.key === "Escape") close();
+});
+
+async function fork(row) {
+  const { checkpoint, turn } = row?.dataset ?? {};
+  if (!Number(checkpoint) && !Number(turn)) return;
+  const made = await send(`/s/${session}/timeline/fork`, Number(checkpoint) ? { checkpoint: Number(checkpoint) } : { turn: Number(turn) });
+  if (made) location.assign(`${at}/s/${made.session}`);
+}
+
+const DOES = {
+  restore,
+  fork,
+  link: (row) => navigator.clipboard?.writeText(`${location.origin}${location.pathname}#${row.id}`),
+};
+
+steps.addEventListener("click", ({ target }) => {
+  const button = target.closest("[data-act]");
+  if (!button) return;
+  button.closest("details").open = false;
+  DOES[button.dataset.act](button.closest(".step"));
+});
+document.getElementById("fresh").querySelector("button").addEventListener("click", refresh);
+
+keys({
+  j: () => step(1),
+  k: () => step(-1),
+  v: () => current()?.querySelector("a[href*=review]")?.click(),
+  r: () => restore(current()),
+  f: () => fork(current()),
+});
+
+let known = null;
+watch(session, ({ events }) => {
+  if (known !== null && events > known && !panel.contains(document.activeElement)) document.getElementById("fresh").hidden = false;
+  known = events;
+});
+
+document.getElementById(location.hash.slice(1))?.scrollIntoView({ block: "center" });
