@@ -6,12 +6,21 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.present.words import call_name, clip_text, written_text
+from treadle.present.words import call_name, clip_text, describe_call, written_text
 from treadle.protocol.checkpoints import CheckpointTaken, Moment
-from treadle.protocol.events import CallFinished, CallProposed, ContextReady, EventData, Prompt, ReplyFinished
+from treadle.protocol.events import (
+    CallFinished,
+    CallJudged,
+    CallProposed,
+    ContextReady,
+    EventData,
+    Prompt,
+    ReplyFinished,
+)
 from treadle.protocol.messages import Text
+from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.sealed import ResultMade, TurnSettled
-from treadle.protocol.tools import CallResult, Outcome, ToolCall
+from treadle.protocol.tools import CallResult, Outcome, Preview, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
@@ -26,6 +35,7 @@ _TAGS = tuple(
             ContextReady,
             ReplyFinished,
             CallProposed,
+            CallJudged,
             CallFinished,
             ResultMade,
             CheckpointTaken,
@@ -76,7 +86,7 @@ class _Past:
     def __init__(self, cuts: Sequence[Container[int]]) -> None:
         self.steps: list[PastStep] = []
         self._cuts = cuts
-        self._calls: dict[str, tuple[int, int]] = {}
+        self._calls: dict[str, tuple[int, int, ToolCall]] = {}
 
     def take(self, seq: int, at: int, data: EventData) -> None:
         """Take an event of the log, in its order."""
@@ -87,6 +97,8 @@ class _Past:
                 self._begin(step, seq, at)
             case CallProposed(call=call):
                 self._call(call)
+            case CallJudged(call_id=call_id, preview=preview):
+                self._name_call(call_id, preview)
             case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
                 self._end_call(call_id, result)
             case ReplyFinished():
@@ -115,20 +127,24 @@ class _Past:
         place = self._last()
         if place is not None:
             name, known = call_name(call), self.steps[place].calls
-            self._calls[call.id] = place, len(known)
+            self._calls[call.id] = place, len(known), call
             self._change(place, calls=(*known, StepCall(verb=name.verb, about=name.about)))
 
+    def _name_call(self, call_id: str, preview: Preview) -> None:
+        """Name a call by what it would do, as the conversation does."""
+        if call_id in self._calls:
+            kind, call = ToolKind.EDIT if preview.is_diff else ToolKind.OTHER, self._calls[call_id][2]
+            name = describe_call(CallChanged(call=call, kind=kind, status=CallStatus.FINISHED, preview=preview))
+            self._change_call(call_id, verb=name.verb, about=name.about, figures=name.figures)
+
     def _end_call(self, call_id: str, result: CallResult) -> None:
-        place, index = self._calls.get(call_id, (None, 0))
-        if place is None:
-            return
+        if call_id in self._calls:
+            self._change_call(call_id, ended="" if result.outcome is Outcome.OK else result.outcome.value)
+
+    def _change_call(self, call_id: str, **changes: Any) -> None:
+        place, index, _ = self._calls[call_id]
         calls = list(self.steps[place].calls)
-        added, removed = (sum(getattr(one, name) for one in result.changes) for name in ("added", "removed"))
-        calls[index] = replace(
-            calls[index],
-            figures=(added, removed) if result.changes else None,
-            ended="" if result.outcome is Outcome.OK else result.outcome.value,
-        )
+        calls[index] = replace(calls[index], **changes)
         self._change(place, calls=tuple(calls))
 
     def _reply(self, at: int, reply: ReplyFinished) -> None:
