@@ -224,6 +224,13 @@ def choosing(option: str) -> Responder:
     return respond
 
 
+def diff(path: Path | str, new: str, old: str | None = None, *, line: int = 1) -> dict[str, Any]:
+    """A changed place as the agent shows it, which begins at the same line before and after."""
+    before = {} if old is None else {"oldText": old}
+    lines = {"treadle": {"oldLine": line, "newLine": line}}
+    return {"type": "diff", "path": str(path), **before, "newText": new, "_meta": lines}
+
+
 @asynccontextmanager
 async def editor(home: Path, *flags: str, cwd: Path | None = None, **extra: str) -> AsyncIterator[Editor]:
     """Start the agent with a client; it is killed with the block at the latest."""

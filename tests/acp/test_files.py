@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.acp.driving import Editor, RefusedByAgentError, working
+from tests.acp.driving import Editor, RefusedByAgentError, diff, working
 from tests.acp.test_tasks import fields
 from tests.e2e.faults.driving import block, make, results, run, script
 from treadle.providers.scripted.scripted_server import ScriptedServer
@@ -232,6 +232,4 @@ async def test_a_notebook_that_is_open_is_edited_by_cell_and_shown_as_cells(tmp_
         assert path.read_text() == text.replace("CELLS", cells.replace("unsaved", "edited"))
     heading = "# Cell 1 (raw)\n"
     places = fields(client, "call_2_1_1", "content")[-1]
-    assert places == [
-        {"type": "diff", "path": str(path), "oldText": f"{heading}unsaved\n", "newText": f"{heading}edited\n"}
-    ]
+    assert places == [diff(path, f"{heading}edited\n", f"{heading}unsaved\n")]

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.acp.driving import RefusedByAgentError, choosing, editor, working
+from tests.acp.driving import RefusedByAgentError, choosing, diff, editor, working
 from tests.e2e.faults.driving import DONE, make, run, script
 from tests.e2e.running import left_of, model
 from treadle.acp.client_servers import server_of
@@ -39,7 +39,7 @@ async def test_a_session_is_loaded_with_its_history(tmp_path: Path) -> None:
     assert [kind for kind in history if kind in kinds] == kinds
     assert said == ("Write a file.", "I write it.\n\nDone.")
     assert (call["title"], call["status"]) == ("Create a.txt (+1 -0)", "completed")
-    assert call["content"] == [{"type": "diff", "path": str(folder / "a.txt"), "newText": "one\n"}]
+    assert call["content"] == [diff(folder / "a.txt", "one\n")]
     assert answer["stopReason"] == "end_turn"
     assert len(server.requests) == 3
 

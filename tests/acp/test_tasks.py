@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from tests.acp.driving import Editor, RefusedByAgentError, choosing, working
+from tests.acp.driving import Editor, RefusedByAgentError, choosing, diff, working
 from tests.e2e.faults.driving import DONE, block, make, run, script
 from treadle.providers.scripted.script import Expectation, Refuse, SayText, SayThinking, Script, Texts, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
@@ -35,8 +35,8 @@ async def test_a_task_is_shown_with_its_diffs_output_plan_and_answer(tmp_path: P
     assert text == "one\nthree\n"
     assert client.said() == "Done."
     assert fields(client, "call_1_1_1", "status") == ["pending", "in_progress", "completed"]
-    assert fields(client, "call_1_1_1", "content")[0] == [{"type": "diff", "path": path, "newText": "one\ntwo\n"}]
-    new = {"type": "diff", "path": path, "oldText": "one\ntwo\n", "newText": "one\nthree\n"}
+    assert fields(client, "call_1_1_1", "content")[0] == [diff(path, "one\ntwo\n")]
+    new = diff(path, "one\nthree\n", "one\ntwo\n")
     assert fields(client, "call_2_1_1", "content")[-1] == [new]
     assert fields(client, "call_2_1_1", "locations")[-1] == [{"path": path, "line": 1}]
     output = "```console\nhello\n```"

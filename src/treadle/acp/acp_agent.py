@@ -10,6 +10,15 @@ from typing import Any
 from msgspec import Raw
 
 from treadle.acp.editor_session import EditorSession
+from treadle.acp.further_requests import (
+    CheckpointRequest,
+    InboxRequest,
+    RestoreRequest,
+    checkpoints_answer,
+    inbox_answer,
+    preview_answer,
+    restored_answer,
+)
 from treadle.acp.offers import AS_SET
 from treadle.acp.open_sessions import OpenSession, OpenSessions, absolute_folder
 from treadle.acp.rpc import (
@@ -74,6 +83,9 @@ class EditorAgent:
             "session/set_mode": (ModeRequest, self._set_mode),
             "session/set_config_option": (OptionRequest, self._set_option),
             "_session/steering": (PromptRequest, self._steer),
+            "_treadle/inbox": (InboxRequest, self._inbox),
+            "_treadle/checkpoints": (CheckpointRequest, self._checkpoints),
+            "_treadle/restore": (RestoreRequest, self._restore),
         }
 
     def know(self, capabilities: ClientCapabilities) -> None:
@@ -213,6 +225,21 @@ class EditorAgent:
             return {"outcome": "promptRequired", "reason": "noRunningTurn"}
         self._begin(self._begin_turn(opened, wanted))
         return {"outcome": "startedNewTurn"}
+
+    async def _inbox(self, _: InboxRequest) -> object:
+        return await asyncio.to_thread(inbox_answer)
+
+    async def _checkpoints(self, wanted: CheckpointRequest) -> object:
+        number = _known(wanted.session_id)
+        return await asyncio.to_thread(lambda: checkpoints_answer(number, wanted.since))
+
+    async def _restore(self, wanted: RestoreRequest) -> object:
+        """Say what restoring would do, or do it: in the process that has the session open, or here where none has."""
+        number = _known(wanted.session_id)
+        if wanted.preview:
+            return await asyncio.to_thread(lambda: preview_answer(number, wanted))
+        opened = self._sessions.opened(number)
+        return await restored_answer(number, wanted, None if opened is None else opened.session.change)
 
     async def _begin_turn(self, opened: OpenSession, wanted: PromptRequest) -> None:
         """Work on a prompt that no request waits for; what goes wrong is shown as a message."""

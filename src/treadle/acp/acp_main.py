@@ -35,7 +35,10 @@ _CAPABILITIES: dict[str, Any] = {
         "close": {},
     },
     "auth": {"logout": {}},
-    "_meta": {"steering": {"supported": True}},
+    "_meta": {
+        "steering": {"supported": True},
+        "treadle": {"edited": True, "inbox": True, "checkpoints": True, "restore": True},
+    },
 }
 
 

@@ -5,10 +5,12 @@ from types import MappingProxyType
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.acp.call_shapes import in_fence, preview_content, text_content
 from treadle.acp.shapes import ChosenOption, FormAnswer, PermissionChoice, ToolCallShape, ToolContent
-from treadle.present.answer_rows import Act, answer_rows
+from treadle.door.open_session import arguments_for_text, writes_one_text
+from treadle.present.answer_rows import Act, answer_rows, can_be_changed
 from treadle.present.escape import printable
 from treadle.present.forms import filled_in, form_lines
 from treadle.present.grants import Grants, grants_of
@@ -32,6 +34,9 @@ _USER = "allow_always:user"
 ALL_EDITS = "allow_always:edits"
 """A yes that goes with a change to the mode edits."""
 
+_YES = frozenset({OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS})
+_NOTHING_LEFT = "The user left out every part of this edit."
+_NOT_MADE = "The user changed this edit before allowing it, and this call cannot write the result. Nothing was written."
 _NO = frozenset({"no", "cancel"})
 _WITH_NO = (QuestionKind.PERMISSION, QuestionKind.BUDGET, QuestionKind.ELICITATION)
 
@@ -77,12 +82,45 @@ def put_question(question: Question, roots: tuple[str, ...], mode: Mode) -> Put 
         status="pending",
         content=_content(question, asked, roots[0]),
         raw_input=question.arguments or None,
+        meta={"treadle": _about(question)},
     )
     return Put(call=call, choices=choices)
 
 
+def _about(question: Question) -> dict[str, Any]:
+    """Say what clients that know this agent can do with a question, and which subagent it is of."""
+    about: dict[str, Any] = {"editable": can_be_changed(question) and writes_one_text(question.arguments)}
+    if question_style(question) is QuestionStyle.DANGER:
+        about["dangerous"] = True
+    return {**about, "child": question.child, "agent": question.agent} if question.child else about
+
+
 def answer_of_choice(question: Question, chosen: ChosenOption) -> Answer | None:
-    """Read what was chosen; None where the user wants to answer in words. What is not understood is a no."""
+    """Read what was chosen; None where the user wants to answer in words. What is not understood is a no.
+
+    With a yes to an edit goes what the user made of it, and with either what they say of it.
+    """
+    answer = _plain_answer(question, chosen)
+    details = None if chosen.meta is None else chosen.meta.treadle
+    if answer is None or details is None or question.kind is not QuestionKind.PERMISSION:
+        return answer
+    answer = replace(answer, text=details.comment.strip())
+    wanted = details.edited
+    if wanted is None or answer.option not in _YES or wanted.old_text == wanted.new_text:
+        return answer if wanted is None or answer.option not in _YES else _not_as_is(question, answer, _NOTHING_LEFT)
+    if not can_be_changed(question):
+        return _not_as_is(question, answer, _NOT_MADE)
+    arguments = arguments_for_text(question.arguments, wanted.old_text, wanted.new_text)
+    return _not_as_is(question, answer, _NOT_MADE) if arguments is None else replace(answer, arguments=arguments)
+
+
+def _not_as_is(question: Question, answer: Answer, why: str) -> Answer:
+    """Say no to an edit that was not wanted as it is."""
+    text = " ".join(filter(None, (why, answer.text)))
+    return Answer(question_id=question.id, option=OptionKind.REJECT_ONCE, text=text)
+
+
+def _plain_answer(question: Question, chosen: ChosenOption) -> Answer | None:
     option = chosen.option_id or ""
     if option == _WORDS:
         return None

@@ -8,12 +8,12 @@ from msgspec import Struct
 from treadle.acp.shapes import CallLocation, ToolContent
 from treadle.protocol.patterns import regex
 
-_HUNK = regex(r"@@ -\d+(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
+_HUNK = regex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
 _MOST_CHARACTERS = 1_000_000
 
 
 class ChangedPlace(Struct, frozen=True):
-    """One place of a file: its absolute path, its first line in the new text, and both texts.
+    """One place of a file: its absolute path, its first line in the new text and in the old one, and both texts.
 
     A new file has no old text.
     """
@@ -22,12 +22,14 @@ class ChangedPlace(Struct, frozen=True):
     line: int
     old: str | None
     new: str
+    old_line: int = 1
 
     @property
     def block(self) -> ToolContent:
         """The place as content of a tool call."""
         old = {} if self.old is None else {"oldText": self.old}
-        return {"type": "diff", "path": self.path, **old, "newText": self.new}
+        lines = {"oldLine": self.old_line, "newLine": self.line}
+        return {"type": "diff", "path": self.path, **old, "newText": self.new, "_meta": {"treadle": lines}}
 
     @property
     def location(self) -> CallLocation:
@@ -51,10 +53,13 @@ def _places(lines: Sequence[str], root: str) -> Iterator[ChangedPlace]:
         elif line.startswith("+++ "):
             after = line[4:]
         elif found := _HUNK.match(line):
-            old, new, at = _hunk(lines, at, (int(found[1] or 1), int(found[3] or 1)))
+            old, new, at = _hunk(lines, at, (int(found[2] or 1), int(found[4] or 1)))
             name = before.removeprefix("a/") if after == "/dev/null" else after.removeprefix("b/")
             missing = before == "/dev/null"
-            yield ChangedPlace(os.path.join(root, name), max(1, int(found[2])), None if missing else old, new)  # noqa: PTH118
+            path = os.path.join(root, name)  # noqa: PTH118
+            # A side without lines is numbered by the line before it.
+            old_line = max(1, int(found[1]) + (found[2] == "0"))
+            yield ChangedPlace(path, max(1, int(found[3])), None if missing else old, new, old_line)
 
 
 def _hunk(lines: Sequence[str], at: int, counts: tuple[int, int]) -> tuple[str, str, int]:

@@ -72,6 +72,10 @@ class OpenSessions:
             raise RpcError(RESOURCE_NOT_FOUND, f"Session {printable(session_id)} is not open.")
         return opened
 
+    def opened(self, session_id: str) -> OpenSession | None:
+        """Give a session if it is open."""
+        return self._open.get(session_id)
+
     async def enter(self, wanted: OpenRequest, folder: Path, *, resume: str = "", new_id: str = "") -> EditorSession:
         """Open a session: a new one, or one of the log that is resumed. Raises `TreadleError`.
 

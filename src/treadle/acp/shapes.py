@@ -276,6 +276,7 @@ class ToolCallShape(AcpValue, kw_only=True):
     locations: tuple[CallLocation, ...] | None = None
     raw_input: Any = None
     raw_output: Any = None
+    meta: dict[str, Any] | None = field(default=None, name="_meta")
 
 
 class ToolCallBegan(ToolCallShape, kw_only=True, tag_field="sessionUpdate", tag="tool_call"):
@@ -294,11 +295,32 @@ class PermissionRequest(AcpValue, kw_only=True):
     options: tuple[PermissionChoice, ...]
 
 
+class EditedText(AcpValue, kw_only=True):
+    """What the user made of an edit: the whole text of the file as it was compared, and what it is to become."""
+
+    old_text: str
+    new_text: str
+
+
+class ChoiceDetails(AcpValue, kw_only=True):
+    """What goes along with a choice: a comment, and the edit as the user wants it."""
+
+    comment: str = ""
+    edited: EditedText | None = None
+
+
+class ChoiceMeta(AcpValue, kw_only=True):
+    """What clients that know this agent send with a choice."""
+
+    treadle: ChoiceDetails | None = None
+
+
 class ChosenOption(AcpValue, kw_only=True):
     """What the user chose, or that the question is over."""
 
     outcome: str
     option_id: str | None = None
+    meta: "ChoiceMeta | None" = field(default=None, name="_meta")
 
 
 class PermissionAnswer(AcpValue, kw_only=True):

@@ -165,7 +165,9 @@ class Updates:
             return ToolCallMoved(**shown)
         self._children.add(child.session_id)
         title = f"{child.agent}: {' '.join(child.task.split())}"
-        return ToolCallBegan(**shown, title=printable(title[:_LONGEST_TITLE]), kind="think")
+        about = {"child": child.session_id, "agent": child.agent, "call": child.call_id}
+        meta = {"treadle": about}
+        return ToolCallBegan(**shown, title=printable(title[:_LONGEST_TITLE]), kind="think", meta=meta)
 
     def _fold(self, stamped: Stamped) -> Sequence[Placed]:
         if isinstance(one := stamped.notification, PromptDelivered) and one.prompt_id not in self.own:

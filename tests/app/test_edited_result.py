@@ -1,0 +1,65 @@
+"""An edit whose result a person wrote: the call makes exactly that, or nothing."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from treadle.app.session.files.edited_result import arguments_for_text, writes_one_text
+from treadle.editing import EditFormat, EditResult, apply_edit
+
+LINES = st.lists(st.sampled_from(["a", "b", "", "  x", "}", "=======", "@@"]), max_size=25)
+PATCH = "*** Begin Patch\n*** Update File: a\n@@\n-a\n+b\n*** End Patch\n"
+CALLS: tuple[tuple[dict[str, Any], str, EditFormat], ...] = (
+    ({"path": "a", "diff": "x", "replace_all": True}, "diff", EditFormat.SEARCH_REPLACE),
+    ({"patch": PATCH}, "patch", EditFormat.APPLY_PATCH),
+)
+
+
+@pytest.mark.parametrize(("arguments", "name", "form"), CALLS)
+@given(old=LINES, new=LINES, ended=st.booleans())
+def test_the_call_makes_the_wanted_text_or_there_is_none(
+    arguments: dict[str, Any], name: str, form: EditFormat, old: list[str], new: list[str], *, ended: bool
+) -> None:
+    before, after = ("\n".join(lines) + "\n" * ended for lines in (old, new))
+    made = arguments_for_text(arguments, before, after)
+    if made is None:
+        return
+    assert set(made) == {*arguments} - {"replace_all"}
+    result = apply_edit(form, before, made[name])
+    assert isinstance(result, EditResult)
+    assert result.text == after
+
+
+@pytest.mark.parametrize(("arguments", "name", "form"), CALLS)
+def test_one_change_of_many_alike_places_is_made_in_its_place(
+    arguments: dict[str, Any], name: str, form: EditFormat
+) -> None:
+    before = "a\n" * 40
+    after = "a\n" * 17 + "here\n" + "a\n" * 23
+    made = arguments_for_text(arguments, before, after)
+    assert made is not None
+    result = apply_edit(form, before, made[name])
+    assert isinstance(result, EditResult)
+    assert result.text == after
+
+
+def test_a_file_that_is_written_whole_becomes_what_the_person_wrote() -> None:
+    made = arguments_for_text({"path": "a", "content": "x\n"}, "", "one\r\ntwo\n")
+    assert made == {"path": "a", "content": "one\ntwo\n"}
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        {"command": "ls"},
+        {"path": "a.ipynb", "cell": "1", "content": "x"},
+        {"patch": "*** Begin Patch\n*** Delete File: a\n*** End Patch\n"},
+        {"patch": PATCH.replace("*** End Patch\n", "*** Update File: b\n@@\n-a\n+b\n*** End Patch\n")},
+        {"patch": PATCH.replace("@@\n", "*** Move to: b\n@@\n", 1)},
+    ],
+)
+def test_calls_that_write_not_one_text_are_not_changed(arguments: dict[str, Any]) -> None:
+    assert not writes_one_text(arguments)
+    assert arguments_for_text(arguments, "a\n", "b\n") is None
