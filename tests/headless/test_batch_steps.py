@@ -148,10 +148,13 @@ def test_a_check_sees_the_copy_and_the_variables_and_changes_nothing(tmp_path: P
     assert check_task(steps.folder, steps.task)
     assert (steps.folder.path / "checks" / "t.txt").read_text() == "exit status 0\n\nold\n"
     assert (steps.folder.path / "copies" / "t" / "a.txt").exists()
-    slow = BatchTask(id="t", prompt="x", check="echo begun; sleep 600")
-    assert not check_task(steps.folder, slow, seconds=0.5)
-    said = "exit status 1\n\nbegun\n\nIt did not end within 0 s.\n"
-    assert (steps.folder.path / "checks" / "t.txt").read_text() == said
+    slow, said = BatchTask(id="t", prompt="x", check="echo begun; sleep 600"), ""
+    for seconds in (1, 8, 64):  # on a busy machine it may print only then
+        assert not check_task(steps.folder, slow, seconds=seconds)
+        said = (steps.folder.path / "checks" / "t.txt").read_text()
+        if "begun" in said:
+            break
+    assert said == f"exit status 1\n\nbegun\n\nIt did not end within {seconds} s.\n"
 
 
 def test_the_money_of_the_run_leaves_the_task_for_later(tmp_path: Path) -> None:
@@ -233,7 +236,8 @@ def test_what_cannot_be_called_is_refused_before_a_result_is_forgotten(tmp_path:
     (steps.folder.path / "batch.json").write_text('{"run": "r"}')
     with pytest.raises(ConfigError):
         run_batch(wishes)
-    assert (steps.folder.results().keys(), steps.folder.begun("t")) == ({"t"}, begun)
+    assert set(steps.folder.results()) == {"t"}
+    assert steps.folder.begun("t") == begun
 
 
 def test_an_unknown_cost_stays_unknown_whatever_becomes_of_the_attempt(tmp_path: Path) -> None:
