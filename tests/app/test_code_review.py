@@ -574,7 +574,7 @@ async def test_in_a_session_it_runs_beside_the_work_and_the_conversation_has_not
 
         shown = await said("")
         assert shown.startswith("Reviewing the changes that are not committed: 1 file, +0 -2.\n1. src/stats.py:2 error")
-        assert shown.endswith("/review apply N lets the model apply the change of a finding.")
+        assert shown.endswith("/review apply N has the model apply the change that a finding suggests.")
         assert (await said("")).endswith("1 finding left out: shown before.\nNothing was found.")
         assert await said("list") == "\n".join(finding_lines(kept_findings(live.id)[0]))
         assert (await said("main..nope")).startswith("git gives no changes for 'main..nope'.")

@@ -95,7 +95,7 @@ async def test_files_whose_checkpoints_are_gone_are_said_before_the_choice(
     (turn,) = listed_turns(started.session_id)
     assert (
         turn.flaw
-        == "Their checkpoint is not here: it was removed to save space, or the session had other folders then."
+        == "Their checkpoint is missing: it was removed to save space, or the session had other folders at that time."
     )
     work.rename(tmp_path / "elsewhere")
     (turn,) = listed_turns(started.session_id)

@@ -81,6 +81,7 @@ class FakeLive:
             post=self.post,
             closed=False,
             own_shell=SimpleNamespace(run=self.run),
+            servers=None,
             sees_images=True,
             trust=SimpleNamespace(trusted=False, workspace=folder, items=()),
             offered_models=lambda: MODELS,

@@ -231,7 +231,7 @@ def test_a_form_is_filled_in_until_it_is_complete() -> None:
 
 def test_a_link_to_open_is_said_to_be_opened_or_not() -> None:
     question = Question(id="q", kind=QuestionKind.ELICITATION, text="Log in.", url="https://example.org/login")
-    assert [row.label for row in choices(ask(question))] == ["Yes, opened", "No"]
+    assert [row.label for row in choices(ask(question))] == ["Yes, I opened it", "No"]
     given = confirm(replace(ask(question), chosen=1))
     assert isinstance(given, GivenAnswer)
     assert given.answer.option is OptionKind.REJECT_ONCE

@@ -76,7 +76,7 @@ async def test_the_last_answer_is_copied_as_it_was_written(tmp_path: Path) -> No
         term.type(f"/copy list{ENTER}")
         await term.until("1: python, 2 lines: def total(self):", "2: 2 lines: ```", "/copy N copies one.")
         term.type(f"/copy 3{ENTER}")
-        await term.until("The last answer has 2 blocks of code. /copy list names them.")
+        await term.until("The last answer has 2 blocks of code. /copy list shows them.")
         assert len(copied(term)) == 3
 
 

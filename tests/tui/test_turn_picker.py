@@ -34,7 +34,7 @@ TURNS = (
         files=(FileChange(path="shop/cart.py", before="a", after="b", added=3, removed=1),),
     ),
     ListedTurn(number=2, asked="Ask", files=(), exact=True),
-    ListedTurn(number=3, asked="Stopped", flaw="No checkpoint holds them."),
+    ListedTurn(number=3, asked="Stopped", flaw="There is no checkpoint of them."),
 )
 PATHS = (
     PreviewedPath(what="write", path="cart.py", diff=DIFF),
@@ -50,7 +50,7 @@ def preview(number: int = 2, paths: tuple[PreviewedPath, ...] = PATHS, flaw: str
 def test_a_row_says_which_files_a_message_changed_and_what_of_them_cannot_come_back() -> None:
     rows = [(row.columns, row.below) for row in turn_rows(TURNS)]
     assert rows == [
-        (("3", "Stopped", "files not known"), "Its files cannot be brought back. No checkpoint holds them."),
+        (("3", "Stopped", "files not known"), "Its files cannot be brought back. There is no checkpoint of them."),
         (("2", "Ask", ""), ""),
         (("1", "Fix\\x1b it", "at least cart.py +3 -1"), ""),
     ]

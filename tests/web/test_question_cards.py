@@ -128,7 +128,7 @@ def test_a_form_has_a_field_for_each_value_and_what_is_typed_is_read() -> None:
 def test_an_address_to_open_is_a_link_only_if_it_leads_to_the_web(url: str, *, is_link: bool) -> None:
     html = html_of(Question(id="q", kind=QuestionKind.ELICITATION, text="Open this", url=url))
     assert ("<a " in html) is is_link
-    assert answers_of(html) == [("allow", "Yes, opened"), ("reject", "No")]
+    assert answers_of(html) == [("allow", "Yes, I opened it"), ("reject", "No")]
 
 
 @settings(max_examples=50)

@@ -87,7 +87,7 @@ def _elicitation(question: Question) -> tuple[AnswerRow, ...]:
         return (yes, *_lasting(grants), AnswerRow(Act.REJECT, "No"))
     wants = bool(form_fields(question.form))
     complete = not filled_in(question.form, "", question.arguments)[1]
-    send = (AnswerRow(Act.ALLOW, "Send this" if wants else "Yes, opened" if question.url else "Yes"),) * complete
+    send = (AnswerRow(Act.ALLOW, "Send this" if wants else "Yes, I opened it" if question.url else "Yes"),) * complete
     fill = (AnswerRow(Act.WORDS, "Fill in (name=value, or the value where there is one field)…"),) * wants
     return (*send, *fill, AnswerRow(Act.REJECT, "No"))
 

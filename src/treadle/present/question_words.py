@@ -358,7 +358,7 @@ def _details(question: Question, decision: Decision) -> Iterator[str]:
     for reason in decision.reasons:
         yield _reason(reason)
     for part in decision.parts:
-        yield f"{exact(part.text)}  {'allowed' if part.verdict is Verdict.ALLOW else 'asks'} · risk: {part.risk}"
+        yield f"{exact(part.text)}  {'allowed' if part.verdict is Verdict.ALLOW else 'asked about'} · risk: {part.risk}"
         for reason in part.reasons:
             yield f"  {_reason(reason)}"
 

@@ -226,7 +226,7 @@ def _rejects_with_words(question: Question) -> bool:
 def _buttons(rows: Sequence[AnswerRow], question: Question, *, danger: bool) -> Iterator[AskedButton]:
     """Give the first buttons of the card, in the order of the rows."""
     if question.kind is QuestionKind.ELICITATION and not question.offers:
-        sends = "Send this" if form_fields(question.form) else "Yes, opened" if question.url else "Yes"
+        sends = "Send this" if form_fields(question.form) else "Yes, I opened it" if question.url else "Yes"
         yield AskedButton(act="allow", label=sends)
         yield AskedButton(act="reject", label="No")
         return

@@ -70,16 +70,16 @@ def copy(session: SessionAccess, argument: str) -> CommandAnswer:
         rows = [f"{number}: {_about(one)}" for number, one in enumerate(blocks, start=1)]
         return CommandAnswer(text="\n".join([*rows, "/copy N copies one."]) if rows else _NO_BLOCKS)
     if not argument.isdecimal():
-        return wrong("/copy needs the number of a block of code, `list`, or nothing: /copy [N]")
+        return wrong("/copy needs the number of a code block, `list`, or nothing: /copy [N]")
     if not blocks:
         return wrong(_NO_BLOCKS)
     number = int(argument)
     if not 1 <= number <= len(blocks):
-        return wrong(f"The last answer has {counted(len(blocks), 'block')} of code. /copy list names them.")
+        return wrong(f"The last answer has {counted(len(blocks), 'block')} of code. /copy list shows them.")
     return CommandAnswer(text=f"Block {number} of {len(blocks)}", copies=blocks[number - 1].text)
 
 
-_NO_BLOCKS = "The last answer has no block of code. /copy copies all of it."
+_NO_BLOCKS = "The last answer has no code block. /copy copies all of it."
 
 
 def _about(block: CodeBlock) -> str:

@@ -26,7 +26,9 @@ _PARTS = ("files", "conversation")
 _SHOWN = 100
 _MOST_DIFFS = 50
 """Files of which a preview shows what would change in them."""
-_NO_CHECKPOINT = "Their checkpoint is not here: it was removed to save space, or the session had other folders then."
+_NO_CHECKPOINT = (
+    "Their checkpoint is missing: it was removed to save space, or the session had other folders at that time."
+)
 
 
 class ListedTurn(Struct, frozen=True, kw_only=True):
@@ -63,7 +65,7 @@ def undo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG00
     with session_log(session.id) as (row, store):
         n = Points(store, row.id).undo()
     if not n:
-        return wrong("There is nothing to undo: this session has changed no file, or everything is undone.")
+        return wrong("There is nothing to undo: this session has not changed any file, or all of it is undone.")
     return CommandAnswer(ops=(Restore(checkpoint=n),))
 
 
@@ -102,7 +104,7 @@ def _kept_numbers(store: Store, row: SessionRow) -> tuple[frozenset[int], str]:
 
 def _flaw(turn: PastTurn, checkpoint: int, kept: Container[int], unknown: str) -> str:
     if not checkpoint:
-        return "No checkpoint holds them." if turn.changes else ""
+        return "There is no checkpoint of them." if turn.changes else ""
     if unknown:
         return unknown
     return "" if checkpoint in kept else _NO_CHECKPOINT
@@ -167,7 +169,7 @@ def rewind(session: SessionAccess, argument: str) -> CommandAnswer:
 def _going_back(wanted: Restore, turn: PastTurn, part: str) -> CommandAnswer:
     match part:
         case "files" if not wanted.files:
-            return wrong(f"Nothing that a checkpoint holds was changed since message {turn.number}.")
+            return wrong(f"No file of which there is a checkpoint has changed since message {turn.number}.")
         case "files":
             return CommandAnswer(ops=(Restore(checkpoint=wanted.checkpoint),))
         case "conversation":

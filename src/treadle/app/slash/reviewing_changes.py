@@ -23,20 +23,23 @@ from treadle.protocol.permissions import Mode
 from treadle.workspace.files.text import visible
 
 _STAGED = "--staged"
-_USAGE = "/review takes a range of git, --staged, a file that ends with .diff, `list` or `apply N`: /review [RANGE]"
+_USAGE = "/review takes a range of git, --staged, a .diff file, `list` or `apply N`: /review [RANGE]"
 
 
 def review_command(session: SessionAccess, argument: str) -> CommandAnswer:
     """Review changes, list what was found, or let the model apply a change. Raises `TreadleError`."""
     word, _, rest = argument.strip().partition(" ")
     if word == "list" and not rest:
-        return CommandAnswer(text=_list(session) or "No review of this session has findings. /review starts one.")
+        return CommandAnswer(
+            text=_list(session) or "There are no findings in this session yet. /review starts a review."
+        )
     if word == "apply":
         return _apply(session, rest.strip())
     if rest:
         return wrong(_USAGE)
     return CommandAnswer(
-        text="The review runs beside the work. Its findings are shown here.", later=partial(_reviewed, session, word)
+        text="The review runs in the background. Its findings will be shown here.",
+        later=partial(_reviewed, session, word),
     )
 
 
@@ -49,7 +52,7 @@ def _apply(session: SessionAccess, number: str) -> CommandAnswer:
         return wrong("/review apply needs the number of a finding: /review apply N (/review list shows them).")
     finding = numbered_finding(session.id, int(number))
     if finding.change is None:
-        return wrong(f"Finding {number} has no change to apply. Say to the model what it should do.")
+        return wrong(f"Finding {number} does not suggest a change. Tell the model what to do.")
     about = f"finding {number} of a review"
     text = f"[{about}: {finding.file}, line {finding.line}]\n{finding.title}\n{finding.text}\n\n{finding.change}"
     enclosed = Enclosure(kind=EnclosureKind.CHANGES, origin=about, content=(Text(text=text),))
@@ -91,5 +94,5 @@ async def _reviewed(session: SessionAccess, argument: str) -> CommandAnswer:
     found = [line for one in report.findings for line in finding_lines(one)]
     lines += found or ([] if report.ended is not None else ["Nothing was found."])
     if any(one.finding.change for one in report.findings):
-        lines.append("/review apply N lets the model apply the change of a finding.")
+        lines.append("/review apply N has the model apply the change that a finding suggests.")
     return CommandAnswer(text=visible("\n".join(lines)), warning=report.ended is not None)

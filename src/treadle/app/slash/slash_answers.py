@@ -60,7 +60,7 @@ def _profile(session: SessionAccess, argument: str) -> CommandAnswer:
         chosen = session.choose(ref)
     except ConfigError as error:
         return wrong(f"{error.what} {error.fix}")
-    return CommandAnswer(text=f"{chosen.choice.model} is called from the next request on.", ops=(chosen,))
+    return CommandAnswer(text=f"{chosen.choice.model} is used from the next request on.", ops=(chosen,))
 
 
 def _pin(session: SessionAccess, argument: str) -> CommandAnswer:
@@ -107,7 +107,10 @@ def _goal(session: SessionAccess, argument: str) -> CommandAnswer:
 
 def _shown_goal(goal: GoalStatus | None) -> str:
     if goal is None:
-        return "There is no goal. /goal CONDITION works on until it is met; /goal --check 'CMD' CONDITION tests it so."
+        return (
+            "There is no goal. /goal CONDITION keeps the model working until CONDITION is met. "
+            "With --check 'CMD' before it CMD decides that."
+        )
     return f"{goal.state}: {goal_words(goal)}"
 
 
@@ -118,14 +121,14 @@ def _queue(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG
 def queue_text(queue: Sequence[QueuedPrompt]) -> str:
     """List the prompts that wait."""
     if not queue:
-        return "No message waits."
+        return "No messages are queued."
     rows = (f"{number}: {clip_text(written_text(one.content), _SHOWN)}" for number, one in enumerate(queue, start=1))
     return "\n".join(rows)
 
 
 def _todo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
     text, file = session.status.checklist, session.checklist_file
-    where = f"{text}\n({file} holds it. You can change it there.)"
+    where = f"{text}\n(It is in {file}. You can change it there.)"
     return CommandAnswer(text=where if text else "The task has no checklist yet.")
 
 
@@ -140,7 +143,7 @@ def _approvals(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa:
 
 def _revoke(session: SessionAccess, argument: str) -> CommandAnswer:
     if not argument.isdecimal() or int(argument) < 1:
-        return wrong("/revoke needs the number of something that is allowed: /revoke N (/approvals lists them).")
+        return wrong("/revoke needs the number of an approval: /revoke N (/approvals lists them).")
     allowed, position = session.status.allowances, int(argument)
     if position > len(allowed):
         return CommandAnswer(text=_approvals(session, "").text, warning=True)

@@ -108,13 +108,16 @@ _ROWS: tuple[SlashCommand, ...] = (
         effect=Reach.SEE,
         given=Reach.WORK,
         arguments="[NAME]",
-        about="list the profiles of keys, or use one in this session; `usual` is the keys without a profile",
+        about="list the profiles of keys, or use one in this session; `usual` stands for the keys without a profile",
     ),
     SlashCommand(
         name="effort", effect=Reach.WORK, arguments="[LEVEL]", about="how much the model thinks: off, low, medium, high"
     ),
     SlashCommand(
-        name="btw", effect=Reach.WORK, arguments="QUESTION", about="ask something beside the work; the model forgets it"
+        name="btw",
+        effect=Reach.WORK,
+        arguments="QUESTION",
+        about="ask a side question; it does not stay in the conversation",
     ),
     SlashCommand(
         name="compact",
@@ -126,14 +129,14 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="pin",
         effect=Reach.WORK,
         arguments="[TEXT]",
-        about="keep TEXT in the conversation whatever leaves it; without TEXT list what is pinned, `off N` removes it",
+        about="keep TEXT in the conversation when it is compacted; without TEXT list the pins, `off N` removes one",
     ),
     SlashCommand(
         name="goal",
         effect=Reach.SEE,
         given=Reach.WORK,
         arguments="[CONDITION]",
-        about="work on until CONDITION is met (first `--check 'CMD'`: it tests that); `pause`, `resume`, `clear`",
+        about="keep working until CONDITION is met; `--check 'CMD'` first: CMD decides; `pause`, `resume`, `clear`",
     ),
     SlashCommand(name="init", effect=Reach.WORK, about="let the model look at the project and write AGENTS.md"),
     SlashCommand(
@@ -146,7 +149,7 @@ _ROWS: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="clear",
         effect=Reach.WORK,
-        about="the same: start a new session; this one is kept",
+        about="start a new session, as /new does; this one is kept",
         where=Surfaces.FIRST,
         instead="To start a new session: treadle",
     ),
@@ -165,19 +168,17 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="fork",
         effect=Reach.WORK,
         arguments="[N]",
-        about="copy the session as it was after turn N, or as it is; this one stays as it is",
+        about="copy the session as it was after turn N, or as it is now; this one does not change",
         takes_time=True,
     ),
     SlashCommand(
         name="rewind",
         effect=Reach.WORK,
         arguments="[N] [PART]",
-        about="go back to before message N: files, conversation, or without PART both; without N choose a message",
+        about="go back to before message N (PART: files or conversation, else both); without N choose a message",
         takes_time=True,
     ),
-    SlashCommand(
-        name="undo", effect=Reach.WORK, about="take the changes of the last turn back, in the files", takes_time=True
-    ),
+    SlashCommand(name="undo", effect=Reach.WORK, about="undo what the last turn changed in the files", takes_time=True),
     SlashCommand(
         name="export",
         effect=Reach.WORK,
@@ -190,7 +191,7 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="copy",
         effect=Reach.SEE,
         arguments="[N]",
-        about="copy the last answer as it was written, or its block of code N; `list` names the blocks",
+        about="copy the last answer as the model wrote it, or its code block N; `list` shows the blocks",
         where=_TERMINALS,
         instead="To write the session to a file: /export",
         takes_time=True,
@@ -198,7 +199,7 @@ _ROWS: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="diff",
         effect=Reach.SEE,
-        about="show what is changed in the working tree and not committed",
+        about="show the changes that are not committed",
         takes_time=True,
     ),
     SlashCommand(name="status", effect=Reach.SEE, about="show session, model, mode, folder and what is going on"),
@@ -225,7 +226,7 @@ _ROWS: tuple[SlashCommand, ...] = (
         effect=Reach.SEE,
         given=Reach.SERVERS,
         arguments="[approve NAME]",
-        about="list the MCP servers and how they are; `approve NAME` accepts the tools of one as they are now",
+        about="list the MCP servers and their state; `approve NAME` accepts the tools of one as they are now",
         takes_time=True,
     ),
     SlashCommand(name="jobs", effect=Reach.SEE, about="list commands that run in the background", takes_time=True),
@@ -272,11 +273,11 @@ _ROWS: tuple[SlashCommand, ...] = (
     SlashCommand(
         name="hooks",
         effect=Reach.SEE,
-        about="list the hooks: what each runs and when, and what does not run",
+        about="list the hooks: what each runs, when, and which do not run",
         takes_time=True,
     ),
     SlashCommand(name="approvals", effect=Reach.SEE, about="list what you have allowed for this session"),
-    SlashCommand(name="revoke", effect=Reach.WORK, arguments="N", about="remove something that you allowed"),
+    SlashCommand(name="revoke", effect=Reach.WORK, arguments="N", about="remove an approval; /approvals lists them"),
     SlashCommand(
         name="trust", effect=Reach.SEE, about="show what this folder's files would run or set, and whether you trust it"
     ),
@@ -285,7 +286,7 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="login",
         effect=Reach.KEYS,
         arguments="[PROVIDER]",
-        about="store a provider's key; it is not shown, and used from the next request on",
+        about="store a provider's key; it is not shown, and it is used from the next request on",
         where=_TERMINALS,
         instead="To store a provider's key: treadle login PROVIDER",
     ),
@@ -294,7 +295,7 @@ _ROWS: tuple[SlashCommand, ...] = (
         effect=Reach.SEE,
         given=Reach.WIDER,
         arguments="[PATH]",
-        about="list the further folders; PATH adds one, `off N` removes one: a copy of the session continues",
+        about="list the further folders; PATH adds one, `off N` removes one, in a copy of the session",
         where=_TERMINALS,
         instead="To start with a further folder: treadle --add-dir PATH",
         takes_time=True,
@@ -318,7 +319,7 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="review",
         effect=Reach.WORK,
         arguments="[RANGE]",
-        about="review what is not committed, or a range of git, beside the work; `list` shows the findings, "
+        about="review what is not committed, or a range of git, in the background; `list` shows the findings, "
         "`apply N` lets the model apply one",
         takes_time=True,
     ),
