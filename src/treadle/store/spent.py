@@ -34,7 +34,7 @@ def day_of(at: int) -> str:
     return datetime.fromtimestamp(at / 1000, UTC).date().isoformat()
 
 
-def run_of(session_id: str) -> str:
+def run_of_session(session_id: str) -> str:
     """Give the run that a session is of, as a task of a batch; empty where it is of none."""
     return session_id[: max(0, session_id.find("."))]
 
@@ -46,7 +46,7 @@ def count_spending(connection: sqlite3.Connection, session_id: str, events: Iter
     money of that. Of a call that was left by a program that ended, the estimate counts; in a run, whose limit is to
     hold whatever is killed, all that was reserved.
     """
-    in_run = bool(run_of(session_id))
+    in_run = bool(run_of_session(session_id))
     for event in events:
         ended = _ends(event.data)
         spent = _spent_in(event.data)

@@ -26,7 +26,7 @@ from treadle.protocol.goals import GoalState
 from treadle.protocol.messages import text_of
 from treadle.protocol.notifications import CHILD_OUTCOMES, TurnOutcome, TurnStop
 from treadle.protocol.sealed import TurnSettled
-from treadle.store.spent import run_of
+from treadle.store.spent import run_of_session
 from treadle.store.sqlite import SessionRow, Store
 from treadle.store.summaries import keep_summaries, kept_summaries
 
@@ -170,7 +170,9 @@ def listed_sessions(
         folder = None if workspace is None else str(workspace)
         all_rows = store.sessions(folder)
         of_all = runs or workspace is not None
-        rows = [row for row in all_rows if row.title and row.archived is archived and (of_all or not run_of(row.id))]
+        rows = [
+            row for row in all_rows if row.title and row.archived is archived and (of_all or not run_of_session(row.id))
+        ]
         if subagents:  # one that writes does so in a folder of its own
             roots = {row.id for row in rows}
             rows += [row for row in store.sessions(subagents=True) if row.root in roots]
@@ -185,7 +187,7 @@ def listed_runs(*, archived: bool = False) -> dict[str, tuple[int, int]]:
     try:
         found: dict[str, tuple[int, int]] = {}
         for row in store.sessions():
-            if row.title and row.archived is archived and (run := run_of(row.id)):
+            if row.title and row.archived is archived and (run := run_of_session(row.id)):
                 number, last = found.get(run, (0, 0))
                 found[run] = (number + 1, max(last, row.updated_at))
         return found

@@ -153,11 +153,16 @@ def _forget(folder: BatchFolder, ended: Sequence[tuple[BatchTask, TaskRow]], *, 
 _UNTRUSTED = "Without --trust no rules of a project are used, and its programs run only where that is harmless."
 
 
+_IMAGES = "Treadle starts no containers, and these need an image. --no-image does them in a plain copy."
+
+
 def _notices(
     folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], waiting: Sequence[BatchTask]
 ) -> list[str]:
     """Say what trust would change, and which tasks were changed since they ended: their results are of before."""
     trust = [] if wishes.trusts else [_UNTRUSTED]
+    if images := [] if wishes.without_images else [task for task in waiting if task.image]:
+        trust.append(f"{counted(len(images), 'task')} skipped: {_IMAGES}")
     left = {task.id for task in waiting}
     changed = [
         task.id
