@@ -27,6 +27,13 @@ def child_line(child: ChildChanged) -> str:
     return f'{child.agent}, "{task}": {", ".join(facts)}'
 
 
+def child_parts(child: ChildChanged) -> tuple[str, str, str, str, str]:
+    """Give the columns of a subagent in a list: its agent, its task, what it does, its steps, and what it cost."""
+    steps = "" if not child.steps else "1 step" if child.steps == 1 else f"{child.steps} steps"
+    money = spent(child.usage, child.cost) if child.steps else ""
+    return child.agent, " ".join(child.task.split()), _where(child), steps, money
+
+
 def _where(child: ChildChanged) -> str:
     if child.outcome is None:
         return child.doing or "begins"

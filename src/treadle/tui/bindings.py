@@ -28,6 +28,7 @@ _WISHES = (
     ("?", Wish.SHOW_KEYS),
     ("!", Wish.SHELL),
     ("up", Wish.TAKE_BACK),
+    ("down", Wish.SUBAGENTS),
     ("enter", Wish.SEND_HELD),
     ("c-h", Wish.DROP_HELD),
     ("tab", Wish.OPEN_PIECE),

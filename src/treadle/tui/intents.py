@@ -86,6 +86,7 @@ class Wish(Enum):
     MENU_TAKE = "menu take"
     MENU_ENTER = "menu enter"
     PICK_MODEL = "pick model"
+    SUBAGENTS = "subagents"
     TAKE_BACK = "edit queued"
     SEND_HELD = "send held"
     DROP_HELD = "drop held"
@@ -97,7 +98,7 @@ class Wish(Enum):
 
 
 ListWish: TypeAlias = Literal[
-    Wish.SHOW_KEYS, Wish.MENU_UP, Wish.MENU_DOWN, Wish.MENU_TAKE, Wish.MENU_ENTER, Wish.PICK_MODEL
+    Wish.SHOW_KEYS, Wish.MENU_UP, Wish.MENU_DOWN, Wish.MENU_TAKE, Wish.MENU_ENTER, Wish.PICK_MODEL, Wish.SUBAGENTS
 ]
 """What is for the lists below the input."""
 

@@ -122,6 +122,7 @@ KEYS = (
     ("tab", "complete, answer"),
     ("shift-tab", "next mode"),
     ("↑ ↓", "earlier messages"),
+    ("↓", "subagents that work"),
     ("ctrl-r", "search them"),
     ("ctrl-o", "show all, unfolded"),
     ("ctrl-t", "to-do list"),

@@ -32,6 +32,7 @@ class Pick(Enum):
     CLOSE = "close"
     TAB = "tab"
     DETAILS = "details"
+    STOP = "stop"
     TEXT = "text"
     OTHER = "other"
 

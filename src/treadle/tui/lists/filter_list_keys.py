@@ -30,6 +30,7 @@ _KEYS = {
     "c-a": Pick.ALL,
     "tab": Pick.TAB,
     "c-o": Pick.DETAILS,
+    "c-x": Pick.STOP,
     "escape": Pick.CLOSE,
     "c-c": Pick.CLOSE,
 }

@@ -123,5 +123,7 @@ class Lists:
                 self._completing.take()
             case Wish.PICK_MODEL:
                 self.pickers.choose_model()
+            case Wish.SUBAGENTS:
+                self.pickers.choose_subagent()
             case _:
                 assert_never(wish)

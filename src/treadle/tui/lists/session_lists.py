@@ -18,6 +18,7 @@ from treadle.tui.lists.filter_list import Pick, picker_lines
 from treadle.tui.lists.login_picker import LoginPicker
 from treadle.tui.lists.model_picker import ModelList, ModelPicker, TakenModel
 from treadle.tui.lists.session_picker import SessionPicker
+from treadle.tui.lists.subagent_picker import SubagentPicker
 from treadle.tui.lists.turn_picker import TurnPicker
 from treadle.tui.paint.lines import Line
 from treadle.tui.paint.theme import Signs
@@ -30,7 +31,7 @@ _BUSY = "Treadle is still working in this session. Stop it first: esc closes thi
 _WAITS = "Treadle is waiting for your answer to a question. Answer it first: tab goes to it."
 
 
-_Open: TypeAlias = ModelPicker | SessionPicker | TurnPicker | LoginPicker
+_Open: TypeAlias = ModelPicker | SessionPicker | TurnPicker | LoginPicker | SubagentPicker
 
 
 class Pickers:
@@ -88,6 +89,19 @@ class Pickers:
             self._live.workspace, without=self._live.id, aside=self._aside, changed=self._screen.refresh_now
         )
         picker.begin(typed)
+        self._begin(picker)
+
+    def choose_subagent(self) -> None:
+        """Open the list of subagents."""
+        screen = self._screen
+        picker = SubagentPicker(
+            self._live.workspace,
+            self._live.id,
+            view=self._view,
+            aside=self._aside,
+            changed=screen.refresh_now,
+            page=screen.page_rows,
+        )
         self._begin(picker)
 
     def choose_turn(self, command: str, do: Callable[[DoCommand], None]) -> None:
@@ -156,6 +170,8 @@ class Pickers:
                 if taken is not None:
                     self.close()
                     self._outbox.put_made(partial(use_model, self._live, taken, self._aside, self._show))
+            case SubagentPicker() as subagents:
+                subagents.press(key, text)
             case SessionPicker() as sessions:
                 session = sessions.press(key, text)
                 if session:

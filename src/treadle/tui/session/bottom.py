@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator, Sequence
 from msgspec import Struct
 
 from treadle.present.checklist_items import todo_of
+from treadle.present.child_words import child_line
 from treadle.present.context_use import filled_words, percent_full
 from treadle.present.escape import printable
 from treadle.present.failure_words import waiting_words
@@ -78,11 +79,21 @@ def above_rule(view: SessionView, around: BottomState, width: int, signs: Signs)
         rows += _todo(view.checklist, width, signs)
     if view.active:
         rows.append(_working(view, around, width, signs))
+    rows += _lanes(view, width, signs)
     rows += _left(around.left, width, signs)
     rows += _queue(view.queue, around, width, signs)
     if around.flash:
         rows.append(clip(line(("dim", f"  {around.flash}")), width, signs.more))
     return rows
+
+
+def _lanes(view: SessionView, width: int, signs: Signs) -> Iterator[Line]:
+    """Show the subagents that no call above waits for."""
+    waiting = {one.changed.call.id for one in view.open_calls}
+    for child in view.children:
+        if child.call_id not in waiting:
+            row = line(("accent", f"  {signs.running} "), ("dim", printable(child_line(child))))
+            yield clip(row, width - 1, signs.more)
 
 
 def _todo(markdown: str, width: int, signs: Signs) -> Iterator[Line]:

@@ -251,8 +251,8 @@ class Surface:
             return again
         if self._view.questions:
             return "" if self._questions.dialog.focused else "tab to answer"
-        # The working line says how to stop.
-        return self.screen.draft.hint or ("esc to stop" if self.own.active else "? for keys")
+        usual = "↓ subagents" if self._can(Wish.SUBAGENTS) else "? for keys"
+        return self.screen.draft.hint or ("esc to stop" if self.own.active else usual)
 
     def _asked(self, columns: int, rows: int) -> QuestionRows:
         dialog, signs = self._questions.dialog, self.screen.theme.signs
@@ -278,6 +278,8 @@ class Surface:
                 return self._lists.can(wish)
             case Wish.TAKE_BACK:
                 return empty and bool(self._view.queue)
+            case Wish.SUBAGENTS:
+                return empty and bool(self._view.children)
             case Wish.SEND_HELD | Wish.DROP_HELD:
                 return empty and bool(self.requests.held)
             case Wish.SHOW_KEYS:
