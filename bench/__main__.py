@@ -6,6 +6,7 @@ from importlib import import_module
 
 NAMES = (
     "startup",
+    "subagents",
     "engine",
     "context",
     "store",
