@@ -18,6 +18,7 @@ from tests.web.driving import (
     close_session,
     needs_chromium,
     page_with_model,
+    read_questions,
     serving,
     start_session,
 )
@@ -101,7 +102,7 @@ async def say(page: Page, text: str) -> None:
 async def answer(page: Page, about: str, act: str, *, comment: str = "") -> None:
     """Answer a question on the page."""
     await page.wait_for_selector(f".question:has-text('{about}')", timeout=PATIENCE * 1000)
-    await page.wait_for_timeout(700)  # as a card takes no answer from who could not have read it
+    await read_questions(page)
     await page.click(f".question button[data-act={act}]")
     if act == "reject":
         await page.fill(".question input[name=comment]", comment)
@@ -121,7 +122,7 @@ async def work(page: Page, served: Served) -> str:
         await page.wait_for_selector(".question:has-text('Which colour?')", timeout=PATIENCE * 1000)
         terminal.type(CTRL_D)
         assert await terminal.ended() == 0
-    await page.wait_for_timeout(700)
+    await read_questions(page)
     await page.click(".question button:has-text('green')")
     await page.wait_for_selector(".item.end", timeout=PATIENCE * 1000)
     return session

@@ -23,10 +23,10 @@ CHROMIUM = chromium()
 needs_chromium = needs("chromium")
 in_shared_browser = [
     needs_chromium,
-    pytest.mark.asyncio(loop_scope="module"),
+    pytest.mark.asyncio(loop_scope="session"),
     pytest.mark.usefixtures("shared_browser"),
 ]
-"""Marks tests whose `browser` is one for all of a module; each has contexts of its own in it."""
+"""Marks tests whose `browser` is one for all of a run; each has contexts of its own in it."""
 
 _shared: list[Browser] = []
 
@@ -126,9 +126,9 @@ async def _chromium() -> AsyncIterator[Browser]:
             await launched.close()
 
 
-@pytest_asyncio.fixture(scope="module", loop_scope="module")
+@pytest_asyncio.fixture(scope="session", loop_scope="session")
 async def shared_browser() -> AsyncIterator[None]:
-    """Start Chromium once for the tests of a module."""
+    """Start Chromium once for all tests that share it."""
     async with _chromium() as launched:
         _shared.append(launched)
         yield
@@ -137,7 +137,7 @@ async def shared_browser() -> AsyncIterator[None]:
 
 @asynccontextmanager
 async def browser(*, own: bool = False) -> AsyncIterator[Seen]:
-    """Chromium, of its own or that of its module; what its pages complained of makes the test fail at the end."""
+    """Chromium, of its own or the one that is shared; what its pages complained of makes the test fail at the end."""
     async with AsyncExitStack() as stack:
         seen = Seen(await stack.enter_async_context(_chromium()) if own else _shared[0])
         stack.push_async_callback(seen.close)
@@ -174,6 +174,11 @@ async def close_session(page: Page) -> None:
     """Close a session from the menu of its bar."""
     await page.click("#more > summary")
     await page.click("#more [data-do=close]")
+
+
+async def read_questions(page: Page) -> None:
+    """Let the questions that are there count as read: a card takes no answer from who could not have read it."""
+    await page.evaluate("for (const one of document.querySelectorAll('.question')) one.dataset.came = 0")
 
 
 async def becomes(page: Page, expression: str, arg: Any = None) -> None:

@@ -5,6 +5,7 @@ On the way every screen is looked through by axe-core, in a light window and on 
 
 import asyncio
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -99,15 +100,12 @@ CHECK = """async () => {
 }"""
 
 
-async def _look(page: Page, served: Served, session: str, requests: list[str], *, whole: bool = True) -> list[str]:
-    """Go over the screens of a session, or all of them; gives what is wrong with them."""
-    paths = [screen.path for screen in SCREENS] if whole else []
-    paths += [f"/s/{session}{screen.path}" for screen in SESSION_SCREENS]
+async def _look(page: Page, served: Served, paths: Iterable[str], requests: list[str]) -> list[str]:
+    """Go over screens; gives what is wrong with them."""
     found = []
     for path in paths:
         await page.goto(served.address + path)
-        await page.wait_for_selector("main")
-        await page.wait_for_timeout(150)
+        await page.wait_for_selector("html[data-ready]", state="attached")
         found += [f"{path}: {one}" for one in await page.evaluate(LOOK, served.address)]
         if AXE.exists():
             await page.add_script_tag(path=AXE)
@@ -151,15 +149,19 @@ async def test_nothing_hostile_runs_loads_hides_or_breaks_out_on_any_screen(tmp_
             card = page.locator(".question").first
             question, kind = [str(await card.get_attribute(f"data-{name}")) for name in ("question", "kind")]
             if kind == "followup":
-                one, requests = eyes[-1]  # both look at the end, and the first of them at all screens
-                found += await _look(one, served, session, requests, whole=False)
+                one, requests = eyes[-1]  # a question is on these screens alone
+                found += await _look(one, served, (f"/s/{session}", "/inbox"), requests)
             given = ["answer", RUNS] if kind == "followup" else ["allow_once", ""]
             await page.evaluate(GIVE, [session, question, *given])
             answered.add(question)
         await page.goto(f"{served.address}/s/{session}")
         await page.wait_for_selector(".item.end", timeout=PATIENCE * 1000)
-        for one, requests in eyes:
-            found += await _look(one, served, session, requests, whole=one is page)
+        (light, seen_light), (phone, seen_phone) = (
+            eyes  # the light one sees all screens, the phone those of the session
+        )
+        inside = [f"/s/{session}{screen.path}" for screen in SESSION_SCREENS]
+        found += await _look(light, served, (*(screen.path for screen in SCREENS), *inside), seen_light)
+        found += await _look(phone, served, inside, seen_phone)
         assert sorted(set(found)) == []
 
 
@@ -219,8 +221,8 @@ target.name = "f2";
 document.body.append(target, form);
 form.submit();
 const opened = window.open(`${there}/inbox`);
-setTimeout(() => { seen.opened = words(opened); }, 1500);
-Promise.all(tried).then(() => setTimeout(() => { window.done = seen; }, 2000));
+setTimeout(() => { seen.opened = words(opened); }, 500);
+Promise.all(tried).then(() => setTimeout(() => { window.done = seen; }, 700));
 </script>"""
 
 

@@ -8,7 +8,7 @@ from playwright.async_api import Locator, Page, Route
 
 from tests.e2e.faults.driving import make, run
 from tests.needed import needs
-from tests.web.driving import PATIENCE, becomes, in_shared_browser, page_with_model, start_session
+from tests.web.driving import PATIENCE, becomes, in_shared_browser, page_with_model, read_questions, start_session
 from treadle.providers.scripted.script import Expectation, Pace, SayText, Texts, Turn, Wait
 
 pytestmark = in_shared_browser
@@ -50,7 +50,7 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         assert await inbox.evaluate("document.documentElement.scrollWidth <= innerWidth")
         await becomes(page, "document.title.startsWith('(1) Needs you · ')")
         assert await page.evaluate("document.getElementById('icon').href.endsWith('/static/icon-needs.svg')")
-        await page.wait_for_timeout(700)
+        await read_questions(page)
         await yes_once_all_was_seen(page)
         assert (served.folder / "a.txt").read_text() == WRITTEN
         await inbox.wait_for_selector(".question:has-text('git push')")
@@ -315,7 +315,7 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         said = await card.inner_text()
         for line in ("Run this command for real?", "Runs with the right to change the repository.", "Exit status 0."):
             assert line in said
-        await page.wait_for_timeout(700)
+        await read_questions(page)
         await card.locator("button[data-act='for real']").click()
         await page.wait_for_selector(".question.danger:has-text('write.py')")
         log = subprocess.run(["git", "log", "--format=%s"], cwd=folder, check=True, capture_output=True, text=True)
@@ -342,7 +342,7 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         assert await copy.locator(".diff .add:has-text('on: push')").count() == 1
         await card.locator("summary:has-text('Show the diff')").click()
         assert await card.locator(".diff .add:has-text('on: push')").is_visible()
-        await page.wait_for_timeout(700)
+        await read_questions(page)
         await card.locator("button[data-act='for real']").click()
         await page.fill("input[name=sure]", "y")
         await page.click("button[data-act=sure]")

@@ -6,11 +6,11 @@ from pathlib import Path
 from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
-from tests.web.driving import PATIENCE, Served, needs_chromium, page_with_model, start_session
+from tests.web.driving import PATIENCE, Served, in_shared_browser, page_with_model, start_session
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import SayText, Turn
 
-pytestmark = needs_chromium
+pytestmark = in_shared_browser
 
 SECRET = "sk-ant-api03-" + "a1B2c3D4e5" * 9
 HOSTILE = "<img src=x onerror=\"document.title='pwned'\"><script>document.title='pwned'</script>"
@@ -35,7 +35,7 @@ async def test_a_person_goes_through_all_reports_of_a_session(tmp_path: Path) ->
         'version = 1\n[[rule]]\nid = "never"\nverdict = "deny"\nargv = ["npm", "publish"]\nmatch = ["npm publish"]\n'
     )
     (tmp_path / "home" / "mcp.json").write_text(json.dumps({"mcpServers": {"one": {"command": "false"}}}))
-    async with page_with_model(tmp_path, TURNS, own=True) as (served, seen):
+    async with page_with_model(tmp_path, TURNS) as (served, seen):
         page = await seen.page(served, viewport={"width": 360, "height": 740})
         session = await start_session(page, "Write a file.")
         await page.wait_for_selector(".question")

@@ -5,11 +5,11 @@ from pathlib import Path
 
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
-from tests.web.driving import PATIENCE, browser, needs_chromium, serving, start_session
+from tests.web.driving import PATIENCE, browser, in_shared_browser, read_questions, serving, start_session
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
-pytestmark = needs_chromium
+pytestmark = in_shared_browser
 
 TURNS = (Turn(items=(run("git push origin main"),)), Turn(items=(make("attempt_completion", result="Not pushed."),)))
 
@@ -18,7 +18,7 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
     with socket.create_server(("127.0.0.1", 0)) as free:
         port = str(free.getsockname()[1])
     place = (tmp_path / "home", tmp_path / "ws")
-    async with ScriptedServer(Script(turns=TURNS)) as server, browser(own=True) as seen:
+    async with ScriptedServer(Script(turns=TURNS)) as server, browser() as seen:
         async with serving(*place, "--port", port, *model(server)) as first:
             page = await seen.page(first)
             session = await start_session(page, "Push it.")
@@ -45,7 +45,7 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
             await page.wait_for_url(f"**/s/{session}", timeout=PATIENCE * 1000)
             await page.click("#continue")
             await page.wait_for_selector(".question:has-text('git push origin main')")
-            await page.wait_for_timeout(700)
+            await read_questions(page)
             await page.click(".question button[data-act=reject]")
             await page.keyboard.press("Enter")
             await page.wait_for_selector(".item.end:has-text('Done')")

@@ -221,9 +221,7 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
         return f"exit {status[1]}" if status is not None else first
     if kind is ToolKind.SEARCH and (found := _found(text)):
         return found
-    if kind is ToolKind.SEARCH and text:
-        return counted(text.count("\n") + 1, "line")
-    lines = lines_read(kind, result)
+    lines = text.count("\n") + 1 if kind is ToolKind.SEARCH and text else lines_read(kind, result)
     return counted(lines, "line") if lines else ""
 
 

@@ -1,4 +1,4 @@
-"""The files of folders, to complete their names while a message is written."""
+"""The files of folders: their names are completed while a message is written, and they can be looked at."""
 
 import asyncio
 import time
@@ -22,6 +22,20 @@ class FolderIndex:
 
     async def find(self, root: str, typed: str, *, trusted: bool) -> Sequence[str]:
         """Find files and folders by some of their characters, the best first."""
+        return await asyncio.to_thread(_searched, await self._index(root, trusted=trusted), typed)
+
+    async def inside(self, root: str, folder: str, *, trusted: bool) -> Sequence[str]:
+        """List what is directly in a folder, which ends with a slash or is empty for the first one; folders first."""
+        index = await self._index(root, trusted=trusted)
+        inside = (path for path in index.paths if path.startswith(folder) and path != folder)
+        here = {path for path in inside if "/" not in path.removeprefix(folder).rstrip("/")}
+        return sorted(here, key=lambda path: (not path.endswith("/"), path.lower()))
+
+    async def has(self, root: str, path: str, *, trusted: bool) -> bool:
+        """Whether a file can be named."""
+        return path in await self._index(root, trusted=trusted) and not path.endswith("/")
+
+    async def _index(self, root: str, *, trusted: bool) -> Index:
         async with self._listing:
             at, index = self._known.pop(root, (float("-inf"), Index(())))
             if time.monotonic() - at >= _GOOD_FOR:
@@ -30,7 +44,7 @@ class FolderIndex:
             self._known[root] = (at, index)
             while len(self._known) > _MOST_FOLDERS:
                 self._known.pop(next(iter(self._known)))
-        return await asyncio.to_thread(_searched, index, typed)
+            return index
 
 
 def _listed(root: str, trusted: bool) -> Index:  # noqa: FBT001 - handed over to a thread

@@ -28,6 +28,7 @@ SESSION_SCREENS = (
     PageScreen("/review", "Review", "r"),
     PageScreen("/timeline", "Timeline", "t"),
     PageScreen("/context", "Context", "c"),
+    PageScreen("/agents", "Subagents", "b"),
     PageScreen("/share", "Share", "x"),
 )
 """Those of one session: the path follows `/s/ID`."""

@@ -72,10 +72,10 @@ def session_row(book: SessionBook, session_id: str, rows: Sequence[PageRow] | No
     if rows is None:
         rows = page_rows(book, ListFilter(all=True)).lines
     found = next((row for row in rows if row.id == session_id), None)
-    if found is None:
-        with suppress(TreadleError, OSError):
-            archived = page_rows(book, ListFilter(all=True, archived=True)).lines
-            found = next((row for row in archived if row.id == session_id), None)
+    for others in (ListFilter(all=True, archived=True), ListFilter(all=True, subagents=True)):
+        if found is None:
+            with suppress(TreadleError, OSError):
+                found = next((row for row in page_rows(book, others).lines if row.id == session_id), None)
     return found or _unknown(session_id)
 
 

@@ -11,7 +11,9 @@ from starlette.requests import ClientDisconnect, Request
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.status import HTTP_404_NOT_FOUND
 
+from treadle.door.opening import session_workspace
 from treadle.door.program import write_log
+from treadle.door.trust import SessionTrust
 from treadle.present.escape import printable
 from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
@@ -77,6 +79,16 @@ def opened_session(request: Request) -> PageSession:
         )
     opened.touch()
     return opened
+
+
+async def page_session_trust(request: Request) -> SessionTrust:
+    """Say how the folder of the session that a request is about stands; raises `TreadleError`."""
+    session_id = request.path_params["session_id"]
+    opened = book_of(request).opened.get(session_id)
+    if opened is not None:
+        return opened.session.trust
+    workspace = await asyncio.to_thread(session_workspace, session_id)
+    return await asyncio.to_thread(book_of(request).trust, workspace)
 
 
 def folder_of(text: str) -> Path:

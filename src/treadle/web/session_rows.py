@@ -16,13 +16,17 @@ _SHOWN = 200
 
 
 class ListFilter(Struct, frozen=True):
-    """Which sessions are wanted: of one folder, in one state, those in which a text is found, or the archived ones."""
+    """Which sessions are wanted: of one folder, in one state, those in which a text is found, or the archived ones.
+
+    With `subagents` these are listed, too.
+    """
 
     folder: str = ""
     state: str = ""
     search: str = ""
     archived: bool = False
     all: bool = False
+    subagents: bool = False
 
 
 class PageRow(Struct, frozen=True, kw_only=True):
@@ -68,7 +72,8 @@ class PageRows(Struct, frozen=True, kw_only=True):
 def page_rows(book: SessionBook, wish: ListFilter) -> PageRows:
     """List sessions, the last used first. Reads logs, so it is to be done in a thread; raises `TreadleError`."""
     runs = bool(wish.folder or wish.search.strip())
-    rows = listed_sessions(None, archived=wish.archived, unread=tuple(book.opened), runs=runs)
+    opened = tuple(book.opened)
+    rows = listed_sessions(None, archived=wish.archived, unread=opened, runs=runs, subagents=wish.subagents)
     lines: Iterable[PageRow] = (_with_life(_line(row), book) for row in rows)
     if wish.folder:
         lines = (line for line in lines if line.workspace == wish.folder)

@@ -36,6 +36,10 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
         "commit-trust": Explanation(
             "The folder is not trusted, so the page runs no git in it.", "Trust it, or commit in a terminal."
         ),
+        "file-not-shown": Explanation(
+            "The page shows no file that is ignored, too large, no text, outside the session's folder, or asked about.",
+            "Open it in an editor, or let the session read it.",
+        ),
         "form-incomplete": Explanation(
             "A form that a server wants filled in has a field that is empty or cannot be read.",
             "Fill in what the message names, or answer no.",

@@ -9,13 +9,12 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.known_models import EFFORT_BUDGETS
 from treadle.door.open_session import Reach
-from treadle.door.opening import session_workspace
 from treadle.door.reports import end_timer, find_job, kill_job, session_jobs
 from treadle.present.words import tokens
 from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import SessionError
 from treadle.web.completion import completions
-from treadle.web.page_requests import answer, body_of, book_of, done, opened_session, visitor_of
+from treadle.web.page_requests import answer, body_of, book_of, done, opened_session, page_session_trust, visitor_of
 from treadle.web.rights import PageRoute, may
 from treadle.web.templating import render
 
@@ -24,14 +23,9 @@ _MOST_TYPED = 1_000
 
 async def _complete(request: Request) -> Response:
     """Say what the text before the cursor can go on with."""
-    session_id = request.path_params["session_id"]
     book = book_of(request)
-    opened = book.opened.get(session_id)
-    if opened is not None:
-        trust = opened.session.trust
-    else:
-        workspace = await asyncio.to_thread(session_workspace, session_id)
-        trust = await asyncio.to_thread(book.trust, workspace)
+    opened = book.opened.get(request.path_params["session_id"])
+    trust = await page_session_trust(request)
     text = request.query_params.get("text", "")[-_MOST_TYPED:]
     servers = None if opened is None else opened.session.servers
     return answer(await completions(text, trust, book.files, servers))

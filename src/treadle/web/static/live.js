@@ -4,6 +4,7 @@ import { get, send } from "./app.js";
 import { beside } from "./beside.js";
 import "./commit.js";
 import { composer } from "./compose.js";
+import "./files.js";
 import { listen, lost } from "./line.js";
 import { morph, parsed } from "./morph.js";
 import { showRestored } from "./pages.js";

@@ -1,0 +1,60 @@
+// The files of the folder in the panel: found by name, looked at, and named in the message.
+
+import { get } from "./app.js";
+
+const place = document.getElementById("p-files");
+const list = document.getElementById("file-list");
+const shown = document.getElementById("file-shown");
+const find = document.getElementById("find-file");
+const text = document.getElementById("text");
+const path = `/s/${document.body.dataset.session}`;
+
+let wanted = 0;
+let begun = false;
+
+async function read(query) {
+  const mine = ++wanted;
+  const answer = await get(`${path}/files?${new URLSearchParams(query)}`);
+  if (!answer || mine !== wanted) return;
+  const inside = list.contains(document.activeElement);
+  list.innerHTML = await answer.text();
+  if (inside) list.querySelector("button")?.focus();
+}
+
+async function show(file) {
+  const answer = await get(`${path}/file?${new URLSearchParams({ path: file })}`);
+  if (!answer) return;
+  shown.innerHTML = await answer.text();
+  place.classList.add("reading");
+  shown.querySelector(".add")?.scrollIntoView({ block: "center" });
+  shown.querySelector("button").focus({ preventScroll: true });
+}
+
+/** Read the list the first time that the tab is seen. */
+new IntersectionObserver((seen) => {
+  if (begun || !seen.some((one) => one.isIntersecting)) return;
+  begun = true;
+  read({});
+}).observe(place);
+
+let typing = 0;
+find.addEventListener("input", () => {
+  clearTimeout(typing);
+  typing = setTimeout(() => read({ find: find.value }), 150);
+});
+place.addEventListener("click", (event) => {
+  const button = event.target.closest("button");
+  if (!button) return;
+  const { folder, file, named } = button.dataset;
+  if (folder !== undefined) read({ folder });
+  if (file) show(file);
+  if (named) {
+    text.setRangeText(named, text.selectionStart, text.selectionEnd, "end");
+    text.dispatchEvent(new Event("input", { bubbles: true }));
+    text.focus();
+  }
+  if (button.dataset.back !== undefined) {
+    place.classList.remove("reading");
+    find.focus();
+  }
+});
