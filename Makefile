@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-user soak check format bench docs picture package real-model clean
+.PHONY: help run demo test test-user soak check format bench docs picture package real-model vscode editors clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -65,6 +65,13 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/
 	@$(BIN)/treadle docs errors > docs/errors.md
 	@mkdir -p docs/schema
 	@for name in event notification; do $(BIN)/treadle docs schema $$name > docs/schema/$$name.json || exit 1; done
+
+vscode: ## Build the extension for VS Code, editors/vscode/dist/treadle.vsix (needs node and npm)
+	@cd editors/vscode && npm ci --silent && npm run --silent build && mkdir -p dist && npm run --silent package
+
+editors: $(VENV)/.dev vscode ## Install real editors and drive Treadle in them: minutes, needs node, npm and Chromium
+	@scripts/editors.sh
+	@$(BIN)/python -m pytest -m soak tests/editors $(ARGS)
 
 picture: $(VENV)/.dev ## Draw docs/terminal.svg from a run of the demo
 	@$(BIN)/python scripts/picture.py

@@ -25,6 +25,9 @@ PEERS = Path(__file__).parents[1] / (".peers" if "TREADLE_TESTS_WITHOUT_PEERS" n
 PEER_MODULES = ("claude_agent_sdk", "mcp_server_fetch", "mcp_server_git", "mcp_server_time")
 """The packages of the extra `peers`."""
 
+EDITORS = PEERS / "editors"
+"""Where the editors are in which tests drive us: code-server."""
+
 WHEELS = PEERS / "wheels"
 """Where packages are that commands of tests install without an index."""
 
@@ -60,6 +63,15 @@ def _peers() -> str:
     return "" if there else "the programs of others are not installed: scripts/peers.sh"
 
 
+def _editor(name: str) -> str:
+    return "" if (EDITORS / name).exists() else "the editors are not installed: scripts/editors.sh"
+
+
+def _packaged() -> str:
+    package = Path(__file__).parents[1] / "editors" / "vscode" / "dist" / "treadle.vsix"
+    return "" if package.exists() else "the extension is not packaged: make vscode"
+
+
 def _wheels() -> str:
     found = any(WHEELS.glob("flask-*")) and any(WHEELS.glob("django-*")) and any(WHEELS.glob("pre_commit-*"))
     return "" if found else "the packages of others are not there: scripts/peers.sh"
@@ -85,6 +97,7 @@ def ruff() -> str:
 _KNOWN: Mapping[str, Callable[[], str]] = {
     "bwrap": _bubblewrap,
     "browser": _browser,
+    "code-server": lambda: _editor("node_modules/.bin/code-server") or _packaged(),
     "chromium": lambda: "" if chromium() else "there is no Chromium here",
     "landlock": _landlock,
     "normal user": _normal_user,
@@ -112,9 +125,12 @@ def _can_be_imported(name: str) -> bool:
         return False
 
 
+_MAY_BE_MISSING = ("peers", "wheels", "normal user", "code-server", _WEIGHTS)
+
+
 def may_skip(name: str) -> bool:
     """Whether CI may do without it, too: what may be missing where everything was installed."""
-    return not IN_CI or name in ("peers", "wheels", "normal user", _WEIGHTS, *PEER_MODULES)
+    return not IN_CI or name in (*_MAY_BE_MISSING, *PEER_MODULES)
 
 
 def require(*names: str, module: bool = False) -> None:

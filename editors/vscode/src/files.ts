@@ -1,0 +1,56 @@
+// The files as the editor has them: what is typed and not saved is read, and what the agent writes goes through it.
+
+import * as vscode from 'vscode';
+import { smallestChange } from './hunks.ts';
+import { INTERNAL_ERROR, METHOD_NOT_FOUND, RpcError, type Params } from './rpc.ts';
+
+/** Open texts. Remembers which version of each the agent read, so that it never writes over what was typed since. */
+export class EditorTexts {
+  private readonly versions = new Map<string, number>();
+
+  /** Give the text of an open file; an error for any other: the agent reads the disk itself. */
+  async read(params: Params): Promise<any> {
+    const document = openText(String(params.path));
+    if (!document) throw new RpcError(INTERNAL_ERROR, 'The file is not open in the editor.');
+    this.versions.set(document.uri.toString(), document.version);
+    return { content: document.getText() };
+  }
+
+  /** Replace the text of an open file and save it; refused where the user typed after the agent had read it. */
+  async write(params: Params): Promise<any> {
+    const wanted = String(params.content ?? '');
+    const document = openText(String(params.path));
+    if (!document) throw new RpcError(METHOD_NOT_FOUND, 'The file is not open in the editor.');
+    const read = this.versions.get(document.uri.toString());
+    if (read !== undefined && read !== document.version) {
+      throw new RpcError(INTERNAL_ERROR, 'that the user typed in the file in the meantime');
+    }
+    const change = smallestChange(document.getText(), wanted);
+    if (change.start !== change.end || change.text) {
+      const edit = new vscode.WorkspaceEdit();
+      const range = new vscode.Range(document.positionAt(change.start), document.positionAt(change.end));
+      edit.replace(document.uri, range, change.text);
+      if (!(await vscode.workspace.applyEdit(edit))) throw new RpcError(INTERNAL_ERROR, 'that the change could not be made');
+    }
+    if (document.isDirty && !(await document.save())) throw new RpcError(INTERNAL_ERROR, 'that the file could not be saved');
+    this.versions.set(document.uri.toString(), document.version);
+    return {};
+  }
+}
+
+/** Find the text of a file that is open. */
+export function openText(path: string | vscode.Uri): vscode.TextDocument | undefined {
+  const wanted = (typeof path === 'string' ? vscode.Uri.file(path) : path).toString();
+  return vscode.workspace.textDocuments.find((one) => one.uri.toString() === wanted && !one.isClosed);
+}
+
+/** Give the text of a file as it is in the editor, else on the disk; empty for a file that is not there. */
+export async function currentText(path: string): Promise<string> {
+  const document = openText(path);
+  if (document) return document.getText();
+  try {
+    return new TextDecoder('utf-8', { fatal: false }).decode(await vscode.workspace.fs.readFile(vscode.Uri.file(path)));
+  } catch {
+    return '';
+  }
+}

