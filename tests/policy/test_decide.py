@@ -11,8 +11,10 @@ from treadle.policy.rules import Scope
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
 from treadle.protocol.tools import (
     Access,
+    Confinement,
     FetchUrl,
     ReadPath,
+    Right,
     Risk,
     RunCommand,
     ToolSpec,
@@ -238,7 +240,7 @@ def test_what_is_published_asks_and_the_reason_says_why() -> None:
         [
             "git push publishes commits",
             "git push changes the repository",
-            "publishing and deploying ask in every mode",
+            "acting on another machine asks in every mode",
         ],
     )
 
@@ -446,3 +448,31 @@ def test_a_host_that_the_user_lets_commands_reach_is_not_among_those_asked_about
     assert later("curl https://pypi.org/ https://a.example.com/") == []
     assert later("curl https://pypi.org/ https://a.org/") == ["a.org"]
     assert later("u=$(cat x); curl $u") == [""], "which host it is is known when it is looked up"
+
+
+@pytest.mark.parametrize("line", ["docker ps", "sudo ls", "ssh host uptime", "timeout 5 podman build ."])
+def test_what_works_only_without_the_sandbox_is_asked_before_and_a_yes_lets_it_run_so(line: str) -> None:
+    mixed = RunCommand(command=f"pytest -q && {line}", cwd=ROOT)
+    for access in (RunCommand(command=line, cwd=ROOT), mixed):
+        asked = _decide(access, Mode.AUTO, confines=True, brokers=True)
+        assert (asked.verdict, asked.confinement) == (ASK, Confinement.OPEN)
+        assert [right.right for right in asked.grants] == [Right.UNSANDBOXED]
+        assert asked.reasons[-1].text == "approving also lets it run outside the sandbox"
+    planned = _decide(RunCommand(command=line, cwd=ROOT), Mode.PLAN, confines=True, brokers=True)
+    assert (planned.verdict is ASK, planned.grants) == (False, ())
+
+
+def test_no_rule_lets_what_needs_no_sandbox_run_without_one() -> None:
+    allows = _rules('[[rule]]\nid="d"\nverdict="allow"\nargv=["docker"]\nmatch=["docker ps"]')
+    assert _run("docker ps", Mode.AUTO, confines=True, rules=allows, approved=frozenset(Risk)) is ASK
+    assert _run("docker ps", Mode.FULL) is ALLOW
+    assert _run("docker compose version", Mode.AUTO, confines=True) is ALLOW
+
+
+def test_mode_full_asks_for_another_machine_and_not_for_a_subcommand_that_sounds_like_a_program() -> None:
+    asks = ["ssh host uptime", "sftp -b x host", "init 6", "sudo init 0", "telinit 6"]
+    free = ["npm init -y", "npm init vite app", "cargo init", "uv init .", "ssh -V", "init"]
+    assert {line: _run(line, Mode.FULL) for line in (*asks, *free)} == {
+        **dict.fromkeys(asks, ASK),
+        **dict.fromkeys(free, ALLOW),
+    }

@@ -10,6 +10,8 @@ from treadle.protocol.tools import Risk
 _ORDER = tuple(Risk)
 WRITES_GIT = "git-write"
 """The rule by which a use of git is known that changes the repository, or may."""
+WITHOUT_SANDBOX = "without-sandbox"
+"""The rule by which it is known that a confinement keeps a part from all that it is for."""
 
 
 class PathOp(StrEnum):

@@ -4,7 +4,7 @@ import posixpath
 from collections.abc import Iterable, Iterator, Mapping
 
 from treadle.policy.decision_context import FileKind, PolicyContext, is_below
-from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous
+from treadle.policy.findings import WITHOUT_SANDBOX, WRITES_GIT, Finding, PathOp, dangerous
 from treadle.policy.path_check import Where, check_path
 from treadle.policy.urls import matches_host
 from treadle.protocol.permissions import Mode, Reason, Verdict
@@ -47,7 +47,7 @@ def verdict_for(
     if risk in context.approved and risk is not Risk.CRITICAL:
         return Verdict.ALLOW, f"your setting approve lets {risk} run"
     if publishes and risk in _ALLOWED[mode]:
-        return Verdict.REQUIRE_USER_CONFIRMATION, "publishing and deploying ask in every mode"
+        return Verdict.REQUIRE_USER_CONFIRMATION, "acting on another machine asks in every mode"
     if risk in _ALLOWED[mode]:
         return Verdict.ALLOW, f"mode {mode} allows it"
     return Verdict.REQUIRE_USER_CONFIRMATION, f"mode {mode} asks{_way_out(risk, mode)}"
@@ -60,9 +60,6 @@ def _way_out(risk: Risk, mode: Mode) -> str:
     if mode is Mode.AUTO and risk is Risk.EXECUTE:
         return "; in a sandbox it would run"
     return "; mode edits would allow it" if mode is Mode.ASK and risk is Risk.WRITE else ""
-
-
-_HOST = "without-sandbox"
 
 
 def asked_rights(needs: Iterable[str], context: PolicyContext) -> tuple[list[Finding], list[str]]:
@@ -90,7 +87,7 @@ def asked_rights(needs: Iterable[str], context: PolicyContext) -> tuple[list[Fin
                 risk = Risk.CRITICAL if context.mode is Mode.PLAN else Risk.EXECUTE  # no copy takes that
                 findings.append(Finding(risk, WRITES_GIT, text, always_asks=True))
             case _:
-                findings.append(dangerous(_HOST, "the model asks to run it without the sandbox"))
+                findings.append(dangerous(WITHOUT_SANDBOX, "the model asks to run it without the sandbox"))
     return findings, hosts
 
 
@@ -105,8 +102,10 @@ def rights_beyond(
     """Name the rights that a confinement would refuse; none where there is none, or where it never opens."""
     if not context.confined or context.mode is Mode.PLAN:
         return ()
-    named = ", ".join(dict.fromkeys(hosts))
-    return tuple(dict.fromkeys(right for found in findings for right in _needs(found, named, context)))
+    listed, named = tuple(findings), ", ".join(dict.fromkeys(hosts))
+    if any(found.rule == WITHOUT_SANDBOX for found in listed):
+        return (SandboxDenial(right=Right.UNSANDBOXED),)
+    return tuple(dict.fromkeys(right for found in listed for right in _needs(found, named, context)))
 
 
 def rights_when_used(
@@ -123,8 +122,6 @@ def rights_when_used(
 
 
 def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[SandboxDenial]:
-    if found.rule == _HOST:
-        yield SandboxDenial(right=Right.UNSANDBOXED)
     if (found.risk is Risk.REMOTE or found.rule in _NETWORK) and not (found.brokered and context.brokers):
         yield SandboxDenial(right=Right.NETWORK, target=hosts)
     if found.path and found.rule in _READS and (found.rule != "read-outside" or context.is_hidden(found.path)):

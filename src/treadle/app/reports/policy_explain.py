@@ -13,6 +13,7 @@ from treadle.policy.allowances import suggest_rules
 from treadle.policy.classify import classify_command
 from treadle.policy.decide import decide
 from treadle.policy.decision_context import PolicyContext
+from treadle.policy.modes import granting
 from treadle.policy.rulefile import render_rule, with_examples
 from treadle.policy.rules import Rule
 from treadle.protocol.base import Record
@@ -75,6 +76,7 @@ class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
     why: str
     further: tuple[str, ...]
     confinement: Confinement | None
+    grants: tuple[SandboxDenial, ...]
     asks_when_used: tuple[SandboxDenial, ...]
     parts: tuple[Part, ...]
     changes: tuple[_Change, ...]
@@ -134,6 +136,7 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
         why=words.headline,
         further=words.further,
         confinement=decision.confinement,
+        grants=decision.grants,
         asks_when_used=decision.asks_when_used,
         parts=decision.parts,
         changes=tuple(_changes(access, spec, decision, context)),
@@ -198,6 +201,9 @@ def explanation_lines(explained: Explained) -> Iterator[str]:
     if explained.confinement is not None:
         then = "it runs" if explained.verdict is Verdict.ALLOW else "after a yes it runs"
         yield f"{then} {_RUNS_IN[explained.confinement]}"
+    for given in granting(explained.grants):
+        allowed = explained.verdict is Verdict.ALLOW
+        yield visible(given.text.replace("approving also lets it", "it may also") if allowed else given.text)
     for right in explained.asks_when_used:
         yield visible(f"asks when it connects: {right.target or 'for each host that it looks up'}")
     for part in explained.parts:

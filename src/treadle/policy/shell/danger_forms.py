@@ -55,7 +55,7 @@ gh glab hub = auth secret gist ssh-key gpg-key workflow codespace variable rules
     config&set config&*token* alias&import alias&set repo&archive repo&rename repo&edit repo&create repo&sync pr&close
     release&create release&upload run&cancel -X --method --raw-field api&-f api&-F api&--field api&--input
 glab hub = api delete release token merge
-terraform tofu terragrunt = show
+terraform tofu terragrunt = show -migrate-state -reconfigure
 ~journalctl ~dmesg = --vacuum-time --rotate -c -C
 ~ip = add del* d down fl* set via netns tuntap rule -b* -n
 ~history = -?*

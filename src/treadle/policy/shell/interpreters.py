@@ -73,10 +73,10 @@ def _place(word: str, env: ShellEnv) -> str | None:
         return None
     home, files = env.context.home, env.context.files
     place = files.resolve(posixpath.join(env.cwd, word.replace("~", home, 1) if word.startswith("~/") else word))
-    if word == "~" or (home and is_below(home, (place,))):
-        return "the home directory"
     if _TREES.fullmatch(word):
         return "a directory of the system"
+    if word == "~" or (home and is_below(home, (place,))):
+        return "the home directory"
     if word.startswith("/dev/"):
         return None if _PLAIN_DEVICES.fullmatch(word) else "a device"
     leads_out = word.startswith(("/", "~/", "../")) or word == ".."

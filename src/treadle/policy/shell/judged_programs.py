@@ -4,14 +4,11 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from treadle.policy.findings import Finding, dangerous, is_plain, unclear, unfollowed
-from treadle.policy.marks import is_static, shown
+from treadle.policy.findings import WITHOUT_SANDBOX, Finding, dangerous, is_plain, unclear, unfollowed
+from treadle.policy.marks import is_static, shown, word_set
 from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.danger_forms import HELD_FORMS, dangerous_form
-from treadle.policy.shell.dangers import (
-    VARIABLES_SECRET,
-    always,
-)
+from treadle.policy.shell.dangers import VARIABLES_SECRET, always
 from treadle.policy.shell.file_programs import FILE_PROGRAMS
 from treadle.policy.shell.git import judge_git
 from treadle.policy.shell.handed_lists import judge_whole
@@ -30,6 +27,7 @@ from treadle.policy.shell.network_programs import NETWORK, PUBLISHES, brings_tex
 from treadle.policy.shell.readers import SHOWS_VERSION
 from treadle.policy.shell.shell_env import EffortError, ProgramJudge, ShellEnv
 from treadle.policy.shell.wrappers import WRAPPERS, judge_find, suffixes
+from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 
 MAX_NESTING = 12
@@ -46,6 +44,18 @@ _READS_ITS_WORDS = frozenset({*NETWORK, *FILTERS, *BUILTINS}) - {"source", "."}
 
 _NOT_KNOWN = frozenset({"unknown-option", "unknown-operand"})
 _SENDS_ITS_INPUT = frozenset({"ssh", "sftp", "mosh"})
+_USELESS_CONFINED = {
+    **dict.fromkeys(word_set("docker docker-compose podman nerdctl buildah"), "works with containers of this machine"),
+    **dict.fromkeys(word_set("sudo su doas pkexec"), "needs what no sandbox gives"),
+    **dict.fromkeys(_SENDS_ITS_INPUT, "acts on another machine with your keys"),
+}
+"""Programs that always need what nobody can give them while they run, and why: a yes lets them run without a sandbox.
+
+One that is missing here costs a second run.
+"""
+
+
+_TELLS_ITS_VERSION = frozenset({("-V",), ("--version",), ("version",), ("--help",), ("compose", "version")})
 
 
 def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
@@ -76,13 +86,26 @@ def judge_command(argv: tuple[str, ...], env: ShellEnv) -> list[Finding]:
         if not (is_read or name in _READS_ITS_WORDS):
             script = script_of(words) if name in SHELLS else None
             found.extend(one for word in words if word != script for one in env.mentions(word))
-        found.extend([*judge_outputs(words, env), *judge_whole(name, words, env)])
-        published = Finding(Risk.REMOTE, PUBLISHES, f"{name} publishes or deploys here, which others see immediately")
-        found.extend([published] if publishes(name, words) else [])
+        found.extend([*judge_outputs(words, env), *judge_whole(name, words, env), *_reaches_out(name, words, env)])
     folded = name.casefold()
     if folded != name:
         # A file system that ignores case runs the same program: look for danger, allow nothing.
         found.extend(finding for finding in _by_name(folded, words, env) if finding.risk is Risk.CRITICAL)
+    return found
+
+
+def _reaches_out(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+    """Find that a program publishes, or works only without a sandbox."""
+    found: list[Finding] = []
+    if publishes(name, words):
+        text = f"{name} publishes or deploys here, which others see immediately"
+        found.append(Finding(Risk.REMOTE, PUBLISHES, text))
+    if name in _SENDS_ITS_INPUT and words != ("-V",):
+        found.append(Finding(Risk.REMOTE, PUBLISHES, f"{name} acts on another machine in your name"))
+    confined = env.context.confined and env.context.mode is not Mode.PLAN
+    if confined and name in _USELESS_CONFINED and words not in _TELLS_ITS_VERSION:
+        text = f"{name} {_USELESS_CONFINED[name]}, so it runs without the sandbox"
+        found.append(Finding(Risk.EXECUTE, WITHOUT_SANDBOX, text, always_asks=True))
     return found
 
 
