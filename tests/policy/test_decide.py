@@ -368,6 +368,15 @@ def test_after_text_from_outside_a_new_host_is_asked_about_and_a_known_one_is_no
     assert _run("git push", Mode.FULL, tainted=True) is ASK
 
 
+def test_after_text_from_outside_a_server_of_the_session_answers_a_confined_command_and_no_other_host_does() -> None:
+    line = "curl -s localhost:8123/x"
+    assert _run(line, Mode.AUTO, tainted=True, confines=True, brokers=True) is ALLOW
+    assert _run(line, Mode.FULL, tainted=True) is ASK
+    assert _run(line, Mode.AUTO, tainted=True, confines=True, machine_serves=lambda _: True) is ASK
+    assert _run(f"{line}; dig b.org", Mode.AUTO, tainted=True, confines=True, brokers=True) is ASK
+    assert _decide(FetchUrl(url="http://localhost:8123/x"), Mode.AUTO, tainted=True, confines=True).verdict is ASK
+
+
 @pytest.mark.parametrize(
     "line",
     [

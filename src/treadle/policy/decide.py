@@ -16,7 +16,7 @@ from treadle.policy.path_check import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
 from treadle.policy.shell.network_programs import PUBLISHES
 from treadle.policy.shell.walk import JudgedCommand
-from treadle.policy.urls import HostKind, check_url
+from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
 from treadle.protocol.reasons import strength_of
@@ -202,15 +202,15 @@ def _judge_url(access: FetchUrl, spec: ToolSpec, context: PolicyContext) -> Part
         finding = Finding(Risk.READ_OUTSIDE, "fetch-url", f"reads from {check.host}")
     else:
         finding = Finding(Risk.REMOTE, "fetch-url", f"sends data to {check.host}")
-    new = () if access.own else _new_hosts(subject, context)
+    new = () if access.own else _new_hosts(subject.trace.hosts, context)
     return _answer(url, (finding, *new), subject, context)[0]
 
 
-def _new_hosts(subject: Subject, context: PolicyContext) -> tuple[Finding, ...]:
+def _new_hosts(hosts: Iterable[str], context: PolicyContext) -> tuple[Finding, ...]:
     """Ask for each host that text from outside may have named (rule 39)."""
     if not context.tainted:
         return ()
-    new = [host for host in subject.trace.hosts if host not in context.hosts]
+    new = [host for host in hosts if host not in context.hosts]
     text = "text from outside was read in this turn, and this host is new: "
     return tuple(Finding(Risk.READ_OUTSIDE, "taint", text + host, always_asks=True) for host in new)
 
@@ -238,7 +238,9 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
         subject = Subject(tool=spec.name, trace=part.trace)
         # A host that is asked about when it is connected to is not asked about before.
         later = holds and context.brokers and any(found.brokered for found in part.findings)
-        around = (*part.around, *(() if later else _new_hosts(subject, context)))
+        # What a confined command calls localhost is the session's own.
+        hosts = [host for host in part.trace.hosts if not (holds and host_kind(host) is HostKind.LOOPBACK)]
+        around = (*part.around, *(() if later else _new_hosts(hosts, context)))
         alone = confined and not (mixed and any(found.rule == WRITES_GIT for found in part.findings))
         answers.append(_answer(part.text, part.own, subject, context, around=around, confined=alone, holds=holds))
     hosts = [*(host for part in parts for host in part.trace.hosts), *named]
