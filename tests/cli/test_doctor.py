@@ -7,6 +7,8 @@ import pytest
 
 from tests.app.local_servers import Asked, http_server, ollama
 from tests.cli.conftest import Command
+from tests.e2e.running import PATIENCE
+from treadle.providers.local import find_servers
 from treadle.providers.model_data import built_in_models
 
 
@@ -133,7 +135,10 @@ async def test_each_configured_provider_is_called_once(
     assert checks["call groq/qwen/qwen3.8-27b"][0] == "warn", "its variable may be there for other reasons"
 
 
-async def test_a_small_window_of_a_local_server_is_a_warning(treadle: Command, home: Path) -> None:
+async def test_a_small_window_of_a_local_server_is_a_warning(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(find_servers, "__kwdefaults__", {"limit": PATIENCE})  # a busy machine answers late
     async with http_server(ollama) as url:
         (home / "config.toml").write_text((home / "config.toml").read_text().replace("http://127.0.0.1:1", url, 1))
         said = await asyncio.to_thread(treadle, "doctor", "--offline")

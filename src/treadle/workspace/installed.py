@@ -138,9 +138,8 @@ class Installation(Struct, frozen=True, kw_only=True):
         """Say what a person must know before running the commands of `updating`."""
         match self.origin:
             case InstalledFrom.FOLDER if self.is_gone:
-                return (
-                    f"Put the new version into {self.source} first: the folder is gone. Build an image anew instead.",
-                )
+                gone = f"Put the new version into {self.source} first: the folder is gone."
+                return (f"{gone} In a container, build the image again.",)
             case InstalledFrom.CHECKOUT | InstalledFrom.FOLDER if not self._is_repository():
                 return (f"Put the new version into {self.source} first: it is not a git repository.",)
             case InstalledFrom.GIT if self.revision:
