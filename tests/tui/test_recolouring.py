@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-from prompt_toolkit.output.color_depth import ColorDepth
 
 from tests.person import ENTER
 from tests.tui.session import session
@@ -24,7 +23,7 @@ def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_the_colours_change_at_once_and_are_saved(tmp_path: Path) -> None:
-    async with session(tmp_path) as rig, terminal(rig.live, depth=ColorDepth.DEPTH_24_BIT) as (term, _):
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
         assert term.colour_of(READY) == DARK
         term.type(f"/theme light{ENTER}")
@@ -41,7 +40,7 @@ async def test_the_colours_change_at_once_and_are_saved(tmp_path: Path) -> None:
 
 
 async def test_auto_asks_the_terminal_and_its_answer_is_no_key(tmp_path: Path) -> None:
-    async with session(tmp_path) as rig, terminal(rig.live, depth=ColorDepth.DEPTH_24_BIT) as (term, _):
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
         term.type(f"/theme auto{ENTER}")
         await term.when(lambda: "?" in term.notifications, "the question for the background")

@@ -22,7 +22,7 @@ from treadle.tui.bindings import add_draft_keys, add_own_keys, add_pager_keys, a
 from treadle.tui.draft.draft_line import DraftLine, DrawnPieces
 from treadle.tui.intents import Entered, Face, Focus, Intent, Pasted, Pressed, Wish
 from treadle.tui.lists.filter_list_keys import add_picker_keys
-from treadle.tui.paint.drawn import Anchored, erase, set_up, write_above
+from treadle.tui.paint.drawn import Anchored, colour_depth, erase, set_up, write_above
 from treadle.tui.paint.lines import Line
 from treadle.tui.paint.look import Look, asked_first, recoloured, unseen_colours
 from treadle.tui.paint.pager import Pager
@@ -317,6 +317,7 @@ class Screen:
             key_bindings=self._make_keys(),
             style=_style(self._theme),
             erase_when_done=True,
+            color_depth=colour_depth(self._theme),
             editing_mode=EditingMode.VI if editing is Editing.VIM else EditingMode.EMACS,
         )
         self._parser = set_up(application, self._theme, self._resized)

@@ -23,7 +23,7 @@ from prompt_toolkit.styles import Style
 from treadle.door.program import Exit
 from treadle.tui.bindings import add_pager_keys, add_question_keys
 from treadle.tui.ending import Left, ends_on_signals
-from treadle.tui.paint.drawn import Anchored, erase, set_up
+from treadle.tui.paint.drawn import Anchored, colour_depth, erase, set_up
 from treadle.tui.paint.lines import Line, ansi, fragments, line, line_text, wrap
 from treadle.tui.paint.look import Look
 from treadle.tui.paint.pager import Pager
@@ -116,6 +116,7 @@ class Inline(Generic[_T]):
             key_bindings=self._make_keys(),
             style=Style.from_dict(self._look.theme.for_prompt_toolkit()),
             erase_when_done=True,
+            color_depth=colour_depth(self._look.theme),
         )
         self._parser = set_up(application, self._look.theme, self._resized)
         return application

@@ -13,6 +13,7 @@ from prompt_toolkit.data_structures import Point
 from prompt_toolkit.layout import AnyContainer, DynamicContainer
 from prompt_toolkit.layout.mouse_handlers import MouseHandlers
 from prompt_toolkit.layout.screen import Char, Screen, WritePosition
+from prompt_toolkit.output.color_depth import ColorDepth
 from prompt_toolkit.output.vt100 import Vt100_Output
 
 from treadle.tui.draft.pasting import KeyParser, parse_keys
@@ -66,6 +67,11 @@ def set_up(application: Application[Any], theme: Theme, resized: Callable[[], No
     application.ttimeoutlen = _ESCAPE_TIMEOUT
     application.timeoutlen = _META_TIMEOUT
     return parse_keys(application.input)
+
+
+def colour_depth(theme: Theme) -> ColorDepth | None:
+    """Say how many colours an application may draw in: as many as the theme has; None where the terminal decides."""
+    return ColorDepth.TRUE_COLOR if theme.true_colour else None
 
 
 def erase(application: Application[Any]) -> None:
