@@ -238,3 +238,19 @@ async def test_a_task_that_ends_with_an_open_checklist_says_so(place: Place, pro
     assert (said in err) == bool(left)
     _, out, _ = await place.run(*turns, output=OutputFormat.JSON)
     assert json.loads(out)["open_items"] == left
+
+
+WRITE = MakeCall(name="write_to_file", arguments={"path": "a.txt", "content": "a\n"})
+
+
+@pytest.mark.parametrize(("calls", "changed"), [((), False), ((LOOK,), False), ((LOOK, WRITE), True)])
+async def test_a_task_that_changed_no_file_says_so_whatever_the_model_claims(
+    place: Place, calls: tuple[MakeCall, ...], changed: bool
+) -> None:
+    turns = *(Turn(items=(call,)) for call in calls), Turn(items=(SayText(text="I fixed it, and all tests pass."),))
+    code, _, err = await place.run(*turns)
+    assert (code, "# no file was changed" in err, (place.folder / "a.txt").exists()) == (
+        Exit.DONE,
+        not changed,
+        changed,
+    )

@@ -243,7 +243,7 @@ class HeadlessConsole:
             from treadle.headless.records import result_record
 
             self._record(result_record(self._live, outcome, code, value=value, goal=self._goal))
-        self._say(summary_lines(outcome))
+        self._say(summary_lines(outcome, may_change=self._progress.may_change))
         self._say(self._left_open(outcome))
         self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()
         self._say(self._how_to_go_on())

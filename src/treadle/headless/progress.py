@@ -5,18 +5,24 @@ from typing import TYPE_CHECKING
 
 from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import (
+    CallChanged,
+    CallStatus,
     Notification,
     PhaseChanged,
     PromptDelivered,
     QueueChanged,
     TurnOutcome,
+    TurnResumed,
     TurnStarted,
+    TurnStop,
 )
+from treadle.protocol.tools import Flow, ToolKind
 
 if TYPE_CHECKING:
     from treadle.present.item_lines import ProgressLine, ProgressLines
 
 _KIND = "headless"
+_LOOKS = (ToolKind.READ, ToolKind.SEARCH, ToolKind.THINK, ToolKind.FETCH)
 
 
 class Progress:
@@ -28,9 +34,11 @@ class Progress:
         self._held: Sequence[str] = ()
         self._text = ""
         self.last = ""
+        self.may_change = False  # whether something ran that may change files, as far as that is known
 
     def take(self, notification: Notification) -> list[str]:
         """Give the lines that can be shown by now."""
+        self.may_change |= _may_change(notification)
         if self._begun is None and _begins(notification):
             self._before.append(notification)
             return []
@@ -63,6 +71,17 @@ class Progress:
         return [*held]
 
 
+def _may_change(notification: Notification) -> bool:
+    """Whether something runs that may change files; what another program did with the turn is not known."""
+    match notification:
+        case CallChanged(status=CallStatus.RUNNING | CallStatus.FINISHED, flow=Flow.RUN, kind=kind):
+            return kind not in _LOOKS
+        case TurnResumed():
+            return True
+        case _:
+            return False
+
+
 def _begins(notification: Notification) -> bool:
     """Whether it belongs to the beginning of a turn, of which nothing is said: the first request waits for nothing."""
     match notification:
@@ -74,14 +93,17 @@ def _begins(notification: Notification) -> bool:
             return False
 
 
-def summary_lines(outcome: TurnOutcome) -> Iterator[str]:
-    """Sum up a turn: the files, the tokens, the money, what stopped it."""
+def summary_lines(outcome: TurnOutcome, *, may_change: bool = True) -> Iterator[str]:
+    """Sum up a turn: the files, the tokens, the money, what stopped it; without `may_change` nothing ran that could."""
     from treadle.present.words import spent
 
     for change in outcome.changes:
         yield f"  {change.path} (+{change.added} -{change.removed})"
     if outcome.changes and not outcome.exact:
         yield "# at least these files changed: no checkpoint shows what else commands changed"
+    known = outcome.exact or not may_change
+    if known and not outcome.changes and outcome.stop is TurnStop.END_TURN:
+        yield "# no file was changed"  # whatever the model says of that
     usage = outcome.usage
     cached = f", {usage.cache_read_tokens} from cache" if usage.cache_read_tokens else ""
     about = "about " if usage.estimated else ""

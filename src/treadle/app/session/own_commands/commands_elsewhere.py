@@ -23,7 +23,7 @@ INSTEAD: Mapping[str, str] = MappingProxyType(
         "keybindings": "`?` on an empty line shows the keys. To change them: `[keys]` in your settings",
         "keys": "`?` on an empty line shows the keys. To change them: `[keys]` in your settings",
         "logout": "To remove a stored key: treadle logout PROVIDER",
-        "redo": "There is no redo. To bring files back to a checkpoint: treadle checkpoint restore",
+        "redo": "To bring files back to a checkpoint: treadle checkpoint restore",
         "restore": "To go back: /rewind, or /undo",
         "run": "To run a command yourself: ! COMMAND",
         "sandbox": "Commands run in a sandbox in every mode but full. To change the mode: /mode NAME",
