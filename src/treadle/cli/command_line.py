@@ -75,7 +75,13 @@ def session_trust_of(arguments: "argparse.Namespace") -> "SessionTrust":
     from treadle.door.trust import session_trust, trusted_by_variable
 
     folder = session_workspace(arguments.resume) if arguments.resume else check_workspace(arguments.directory)
-    return session_trust(folder, once=arguments.trust or trusted_by_variable())
+    trust = session_trust(folder, once=arguments.trust or trusted_by_variable())
+    name = getattr(arguments, "copy", None)
+    if name is None or arguments.resume:
+        return trust
+    from treadle.door.opening import named_copy_trust
+
+    return named_copy_trust(name, trust)
 
 
 def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_present: bool) -> "Opening":

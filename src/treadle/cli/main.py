@@ -26,6 +26,8 @@ _USAGE = frozenset(
         "host-format",
         "background-flag",
         "goal-flag",
+        "copy-name",
+        "variants-use",
         "attach-settings",
         "batch-option",
         "review-range",

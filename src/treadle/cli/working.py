@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 def work(arguments: "argparse.Namespace") -> int:
     """Work as the main command's arguments say; returns the exit code."""
     _require_id(arguments)
+    if arguments.variants is not None:
+        from treadle.cli.side_by_side import run_variants
+
+        return run_variants(arguments)
     goal_of(arguments)
     if arguments.bg is not None:
         from treadle.cli.background import start_background

@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from treadle.app.processes.task_copies import project_patch as project_patch
     from treadle.app.processes.task_copies import remove_project_copy as remove_project_copy
     from treadle.app.reports.edit_report import edit_ledger as edit_ledger
+    from treadle.app.session.children.writing import named_copy_trust as named_copy_trust
     from treadle.app.session.mentions.repository_state import branch_of as branch_of
     from treadle.app.session.parts import new_session_id as new_session_id
     from treadle.app.subagents.agent_files import AgentFile as AgentFile
@@ -42,6 +43,7 @@ else:
         {
             "treadle.app.processes.attaching": "attach_session is_session_open",
             "treadle.app.processes.task_copies": "ProjectCopy copy_project mirror_of project_patch remove_project_copy",
+            "treadle.app.session.children.writing": "named_copy_trust",
             "treadle.app.session.mentions.repository_state": "branch_of",
             "treadle.app.compose": """
                 Opening check_workspace last_session list_sessions open_session

@@ -39,6 +39,14 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "A copy in which a subagent wrote has changes that are not in the workspace.",
             "Apply or discard them first: `treadle copies` lists the copies that are kept, with their sizes.",
         ),
+        "copy-name": Explanation(
+            "A copy for a session cannot have this name: it is none, or a copy of another folder has it.",
+            "Choose another name: treadle -w NAME. `treadle copies` lists those that there are.",
+        ),
+        "variants-use": Explanation(
+            "--variants was given with what it does not go with, or is neither a number nor models.",
+            "Use it so: treadle -p TASK -w NAME --variants 3",
+        ),
         "copy-unknown": Explanation(
             "No copy, or more than one, has the name that was given.", "`treadle copies` lists those that are kept."
         ),

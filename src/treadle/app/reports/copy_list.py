@@ -87,6 +87,15 @@ def _is_in_use(copy: WriterCopy, store: Store) -> bool:
     return not any(isinstance(end, ChildEnded) and end.session_id == copy.child_id for end in ends)
 
 
+def _has_session(copy: WriterCopy) -> bool:
+    """Whether a person's own session works in a copy, and can go on there."""
+    store = open_store()
+    try:
+        return any(not row.root for _, target in copy.roots for row in store.sessions(str(target)))
+    finally:
+        store.close()
+
+
 def copy_rows() -> Iterator[Mapping[str, str | int | bool | None]]:
     """Give the kept copies as they are printed for programs; sizes are bytes."""
     for one in left_copies():
@@ -194,9 +203,12 @@ def planned_copy(
 
 
 def apply_copy(copy: WriterCopy, wanted: CopyPlan) -> MergeOutcome:
-    """Apply exactly what was planned; a copy of which nothing is left then is removed. Raises as `planned_copy`."""
+    """Apply exactly what was planned; the copy of a subagent of which nothing is left then is removed.
+
+    Raises as `planned_copy`.
+    """
     done = merge(wanted.change_set, wanted.into, digest=wanted.would.digest, approved=wanted.approved)
-    if not done.refused and not writer_changes(copy):
+    if not (done.refused or _has_session(copy) or writer_changes(copy)):
         remove_copy(copy.child_id, discard=True)
     return done
 
@@ -207,8 +219,11 @@ def applied_text(copy: WriterCopy, done: MergeOutcome) -> str:
         return f"Nothing was applied: {done.refused}"
     lines = [f"Applied: {shown_name(one.path)} (+{one.added} -{one.removed})" for one in done.merged]
     lines = [*(lines or ["Nothing was applied."]), *left_lines_of(done)]
-    kept = open_copy(copy.child_id) is not None
-    lines.append(f"The rest is kept in {copy.folder}." if kept else "Nothing is left in the copy. It was removed.")
+    if open_copy(copy.child_id) is None:
+        lines.append("Nothing is left in the copy. It was removed.")
+    else:
+        rest = "All of it is applied." if done.complete and not writer_changes(copy) else "The rest is kept in it."
+        lines.append(f"The copy stays in {copy.folder}. {rest} To remove it: treadle copies discard {copy.child_id}")
     return visible("\n".join(lines))
 
 

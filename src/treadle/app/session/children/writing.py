@@ -20,9 +20,10 @@ from treadle.app.subagents.writer_copies import (
     remove_copy,
     writer_changes,
 )
+from treadle.app.subagents.writer_record import CHILD_ID
 from treadle.engine.ports import Asked, AskPerson, Judge
 from treadle.protocol.children import ChildStarted
-from treadle.protocol.errors import TreadleError
+from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind, Standing, Verdict
 from treadle.protocol.tools import Access, FetchUrl, FileChange, Preview, RunCommand, WritePath
@@ -126,6 +127,24 @@ async def copied_for(started: ChildStarted, trust: SessionTrust, roots: Sequence
 def trust_in(copy: WriterCopy, trust: SessionTrust) -> SessionTrust:
     """Give the user's word on the workspace as it is for its copy, which begins as the same."""
     return replace(trust, trust=replace(trust.trust, workspace=copy.folder))
+
+
+def named_copy_trust(name: str, trust: SessionTrust) -> SessionTrust:
+    """Give the user's word on a folder for its copy of this name, which is made where there is none.
+
+    For a thread. Raises `ConfigError`, `SessionError`.
+    """
+    if not CHILD_ID.fullmatch(name):
+        why = "It is letters, digits, dots, hyphens and underscores."
+        raise ConfigError("copy-name", f"{shown_name(name)} is no name for a copy.", why=why, fix="Choose another one.")
+    copy = make_writer_copy(trust.workspace, (), name)
+    if copy.workspace != trust.workspace:
+        raise ConfigError(
+            "copy-name",
+            f"The copy {name} is one of {copy.workspace}.",
+            fix=f"Choose another name, or go there: treadle -C {copy.workspace} -w {name}",
+        )
+    return trust_in(copy, trust)
 
 
 async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> HandedBack:

@@ -1,0 +1,114 @@
+"""One task done several times side by side, each in a copy of the folder: what came of each, to take one."""
+
+import asyncio
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from treadle.protocol.errors import ConfigError
+
+if TYPE_CHECKING:
+    import argparse
+
+_MOST = 8
+_WITH_VALUE = frozenset({"-p", "--print", "-w", "--copy", "--variants", "--output-format", "--check"})
+"""What each variant is given otherwise, or not at all."""
+
+
+def run_variants(arguments: "argparse.Namespace") -> int:
+    """Do the task in each copy and compare; 1 where none is done. Raises `ConfigError`."""
+    from treadle.cli.command_line import task_from
+    from treadle.door.opening import check_workspace
+    from treadle.door.program import Exit
+
+    if arguments.print_task is None or not arguments.copy or arguments.resume or arguments.go_on or arguments.goal:
+        raise ConfigError(
+            "variants-use",
+            "--variants needs a task and a name, and begins new sessions.",
+            fix="treadle -p TASK -w NAME --variants 3, or with models: --variants PROVIDER/A,PROVIDER/B",
+        )
+    models = _models(arguments.variants)
+    arguments.directory = check_workspace(arguments.directory)
+    task = task_from(arguments.print_task, arguments)
+    words = [*_left_of(sys.argv[1:]), "--output-format", "json", "-p", task]
+    wanted = [(f"{arguments.copy}-{number}", model) for number, model in enumerate(models, start=1)]
+    found = asyncio.run(_together(wanted, words, arguments.check))
+    if arguments.output_format != "text":
+        sys.stdout.writelines(f"{json.dumps(one)}\n" for one in found)
+    else:
+        _write(found)
+    return Exit.DONE if any(one["exit_code"] == 0 for one in found) else Exit.FAILED
+
+
+def _models(said: str) -> Sequence[str]:
+    """Give the model of each variant, empty for that of the settings."""
+    names = [one.strip() for one in said.split(",")]
+    models = [""] * min(int(said), _MOST + 1) if said.isdecimal() and len(said) < 4 else names
+    if not 2 <= len(models) <= _MOST or (models is names and not all("/" in one for one in names)):
+        fix = f"Give a number from 2 to {_MOST}, or as many models: PROVIDER/A,PROVIDER/B"
+        raise ConfigError("variants-use", f"--variants cannot be {said!r}.", fix=fix)
+    return models
+
+
+def _left_of(words: Sequence[str]) -> list[str]:
+    """Give the words of the command line without those that each variant has otherwise."""
+    kept: list[str] = []
+    rest = iter(words)
+    for word in rest:
+        if word in _WITH_VALUE:
+            next(rest, None)
+        elif word.partition("=")[0] not in _WITH_VALUE:
+            kept.append(word)
+    return kept
+
+
+async def _together(wanted: Sequence[tuple[str, str]], words: Sequence[str], check: str | None) -> list[dict[str, Any]]:
+    return list(await asyncio.gather(*(_variant(name, model, words, check) for name, model in wanted)))
+
+
+async def _variant(name: str, model: str, words: Sequence[str], check: str | None) -> dict[str, Any]:
+    from treadle.door.history import named_copy, planned_copy
+
+    code, out, err = await _run([*words, "-w", name, *(("--model", model) if model else ())])
+    try:
+        result: Mapping[str, Any] = json.loads(out.splitlines()[-1])
+    except (ValueError, IndexError):
+        result = {}
+    row: dict[str, Any] = {"name": name, "model": model, "exit_code": code}
+    row |= {field: result.get(field) for field in ("session_id", "stop", "cost", "steps", "text")}
+    if not result:
+        return {**row, "problem": err.strip().rpartition("treadle: ")[2]}
+    copy = named_copy(name)
+    merged = (await asyncio.to_thread(planned_copy, copy)).would.merged
+    row |= {"files": len(merged), "added": sum(one.added for one in merged)}
+    row |= {"removed": sum(one.removed for one in merged)}
+    if check:
+        # In a throw-away copy of the copy, in the sandbox: what the model wrote runs there.
+        row["check"], _, _ = await _run(["try", "-C", str(copy.folder), "--", check])
+    return row
+
+
+async def _run(words: Sequence[str]) -> tuple[int, str, str]:
+    pipe = asyncio.subprocess.PIPE
+    command = (sys.executable, "-m", "treadle", *words)
+    process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe)
+    out, err = await process.communicate()
+    return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace")
+
+
+def _write(found: Sequence[Mapping[str, Any]]) -> None:
+    from treadle.door.program import harmless
+    from treadle.present.words import counted
+
+    for one in found:
+        facts = [one["stop"] or one.get("problem") or f"exit status {one['exit_code']}"]
+        if one["stop"]:
+            cost = "unknown cost" if one["cost"] is None else f"${one['cost']:.4f}"
+            facts += [cost, counted(one["files"], "file"), f"+{one['added']} -{one['removed']}"]
+        if "check" in one:
+            facts.append("check passed" if one["check"] == 0 else f"check failed with {one['check']}")
+        name = f"{one['name']} ({one['model']})" if one["model"] else one["name"]
+        sys.stdout.write(f"{harmless(name)}: {', '.join(facts)}\n")
+    sys.stdout.write("To see one: treadle copies show NAME. To take it: treadle copies apply NAME\n")
+    sys.stdout.flush()

@@ -1,0 +1,42 @@
+"""A session in a copy of the folder, and a task done several times side by side."""
+
+import json
+from pathlib import Path
+
+from tests.e2e.process import Program
+from tests.e2e.running import model
+from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn
+from treadle.providers.scripted.scripted_server import ScriptedServer
+
+SCRIPT = Script(
+    turns=(
+        Turn(
+            when=Expectation(assistant_messages=0),
+            items=(MakeCall(name="write_to_file", arguments={"path": "b.py", "content": "B = 2\n"}),),
+        ),
+        Turn(when=Expectation(conversation=Texts(contains=("b.py",))), items=(SayText(text="Written."),)),
+    )
+)
+
+
+async def test_variants_work_in_copies_and_one_is_taken(tmp_path: Path) -> None:
+    program, folder = Program(tmp_path / "home"), tmp_path / "ws"
+    folder.mkdir()
+    (folder / "a.py").write_text("A = 1\n")
+    here = ("-C", str(folder))
+    async with ScriptedServer(SCRIPT) as server:
+        flags = (*model(server), *here, "--mode", "edits", "--output-format", "json")
+        refused = await program.run("-p", "Write b.", *flags, "--variants", "2")
+        assert (refused.code, "treadle -p TASK -w NAME" in refused.err) == (2, True)
+        done = await program.run("-p", "Write b.", *flags, "-w", "alt", "--variants", "2", "--check", "test -f b.py")
+    rows = [json.loads(line) for line in done.out.splitlines()]
+    assert [(row["name"], row["stop"], row["added"], row["check"]) for row in rows] == [
+        ("alt-1", "end_turn", 1, 0),
+        ("alt-2", "end_turn", 1, 0),
+    ]
+    assert not (folder / "b.py").exists()
+    taken = await program.run("copies", "apply", "alt-1", "--yes")
+    assert (taken.code, (folder / "b.py").read_text()) == (0, "B = 2\n")
+    assert "All of it is applied." in taken.out  # its session can go on there
+    assert "Conflict" not in (await program.run("copies", "show", "alt-2")).out
+    assert (await program.run("copies", "discard", "alt-2", "--yes")).code == 0
