@@ -9,10 +9,10 @@ const LONG = 30_000; // milliseconds of work after which its end is told
 const MANY = 3; // notifications in BURST; more of them become one
 const BURST = 10_000;
 
-export const can = () => "Notification" in window && window.isSecureContext;
+const can = () => "Notification" in window && window.isSecureContext;
 
 /** What is wanted: whether at all, of which kinds, with details, with a sound. */
-export function wanted() {
+function wanted() {
   const usual = { on: false, waiting: true, done: true, failed: true, details: true, sound: false };
   try {
     return { ...usual, ...JSON.parse(localStorage.getItem(NAME)) };
@@ -21,11 +21,16 @@ export function wanted() {
   }
 }
 
+/** Say to the styles whether it is on: the buttons that switch it on go. */
+const note = () => document.documentElement.classList.toggle("notifies", wanted().on);
+note();
+
 /** Keep what is wanted; asks the browser the first time. Gives what keeps it from being told, empty if nothing does. */
-export async function want(changed) {
+async function want(changed) {
   if (changed.on && !can()) return "This browser shows notifications only over HTTPS or on this computer. A hook can call you elsewhere.";
   if (changed.on && (await Notification.requestPermission()) !== "granted") return "Your browser does not allow this page to notify you. Allow it in the settings of the browser for this address.";
   localStorage.setItem(NAME, JSON.stringify({ ...wanted(), ...changed }));
+  note();
   return "";
 }
 
@@ -164,4 +169,3 @@ if (form) {
   });
   draw();
 }
-for (const button of document.querySelectorAll("[data-notify]")) button.hidden = wanted().on;
