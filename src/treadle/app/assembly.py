@@ -38,16 +38,16 @@ from treadle.app.session.own_tools import own_tools
 from treadle.app.session.parts import Parts
 from treadle.app.session.rules.instructions import RuleBook
 from treadle.app.session.rules.prompting import Prompting, load_agents, load_skills, session_prompt
+from treadle.app.session.shared_budgets import LoggedBudgets
 from treadle.engine.core.state import standing
-from treadle.engine.ports import Ports, SharedSpent, Tool
+from treadle.engine.ports import Ports, Tool
 from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.track import Track
 from treadle.engine.runtime.window import in_force, most_of_one_result
 from treadle.protocol.events import EventData
-from treadle.protocol.models import ModelSpec, Spent
+from treadle.protocol.models import ModelSpec
 from treadle.protocol.permissions import Situation
 from treadle.store.appending import SessionLog
-from treadle.store.spent import Purpose
 from treadle.store.sqlite import Store
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.tools.tool_catalogue import builtin_tools, open_browser
@@ -298,6 +298,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
         before_step=(
             *joined.before_step,
             *(checklist.before_step, rules.before_step, partial(changed_files, workspace)),
+            *([] if parts.brought.share is None else [partial(parts.brought.share.before_step, parts.row.id)]),
         ),
         environment=_environment(ground),
         trace=ground.hiding.trace,
@@ -316,7 +317,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
         system=session_prompt(prompting, offered.left_out),
         clock=parts.brought.clock,
         jitter=random.random,
-        shared_budgets=_SharedBudgets(parts.store, parts.row.id, parts.brought.clock, parts.brought.run),
+        shared_budgets=LoggedBudgets(parts.store, parts.row.id, parts.brought),
         remember=partial(first_use.remember_here, workspace.root),
         check_tool=EXECUTE_COMMAND.name,
         checklist=parts.settings.checklist,
@@ -385,16 +386,3 @@ def _live(
         wakes=lambda: ground.workspace.wakes() or ground.subagents.running,
         awaits=lambda: any(one.ended is None and one.started.background for one in ground.engine.state.children),
     )
-
-
-class _SharedBudgets(Struct, frozen=True):
-    store: Store
-    session_id: str
-    clock: Callable[[], int]
-    run: str = ""
-
-    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
-        """Reserve in the log's file, which all sessions of the user share."""
-        purpose = Purpose.ASIDE if aside else Purpose.STEP
-        others = await self.store.reserve(self.session_id, purpose, self.clock(), worst, run=self.run)
-        return SharedSpent(day=others.day, tree=others.tree, run=others.run)

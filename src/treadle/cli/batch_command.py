@@ -13,6 +13,10 @@ from treadle.cli.command_line import flags
 from treadle.cli.work import add_settings
 from treadle.protocol.errors import ConfigError, ToolError
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from treadle.headless.fleet.fleet_main import FleetWishes
+
 WORKERS = 4
 """How many tasks are done at the same time, unless the command line says otherwise."""
 
@@ -49,44 +53,86 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-image", action="store_true", help="do tasks that need an image in a plain copy")
     parser.add_argument("--keep", action="store_true", help="keep the copies of tasks that are done")
     parser.add_argument("--task-cost", type=float, metavar="USD", help="the most US dollars to spend on a task")
+    add_fleet(parser)
     add_settings(parser, directory=False, costs="all tasks together")
+
+
+def add_fleet(parser: argparse.ArgumentParser, *, required: bool = False) -> None:
+    """Add the flags of a database that workers share."""
+    parser.add_argument(
+        "--database",
+        required=required,
+        default="",
+        metavar="URL",
+        help="share the tasks with workers: sqlite:///PATH on one computer, postgresql://USER@HOST/NAME on many",
+    )
+    parser.add_argument(
+        "--store", default="", metavar="DIR", help="keep logs and changes there, so that another computer can go on"
+    )
+    parser.add_argument(
+        "--engine", choices=("dbos", "own", "absurd"), default="dbos", help="what hands out the tasks (default: dbos)"
+    )
+    parser.add_argument(
+        "--adopt-after", type=float, default=30.0, metavar="SECONDS", help="when others take a silent worker for dead"
+    )
+
+
+def fleet_wishes(arguments: argparse.Namespace) -> "FleetWishes":
+    """Give what the command line says of a fleet. Raises `ConfigError`."""
+    if not arguments.adopt_after >= 1:
+        raise wrong_option(f"--adopt-after {arguments.adopt_after} is too short.", "It is at least 1 second.")
+    from treadle.headless.fleet.fleet_main import FleetWishes
+
+    return FleetWishes(
+        database=arguments.database,
+        store=arguments.store,
+        engine=arguments.engine,
+        adopt_after=arguments.adopt_after,
+        full=getattr(arguments, "full", False) or getattr(arguments, "mode", None) == "full",
+        once=getattr(arguments, "once", False),
+    )
 
 
 def execute(arguments: argparse.Namespace) -> int:
     """Do them; returns the exit code."""
-    if arguments.workers < 1:
-        raise _option(f"--workers {arguments.workers} is too few.", "At least one works.")
+    if arguments.workers < (0 if arguments.database else 1):
+        raise wrong_option(f"--workers {arguments.workers} is too few.", "At least one works.")
     if arguments.add_dirs:
-        raise _option("--add-dir does not go with batch.", "Each task works in a copy, and changes nothing else.")
+        raise wrong_option("--add-dir does not go with batch.", "Each task works in a copy, and changes nothing else.")
     for flag, cost in (("--max-cost", arguments.max_cost), ("--task-cost", arguments.task_cost)):
         if cost is not None and not cost > 0:
-            raise _option(f"{flag} {cost} leaves nothing to spend.", "It is an amount of US dollars.")
+            raise wrong_option(f"{flag} {cost} leaves nothing to spend.", "It is an amount of US dollars.")
     from treadle.door.trust import trusted_by_variable
     from treadle.headless.batch.batch_main import BatchWishes, run_batch
     from treadle.headless.batch.batch_tasks import TaskChoice
 
     run_cost, arguments.max_cost = arguments.max_cost, arguments.task_cost
-    _load()
-    return run_batch(
-        BatchWishes(
-            tasks=arguments.tasks.expanduser(),
-            out=arguments.out,
-            workers=arguments.workers,
-            max_cost=run_cost,
-            choice=TaskChoice(pattern=arguments.filter, seed=arguments.shuffle, cut=arguments.slice),
-            retry=tuple(arguments.retry),
-            redo=arguments.redo,
-            repositories=arguments.repos,
-            without_images=arguments.no_image,
-            keeps_copies=arguments.keep,
-            trusts=arguments.trust or trusted_by_variable(),
-            as_json=arguments.json,
-            flags=flags(arguments),
-        )
+    load_sessions()
+    wishes = BatchWishes(
+        tasks=arguments.tasks.expanduser(),
+        out=arguments.out,
+        workers=arguments.workers,
+        max_cost=run_cost,
+        choice=TaskChoice(pattern=arguments.filter, seed=arguments.shuffle, cut=arguments.slice),
+        retry=tuple(arguments.retry),
+        redo=arguments.redo,
+        repositories=arguments.repos,
+        without_images=arguments.no_image,
+        keeps_copies=arguments.keep,
+        trusts=arguments.trust or trusted_by_variable(),
+        as_json=arguments.json,
+        flags=flags(arguments),
     )
+    if not arguments.database:
+        return run_batch(wishes)
+    fleet = fleet_wishes(arguments)
+    from treadle.headless.fleet.fleet_main import run_fleet_batch
+
+    return run_fleet_batch(wishes, fleet)
 
 
-def _option(what: str, why: str) -> ConfigError:
+def wrong_option(what: str, why: str) -> ConfigError:
+    """Say what is wrong with the command line."""
     return ConfigError("batch-option", what, why=why, fix="`treadle batch --help` shows the options.")
 
 
@@ -97,7 +143,7 @@ _PACKAGES = (
 _SELDOM = ("treadle.providers.scripted", "treadle.protocol.upgrades")
 
 
-def _load() -> None:
+def load_sessions() -> None:
     """Load what sessions need once, before workers are forked: they share it.
 
     What needs an extra that is not installed waits until a session uses it: the session says so then.

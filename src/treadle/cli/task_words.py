@@ -19,6 +19,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "web": "work in the browser: a page that shows all sessions",
             "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
             "batch": "do many tasks from a file side by side, within a limit in money; it continues after a stop",
+            "worker": "do tasks of batches that share a database with other workers",
             "start": "work interactively; without a terminal and a model, run the demo",
             "stop": "stop sessions: those in the background or of a page close, others are interrupted",
             "jobs": "list the commands in the background; show their output, stop them",

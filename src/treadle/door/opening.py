@@ -26,7 +26,17 @@ if TYPE_CHECKING:
     from treadle.app.hosting.own_parts import trust_for as trust_for
     from treadle.app.processes.attaching import attach_session as attach_session
     from treadle.app.processes.attaching import is_session_open as is_session_open
+    from treadle.app.processes.session_parts import LogPart as LogPart
+    from treadle.app.processes.session_parts import end_process as end_process
+    from treadle.app.processes.session_parts import home_name as home_name
+    from treadle.app.processes.session_parts import last_in_common as last_in_common
+    from treadle.app.processes.session_parts import log_part as log_part
+    from treadle.app.processes.session_parts import put_log_back as put_log_back
+    from treadle.app.processes.session_parts import session_sums as session_sums
+    from treadle.app.processes.session_parts import this_process as this_process
+    from treadle.app.processes.session_parts import whole_log as whole_log
     from treadle.app.processes.task_copies import ProjectCopy as ProjectCopy
+    from treadle.app.processes.task_copies import apply_project_patch as apply_project_patch
     from treadle.app.processes.task_copies import copy_project as copy_project
     from treadle.app.processes.task_copies import mirror_of as mirror_of
     from treadle.app.processes.task_copies import project_patch as project_patch
@@ -35,6 +45,7 @@ if TYPE_CHECKING:
     from treadle.app.session.children.writing import named_copy_trust as named_copy_trust
     from treadle.app.session.mentions.repository_state import branch_of as branch_of
     from treadle.app.session.parts import new_session_id as new_session_id
+    from treadle.app.session.shared_budgets import RunShare as RunShare
     from treadle.app.subagents.agent_files import AgentFile as AgentFile
     from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
 else:
@@ -42,7 +53,13 @@ else:
         __name__,
         {
             "treadle.app.processes.attaching": "attach_session is_session_open",
-            "treadle.app.processes.task_copies": "ProjectCopy copy_project mirror_of project_patch remove_project_copy",
+            "treadle.app.processes.session_parts": """
+                LogPart end_process home_name last_in_common log_part put_log_back session_sums this_process whole_log
+            """,
+            "treadle.app.processes.task_copies": """
+                ProjectCopy apply_project_patch copy_project mirror_of project_patch remove_project_copy
+            """,
+            "treadle.app.session.shared_budgets": "RunShare",
             "treadle.app.session.children.writing": "named_copy_trust",
             "treadle.app.session.mentions.repository_state": "branch_of",
             "treadle.app.compose": """

@@ -183,6 +183,11 @@ def spent_in_run(store: "Store", run: str) -> Spent:
     return _sum([*spent, *reserved])
 
 
+def spent_by_session(store: "Store", session_id: str) -> float:
+    """Give what a session has spent by now (US dollars). Raises `StoreError`."""
+    return float(store.query("SELECT COALESCE(SUM(cost), 0) FROM spending WHERE session_id = ?", (session_id,))[0][0])
+
+
 def reserved_for(connection: sqlite3.Connection, session_id: str, purpose: Purpose) -> Spent:
     """Give what a session has reserved for a call."""
     rows = connection.execute(

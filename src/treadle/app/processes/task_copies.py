@@ -123,6 +123,20 @@ def remove_project_copy(copy: ProjectCopy) -> None:
         remove_tree(folder)
 
 
+def apply_project_patch(copy: ProjectCopy, patch: bytes) -> None:
+    """Change a copy that is as it was made by what `project_patch` gave elsewhere. Raises `ConfigError`."""
+    if not patch:
+        return
+    file = copy.base / f"patch-{os.getpid()}-{os.urandom(4).hex()}"
+    try:
+        file.write_bytes(patch)
+        _in_base(copy.folder, copy.base, "apply", "--whitespace=nowarn", str(file))
+    except OSError as error:
+        raise _failed(f"The changes cannot be written to {copy.folder}.", str(error)) from error
+    finally:
+        file.unlink(missing_ok=True)
+
+
 def _clone(source: Path, commit: str, new: Path) -> None:
     """Fetch a commit into a repository of its own: what came after it is not there, and no file is shared."""
     if not source.is_dir():

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from treadle.app.session.children.wanted_child import OpenChild, WantedChild
     from treadle.app.session.recall import Recalled
     from treadle.app.session.shape import SessionShape
+    from treadle.app.session.shared_budgets import RunShare
     from treadle.app.subagents.agent_files import AgentFile
     from treadle.engine.core.past_history import Past
     from treadle.mcp.states import Exchange
@@ -46,7 +47,8 @@ class Brought(Struct, frozen=True, kw_only=True):
     gives what reads and saves in the place of the disk, such as an editor. `shape` is what the caller wants different
     from other sessions. `open_child` opens the subagents of the session; one of these is the `child` that was wanted.
     `agents` are found before those of files. `run` names the run of many tasks that it belongs to: its id begins with
-    that and a full stop. All sessions of the run may spend `run_cost` together (US dollars); None is unbounded.
+    that and a full stop. All sessions of the run may spend `run_cost` together (US dollars); None is unbounded. With a
+    `share` those on other computers count, too.
     `variables` are set for its commands, and for nothing else.
     """
 
@@ -63,6 +65,7 @@ class Brought(Struct, frozen=True, kw_only=True):
     agents: "tuple[AgentFile, ...]" = ()
     run: str = ""
     run_cost: float | None = None
+    share: "RunShare | None" = None
     variables: Mapping[str, str] = {}
 
 

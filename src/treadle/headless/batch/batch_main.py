@@ -56,11 +56,7 @@ class BatchWishes(Record, frozen=True, kw_only=True):
 def run_batch(wishes: BatchWishes) -> int:
     """Do the tasks; returns the exit code. Raises `TreadleError` before anything is started."""
     lines = BatchLines(as_json=wishes.as_json)
-    tasks = chosen_tasks(_read(wishes, lines), wishes.choice)
-    if not tasks:
-        given = (("--filter", wishes.choice.pattern), ("--slice", wishes.choice.cut))
-        flags = " and ".join(f"{flag} {value!r}" for flag, value in given if value)
-        raise _nothing(f"{flags} leaves no task of {wishes.tasks}.", "--filter is a regular expression for ids.")
+    tasks = wanted_tasks(wishes, lines)
     folder = BatchFolder(wishes.out.expanduser().absolute())
     with folder.held(lines.waits):
         return _done(folder, wishes, tasks, lines)
@@ -70,8 +66,17 @@ def _nothing(what: str, why: str) -> ConfigError:
     return ConfigError("batch-option", what, why=why, fix="Name another one, or leave it out.")
 
 
+def wanted_tasks(wishes: BatchWishes, lines: BatchLines) -> list[BatchTask]:
+    """Read the tasks, and choose those that are meant; several mistakes are a line each. Raises `ConfigError`."""
+    tasks = chosen_tasks(_read(wishes, lines), wishes.choice)
+    if not tasks:
+        given = (("--filter", wishes.choice.pattern), ("--slice", wishes.choice.cut))
+        flags = " and ".join(f"{flag} {value!r}" for flag, value in given if value)
+        raise _nothing(f"{flags} leaves no task of {wishes.tasks}.", "--filter is a regular expression for ids.")
+    return tasks
+
+
 def _read(wishes: BatchWishes, lines: BatchLines) -> list[BatchTask]:
-    """Read the tasks; several mistakes are a line each."""
     try:
         return read_tasks(wishes.tasks, wishes.repositories)
     except ConfigError as error:
@@ -83,28 +88,24 @@ def _read(wishes: BatchWishes, lines: BatchLines) -> list[BatchTask]:
         raise ConfigError(error.code, error.what, why=why, fix=error.fix) from error
 
 
-def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], lines: BatchLines) -> int:
-    options = BatchOptions(
+def batch_options(folder: BatchFolder, wishes: BatchWishes) -> BatchOptions:
+    """Say what holds for all tasks of a folder."""
+    return BatchOptions(
         run=folder.run,
         run_cost=wishes.max_cost,
         flags={"mode": Mode.AUTO.value, **wishes.flags},
         trusts=wishes.trusts,
         keeps_copies=wishes.keeps_copies,
     )
+
+
+def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], lines: BatchLines) -> int:
+    options = batch_options(folder, wishes)
     known = folder.results()
     again = {task.id for task in tasks if task.id in known and (wishes.redo or is_meant(known[task.id], wishes.retry))}
     waiting = [task for task in tasks if task.id not in known or task.id in again]
-    unmatched = [
-        word
-        for word in wishes.retry
-        if not any(is_meant(known[task.id], (word,)) for task in tasks if task.id in known)
-    ]
-    if unmatched and not waiting:
-        raise _nothing(
-            f"No result here is of the kind {' or '.join(unmatched)}.",
-            "--retry names a state or a kind of results.jsonl.",
-        )
-    _require_models(waiting, options)
+    unmatched = unmatched_kinds(wishes, known, tasks, waiting)
+    require_models(waiting, options)
     _forget(folder, [(task, known[task.id]) for task in waiting if task.id in again], redo=wishes.redo)
     spending = _spending(folder)
     started = BatchStarted(
@@ -116,23 +117,46 @@ def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], 
         spent=None if spending.unpriced else spending.total,
     )
     lines.began(started, spending)
-    for notice in _notices(folder, wishes, tasks, waiting):
+    for notice in batch_notices(folder, wishes, tasks, waiting):
         lines.notice(notice)
     if unmatched:
-        lines.notice(f"No result is of the kind {' or '.join(unmatched)}: nothing is done again for --retry.")
+        lines.notice(unmatched)
+    runnable = without_skipped(folder, wishes, waiting, lines)
+    share_limits()
+    dispatcher = Dispatcher(folder, options, runnable, lines, spent=lambda: spent_by_run(folder.run).cost)
+    dispatcher.work(wishes.workers)
+    code = Exit.DONE if not dispatcher.left else Exit.BUDGET if dispatcher.capped else Exit.TRANSIENT
+    conclude(folder, lines, _spending(folder), left=(dispatcher.left, dispatcher.trouble), code=code)
+    return code
+
+
+def unmatched_kinds(
+    wishes: BatchWishes, known: Mapping[str, TaskRow], tasks: Sequence[BatchTask], waiting: Sequence[BatchTask]
+) -> str:
+    """Say which kinds that are to be retried no result has; raises `ConfigError` where nothing at all is to be done."""
+    kinds = [
+        word
+        for word in wishes.retry
+        if not any(is_meant(known[task.id], (word,)) for task in tasks if task.id in known)
+    ]
+    if kinds and not waiting:
+        raise _nothing(
+            f"No result here is of the kind {' or '.join(kinds)}.",
+            "--retry names a state or a kind of results.jsonl.",
+        )
+    return f"No result is of the kind {' or '.join(kinds)}: nothing is done again for --retry." if kinds else ""
+
+
+def without_skipped(
+    folder: BatchFolder, wishes: BatchWishes, waiting: Sequence[BatchTask], lines: BatchLines
+) -> list[BatchTask]:
+    """Give the tasks that can be worked on, and report the others."""
     skipped = [] if wishes.without_images else [task for task in waiting if task.image]
     for task in skipped:
         row = TaskRow(id=task.id, state="skipped", kind="image")
         report_task(folder, row, keeps_copies=True)
         lines.ended(row)
-    share_limits()
-    runnable = [task for task in waiting if task not in skipped]
-    dispatcher = Dispatcher(folder, options, runnable, lines, spent=lambda: spent_by_run(folder.run).cost)
-    dispatcher.work(wishes.workers)
-    code = Exit.DONE if not dispatcher.left else Exit.BUDGET if dispatcher.capped else Exit.TRANSIENT
-    why = {Exit.BUDGET: "--max-cost is used up"}.get(code, dispatcher.trouble or "the batch was stopped")
-    _conclude(folder, lines, left=(dispatcher.left, why.rstrip(".")), code=code)
-    return code
+    return [task for task in waiting if task not in skipped]
 
 
 def _forget(folder: BatchFolder, ended: Sequence[tuple[BatchTask, TaskRow]], *, redo: bool) -> None:
@@ -156,7 +180,7 @@ _UNTRUSTED = "Without --trust no rules of a project are used, and its programs r
 _IMAGES = "Treadle starts no containers, and these need an image. --no-image does them in a plain copy."
 
 
-def _notices(
+def batch_notices(
     folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], waiting: Sequence[BatchTask]
 ) -> list[str]:
     """Say what trust would change, and which tasks were changed since they ended: their results are of before."""
@@ -177,7 +201,7 @@ def _notices(
     ]
 
 
-def _require_models(tasks: Sequence[BatchTask], options: BatchOptions) -> None:
+def require_models(tasks: Sequence[BatchTask], options: BatchOptions) -> None:
     """Raise `ConfigError` for a model that cannot be called, or whose price no limit in money can go by."""
     capped = options.run_cost is not None or "budget" in options.flags
     for named in sorted({task.model for task in tasks}):
@@ -204,12 +228,13 @@ def _spending(folder: BatchFolder) -> Spending:
     return Spending(ended=spent.cost, unpriced=unpriced, estimated=spent.estimated)
 
 
-def _conclude(folder: BatchFolder, lines: BatchLines, *, left: tuple[int, str], code: Exit) -> None:
-    """Say how it all ended; `left` is how many tasks have not, and why."""
+def conclude(folder: BatchFolder, lines: BatchLines, spending: Spending, *, left: tuple[int, str], code: Exit) -> None:
+    """Say how a batch ended, and what it has spent; `left` is how many tasks have not, and why where that is known."""
     rows = folder.results().values()
     states = Counter(str(row.state) for row in rows)
     kinds = Counter(f"{row.state}: {row.kind}" for row in rows if row.kind)
-    spending, (number_left, why) = _spending(folder), left
+    number_left, trouble = left
+    why = "--max-cost is used up" if code is Exit.BUDGET else trouble.rstrip(".") or "the batch was stopped"
     words = [f"{folder.path}: {', '.join(f'{states[one]} {one}' for one in sorted(states)) or 'no results'}."]
     words += [f"  {kind}: {number}" for kind, number in sorted(kinds.items())]
     words.append(f"Spent by all runs: {spending.words}.")

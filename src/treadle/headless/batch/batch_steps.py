@@ -19,6 +19,7 @@ from treadle.door.history import export_session, write_export
 from treadle.door.opening import (
     Opening,
     ProjectCopy,
+    RunShare,
     copy_project,
     mirror_of,
     open_session,
@@ -175,6 +176,7 @@ def run_task(
     begun: TaskBegun,
     *,
     hears: Callable[[Notification], None] = lambda _: None,
+    share: RunShare | None = None,
 ) -> None:
     """Work on the task in its session until its turn ends. Raises `TreadleError`.
 
@@ -196,6 +198,7 @@ def run_task(
         trust=trust,
         run=options.run,
         run_cost=options.run_cost,
+        share=share,
         variables=task.env,
         session_id=begun.session,
         resume="" if account is None else begun.session,

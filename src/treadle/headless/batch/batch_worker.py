@@ -8,9 +8,11 @@ from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
 from types import FrameType
+from typing import Protocol
 
 import msgspec
 
+from treadle.door.opening import RunShare
 from treadle.headless.batch.batch_folder import BatchFolder, TaskRow
 from treadle.headless.batch.batch_steps import (
     BatchOptions,
@@ -31,7 +33,20 @@ HANDED_BACK = 75
 """The exit code of a worker whose task goes on in another one."""
 
 
-def work_in_fork(folder: BatchFolder, options: BatchOptions, task: BatchTask, *, says: int, lives: int) -> None:
+Say = Callable[[Said], None]
+
+
+class WorkOn(Protocol):
+    """Does a task in a process of its own; gives the exit code of that."""
+
+    def __call__(self, folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, /) -> int:
+        """Do it, and say how far it is."""
+        ...
+
+
+def work_in_fork(
+    folder: BatchFolder, options: BatchOptions, task: BatchTask, work: WorkOn, *, says: int, lives: int
+) -> None:
     """Do a task in this process, which was forked for it, and end. `says` is where it writes to.
 
     From `lives` nothing ever comes; its end is that of the batch, and then the task is handed back.
@@ -45,7 +60,7 @@ def work_in_fork(folder: BatchFolder, options: BatchOptions, task: BatchTask, *,
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, _hand_back)
         threading.Thread(target=partial(_end_with, lives), daemon=True).start()
-        code = work_on(folder, options, task, partial(_say, says))
+        code = work(folder, options, task, partial(_say, says))
     finally:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
@@ -56,10 +71,12 @@ def work_in_fork(folder: BatchFolder, options: BatchOptions, task: BatchTask, *,
         os._exit(code)
 
 
-def work_on(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Callable[[Said], None]) -> int:
+def work_on(
+    folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, /, *, share: RunShare | None = None
+) -> int:
     """Do the steps of a task, and say what comes of them; returns the exit code of the process."""
     try:
-        row = _row(folder, options, task, say)
+        row = _row(folder, options, task, say, share)
     except UnfinishedError as error:
         say(Said(capped=error.capped))
         return HANDED_BACK
@@ -67,12 +84,12 @@ def work_on(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Ca
     return 0
 
 
-def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Callable[[Said], None]) -> TaskRow:
+def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, share: RunShare | None) -> TaskRow:
     try:
         say(Said(step="prepare"))
         begun = prepare_task(folder, options, task)
         say(Said(step="run"))
-        run_task(folder, options, task, begun, hears=_Heard(say))
+        run_task(folder, options, task, begun, hears=_Heard(say), share=share)
         signal.signal(signal.SIGTERM, _hand_back)  # the session had it meanwhile
         say(Said(step="collect"))
         row = collect_task(folder, task, begun)
@@ -93,7 +110,7 @@ def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Calla
 class _Heard:
     """Counts the steps, and what they cost, as they come."""
 
-    def __init__(self, say: Callable[[Said], None]) -> None:
+    def __init__(self, say: Say) -> None:
         self._say = say
 
     def __call__(self, notification: Notification) -> None:

@@ -1,0 +1,251 @@
+"""A batch whose tasks are in a database that workers share, and a worker that does tasks of it."""
+
+import time
+from collections.abc import Sequence
+
+from treadle.door.known_models import share_limits
+from treadle.door.opening import home_name
+from treadle.door.program import Exit
+from treadle.headless.batch.batch_folder import BatchFolder, Prediction
+from treadle.headless.batch.batch_lines import BatchLines, BatchStarted
+from treadle.headless.batch.batch_main import (
+    BatchWishes,
+    batch_notices,
+    batch_options,
+    conclude,
+    require_models,
+    unmatched_kinds,
+    wanted_tasks,
+    without_skipped,
+)
+from treadle.headless.batch.batch_steps import BatchOptions, goes_on_from, is_meant, next_attempt
+from treadle.headless.batch.batch_tasks import BatchTask
+from treadle.headless.fleet.absurd_engine import AbsurdEngine
+from treadle.headless.fleet.artifact_store import artifact_store
+from treadle.headless.fleet.dbos_engine import EngineProcess
+from treadle.headless.fleet.fleet_database import FleetDatabase, shown_url
+from treadle.headless.fleet.fleet_engine import LOOKS, OpenEngine, OwnEngine, id_of, task_name
+from treadle.headless.fleet.fleet_state import FleetState, TaskResult
+from treadle.headless.fleet.fleet_task import FleetPlace
+from treadle.headless.fleet.fleet_worker import FleetDispatcher, OpenedEngine
+from treadle.present.spending_words import Spending
+from treadle.protocol.base import Record
+from treadle.protocol.errors import ConfigError
+
+ENGINES = ("dbos", "own", "absurd")
+"""What can hand out the tasks of a database."""
+
+ADOPT_AFTER = 30.0
+"""Seconds after which a worker that is not heard of is taken for dead, unless the command line says otherwise."""
+
+_COLLECTS_EACH = 0.5
+
+
+class FleetWishes(Record, frozen=True, kw_only=True):
+    """What the command line says of a fleet: its database, where logs are kept, which engine, and how patient it is.
+
+    With `full` tasks may run without a sandbox; with `once` a worker ends when no task is left.
+    """
+
+    database: str
+    store: str = ""
+    engine: str = ENGINES[0]
+    adopt_after: float = ADOPT_AFTER
+    full: bool = False
+    once: bool = False
+
+
+def run_worker(fleet: FleetWishes, workers: int) -> int:
+    """Do tasks of all runs of a database until a signal stops it. Raises `ConfigError`."""
+    lines = BatchLines(as_json=False)
+    state, engine = _opened(fleet, workers)
+    lines.notice(f"{shown_url(fleet.database)}: this worker is {engine.worker}, at most {workers} tasks at once.")
+    dispatcher = _dispatcher(fleet, state, engine, lines, over=lambda: fleet.once and not state.open_runs())
+    share_limits()
+    try:
+        dispatcher.work(workers)
+    finally:
+        engine.calls.close()
+    return Exit.DONE
+
+
+def run_fleet_batch(wishes: BatchWishes, fleet: FleetWishes) -> int:
+    """Submit tasks, do some of them, and write down what comes of all; returns the exit code. Raises `ConfigError`."""
+    lines = BatchLines(as_json=wishes.as_json)
+    tasks = wanted_tasks(wishes, lines)
+    folder = BatchFolder(wishes.out.expanduser().absolute())
+    with folder.held(lines.waits):
+        return _done(folder, wishes, fleet, tasks, lines)
+
+
+def _done(
+    folder: BatchFolder, wishes: BatchWishes, fleet: FleetWishes, tasks: Sequence[BatchTask], lines: BatchLines
+) -> int:
+    options = batch_options(folder, wishes)
+    known = folder.results()
+    again = [task for task in tasks if task.id in known and (wishes.redo or is_meant(known[task.id], wishes.retry))]
+    waiting = [task for task in tasks if task.id not in known or task in again]
+    unmatched = unmatched_kinds(wishes, known, tasks, waiting)
+    require_models(waiting, options)
+    state, engine = _opened(fleet, wishes.workers)
+    try:
+        _open_run(state, options, fleet)
+        _renew(state, folder, again, redo=wishes.redo)
+        before = _spending(state, folder)
+        lines.began(
+            BatchStarted(
+                run=folder.run,
+                tasks=len(waiting),
+                ended_before=len(tasks) - len(waiting),
+                workers=wishes.workers,
+                max_cost=options.run_cost,
+                spent=None if before.unpriced else before.total,
+            ),
+            before,
+        )
+        for notice in batch_notices(folder, wishes, tasks, waiting):
+            lines.notice(notice)
+        if unmatched:
+            lines.notice(unmatched)
+        runnable = without_skipped(folder, wishes, waiting, lines)
+        state.add_tasks(folder.run, runnable)
+        _submit(state, engine, folder.run, runnable)
+        collector = _Collector(state, folder, runnable, lines)
+        dispatcher = _dispatcher(
+            fleet, state, engine, lines, run=folder.run, over=collector.is_over, each_round=collector.look
+        )
+        share_limits()
+        dispatcher.work(wishes.workers)
+        collector.look(now=True)
+    finally:
+        engine.calls.close()
+    standing = state.standing(folder.run)
+    left = len(collector.left)
+    code = Exit.DONE if not left else Exit.BUDGET if standing.capped else Exit.TRANSIENT
+    conclude(folder, lines, _spending(state, folder), left=(left, ""), code=code)
+    return code
+
+
+def _spending(state: FleetState, folder: BatchFolder) -> Spending:
+    """Give what the run has spent and reserved by now, and whether the cost of a result is not known."""
+    unpriced = any(row.cost is None for row in folder.results().values())
+    return Spending(ended=state.standing(folder.run).counted, unpriced=unpriced)
+
+
+def _opened(fleet: FleetWishes, workers: int) -> tuple[FleetState, OpenedEngine]:
+    state = FleetState(FleetDatabase(fleet.database, forks=True))
+
+    def make(worker: str) -> OpenEngine:
+        match fleet.engine:
+            case "own":
+                return OwnEngine(state.database, worker)
+            case "absurd":
+                return AbsurdEngine(state.database, worker, fleet.adopt_after)
+            case _:
+                return EngineProcess(fleet.database, worker, max(1, workers))
+
+    return state, OpenedEngine(fleet.engine, make)
+
+
+def _dispatcher(
+    fleet: FleetWishes, state: FleetState, engine: OpenedEngine, lines: BatchLines, **more: object
+) -> FleetDispatcher:
+    home, folder = home_name()
+    place = FleetPlace(url=fleet.database, home=home, full=fleet.full)
+    return FleetDispatcher(
+        state,
+        engine,
+        artifact_store(fleet.store),
+        place,
+        lines,
+        homes=folder,
+        beat=fleet.adopt_after / LOOKS,
+        **more,  # type: ignore[arg-type]
+    )
+
+
+def _open_run(state: FleetState, options: BatchOptions, fleet: FleetWishes) -> None:
+    has = state.open_run(options, fleet.engine)
+    if has != fleet.engine:
+        raise ConfigError(
+            "fleet-engine",
+            f"The tasks of {options.run} are in another engine.",
+            why=f"It was begun with --engine {has}.",
+            fix=f"Continue it with --engine {has}.",
+        )
+
+
+def _renew(state: FleetState, folder: BatchFolder, again: Sequence[BatchTask], *, redo: bool) -> None:
+    """Let tasks be done again: what an error ended goes on in its session where that is here, others begin anew."""
+    if not again:
+        return
+    rows, there = folder.results(), state.begun(folder.run)
+    for task in again:
+        _, begun = there.get(task.id, ("", None))
+        if begun is not None:
+            goes_on = rows[task.id].state == "error" and not redo and bool(begun.tree)
+            begun = goes_on_from(begun) if goes_on else next_attempt(folder.run, task, begun)
+        state.renew(folder.run, task, begun)
+    folder.forget({task.id for task in again})
+
+
+def _submit(state: FleetState, engine: OpenedEngine, run: str, tasks: Sequence[BatchTask]) -> None:
+    """Give the engine what it does not have yet: also after a kill between the table and the engine."""
+    generations = state.generations(run)
+    names = {task.id: task_name(run, task.id, generations[task.id]) for task in tasks if task.id in generations}
+    there = set(engine.calls.list(run))
+    new = [name for name in names.values() if name not in there]
+    before = [name for name in there if names.get(id_of(name), name) != name]
+    if before:  # of tasks that were to be done again
+        engine.calls.cancel(before)
+    if new:
+        engine.calls.submit(run, new)
+
+
+class _Collector:
+    """Writes down in the folder of a batch what all workers have done."""
+
+    def __init__(self, state: FleetState, folder: BatchFolder, tasks: Sequence[BatchTask], lines: BatchLines) -> None:
+        self._state = state
+        self._folder = folder
+        self._lines = lines
+        self._place = 0
+        self._looked = 0.0
+        self.left = {task.id for task in tasks}
+
+    def look(self, *, now: bool = False) -> None:
+        """Take what is new."""
+        moment = time.monotonic()
+        if not now and moment - self._looked < _COLLECTS_EACH:
+            return
+        self._looked = moment
+        while found := self._state.results(self._folder.run, self._place):
+            for place, result, notes in found:
+                self._place = place
+                if result.row.id in self.left:
+                    self._take(result, notes)
+
+    def _take(self, result: TaskResult, notes: str) -> None:
+        row, folder = result.row, self._folder
+        for name, end, data in (
+            ("patches", "diff", result.patch),
+            ("sessions", "json", result.session.encode() or None),
+            ("checks", "txt", result.check.encode() or None),
+        ):
+            if data is not None:
+                folder.file(name, f"{row.id}.{end}").write_bytes(data)
+        prediction = None
+        if row.state in ("done", "failed"):
+            patch = (result.patch or b"").decode()
+            prediction = Prediction(instance_id=row.id, model_name_or_path=result.model, model_patch=patch)
+        folder.add(row, prediction)
+        self.left.discard(row.id)
+        for note in notes.splitlines():
+            self._lines.notice(note)
+        self._lines.ended(row)
+
+    def is_over(self) -> bool:
+        """Whether nothing more will come: all have ended, or the money is used up and nobody works any more."""
+        if not self.left:
+            return True
+        return self._state.standing(self._folder.run).capped and not self._state.busy(self._folder.run)

@@ -1,0 +1,238 @@
+"""A task of a fleet in its process: taken over from whoever had it, reserved in the database, kept for others."""
+
+import asyncio
+import os
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from typing import TypeVar
+
+import msgspec
+
+from treadle.door.opening import (
+    LogPart,
+    apply_project_patch,
+    end_process,
+    last_in_common,
+    log_part,
+    project_patch,
+    put_log_back,
+    remove_project_copy,
+    session_sums,
+    this_process,
+    whole_log,
+)
+from treadle.headless.batch.batch_folder import BatchFolder, TaskBegun, TaskRow
+from treadle.headless.batch.batch_steps import (
+    BatchOptions,
+    Said,
+    UnfinishedError,
+    copy_of,
+    kind_of_error,
+    next_attempt,
+    prepare_task,
+)
+from treadle.headless.batch.batch_tasks import BatchTask
+from treadle.headless.batch.batch_worker import HANDED_BACK, Say, work_on
+from treadle.headless.fleet.artifact_store import ArtifactStore
+from treadle.headless.fleet.fleet_database import FleetDatabase
+from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState
+from treadle.protocol.base import Record
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.models import Spent
+
+_T = TypeVar("_T")
+
+
+class FleetPlace(Record, frozen=True, kw_only=True):
+    """Where a worker works: the database, and the name of its data folder. `full` lets tasks run without a sandbox."""
+
+    url: str
+    home: str
+    full: bool = False
+
+
+class KeptPart(Record, frozen=True, kw_only=True):
+    """What is kept before a step: the rows of the log since the part before, and all changes of the files by then."""
+
+    log: LogPart
+    patch: bytes
+
+
+def work_in_fleet(
+    place: FleetPlace,
+    claim: Claim,
+    store: ArtifactStore | None,
+    folder: BatchFolder,
+    options: BatchOptions,
+    task: BatchTask,
+    say: Say,
+    /,
+) -> int:
+    """Do the steps of a task that this worker claims; returns the exit code of the process."""
+    state = FleetState(FleetDatabase(place.url))
+    share = _Share(state, claim, place.home, store, folder)
+    try:
+        before = state.begin(claim, this_process())
+        if before.process:
+            end_process(before.process)  # else it would go on beside us when it wakes up
+        if options.flags.get("mode") == "full" and not place.full:
+            sys.stderr.write("This worker does no task without a sandbox. Start it with --full if it should.\n")
+            say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
+            return 0
+        _take_over(state, before, place, store, folder, options)
+        return work_on(folder, options, task, partial(_say_too, say, share), share=share)
+    except UnfinishedError:
+        return HANDED_BACK
+    except FencedError:
+        _leave()
+    except (TreadleError, OSError) as error:
+        sys.stderr.write(f"{error}\n")
+        kind = kind_of_error(error) if isinstance(error, TreadleError) else "environment"
+        if kind == "setup":  # the database is gone: the task goes on elsewhere, or later
+            return HANDED_BACK
+        say(Said(row=TaskRow(id=task.id, state="error", kind=kind)))
+        return 0
+    finally:
+        share.settle()
+    return HANDED_BACK
+
+
+def _say_too(say: Say, share: "_Share", said: Said) -> None:
+    if said.step == "run" and not said.steps:
+        share.prepared()
+    say(said)
+
+
+def _take_over(
+    state: FleetState,
+    before: Claim,
+    place: FleetPlace,
+    store: ArtifactStore | None,
+    folder: BatchFolder,
+    options: BatchOptions,
+) -> None:
+    """Make what there is of a task here: what another computer has done by its last step, if that was kept."""
+    task, begun, here = before.task, before.begun, folder.begun(before.id)
+    if begun is None:
+        return
+    if here is not None and place.home == before.home and here.attempt >= begun.attempt:
+        if here.attempt == begun.attempt:
+            folder.note(task.id, msgspec.structs.replace(here, goes_on_after=begun.goes_on_after))
+        return
+    if not begun.tree:  # to be begun anew, by order
+        folder.note(task.id, begun)
+        return
+    remove_project_copy(copy_of(folder, task.id))
+    parts = [] if store is None else _kept_of(store, before, begun.session)
+    if not whole_log([part.log for part in parts]):
+        folder.note(task.id, next_attempt(options.run, task, begun))
+        state.said(before, f"{task.id} begins again: its log is on another computer, and no store has it.")
+        return
+    folder.note(task.id, msgspec.structs.replace(begun, tree=""))
+    made = prepare_task(folder, options, task)
+    copy = copy_of(folder, task.id, made.tree)
+    apply_project_patch(copy, parts[-1].patch)
+    last = put_log_back([part.log for part in parts], str(copy.folder.resolve()))
+    state.said(before, f"{task.id} goes on where another computer was: event {last} of its log.")
+
+
+def kept_parts(store: ArtifactStore, claim: Claim) -> list[KeptPart]:
+    """Read what was kept of a task's session, in order; what cannot be read is left out with all that came after."""
+    parts: list[KeptPart] = []
+    for key in store.list(_prefix(claim)):
+        try:
+            parts.append(msgspec.msgpack.decode(store.get(key), type=KeptPart))
+        except (OSError, msgspec.MsgspecError):
+            break
+    return parts
+
+
+def _kept_of(store: ArtifactStore, claim: Claim, session: str) -> list[KeptPart]:
+    return [part for part in kept_parts(store, claim) if part.log.session == session]
+
+
+def forget_parts(store: ArtifactStore, claim: Claim) -> None:
+    """Forget what was kept of a task that has ended. Raises `OSError`."""
+    for key in store.list(_prefix(claim)):
+        store.delete(key)
+
+
+def _prefix(claim: Claim) -> str:
+    return f"{claim.run}/{claim.id}/"
+
+
+class _Share:
+    """The `RunShare` of a task's session."""
+
+    def __init__(
+        self, state: FleetState, claim: Claim, home: str, store: ArtifactStore | None, folder: BatchFolder
+    ) -> None:
+        self._state = state
+        self._claim = claim
+        self._home = home
+        self._store = store
+        self._folder = folder
+        self._begun: TaskBegun | None = None
+        self._after: int | None = None
+
+    def prepared(self) -> None:
+        """Say which session the task has, once its copy is there; it is this home's from now on."""
+        self._begun = self._folder.begun(self._claim.id)
+        if self._begun is not None:
+            self._own(partial(self._state.note, self._claim, self._begun, self._home))
+
+    async def reserve(self, session_id: str, spent: float, worst: float, *, aside: bool) -> Spent:
+        """Reserve in the database; a process that has lost the task ends there."""
+        sums = {"spent": spent, "aside" if aside else "step": worst}
+        total = await asyncio.to_thread(
+            self._own, partial(self._state.reserve, self._claim, session_id, self._home, sums)
+        )
+        return Spent(cost=max(0.0, total - worst))
+
+    async def before_step(self, session_id: str) -> None:
+        """Keep what was done by now."""
+        if self._store is not None and self._begun is not None and session_id == self._begun.session:
+            await asyncio.to_thread(self._keep, self._store, self._begun)
+
+    def _keep(self, store: ArtifactStore, begun: TaskBegun) -> None:
+        if self._after is None:
+            parts = [part.log for part in _kept_of(store, self._claim, begun.session)]
+            self._after = last_in_common(parts, begun.session)
+        log = log_part(begun.session, self._after)
+        if log is None:
+            return
+        patch = project_patch(copy_of(self._folder, self._claim.id, begun.tree))
+        last = log.lines[-1].seq
+        key = f"{_prefix(self._claim)}{begun.attempt:06}-{self._claim.number:09}-{last:012}"
+        try:
+            store.put(key, msgspec.msgpack.encode(KeptPart(log=log, patch=patch)))
+        except OSError as error:
+            sys.stderr.write(f"The store has not kept what was done by now: {error}\n")
+            return
+        self._after = last
+
+    def settle(self) -> None:
+        """Say what was spent, now that no call goes on."""
+        begun = self._begun
+        if begun is None:
+            return
+        with suppress(TreadleError):  # what was reserved counts then
+            for session, spent in session_sums(begun.session).items():
+                self._state.settle(self._claim.run, session, self._home, spent)
+
+    @staticmethod
+    def _own(work: Callable[[], _T]) -> _T:
+        try:
+            return work()
+        except FencedError:
+            _leave()
+            raise
+
+
+def _leave() -> None:
+    """End at once: the task is somebody else's, and nothing may be written any more."""
+    sys.stderr.write("Another worker has this task now. This process ends.\n")
+    sys.stderr.flush()
+    os._exit(HANDED_BACK)

@@ -1,0 +1,267 @@
+"""A worker of a fleet: takes tasks of the runs in a database, forks a process for each, and says how they ended."""
+
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+from treadle.door.opening import remove_project_copy, this_process
+from treadle.door.reports import session_account
+from treadle.headless.batch.batch_folder import BatchFolder, TaskRow
+from treadle.headless.batch.batch_lines import BatchLines
+from treadle.headless.batch.batch_steps import BatchOptions, copy_of
+from treadle.headless.batch.batch_tasks import BatchTask
+from treadle.headless.batch.batch_worker import WorkOn
+from treadle.headless.batch.dispatching import Dispatcher, TaskProcess
+from treadle.headless.fleet.artifact_store import ArtifactStore
+from treadle.headless.fleet.fleet_engine import TASK_STEPS, OpenEngine, TakenForDeadError, id_of, task_name
+from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState, TaskResult
+from treadle.headless.fleet.fleet_task import FleetPlace, forget_parts, work_in_fleet
+
+_RUNS_EACH = 1.0
+
+
+class FleetHome(BatchFolder):
+    """The part of a run that is on this computer: copies, notes and logs of its tasks, for all workers of a data folder."""
+
+    def __init__(self, path: Path, run: str) -> None:
+        super().__init__(path)
+        self.run = run
+        path.mkdir(parents=True, exist_ok=True)
+
+
+class OpenedEngine:
+    """An engine that can be made anew under another name, as after others took this worker for dead.
+
+    `descriptor` is what processes that are forked have to close, or -1.
+    """
+
+    def __init__(self, name: str, make: Callable[[str], OpenEngine]) -> None:
+        self.name = name
+        self._make = make
+        self.worker = this_process()
+        self.calls = make(self.worker)
+
+    @property
+    def descriptor(self) -> int:
+        """What processes that are forked have to close, or -1."""
+        return self.calls.descriptor
+
+    def renew(self) -> None:
+        """Let others have what this worker has, and go on as another one."""
+        self.calls.close()
+        self.worker = this_process()
+        self.calls = self._make(self.worker)
+
+
+class FleetDispatcher(Dispatcher):
+    """The dispatcher of a batch whose tasks come from a database: of one run, or of the oldest open run each time.
+
+    `over` says whether to end where nothing is left to do. `each_round` is called again and again, at least each second.
+    """
+
+    def __init__(
+        self,
+        state: FleetState,
+        engine: OpenedEngine,
+        store: ArtifactStore | None,
+        place: FleetPlace,
+        lines: BatchLines,
+        *,
+        homes: Path,
+        beat: float,
+        run: str = "",
+        over: Callable[[], bool] = lambda: False,
+        each_round: Callable[[], None] = lambda: None,
+    ) -> None:
+        super().__init__(BatchFolder(homes), BatchOptions(run=run), (), lines, spent=self._counted)
+        self._state = state
+        self._engine = engine
+        self._store = store
+        self._place = place
+        self._homes = homes
+        self._beats = beat
+        self._only = run
+        self._over = over
+        self._each_round = each_round
+        self._claims: dict[str, Claim] = {}
+        self._steps: dict[str, int] = {}
+        self._beaten = 0.0
+        self._looked = 0.0
+        self._strange: set[str] = set()
+        self._idles = True
+        self._own += [engine.descriptor] if engine.descriptor >= 0 else []
+        self._ended_here = False
+
+    def _counted(self) -> float:
+        return self._state.counted(self._options.run) if self._options.run else 0.0
+
+    def _goes_on(self) -> bool:
+        if self._workers:
+            return True
+        return not self._stops and not self._ended_here
+
+    def _start(self, lives: int) -> None:
+        self._beat()
+        self._each_round()
+        if not self._workers and self._over():
+            self._ended_here = True
+            return
+        self._choose_run()
+        if not self._options.run or self.capped:
+            return
+        while len(self._workers) < self._crowd and not self._stops:
+            if not self._waiting and not self._claim():
+                return
+            task = self._affordable()
+            if task is None:
+                if not self._workers and not self._state.busy(self._options.run, self._engine.worker):
+                    self._cap()
+                return
+            self._waiting.remove(task)
+            self._steps[task.id] = 0
+            self._fork(task, lives)
+
+    def _beat(self) -> None:
+        now = time.monotonic()
+        if now - self._beaten < self._beats and self._beaten:
+            return
+        self._beaten = now
+        try:
+            self._engine.calls.beat()
+        except TakenForDeadError:
+            self._lines.notice("Others took this worker for dead: it begins anew, and what it had goes on elsewhere.")
+            self._drop()
+
+    def _drop(self) -> None:
+        """Leave all tasks to others, and go on as another worker."""
+        self._kill(signal.SIGKILL)
+        for claim in self._claims.values():
+            self._deaths.pop(claim.id, None)
+        self._claims.clear()
+        self._waiting.clear()
+        old = self._engine.descriptor
+        self._engine.renew()
+        self._own = [self._engine.descriptor if one == old >= 0 else one for one in self._own]
+
+    def _choose_run(self) -> None:
+        """Turn to the oldest run in which there is work, once nothing of the present one is left here."""
+        now = time.monotonic()
+        if self._workers or (self._waiting and not self.capped) or now - self._looked < _RUNS_EACH:
+            return
+        self._looked = now
+        open_runs = self._state.open_runs()
+        found = [(run, options) for run, options, engine in open_runs if self._only in ("", run) and self._does(engine)]
+        run, options = next(iter(found), ("", BatchOptions(run=self._only)))
+        if self._waiting and run != self._options.run:
+            self._drop()
+        self._options, self.capped = options, not found and bool(self._only)
+        if found:
+            self._folder = FleetHome(self._homes / run, run)
+            self._claims = {claim.id: claim for claim in self._state.held_by(run, self._engine.worker)}
+            self._waiting = deque(claim.task for claim in self._claims.values())
+
+    def _does(self, engine: str) -> bool:
+        if engine != self._engine.name and engine not in self._strange:
+            self._strange.add(engine)
+            self._lines.notice(
+                f"Runs with --engine {engine} are left to other workers: this one has {self._engine.name}."
+            )
+        return engine == self._engine.name
+
+    def _claim(self) -> bool:
+        run = self._options.run
+        name = self._engine.calls.claim(run, self._crowd - len(self._workers))
+        if name is None:
+            return False
+        claim = self._state.hold(run, id_of(name), self._engine.worker)
+        if claim is None or task_name(run, claim.id, claim.again) != name:
+            for step in TASK_STEPS:  # it has ended: only its engine did not hear of it
+                self._engine.calls.finish(name, step)
+            return self._claim()
+        self._claims[claim.id] = claim
+        self._waiting.append(claim.task)
+        return True
+
+    def _work(self, task: BatchTask) -> WorkOn:
+        return partial(work_in_fleet, self._place, self._claims[task.id], self._store)
+
+    def _hear(self, worker: TaskProcess) -> None:
+        task = worker.task.id
+        for said in worker.said():
+            if said.step:
+                self._lines.went(task, said.step, said.steps, said.cost)
+            if said.step and not said.steps and task in self._claims:
+                self._went(self._claims[task], said.step)
+
+    def _went(self, claim: Claim, step: str) -> None:
+        """Let the engine know which steps are done, now that the next one begins."""
+        with suppress(FencedError):
+            self._state.went(claim, step)
+        self._finish(claim, TASK_STEPS.index(step))
+
+    def _finish(self, claim: Claim, steps: int) -> None:
+        name = task_name(claim.run, claim.id, claim.again)
+        for step in TASK_STEPS[self._steps.get(claim.id, 0) : steps]:
+            self._engine.calls.finish(name, step)
+        self._steps[claim.id] = max(steps, self._steps.get(claim.id, 0))
+
+    def _ended(self, worker: TaskProcess, code: int) -> None:
+        claim = self._claims.get(worker.task.id)
+        if claim is None:  # of before others took this worker for dead
+            return
+        try:
+            self._state.rests(claim)
+        except FencedError:
+            self._claims.pop(claim.id)
+            self._lines.handed_back(claim.id)
+            return
+        capped = worker.capped and worker.row is None
+        super()._ended(worker, code)
+        if capped and not self._stops:
+            self.capped = False
+            if worker.alone and not self._state.busy(self._options.run, self._engine.worker):
+                self._cap()
+
+    def _cap(self) -> None:
+        """Say that the run has no money left: nobody takes its tasks until it is given more."""
+        self._state.cap(self._options.run)
+        self.capped = True
+
+    def _report(self, task: BatchTask, row: TaskRow) -> None:  # noqa: ARG002 - the shape of its base
+        claim = self._claims.pop(row.id)
+        try:
+            self._state.end(claim, self._result(row))
+        except FencedError:
+            self._lines.handed_back(row.id)
+            return
+        self._finish(claim, len(TASK_STEPS))
+        if self._store is not None:
+            try:
+                forget_parts(self._store, claim)
+            except OSError as error:
+                sys.stderr.write(f"The store still has parts of {row.id}: {error}\n")
+        if row.state == "done" and not self._options.keeps_copies:
+            remove_project_copy(copy_of(self._folder, row.id))
+        if self._only == "":
+            self._lines.ended(row)
+
+    def _result(self, row: TaskRow) -> TaskResult:
+        def read(folder: str, name: str) -> bytes | None:
+            with suppress(OSError):
+                return (self._folder.path / folder / name).read_bytes()
+            return None
+
+        account = session_account(row.session) if row.session else None
+        made = row.patch_sha256 is not None
+        return TaskResult(
+            row=row,
+            model="" if account is None else account.model,
+            patch=read("patches", f"{row.id}.diff") if made else None,
+            session=(read("sessions", f"{row.id}.json") or b"").decode() if made else "",
+            check=(read("checks", f"{row.id}.txt") or b"").decode(errors="replace"),
+        )

@@ -1,0 +1,268 @@
+"""A fleet whose workers are killed and stopped at random: nothing may be lost, done twice, or spent beyond the limit.
+
+`python -m tests.rehearsal.fleets --database URL` runs it once without kills and once with them, and prints what came.
+"""
+
+import argparse
+import asyncio
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field
+from pathlib import Path
+from shutil import which
+from tempfile import TemporaryDirectory
+
+from tests.e2e.batches import CALL_COST, CHECK, Place, Solver, children, tasks
+from treadle.headless.fleet.fleet_database import FleetDatabase
+from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.store.sqlite import Store
+
+ADOPT_AFTER = 3.0
+ACTIONS = ("kill all", "kill worker", "kill task", "stop")
+
+
+@dataclass
+class Chaos:
+    """Workers that come and go; `done` counts what was done to them."""
+
+    place: Place
+    url: str
+    flags: tuple[str, ...]
+    workers: int = 3
+    tasks_each: int = 2
+    done: Counter[str] = field(default_factory=Counter)
+    processes: list[asyncio.subprocess.Process] = field(default_factory=list)
+
+    async def begin(self) -> None:
+        """Start a worker."""
+        words = ("worker", "--database", self.url, "--workers", str(self.tasks_each), *self.flags)
+        self.processes.append(await self.place.program.start(*words))
+
+    async def disturb(self, chance: random.Random) -> None:
+        """Do something to one worker, and start another one where it is gone."""
+        alive = [one for one in self.processes if one.returncode is None]
+        process = chance.choice(alive)
+        action = chance.choice(ACTIONS)
+        family = descendants(process.pid)
+        if action == "kill task" and not family:
+            return
+        self.done[action] += 1
+        match action:
+            case "kill all":
+                send(signal.SIGKILL, [process.pid, *family])
+            case "kill worker":
+                send(signal.SIGKILL, [process.pid])
+            case "kill task":
+                send(signal.SIGKILL, [chance.choice(family)])
+            case _:
+                send(signal.SIGSTOP, [process.pid, *family])
+                await asyncio.sleep(chance.uniform(0.3, 3) * ADOPT_AFTER)
+                send(signal.SIGCONT, [process.pid, *family])
+        await asyncio.sleep(0.05)
+        for _ in range(self.workers - sum(one.returncode is None for one in self.processes)):
+            await self.begin()
+
+    async def end(self) -> list[int | None]:
+        """Ask the workers to end; gives the exit codes of those that were still there."""
+        alive = [one for one in self.processes if one.returncode is None]
+        for one in alive:
+            one.send_signal(signal.SIGTERM)
+        await asyncio.gather(*(one.communicate() for one in self.processes))
+        return [one.returncode for one in alive]
+
+
+def descendants(pid: int) -> list[int]:
+    """All processes below one."""
+    found = children(pid)
+    return [*found, *(below for one in found for below in descendants(one))]
+
+
+def send(number: signal.Signals, pids: list[int]) -> None:
+    """Send a signal to those that are there."""
+    for pid in pids:
+        with suppress(ProcessLookupError):
+            os.kill(pid, number)
+
+
+@dataclass(frozen=True)
+class Came:
+    """What came of a run. `calls` of the model were answered; `repeated` are tools that took effect twice in a log."""
+
+    code: int
+    seconds: float
+    rows: int
+    states: dict[str, int]
+    lost: list[str]
+    twice: list[str]
+    repeated: list[str]
+    broken: list[str]
+    counted: float
+    calls: int
+    disturbed: dict[str, int]
+    ends: list[int | None]
+    said: str
+
+    def faults(self, number: int, cap: float) -> list[str]:
+        """Say what should not have come."""
+        wrong = [f"{name}: {value}" for name in ("lost", "twice", "repeated", "broken") if (value := getattr(self, name))]
+        if self.code != 0 or self.rows != number:
+            wrong.append(f"exit code {self.code}, {self.rows} of {number} rows: {self.said[-2000:]}")
+        if self.counted > cap or self.calls * CALL_COST > cap + 1e-9:
+            wrong.append(f"{self.counted} counted and {self.calls} calls with a limit of {cap}")
+        if any(self.ends):
+            wrong.append(f"workers ended with {self.ends}")
+        return wrong
+
+
+async def run_fleet(
+    place: Place, url: str, *, number: int, cap: float, flags: tuple[str, ...], seed: int | None, every: float, pause: float
+) -> Came:
+    """Run a batch with three workers; with a seed they are disturbed."""
+    place.prepare(tasks(number, check=CHECK))
+    solver = Solver(seconds=pause)
+    async with ScriptedServer(solver) as server:
+        chaos = Chaos(place, url, flags)
+        began = time.monotonic()
+        more = ("--max-cost", str(cap), "--database", url, *flags)
+        batch = asyncio.create_task(place.program.run(*place.words(server.base_url, *more, workers=0)))
+        for _ in range(chaos.workers):
+            await chaos.begin()
+        chance = random.Random(seed)
+        while not batch.done():
+            if seed is None:
+                await asyncio.wait([batch])
+            else:
+                await asyncio.wait([batch], timeout=chance.uniform(0.5, 1.5) * every)
+                if not batch.done():
+                    await chaos.disturb(chance)
+        ended = await batch
+        seconds = time.monotonic() - began
+        ends = await chaos.end()
+    rows = place.rows()
+    ids = Counter(row["id"] for row in rows)
+    return Came(
+        code=ended.code,
+        seconds=seconds,
+        rows=len(rows),
+        states=dict(Counter(f"{row['state']} {row['kind']}".strip() for row in rows)),
+        lost=[f"t{one:02}" for one in range(number) if f"t{one:02}" not in ids],
+        twice=[name for name, times in ids.items() if times > 1],
+        repeated=[f"{name}: {tool}" for name, calls in place.calls().items() for tool, n in calls.items() if n > 1],
+        broken=broken_logs(place, number),
+        counted=counted(url),
+        calls=solver.answered,
+        disturbed=dict(chaos.done),
+        ends=ends,
+        said=f"{ended.out}{ended.err}",
+    )
+
+
+def broken_logs(place: Place, number: int) -> list[str]:
+    """Name the logs whose chain does not hold, as of two writers, and tasks with a second session."""
+    store = Store(place.program.home / "sessions.db")
+    try:
+        sessions = [row.id for row in store.sessions()]
+        broken = [name for name in sessions if store.verify(name) is not None]
+        return broken + ([] if len(sessions) == number else [f"{len(sessions)} sessions"])
+    finally:
+        store.close()
+
+
+def counted(url: str) -> float:
+    """What counts against the limits of all runs (US dollars)."""
+    database = FleetDatabase(url)
+    try:
+        return float(database.transact(lambda one: one.one("SELECT SUM(total) FROM treadle_runs"))[0]) / 1e9
+    finally:
+        database.close()
+
+
+def postgres_program(name: str) -> str:
+    """Find a program of the server; empty where it is not installed."""
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return which(name) or (str(found[-1]) if found else "")
+
+
+@contextmanager
+def postgres(folder: Path) -> Iterator[str]:
+    """Run a server of PostgreSQL for one test; gives its address. Where we are root, it runs as a normal user."""
+    data, socket = folder / "data", folder / "socket"
+    user: tuple[str, ...] = ()
+    for one in (folder, data, socket):
+        one.mkdir(exist_ok=True)
+    if os.geteuid() == 0:
+        user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+        for one in (folder, data, socket):
+            os.chown(one, 65534, 65534)
+        for one in folder.parents:
+            with suppress(OSError):
+                one.chmod(one.stat().st_mode | 0o011)
+    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
+    words = ("-D", str(data), "-U", "treadle", "-A", "trust", "--no-sync")
+    subprocess.run((*user, postgres_program("initdb"), *words), **quiet)  # type: ignore[call-overload]
+    start = f"-k {socket} -c listen_addresses=''"
+    control = (*user, postgres_program("pg_ctl"), "-D", str(data), "-w", "-t", "120")
+    subprocess.run((*control, "-l", str(folder / "server.log"), "-o", start, "start"), **quiet)  # type: ignore[call-overload]
+    try:
+        yield f"postgresql://treadle@/postgres?host={socket}"
+    finally:
+        subprocess.run((*control, "-m", "immediate", "stop"), **quiet)  # type: ignore[call-overload]
+
+
+
+
+async def compare(arguments: argparse.Namespace) -> int:
+    """Run without kills and with them; gives 1 where something went wrong."""
+    flags = ("--engine", arguments.engine, "--adopt-after", str(ADOPT_AFTER))
+    came: list[Came] = []
+    cap = arguments.tasks * 4 * CALL_COST * 3
+    with TemporaryDirectory(prefix="fleet-", dir=arguments.under, ignore_cleanup_errors=True) as name:
+        for seed in (None, arguments.seed):
+            folder = Path(name) / str(seed)
+            folder.mkdir()
+            with database(arguments.database, folder) as url:
+                one = await run_fleet(
+                    Place(folder), url, number=arguments.tasks, cap=cap, flags=flags, seed=seed,
+                    every=arguments.every, pause=arguments.pause,
+                )  # fmt: skip
+            came.append(one)
+            print(json.dumps({"seed": seed, **{k: v for k, v in vars(one).items() if k != "said"}}), flush=True)
+            for fault in one.faults(arguments.tasks, cap):
+                print(f"FAULT {fault}", flush=True)
+    print(f"{arguments.database} {arguments.engine}: {came[1].seconds / came[0].seconds:.2f} times as long as without kills")
+    return int(any(one.faults(arguments.tasks, cap) for one in came))
+
+
+@contextmanager
+def database(kind: str, folder: Path) -> Iterator[str]:
+    """Give the address of an empty database."""
+    if kind == "sqlite":
+        yield f"sqlite:///{folder}/fleet.db"
+    else:
+        with postgres(folder / "server") as url:
+            yield url
+
+
+def main() -> int:
+    """Read the command line, and run."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--database", choices=("sqlite", "postgresql"), default="sqlite")
+    parser.add_argument("--engine", default="dbos")
+    parser.add_argument("--tasks", type=int, default=200)
+    parser.add_argument("--seed", type=int, default=int(time.time()))
+    parser.add_argument("--every", type=float, default=3.0)
+    parser.add_argument("--pause", type=float, default=0.1)
+    parser.add_argument("--under", default="/var/tmp")  # noqa: S108
+    return asyncio.run(compare(parser.parse_args()))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
