@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 6
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-user soak check format bench docs picture package real-model vscode editors clean
+.PHONY: help run demo test test-user soak check format bench docs picture package real-model vscode editors fleet-demo fleet-sim clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -84,6 +84,12 @@ package: $(VENV)/.dev ## Build the wheel and the source archive in dist/ and che
 
 real-model: $(VENV)/.dev ## Let a real model without a key do a task: 1.1 GB to download, minutes to compute; by hand, never in CI
 	@$(BIN)/python scripts/real_model.py $(ARGS)
+
+fleet-demo: $(VENV)/.dev ## See two workers on PostgreSQL do tasks without a key, one of them killed
+	@PYTHONPATH=. $(BIN)/python scripts/fleet_demo.py
+
+fleet-sim: $(VENV)/.dev ## Simulate a day of 100,000 tasks over 1,000 workers, with costs measured here (docs/fleet.md)
+	@$(BIN)/python -m bench.fleet_simulation $(ARGS)
 
 clean: ## Remove what was set up
 	@rm -rf $(VENV) .mypy_cache .pytest_cache .ruff_cache .import_linter_cache .hypothesis dist

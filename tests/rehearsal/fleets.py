@@ -13,14 +13,15 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from shutil import which
 from tempfile import TemporaryDirectory
 
 from tests.e2e.batches import CALL_COST, CHECK, Place, Solver, children, tasks
+from tests.e2e.running import PATIENCE
+from tests.needed import postgres_program
 from treadle.headless.fleet.fleet_database import FleetDatabase
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
@@ -38,6 +39,7 @@ class Chaos:
     flags: tuple[str, ...]
     workers: int = 3
     tasks_each: int = 2
+    kinds: tuple[str, ...] = ACTIONS
     done: Counter[str] = field(default_factory=Counter)
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
 
@@ -48,9 +50,12 @@ class Chaos:
 
     async def disturb(self, chance: random.Random) -> None:
         """Do something to one worker, and start another one where it is gone."""
-        alive = [one for one in self.processes if one.returncode is None]
+        at_work = working(self.url)
+        alive = [one for one in self.processes if one.returncode is None and one.pid in at_work]
+        if not alive:  # on a slow machine it takes long until one has begun
+            return
         process = chance.choice(alive)
-        action = chance.choice(ACTIONS)
+        action = chance.choice(self.kinds)
         family = descendants(process.pid)
         if action == "kill task" and not family:
             return
@@ -71,12 +76,30 @@ class Chaos:
             await self.begin()
 
     async def end(self) -> list[int | None]:
-        """Ask the workers to end; gives the exit codes of those that were still there."""
+        """Ask the workers to end; gives the exit codes of those that were there and had begun."""
         alive = [one for one in self.processes if one.returncode is None]
         for one in alive:
             one.send_signal(signal.SIGTERM)
-        await asyncio.gather(*(one.communicate() for one in self.processes))
-        return [one.returncode for one in alive]
+        said = await asyncio.gather(*(one.communicate() for one in self.processes))
+        begun = {one.pid for one, (_, err) in zip(self.processes, said, strict=True) if b"this worker is" in err}
+        return [one.returncode for one in alive if one.pid in begun]
+
+
+async def until(holds: Callable[[], bool]) -> None:
+    """Wait until something holds."""
+    async with asyncio.timeout(PATIENCE):
+        while not holds():
+            await asyncio.sleep(0.02)
+
+
+def working(url: str) -> set[int]:
+    """The processes of the workers that have begun, and are not known to be gone."""
+    database = FleetDatabase(url)
+    try:
+        names = database.transact(lambda one: one.all("SELECT worker FROM treadle_workers WHERE beats > 0"))
+        return {int(name.split(":")[1]) for (name,) in names}
+    finally:
+        database.close()
 
 
 def descendants(pid: int) -> list[int]:
@@ -112,7 +135,8 @@ class Came:
 
     def faults(self, number: int, cap: float) -> list[str]:
         """Say what should not have come."""
-        wrong = [f"{name}: {value}" for name in ("lost", "twice", "repeated", "broken") if (value := getattr(self, name))]
+        named = ((name, getattr(self, name)) for name in ("lost", "twice", "repeated", "broken"))
+        wrong = [f"{name}: {value}" for name, value in named if value]
         if self.code != 0 or self.rows != number:
             wrong.append(f"exit code {self.code}, {self.rows} of {number} rows: {self.said[-2000:]}")
         if self.counted > cap or self.calls * CALL_COST > cap + 1e-9:
@@ -123,13 +147,22 @@ class Came:
 
 
 async def run_fleet(
-    place: Place, url: str, *, number: int, cap: float, flags: tuple[str, ...], seed: int | None, every: float, pause: float
+    place: Place,
+    url: str,
+    flags: tuple[str, ...],
+    *,
+    number: int,
+    cap: float,
+    seed: int | None = None,
+    every: float = 3.0,
+    pause: float = 0.1,
+    kinds: tuple[str, ...] = ACTIONS,
 ) -> Came:
     """Run a batch with three workers; with a seed they are disturbed."""
     place.prepare(tasks(number, check=CHECK))
     solver = Solver(seconds=pause)
     async with ScriptedServer(solver) as server:
-        chaos = Chaos(place, url, flags)
+        chaos = Chaos(place, url, flags, kinds=kinds)
         began = time.monotonic()
         more = ("--max-cost", str(cap), "--database", url, *flags)
         batch = asyncio.create_task(place.program.run(*place.words(server.base_url, *more, workers=0)))
@@ -185,10 +218,8 @@ def counted(url: str) -> float:
         database.close()
 
 
-def postgres_program(name: str) -> str:
-    """Find a program of the server; empty where it is not installed."""
-    found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
-    return which(name) or (str(found[-1]) if found else "")
+def _quietly(words: tuple[str, ...]) -> None:
+    subprocess.run(words, check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/")
 
 
 @contextmanager
@@ -205,18 +236,15 @@ def postgres(folder: Path) -> Iterator[str]:
         for one in folder.parents:
             with suppress(OSError):
                 one.chmod(one.stat().st_mode | 0o011)
-    quiet = {"check": True, "stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL, "cwd": "/"}
     words = ("-D", str(data), "-U", "treadle", "-A", "trust", "--no-sync")
-    subprocess.run((*user, postgres_program("initdb"), *words), **quiet)  # type: ignore[call-overload]
+    _quietly((*user, postgres_program("initdb"), *words))
     start = f"-k {socket} -c listen_addresses=''"
     control = (*user, postgres_program("pg_ctl"), "-D", str(data), "-w", "-t", "120")
-    subprocess.run((*control, "-l", str(folder / "server.log"), "-o", start, "start"), **quiet)  # type: ignore[call-overload]
+    _quietly((*control, "-l", str(folder / "server.log"), "-o", start, "start"))
     try:
         yield f"postgresql://treadle@/postgres?host={socket}"
     finally:
-        subprocess.run((*control, "-m", "immediate", "stop"), **quiet)  # type: ignore[call-overload]
-
-
+        _quietly((*control, "-m", "immediate", "stop"))
 
 
 async def compare(arguments: argparse.Namespace) -> int:
@@ -225,19 +253,19 @@ async def compare(arguments: argparse.Namespace) -> int:
     came: list[Came] = []
     cap = arguments.tasks * 4 * CALL_COST * 3
     with TemporaryDirectory(prefix="fleet-", dir=arguments.under, ignore_cleanup_errors=True) as name:
-        for seed in (None, arguments.seed):
+        for seed in (None, arguments.seed)[arguments.only_kills :]:
             folder = Path(name) / str(seed)
             folder.mkdir()
             with database(arguments.database, folder) as url:
                 one = await run_fleet(
-                    Place(folder), url, number=arguments.tasks, cap=cap, flags=flags, seed=seed,
-                    every=arguments.every, pause=arguments.pause,
-                )  # fmt: skip
+                    Place(folder), url, flags, number=arguments.tasks, cap=cap, seed=seed, every=arguments.every
+                )
             came.append(one)
             print(json.dumps({"seed": seed, **{k: v for k, v in vars(one).items() if k != "said"}}), flush=True)
             for fault in one.faults(arguments.tasks, cap):
                 print(f"FAULT {fault}", flush=True)
-    print(f"{arguments.database} {arguments.engine}: {came[1].seconds / came[0].seconds:.2f} times as long as without kills")
+    times = came[-1].seconds / came[0].seconds
+    print(f"{arguments.database} {arguments.engine}: {times:.2f} times as long as without kills")
     return int(any(one.faults(arguments.tasks, cap) for one in came))
 
 
@@ -259,8 +287,8 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=200)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--every", type=float, default=3.0)
-    parser.add_argument("--pause", type=float, default=0.1)
-    parser.add_argument("--under", default="/var/tmp")  # noqa: S108
+    parser.add_argument("--only-kills", action="store_true")
+    parser.add_argument("--under", default="/var/tmp")
     return asyncio.run(compare(parser.parse_args()))
 
 

@@ -48,7 +48,6 @@ from treadle.protocol.events import EventData
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.permissions import Situation
 from treadle.store.appending import SessionLog
-from treadle.store.sqlite import Store
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.tools.tool_catalogue import builtin_tools, open_browser
 from treadle.workspace.conversation import Conversation

@@ -70,7 +70,7 @@ def add_fleet(parser: argparse.ArgumentParser, *, required: bool = False) -> Non
         "--store", default="", metavar="DIR", help="keep logs and changes there, so that another computer can go on"
     )
     parser.add_argument(
-        "--engine", choices=("dbos", "own", "absurd"), default="dbos", help="what hands out the tasks (default: dbos)"
+        "--engine", choices=("own", "dbos", "absurd"), default="own", help="what hands out the tasks (default: own)"
     )
     parser.add_argument(
         "--adopt-after", type=float, default=30.0, metavar="SECONDS", help="when others take a silent worker for dead"

@@ -4,6 +4,8 @@
 """
 
 import argparse
+import signal
+from types import FrameType
 
 from treadle.cli.batch_command import WORKERS, add_fleet, fleet_wishes, load_sessions, wrong_option
 
@@ -24,8 +26,13 @@ def execute(arguments: argparse.Namespace) -> int:
     """Work; returns the exit code."""
     if arguments.workers < 1:
         raise wrong_option(f"--workers {arguments.workers} is too few.", "At least one works.")
+    signal.signal(signal.SIGTERM, _leave)  # until the worker hears signals itself: it has nothing yet
     fleet = fleet_wishes(arguments)
     load_sessions()
     from treadle.headless.fleet.fleet_main import run_worker
 
     return run_worker(fleet, arguments.workers)
+
+
+def _leave(_number: int, _frame: FrameType | None) -> None:
+    raise SystemExit(0)

@@ -368,6 +368,21 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "batch-busy": Explanation(
             "Another batch works in the same folder.", "Wait until it ends, or stop it with Ctrl-C."
         ),
+        "fleet-missing": Explanation(
+            "What a fleet of workers needs is not installed: what talks to PostgreSQL, or DBOS for --engine dbos.",
+            "Install the extra `fleet` as the message says, or use sqlite:///PATH on one computer.",
+        ),
+        "fleet-database": Explanation(
+            "The database that workers share cannot be used: its address is wrong, or nobody answers there.",
+            "Start the server, or correct --database. What was finished is kept.",
+        ),
+        "fleet-engine": Explanation(
+            "What hands out the tasks of a fleet has failed, or the batch was begun with another --engine.",
+            "Start the same command again, with the --engine that the message names.",
+        ),
+        "fleet-store": Explanation(
+            "The store of a fleet cannot be used.", "Name a folder that all workers see with --store."
+        ),
         "batch-price": Explanation(
             "A batch has a limit in money, and the price of a model is not known.",
             "Set its prices in the settings, or leave the limit out.",

@@ -1,4 +1,4 @@
-"""Budgets that sessions share: of a day, a tree and a run, in the log's file, and for a run of many computers elsewhere."""
+"""Budgets that sessions share, in the file of the log; those of a run on many computers elsewhere, too."""
 
 from typing import TYPE_CHECKING, Protocol
 

@@ -76,7 +76,7 @@ def work_on(
 ) -> int:
     """Do the steps of a task, and say what comes of them; returns the exit code of the process."""
     try:
-        row = _row(folder, options, task, say, share)
+        row = _row(folder, options, task, say, share=share)
     except UnfinishedError as error:
         say(Said(capped=error.capped))
         return HANDED_BACK
@@ -84,7 +84,7 @@ def work_on(
     return 0
 
 
-def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, share: RunShare | None) -> TaskRow:
+def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, *, share: RunShare | None) -> TaskRow:
     try:
         say(Said(step="prepare"))
         begun = prepare_task(folder, options, task)

@@ -11,6 +11,7 @@ from treadle.headless.fleet.fleet_engine import TASK_STEPS
 from treadle.protocol.errors import ConfigError
 
 _QUEUE = "treadle"
+"""Its tables are `t_treadle` and `r_treadle`."""
 _ATTEMPTS = 1_000_000
 """A task is given out so often: whether it may go on is Treadle's to say."""
 
@@ -74,12 +75,11 @@ class AbsurdEngine:
         return None
 
     def beat(self) -> None:
-        """Keep the claims; what was lost meanwhile is somebody else's, and its number says so to whoever works on it."""
+        """Keep the claims; what was lost meanwhile is somebody else's, as whoever works on it here finds out."""
 
         def keep(one: Transaction) -> None:
             for name, (_, own) in tuple(self._held.items()):
-                row = one.one(f'SELECT state, claimed_by FROM absurd."r_{_QUEUE}" WHERE run_id = ?::uuid', own)  # noqa: S608
-                if row is not None and row[0] == "running":
+                if _is_ours(one, own):
                     one.all("SELECT absurd.extend_claim(?, ?::uuid, ?)", _QUEUE, own, self._lease)
                 else:
                     del self._held[name]
@@ -93,10 +93,7 @@ class AbsurdEngine:
         task, own = self._held[name]
 
         def write(one: Transaction) -> None:
-            if (
-                one.one(f"SELECT 1 FROM absurd.\"r_{_QUEUE}\" WHERE run_id = ?::uuid AND state = 'running'", own)
-                is None
-            ):
+            if not _is_ours(one, own):
                 return
             one.all(
                 "SELECT absurd.set_task_checkpoint_state(?, ?::uuid, ?, 'true', ?::uuid, ?)",
@@ -118,14 +115,14 @@ class AbsurdEngine:
 
         def stop(one: Transaction) -> None:
             for name in names:
-                for (task,) in one.all(f'SELECT task_id FROM absurd."t_{_QUEUE}" WHERE task_name = ?', name):  # noqa: S608
+                for (task,) in one.all("SELECT task_id FROM absurd.t_treadle WHERE task_name = ?", name):
                     one.all("SELECT absurd.cancel_task(?, ?)", _QUEUE, task)
 
         self._database.transact(stop)
 
     def list(self, run: str) -> Collection[str]:
         """Name the tasks of a run."""
-        rows = self._call(f'SELECT task_name FROM absurd."t_{_QUEUE}" WHERE task_name LIKE ?', f"{run}/%")  # noqa: S608
+        rows = self._call("SELECT task_name FROM absurd.t_treadle WHERE task_name LIKE ?", f"{run}/%")
         return [str(name) for (name,) in rows]
 
     def close(self) -> None:
@@ -133,7 +130,12 @@ class AbsurdEngine:
 
         def give(one: Transaction) -> None:
             for _, own in self._held.values():
-                if one.one(f"SELECT 1 FROM absurd.\"r_{_QUEUE}\" WHERE run_id = ?::uuid AND state = 'running'", own):  # noqa: S608
+                if _is_ours(one, own):
                     one.all("SELECT absurd.schedule_run(?, ?::uuid, absurd.current_time())", _QUEUE, own)
 
         self._database.transact(give)
+
+
+def _is_ours(one: Transaction, own: str) -> bool:
+    """Whether a claim has not run out: a worker that was stopped lost it."""
+    return one.one("SELECT 1 FROM absurd.r_treadle WHERE run_id = ?::uuid AND state = 'running'", own) is not None

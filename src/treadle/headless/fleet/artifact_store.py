@@ -1,4 +1,4 @@
-"""Where workers keep what another computer needs to go on with a task: four calls, and a folder that all of them see."""
+"""Where workers keep what another computer needs to go on with a task: a folder that all of them see."""
 
 import os
 from collections.abc import Sequence

@@ -1,7 +1,7 @@
 """DBOS as the engine of a fleet, in a process of its own: it has threads, and a worker forks.
 
-A task is a workflow of five steps, of which each waits until the worker says that it is done. DBOS has no leases: work of
-a worker that is dead stays until somebody says so, which `WorkerRing` does.
+A task is a workflow of five steps, of which each waits until the worker says that it is done. DBOS has no leases: work
+of a worker that is dead stays until somebody says so, which `WorkerRing` does.
 """
 
 import os
@@ -28,7 +28,7 @@ _CHUNK = 65_536
 
 
 class DbosEngine:
-    """The engine inside its process. `room` is how many tasks at once a worker has; the last one that starts says so."""
+    """The engine in its process. `room` is how many tasks a worker has at once: the last one that starts says so."""
 
     def __init__(self, url: str, worker: str, room: int) -> None:
         from dbos import DBOS
@@ -75,7 +75,7 @@ class DbosEngine:
             )
             self._joined = True
 
-    def submit(self, run: str, names: Sequence[str]) -> None:
+    def submit(self, _run: str, names: Sequence[str]) -> None:
         """Enqueue a workflow for each."""
         from dbos import SetWorkflowID
 
@@ -137,7 +137,7 @@ class EngineProcess:
     """The six calls to an engine in a process of its own, which ends with this one."""
 
     def __init__(self, url: str, worker: str, room: int) -> None:
-        _require(url)
+        _require()
         ours, theirs = socket.socketpair()
         self._socket = ours
         self.descriptor = ours.fileno()
@@ -199,15 +199,15 @@ class EngineProcess:
         return answer.value
 
 
-def _require(url: str) -> None:
+def _require() -> None:
     from importlib.util import find_spec
 
     if find_spec("dbos") is None:
         raise ConfigError(
             "fleet-missing",
-            "DBOS, the engine of this fleet, is not installed.",
-            why=f"Tasks of {url.partition('://')[0]} databases are handed out by it unless --engine says otherwise.",
-            fix=f"{install_command('fleet')}, or start with --engine own.",
+            "DBOS, which --engine names, is not installed.",
+            why="It comes with the extra `fleet` of Treadle.",
+            fix=f"{install_command('fleet')}, or start without --engine.",
         )
 
 

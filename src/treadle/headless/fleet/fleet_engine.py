@@ -1,7 +1,7 @@
 """The seam to what hands tasks to workers and remembers their five steps, and who is taken for dead.
 
-An engine only says who should work on what. Whether somebody still may is the number of the claim (`fleet_state`), so an
-engine may give a task twice.
+An engine only says who should work on what. Whether somebody still may is the number of the claim (`fleet_state`), so
+an engine may give a task twice.
 """
 
 from collections.abc import Collection, Sequence
@@ -97,7 +97,7 @@ class WorkerRing:
 
         seen = {}
         for worker, beats in self._database.transact(beaten):
-            before, looks = self._seen.get(worker, (beats, 0))
+            before, looks = self._seen.get(worker, (None, 0))
             seen[worker] = (beats, looks + 1 if before == beats else 0)
         self._seen = seen
         return [worker for worker, (beats, looks) in seen.items() if looks >= LOOKS or beats < 0]
@@ -143,7 +143,7 @@ class OwnEngine:
         def take(one: Transaction) -> str | None:
             skip = " FOR UPDATE SKIP LOCKED" if one.is_postgres else ""
             found = one.one(
-                "SELECT id, again FROM treadle_tasks WHERE run = ? AND state = 'waiting' "
+                "SELECT id, again FROM treadle_tasks WHERE run = ? AND state = 'waiting' "  # noqa: S608
                 f"ORDER BY number LIMIT 1{skip}",
                 run,
             )

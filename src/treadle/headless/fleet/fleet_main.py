@@ -21,7 +21,6 @@ from treadle.headless.batch.batch_main import (
 from treadle.headless.batch.batch_steps import BatchOptions, goes_on_from, is_meant, next_attempt
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.fleet.absurd_engine import AbsurdEngine
-from treadle.headless.fleet.artifact_store import artifact_store
 from treadle.headless.fleet.dbos_engine import EngineProcess
 from treadle.headless.fleet.fleet_database import FleetDatabase, shown_url
 from treadle.headless.fleet.fleet_engine import LOOKS, OpenEngine, OwnEngine, id_of, task_name
@@ -32,7 +31,7 @@ from treadle.present.spending_words import Spending
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 
-ENGINES = ("dbos", "own", "absurd")
+ENGINES = ("own", "dbos", "absurd")
 """What can hand out the tasks of a database."""
 
 ADOPT_AFTER = 30.0
@@ -60,7 +59,8 @@ def run_worker(fleet: FleetWishes, workers: int) -> int:
     lines = BatchLines(as_json=False)
     state, engine = _opened(fleet, workers)
     lines.notice(f"{shown_url(fleet.database)}: this worker is {engine.worker}, at most {workers} tasks at once.")
-    dispatcher = _dispatcher(fleet, state, engine, lines, over=lambda: fleet.once and not state.open_runs())
+    place = _place(fleet)
+    dispatcher = FleetDispatcher(state, engine, place, lines, over=lambda: fleet.once and not state.open_runs())
     share_limits()
     try:
         dispatcher.work(workers)
@@ -75,11 +75,11 @@ def run_fleet_batch(wishes: BatchWishes, fleet: FleetWishes) -> int:
     tasks = wanted_tasks(wishes, lines)
     folder = BatchFolder(wishes.out.expanduser().absolute())
     with folder.held(lines.waits):
-        return _done(folder, wishes, fleet, tasks, lines)
+        return _done(folder, wishes, fleet, tasks=tasks, lines=lines)
 
 
 def _done(
-    folder: BatchFolder, wishes: BatchWishes, fleet: FleetWishes, tasks: Sequence[BatchTask], lines: BatchLines
+    folder: BatchFolder, wishes: BatchWishes, fleet: FleetWishes, *, tasks: Sequence[BatchTask], lines: BatchLines
 ) -> int:
     options = batch_options(folder, wishes)
     known = folder.results()
@@ -111,8 +111,8 @@ def _done(
         state.add_tasks(folder.run, runnable)
         _submit(state, engine, folder.run, runnable)
         collector = _Collector(state, folder, runnable, lines)
-        dispatcher = _dispatcher(
-            fleet, state, engine, lines, run=folder.run, over=collector.is_over, each_round=collector.look
+        dispatcher = FleetDispatcher(
+            state, engine, _place(fleet), lines, run=folder.run, over=collector.is_over, each_round=collector.look
         )
         share_limits()
         dispatcher.work(wishes.workers)
@@ -147,20 +147,15 @@ def _opened(fleet: FleetWishes, workers: int) -> tuple[FleetState, OpenedEngine]
     return state, OpenedEngine(fleet.engine, make)
 
 
-def _dispatcher(
-    fleet: FleetWishes, state: FleetState, engine: OpenedEngine, lines: BatchLines, **more: object
-) -> FleetDispatcher:
+def _place(fleet: FleetWishes) -> FleetPlace:
     home, folder = home_name()
-    place = FleetPlace(url=fleet.database, home=home, full=fleet.full)
-    return FleetDispatcher(
-        state,
-        engine,
-        artifact_store(fleet.store),
-        place,
-        lines,
-        homes=folder,
+    return FleetPlace(
+        url=fleet.database,
+        home=home,
+        folder=folder,
+        store=fleet.store,
         beat=fleet.adopt_after / LOOKS,
-        **more,  # type: ignore[arg-type]
+        full=fleet.full,
     )
 
 

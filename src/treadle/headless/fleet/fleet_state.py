@@ -92,7 +92,8 @@ class FleetState:
 
         def add(one: Transaction) -> None:
             one.many(
-                "INSERT INTO treadle_tasks (run, id, number, task, state) VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING",
+                "INSERT INTO treadle_tasks (run, id, number, task, state) VALUES (?, ?, ?, ?, ?) "
+                "ON CONFLICT DO NOTHING",
                 rows,
             )
 

@@ -6,6 +6,7 @@ import sys
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -35,7 +36,7 @@ from treadle.headless.batch.batch_steps import (
 )
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import HANDED_BACK, Say, work_on
-from treadle.headless.fleet.artifact_store import ArtifactStore
+from treadle.headless.fleet.artifact_store import ArtifactStore, artifact_store
 from treadle.headless.fleet.fleet_database import FleetDatabase
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState
 from treadle.protocol.base import Record
@@ -46,10 +47,16 @@ _T = TypeVar("_T")
 
 
 class FleetPlace(Record, frozen=True, kw_only=True):
-    """Where a worker works: the database, and the name of its data folder. `full` lets tasks run without a sandbox."""
+    """Where a worker works: the database, the name of its data folder, the folder of its copies, and the store.
+
+    It says that it lives every `beat` seconds. `full` lets tasks run without a sandbox.
+    """
 
     url: str
     home: str
+    folder: Path
+    store: str = ""
+    beat: float = 5.0
     full: bool = False
 
 
@@ -60,82 +67,72 @@ class KeptPart(Record, frozen=True, kw_only=True):
     patch: bytes
 
 
-def work_in_fleet(
-    place: FleetPlace,
-    claim: Claim,
-    store: ArtifactStore | None,
-    folder: BatchFolder,
-    options: BatchOptions,
-    task: BatchTask,
-    say: Say,
-    /,
-) -> int:
-    """Do the steps of a task that this worker claims; returns the exit code of the process."""
-    state = FleetState(FleetDatabase(place.url))
-    share = _Share(state, claim, place.home, store, folder)
-    try:
-        before = state.begin(claim, this_process())
-        if before.process:
-            end_process(before.process)  # else it would go on beside us when it wakes up
-        if options.flags.get("mode") == "full" and not place.full:
-            sys.stderr.write("This worker does no task without a sandbox. Start it with --full if it should.\n")
-            say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
-            return 0
-        _take_over(state, before, place, store, folder, options)
-        return work_on(folder, options, task, partial(_say_too, say, share), share=share)
-    except UnfinishedError:
-        return HANDED_BACK
-    except FencedError:
-        _leave()
-    except (TreadleError, OSError) as error:
-        sys.stderr.write(f"{error}\n")
-        kind = kind_of_error(error) if isinstance(error, TreadleError) else "environment"
-        if kind == "setup":  # the database is gone: the task goes on elsewhere, or later
+class FleetWork(Record, frozen=True, kw_only=True):
+    """Does the steps of a task that a worker claims."""
+
+    place: FleetPlace
+    claim: Claim
+
+    def __call__(self, folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, /) -> int:
+        """Do it, and say how far it is; returns the exit code of the process."""
+        state = FleetState(FleetDatabase(self.place.url))
+        share = _Share(state, self.place, self.claim, folder)
+        try:
+            before = state.begin(self.claim, this_process())
+            if before.process:
+                end_process(before.process)  # else it would go on beside us when it wakes up
+            if options.flags.get("mode") == "full" and not self.place.full:
+                sys.stderr.write("This worker does no task without a sandbox. Start it with --full if it should.\n")
+                say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
+                return 0
+            self._take_over(state, before, folder, options)
+            return work_on(folder, options, task, partial(_say_too, say, share), share=share)
+        except UnfinishedError:
             return HANDED_BACK
-        say(Said(row=TaskRow(id=task.id, state="error", kind=kind)))
-        return 0
-    finally:
-        share.settle()
-    return HANDED_BACK
+        except FencedError:
+            _leave()
+            return HANDED_BACK
+        except (TreadleError, OSError) as error:
+            sys.stderr.write(f"{error}\n")
+            kind = kind_of_error(error) if isinstance(error, TreadleError) else "environment"
+            if kind == "setup":  # the database is gone: the task goes on elsewhere, or later
+                return HANDED_BACK
+            say(Said(row=TaskRow(id=task.id, state="error", kind=kind)))
+            return 0
+        finally:
+            share.settle()
+
+    def _take_over(self, state: FleetState, before: Claim, folder: BatchFolder, options: BatchOptions) -> None:
+        """Make what there is of a task here: what another computer has done by its last step, if that was kept."""
+        task, begun, here = before.task, before.begun, folder.begun(before.id)
+        if begun is None:
+            return
+        if here is not None and self.place.home == before.home and here.attempt >= begun.attempt:
+            if here.attempt == begun.attempt:
+                folder.note(task.id, msgspec.structs.replace(here, goes_on_after=begun.goes_on_after))
+            return
+        if not begun.tree:  # to be begun anew, by order
+            folder.note(task.id, begun)
+            return
+        remove_project_copy(copy_of(folder, task.id))
+        store = artifact_store(self.place.store)
+        parts = [] if store is None else _kept_of(store, before, begun.session)
+        if not whole_log([part.log for part in parts]):
+            folder.note(task.id, next_attempt(options.run, task, begun))
+            state.said(before, f"{task.id} begins again: its log is on another computer, and no store has it.")
+            return
+        folder.note(task.id, msgspec.structs.replace(begun, tree=""))
+        made = prepare_task(folder, options, task)
+        copy = copy_of(folder, task.id, made.tree)
+        apply_project_patch(copy, parts[-1].patch)
+        last = put_log_back([part.log for part in parts], str(copy.folder.resolve()))
+        state.said(before, f"{task.id} goes on where another computer was: event {last} of its log.")
 
 
 def _say_too(say: Say, share: "_Share", said: Said) -> None:
     if said.step == "run" and not said.steps:
         share.prepared()
     say(said)
-
-
-def _take_over(
-    state: FleetState,
-    before: Claim,
-    place: FleetPlace,
-    store: ArtifactStore | None,
-    folder: BatchFolder,
-    options: BatchOptions,
-) -> None:
-    """Make what there is of a task here: what another computer has done by its last step, if that was kept."""
-    task, begun, here = before.task, before.begun, folder.begun(before.id)
-    if begun is None:
-        return
-    if here is not None and place.home == before.home and here.attempt >= begun.attempt:
-        if here.attempt == begun.attempt:
-            folder.note(task.id, msgspec.structs.replace(here, goes_on_after=begun.goes_on_after))
-        return
-    if not begun.tree:  # to be begun anew, by order
-        folder.note(task.id, begun)
-        return
-    remove_project_copy(copy_of(folder, task.id))
-    parts = [] if store is None else _kept_of(store, before, begun.session)
-    if not whole_log([part.log for part in parts]):
-        folder.note(task.id, next_attempt(options.run, task, begun))
-        state.said(before, f"{task.id} begins again: its log is on another computer, and no store has it.")
-        return
-    folder.note(task.id, msgspec.structs.replace(begun, tree=""))
-    made = prepare_task(folder, options, task)
-    copy = copy_of(folder, task.id, made.tree)
-    apply_project_patch(copy, parts[-1].patch)
-    last = put_log_back([part.log for part in parts], str(copy.folder.resolve()))
-    state.said(before, f"{task.id} goes on where another computer was: event {last} of its log.")
 
 
 def kept_parts(store: ArtifactStore, claim: Claim) -> list[KeptPart]:
@@ -166,13 +163,11 @@ def _prefix(claim: Claim) -> str:
 class _Share:
     """The `RunShare` of a task's session."""
 
-    def __init__(
-        self, state: FleetState, claim: Claim, home: str, store: ArtifactStore | None, folder: BatchFolder
-    ) -> None:
+    def __init__(self, state: FleetState, place: FleetPlace, claim: Claim, folder: BatchFolder) -> None:
         self._state = state
         self._claim = claim
-        self._home = home
-        self._store = store
+        self._home = place.home
+        self._store = artifact_store(place.store)
         self._folder = folder
         self._begun: TaskBegun | None = None
         self._after: int | None = None

@@ -6,7 +6,6 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 
 from treadle.door.opening import remove_project_copy, this_process
@@ -17,16 +16,16 @@ from treadle.headless.batch.batch_steps import BatchOptions, copy_of
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import WorkOn
 from treadle.headless.batch.dispatching import Dispatcher, TaskProcess
-from treadle.headless.fleet.artifact_store import ArtifactStore
+from treadle.headless.fleet.artifact_store import artifact_store
 from treadle.headless.fleet.fleet_engine import TASK_STEPS, OpenEngine, TakenForDeadError, id_of, task_name
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState, TaskResult
-from treadle.headless.fleet.fleet_task import FleetPlace, forget_parts, work_in_fleet
+from treadle.headless.fleet.fleet_task import FleetPlace, FleetWork, forget_parts
 
 _RUNS_EACH = 1.0
 
 
 class FleetHome(BatchFolder):
-    """The part of a run that is on this computer: copies, notes and logs of its tasks, for all workers of a data folder."""
+    """The part of a run that is on this computer, for all workers of a data folder: copies, notes and logs of tasks."""
 
     def __init__(self, path: Path, run: str) -> None:
         super().__init__(path)
@@ -61,30 +60,25 @@ class OpenedEngine:
 class FleetDispatcher(Dispatcher):
     """The dispatcher of a batch whose tasks come from a database: of one run, or of the oldest open run each time.
 
-    `over` says whether to end where nothing is left to do. `each_round` is called again and again, at least each second.
+    `over` says whether to end where nothing is left to do. `each_round` is called at least once a second.
     """
 
     def __init__(
         self,
         state: FleetState,
         engine: OpenedEngine,
-        store: ArtifactStore | None,
         place: FleetPlace,
         lines: BatchLines,
         *,
-        homes: Path,
-        beat: float,
         run: str = "",
         over: Callable[[], bool] = lambda: False,
         each_round: Callable[[], None] = lambda: None,
     ) -> None:
-        super().__init__(BatchFolder(homes), BatchOptions(run=run), (), lines, spent=self._counted)
+        super().__init__(BatchFolder(place.folder), BatchOptions(run=run), (), lines, spent=self._counted)
         self._state = state
         self._engine = engine
-        self._store = store
+        self._store = artifact_store(place.store)
         self._place = place
-        self._homes = homes
-        self._beats = beat
         self._only = run
         self._over = over
         self._each_round = each_round
@@ -128,7 +122,7 @@ class FleetDispatcher(Dispatcher):
 
     def _beat(self) -> None:
         now = time.monotonic()
-        if now - self._beaten < self._beats and self._beaten:
+        if now - self._beaten < self._place.beat and self._beaten:
             return
         self._beaten = now
         try:
@@ -161,7 +155,7 @@ class FleetDispatcher(Dispatcher):
             self._drop()
         self._options, self.capped = options, not found and bool(self._only)
         if found:
-            self._folder = FleetHome(self._homes / run, run)
+            self._folder = FleetHome(self._place.folder / run, run)
             self._claims = {claim.id: claim for claim in self._state.held_by(run, self._engine.worker)}
             self._waiting = deque(claim.task for claim in self._claims.values())
 
@@ -188,7 +182,7 @@ class FleetDispatcher(Dispatcher):
         return True
 
     def _work(self, task: BatchTask) -> WorkOn:
-        return partial(work_in_fleet, self._place, self._claims[task.id], self._store)
+        return FleetWork(place=self._place, claim=self._claims[task.id])
 
     def _hear(self, worker: TaskProcess) -> None:
         task = worker.task.id

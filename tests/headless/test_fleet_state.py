@@ -1,0 +1,218 @@
+"""What workers share: claims that only the newest holder may use, money of all, and who is taken for dead."""
+
+import sys
+import threading
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+
+import pytest
+
+from treadle.headless.batch.batch_folder import TaskBegun, TaskRow
+from treadle.headless.batch.batch_steps import BatchOptions, Said
+from treadle.headless.batch.batch_tasks import BatchTask
+from treadle.headless.fleet.artifact_store import FolderStore, artifact_store
+from treadle.headless.fleet.fleet_database import FleetDatabase, shown_url
+from treadle.headless.fleet.fleet_engine import LOOKS, OwnEngine, TakenForDeadError, id_of, task_name
+from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState, TaskResult
+from treadle.headless.fleet.fleet_task import FleetPlace, FleetWork
+from treadle.headless.fleet.fleet_worker import FleetHome
+from treadle.protocol.errors import ConfigError
+
+RUN = "batch-1"
+
+
+@pytest.fixture
+def database(tmp_path: Path) -> Iterator[FleetDatabase]:
+    one = FleetDatabase(f"sqlite:///{tmp_path}/fleet.db")
+    yield one
+    one.close()
+
+
+@pytest.fixture
+def state(database: FleetDatabase) -> FleetState:
+    one = FleetState(database)
+    one.open_run(BatchOptions(run=RUN, run_cost=1.0), "own")
+    one.add_tasks(RUN, [BatchTask(id=name, prompt="x") for name in ("a", "b", "c")])
+    return one
+
+
+def taken(state: FleetState, engine: OwnEngine, worker: str) -> Claim:
+    name = engine.claim(RUN, 1)
+    assert name is not None
+    claim = state.hold(RUN, id_of(name), worker)
+    assert claim is not None
+    return claim
+
+
+def test_tasks_are_claimed_in_their_order_each_by_one_worker(state: FleetState) -> None:
+    engines = [OwnEngine(state.database, worker) for worker in ("w1", "w2")]
+    names = [engines[one % 2].claim(RUN, 1) for one in range(4)]
+    assert names == [task_name(RUN, "a", 0), task_name(RUN, "b", 0), task_name(RUN, "c", 0), None]
+    assert engines[0].claim(RUN, 0) is None
+
+
+def test_who_has_an_older_claim_changes_nothing_any_more(state: FleetState) -> None:
+    engine = OwnEngine(state.database, "w1")
+    old = taken(state, engine, "w1")
+    state.begin(old, "p1")
+    new = state.hold(RUN, "a", "w2")
+    assert new is not None
+    assert (new.number, new.process) == (old.number + 1, "p1")
+    result = TaskResult(row=TaskRow(id="a", state="done"))
+    for change in (
+        lambda: state.begin(old, "p1"),
+        lambda: state.note(old, TaskBegun(digest="d", session="s"), "h"),
+        lambda: state.went(old, "run"),
+        lambda: state.said(old, "x"),
+        lambda: state.rests(old),
+        lambda: state.reserve(old, "s", "h", {"step": 0.1}),
+        lambda: state.end(old, result),
+    ):
+        with pytest.raises(FencedError):
+            change()
+    assert state.counted(RUN) == 0
+    state.end(new, result)
+    state.end(new, result)  # the answer to the first one may have been lost
+    assert [(place, one.row.id) for place, one, _ in state.results(RUN, 0)] == [(1, "a")]
+    assert state.hold(RUN, "a", "w3") is None
+
+
+def test_what_is_read_of_a_task_is_what_was_noted(state: FleetState) -> None:
+    claim = taken(state, OwnEngine(state.database, "w1"), "w1")
+    begun = TaskBegun(digest="d", session="s", tree="t")
+    state.note(claim, begun, "home")
+    state.said(claim, "one")
+    state.said(claim, "two")
+    (held,) = state.held_by(RUN, "w1")
+    assert (held.begun, held.home, held.number) == (begun, "home", claim.number)
+    state.end(claim, TaskResult(row=TaskRow(id="a", state="failed"), patch=b"\xff", check="no"))
+    ((_, result, notes),) = state.results(RUN, 0)
+    assert (result.patch, result.check, notes) == (b"\xff", "no", "one\ntwo\n")
+    state.renew(RUN, claim.task, None)
+    assert state.generations(RUN) == {"a": 1, "b": 0, "c": 0}
+    assert state.results(RUN, 0) == []
+
+
+def test_the_sum_of_a_run_is_what_each_session_spent_and_reserved_at_each_home(state: FleetState) -> None:
+    claim = taken(state, OwnEngine(state.database, "w1"), "w1")
+    assert state.reserve(claim, "s", "h1", {"spent": 0.0, "step": 0.25}) == 0.25
+    assert state.reserve(claim, "s", "h1", {"spent": 0.1, "step": 0.25}) == pytest.approx(0.35)
+    assert state.reserve(claim, "s", "h2", {"spent": 0.0, "step": 0.5}) == pytest.approx(0.85)
+    state.settle(RUN, "s", "h2", 0.05)
+    assert state.counted(RUN) == pytest.approx(0.4)  # what is reserved at the first home is not known to be free
+
+
+def test_workers_that_reserve_at_the_same_time_see_each_other(tmp_path: Path, state: FleetState) -> None:
+    engine = OwnEngine(state.database, "w")
+    claims = [taken(state, engine, "w") for _ in range(3)]
+    spent: list[float] = []
+
+    def spend(claim: Claim) -> None:
+        mine = FleetState(FleetDatabase(state.database.url))
+        used = 0.0
+        for _ in range(12):
+            if mine.reserve(claim, claim.id, "h", {"spent": used, "step": 0.05}) > 1.0:
+                break
+            used += 0.05
+            spent.append(0.05)
+        mine.settle(RUN, claim.id, "h", used)
+        mine.database.close()
+
+    threads = [threading.Thread(target=spend, args=(claim,)) for claim in claims]
+    for one in threads:
+        one.start()
+    for one in threads:
+        one.join()
+    assert 0.9 <= sum(spent) <= 1.0 + 1e-9
+    assert state.counted(RUN) == pytest.approx(sum(spent))
+
+
+def test_a_worker_whose_beats_stop_loses_its_tasks_and_one_that_was_stopped_itself_buries_nobody(
+    state: FleetState,
+) -> None:
+    dead, alive = OwnEngine(state.database, "w1"), OwnEngine(state.database, "w2")
+    dead.beat()
+    taken(state, dead, "w1")
+    alive.beat()  # it saw the other one now; whatever time passes until its next look is one look
+    for _ in range(LOOKS - 1):
+        alive.beat()
+        assert state.held_by(RUN, "w1") != []
+    dead.beat()
+    for _ in range(LOOKS):
+        alive.beat()
+        assert state.held_by(RUN, "w1") != []
+    alive.beat()
+    assert state.held_by(RUN, "w1") == []
+    assert alive.claim(RUN, 1) == task_name(RUN, "a", 0)
+    with pytest.raises(TakenForDeadError):
+        dead.beat()
+
+
+def test_each_worker_is_watched_whoever_else_ends(state: FleetState) -> None:
+    engines = {f"w{one}": OwnEngine(state.database, f"w{one}") for one in range(7)}
+    for engine in engines.values():
+        engine.beat()
+    taken(state, engines["w3"], "w3")
+    gone = {"w0", "w1", "w2", "w3", "w4", "w5"}
+    for _ in range(LOOKS * 3):
+        for name, engine in engines.items():
+            if name not in gone:
+                engine.beat()
+    assert state.held_by(RUN, "w3") == []
+    (left,) = state.database.transact(lambda one: one.all("SELECT worker FROM treadle_workers"))
+    assert left == ("w6",)
+
+
+def test_a_worker_that_leaves_gives_back_at_once(state: FleetState) -> None:
+    leaving, other = OwnEngine(state.database, "w1"), OwnEngine(state.database, "w2")
+    leaving.beat()
+    taken(state, leaving, "w1")
+    leaving.close()
+    assert other.claim(RUN, 1) == task_name(RUN, "a", 0)
+
+
+def test_a_store_keeps_whole_files_in_order_and_forgets_them(tmp_path: Path) -> None:
+    store = artifact_store(str(tmp_path / "store"))
+    assert isinstance(store, FolderStore)
+    for key in ("r/a/2", "r/a/1", "r/b/1"):
+        store.put(key, key.encode())
+    store.put("r/a/1", b"new")
+    assert (store.list("r/a/"), store.get("r/a/1")) == (["r/a/1", "r/a/2"], b"new")
+    for key in (*store.list("r/a/"), "r/a/9"):
+        store.delete(key)
+    assert (store.list("r/a/"), store.list("r/b/")) == ([], ["r/b/1"])
+    with suppress(FileNotFoundError):
+        assert list((tmp_path / "store" / "r" / "a").iterdir()) == []
+
+
+def test_what_cannot_be_used_is_refused() -> None:
+    with pytest.raises(ConfigError) as refused:
+        FleetDatabase("mysql://x/y")
+    assert refused.value.code == "fleet-database"
+    with pytest.raises(ConfigError) as refused:
+        artifact_store("s3://bucket")
+    assert refused.value.code == "fleet-store"
+
+
+def test_no_password_is_shown() -> None:
+    assert shown_url("postgresql://ann:pass@host/db") == "postgresql://ann@host/db"
+    assert shown_url("sqlite:////tmp/a.db") == "sqlite:////tmp/a.db"
+
+
+def test_what_talks_to_postgresql_is_named_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "psycopg", None)
+    with pytest.raises(ConfigError) as refused:
+        FleetDatabase("postgresql://localhost/x")
+    assert (refused.value.code, "fleet" in refused.value.fix) == ("fleet-missing", True)
+
+
+def test_a_task_without_a_sandbox_is_not_done_where_the_worker_does_not_allow_it(
+    tmp_path: Path, state: FleetState
+) -> None:
+    claim = taken(state, OwnEngine(state.database, "w1"), "w1")
+    place = FleetPlace(url=state.database.url, home="here", folder=tmp_path / "copies")
+    options, said = BatchOptions(run=RUN, flags={"mode": "full"}), list[Said]()
+    work = FleetWork(place=place, claim=claim)
+    assert work(FleetHome(place.folder / RUN, RUN), options, claim.task, said.append) == 0
+    assert [one.row and (one.row.state, one.row.kind) for one in said] == [("error", "setup")]
