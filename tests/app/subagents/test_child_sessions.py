@@ -14,7 +14,6 @@ from treadle.app.compose import Opening, open_session, open_store
 from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.children import child_run
-from treadle.app.session.children.child_book import Subagents
 from treadle.app.session.children.child_run import over_before
 from treadle.app.session.children.writing import COPY_GONE
 from treadle.app.session.live import LiveSession

@@ -130,7 +130,7 @@ def apply_project_patch(copy: ProjectCopy, patch: bytes) -> None:
     file = copy.base / f"patch-{os.getpid()}-{os.urandom(4).hex()}"
     try:
         file.write_bytes(patch)
-        _in_base(copy.folder, copy.base, "apply", "--whitespace=nowarn", str(file))
+        _in_base(copy.folder, copy.base, "apply", "--whitespace=nowarn", str(file), index=copy.base / "index")
     except OSError as error:
         raise _failed(f"The changes cannot be written to {copy.folder}.", str(error)) from error
     finally:
