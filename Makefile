@@ -36,7 +36,7 @@ demo: $(VENV)/.run ## Set everything up and run the demo
 # The processes of a run share the tests that are compiled, whatever the surroundings say: the first time, once for all.
 test: $(VENV)/.dev ## Set everything up and run the tests
 	@test -d tests/__pycache__ || PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq > /dev/null || true
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.forks --forks $(JOBS) $(ARGS)
 
 test-user: $(VENV)/.dev ## Run the tests of safety as a normal user, whom modes of files bind; root becomes one
 	@JOBS=$(JOBS) scripts/test_user.sh $(ARGS)

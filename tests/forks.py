@@ -1,0 +1,210 @@
+"""A plugin for pytest that runs the tests in processes forked after one collection: `-p tests.forks --forks N`.
+
+A process that collects for itself takes a dozen seconds of a processor for that. Each process has a part of the tests
+that follow each other, so that what a module sets up is used again; whoever has none left takes half of the longest
+part. At most one test waits behind the one that runs.
+"""
+
+import json
+import os
+import random
+import selectors
+import signal
+import tempfile
+from collections import deque
+from itertools import pairwise
+from pathlib import Path
+from typing import IO, Any
+
+import pytest
+
+from tests.conftest import HOME
+
+_AHEAD = 2
+"""Tests that a process is given: the one that runs, and the next one, which says what of its set-up is kept."""
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Take the number of processes."""
+    parser.addoption("--forks", type=int, default=0, metavar="N", help="run the tests in N processes")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> bool | None:
+    """Run the tests; of one process pytest's own loop is made."""
+    config = session.config
+    if config.option.forks < 2 or config.option.collectonly or session.testsfailed:
+        return None
+    reporter: Any = config.pluginmanager.getplugin("terminalreporter")
+    reporter.showfspath = False  # tests of several files end in turns
+    _Forks(session, min(config.option.forks, len(session.items))).run()
+    return True
+
+
+class _Child:
+    """A process that runs tests: the range of those that it will be given, and those that it has been given."""
+
+    def __init__(self, tests: range) -> None:
+        self.tests = tests
+        self.given: deque[int] = deque()
+        self.pid = 0
+        self.orders: IO[bytes]
+        self.reports: IO[bytes]
+        self.begun = b""
+        self.is_last_told = False
+
+
+class _Forks:
+    def __init__(self, session: pytest.Session, number: int) -> None:
+        self._session = session
+        self._hook = session.config.hook
+        ends = [len(session.items) * at // number for at in range(number + 1)]
+        self._waiting = [range(first, last) for first, last in pairwise(ends)]
+        self._children: list[_Child] = []
+        self._selector = selectors.DefaultSelector()
+
+    def run(self) -> None:
+        """Run all tests; raises `Failed` and `Interrupted` as pytest's own loop does."""
+        try:
+            for tests in self._waiting:
+                self._begin(tests)
+            while self._children:
+                for key, _ in self._selector.select():
+                    self._read(key.data)
+                if self._session.shouldfail:
+                    raise self._session.Failed(self._session.shouldfail)
+                if self._session.shouldstop:
+                    raise self._session.Interrupted(self._session.shouldstop)
+        finally:
+            for child in self._children:
+                os.kill(child.pid, signal.SIGKILL)
+                os.waitpid(child.pid, 0)
+
+    def _begin(self, tests: range) -> None:
+        child = _Child(tests)
+        read_orders, write_orders = os.pipe()
+        read_reports, write_reports = os.pipe()
+        child.pid = os.fork()
+        if child.pid == 0:
+            os.close(write_orders)
+            os.close(read_reports)
+            for other in self._children:
+                other.orders.close()
+                other.reports.close()
+            _work(self._session, os.fdopen(read_orders, "rb"), os.fdopen(write_reports, "wb"))
+        os.close(read_orders)
+        os.close(write_reports)
+        child.orders, child.reports = os.fdopen(write_orders, "wb"), os.fdopen(read_reports, "rb", buffering=0)
+        self._children.append(child)
+        self._selector.register(child.reports, selectors.EVENT_READ, child)
+        self._give(child)
+
+    def _give(self, child: _Child) -> None:
+        """Give tests until enough are ahead; the end, where there are none."""
+        while len(child.given) < _AHEAD and not child.is_last_told:
+            if not child.tests:
+                longest = max(self._children, key=lambda one: len(one.tests))
+                half = len(longest.tests) // 2
+                longest.tests, child.tests = longest.tests[:half], longest.tests[half:]
+            number = child.tests[0] if child.tests else -1
+            child.tests = child.tests[1:]
+            child.is_last_told = number < 0
+            if number >= 0:
+                child.given.append(number)
+            try:
+                child.orders.write(b"%d\n" % number)
+                child.orders.flush()
+            except BrokenPipeError:  # its end is read next
+                return
+
+    def _read(self, child: _Child) -> None:
+        piece = child.reports.read(1 << 20)
+        *lines, child.begun = (child.begun + piece).split(b"\n")
+        for line in lines:
+            self._take(child, json.loads(line))
+        if not piece:
+            self._ended(child)
+
+    def _take(self, child: _Child, said: Any) -> None:
+        """Take a report of a process, or that its test is over."""
+        if said is not None:
+            report = self._hook.pytest_report_from_serializable(config=self._session.config, data=said)
+            self._hook.pytest_runtest_logreport(report=report)
+            return
+        item = self._session.items[child.given.popleft()]
+        self._hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
+        self._give(child)
+
+    def _ended(self, child: _Child) -> None:
+        """Take leave of a process; where it died, its test has failed, and another one goes on with its tests."""
+        self._selector.unregister(child.reports)
+        self._children.remove(child)
+        child.orders.close()
+        child.reports.close()
+        _, status = os.waitpid(child.pid, 0)
+        if not child.given:
+            return
+        item = self._session.items[child.given.popleft()]
+        why = f"The process of the tests died in this one: {os.waitstatus_to_exitcode(status)}."
+        report = pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")
+        self._hook.pytest_runtest_logreport(report=report)
+        rest = child.given[0] if child.given else child.tests.start
+        if rest < child.tests.stop:
+            self._begin(range(rest, child.tests.stop))
+
+
+class _Reports:
+    """Gives the reports of tests to the process that began this one."""
+
+    def __init__(self, config: pytest.Config, reports: IO[bytes]) -> None:
+        self._config = config
+        self._reports = reports
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Give one."""
+        self.say(self._config.hook.pytest_report_to_serializable(config=self._config, report=report))
+
+    def say(self, said: Any) -> None:
+        """Write a line: a report, or that a test is over."""
+        self._reports.write(json.dumps(said).encode() + b"\n")
+        self._reports.flush()
+
+
+def _work(session: pytest.Session, orders: IO[bytes], reports: IO[bytes]) -> None:
+    """Run the tests that are ordered, in a process of its own, which ends then."""
+    config = session.config
+    code = 1
+    try:
+        _be_another(config)
+        told = _Reports(config, reports)
+        config.pluginmanager.register(told)
+        given: deque[int] = deque()
+        while line := orders.readline():
+            number = int(line)
+            if number >= 0:
+                given.append(number)
+            while given and (number < 0 or len(given) == _AHEAD):
+                item = session.items[given.popleft()]
+                following = session.items[given[0]] if given else None
+                config.hook.pytest_runtest_protocol(item=item, nextitem=following)
+                told.say(None)
+            if number < 0:
+                code = 0
+                break
+        config._ensure_unconfigure()
+    finally:
+        os._exit(code)
+
+
+def _be_another(config: Any) -> None:
+    """Share no file, folder or chance with the process that this one was forked from."""
+    manager: Any = config.pluginmanager
+    capture = manager.getplugin("capturemanager")
+    capture.stop_global_capturing()
+    capture.start_global_capturing()
+    capture.suspend_global_capture()
+    manager.unregister(name="terminalreporter")
+    factory = config._tmp_path_factory
+    factory._basetemp = Path(tempfile.mkdtemp(prefix="process-", dir=factory.getbasetemp()))
+    os.environ["TREADLE_HOME"] = config.stash[HOME] = tempfile.mkdtemp(prefix="treadle-tests-")
+    random.seed()
