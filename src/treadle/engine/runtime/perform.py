@@ -343,7 +343,7 @@ class Performer:
             result = await tool_call.run_call(prepared, effect, output, self._ports.trace)
         except asyncio.CancelledError:
             output.finish()
-            self._session.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output)))
+            self._session.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output, effect)))
             raise
         output.finish()
         if self._ports.hooks is not None:

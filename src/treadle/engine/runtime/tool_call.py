@@ -16,6 +16,7 @@ from treadle.protocol.permissions import Standing
 from treadle.protocol.tools import (
     Access,
     CallResult,
+    Confinement,
     FileChange,
     Outcome,
     Preview,
@@ -29,6 +30,9 @@ _KEPT_OUTPUT = 8_000
 
 RERUN = "[The program stopped while this was running. It was run again.]"
 ALREADY_DONE = "Done. (The program stopped during this call. The files show that it took effect.)"
+INTERRUPTED_LOOK = (
+    "Interrupted before it finished, by the user or because the program ended. It changed nothing in the workspace."
+)
 CHANGED_SINCE = (
     "Not run: files changed after this call was checked, so it could now do something else. "
     "Look at the current state and make the call again."
@@ -151,10 +155,11 @@ async def run_call(
         return _crash(call, error)
 
 
-def interrupted(output: LiveOutput) -> CallResult:
-    """Keep what a cancelled call had printed."""
-    shown = output.text
-    return result_text(Outcome.INTERRUPTED, f"{INTERRUPTED} Its output so far:\n{shown}" if shown else INTERRUPTED)
+def interrupted(output: LiveOutput, effect: RunTool) -> CallResult:
+    """Keep what a cancelled call had printed; of one that only looks nothing is left in the workspace."""
+    looks = effect.rights is not None and effect.rights.confinement is Confinement.LOOK
+    said, shown = INTERRUPTED_LOOK if looks else INTERRUPTED, output.text
+    return result_text(Outcome.INTERRUPTED, f"{said} Its output so far:\n{shown}" if shown else said)
 
 
 def cut_call(call_id: str) -> CallFinished:
