@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.needed import needs
+from treadle import Treadle
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import Settings
 from treadle.protocol.events import Answer, Prompt, Source
@@ -16,6 +17,7 @@ from treadle.protocol.permissions import Mode, OptionKind, Question
 from treadle.protocol.tools import CallResult, Outcome, Right
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.testing import call, scripted_model
 
 pytestmark = needs("sandbox")
 ME = Source(kind="test")
@@ -92,3 +94,15 @@ async def test_nobody_there_means_no_question_and_no_right(tmp_path: Path, besid
     assert asked == []
     assert [result.outcome for result in results] == [Outcome.FAILED, Outcome.FAILED]
     assert list(beside.iterdir()) == []
+
+
+async def test_what_a_yes_lets_a_command_make_at_the_top_of_the_workspace_stays_there(tmp_path: Path) -> None:
+    workspace = tmp_path / "ws"
+    workspace.mkdir()
+    line = "echo x > AGENTS.md; mkdir -p .github/workflows && echo x > .github/workflows/a.yml"
+    model = scripted_model(call("execute_command", command=line), call("attempt_completion", result="Done."))
+    yes = OptionKind.ALLOW_ONCE
+    async with Treadle(workspace, model=model, mode="auto", approve=lambda _: yes, trust=True) as treadle:
+        await treadle.run("Make them.")
+    assert "quarantine" not in str(model.requests[1].messages[-1])
+    assert [(workspace / name).read_text() for name in ("AGENTS.md", ".github/workflows/a.yml")] == ["x\n", "x\n"]

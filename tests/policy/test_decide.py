@@ -485,3 +485,18 @@ def test_mode_full_asks_for_another_machine_and_not_for_a_subcommand_that_sounds
         **dict.fromkeys(asks, ASK),
         **dict.fromkeys(free, ALLOW),
     }
+
+
+@pytest.mark.parametrize(
+    ("line", "opened"),
+    [
+        ("echo x > AGENTS.md", "AGENTS.md"),
+        ("mkdir -p .github/workflows && echo x > .github/workflows/a.yml", ".github"),
+        ("echo x > deep/AGENTS.md", "deep"),
+        ("echo x > src/AGENTS.md", "src"),
+    ],
+)
+def test_a_yes_to_a_control_file_that_is_new_opens_what_is_new_and_not_the_workspace(line: str, opened: str) -> None:
+    files = MemoryView({ROOT: None, f"{ROOT}/src": None})
+    asked = _decide(RunCommand(command=line, cwd=ROOT), Mode.AUTO, files=files, confines=True, brokers=True)
+    assert {right.target for right in asked.grants} == {f"{ROOT}/{opened}"}

@@ -133,9 +133,15 @@ def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[Sandb
 
 
 def _to_open(path: str, context: PolicyContext) -> str:
-    """Name what is opened so that a path can be changed: what is there, or its folder; never what holds a home."""
+    """Name what is opened so that a path can be changed: what is there, or its folder; never what holds a home.
+
+    At the top of the workspace it is what is new there: a command can make that, but it would not stay.
+    """
+    new = ""
     while (facts := context.files.facts(path)) is None and path != "/":
-        path = posixpath.dirname(path)
+        path, new = posixpath.dirname(path), path
+    if new and path in (*context.roots, *map(context.files.resolve, context.roots)):
+        return new
     if facts is None or facts.kind not in (FileKind.FILE, FileKind.DIRECTORY):
         return ""
     kept = (context.home, *context.state, *context.own)
