@@ -152,12 +152,12 @@ class TurnPicker:
             return picker_lines(self.picker, width, signs)
         asked = chooser_lines(self._chooser, width, rows, signs)
         diff = self._diff(self._preview, width, signs)
-        room = rows - len(asked)
+        room = rows - len(asked) - 1
         if len(diff) > room:
             shown = max(0, room - 1)
             more = f"  {signs.more} {counted(len(diff) - shown, 'more line')}, ctrl-o shows all"
             diff = [*diff[:shown], clip(line(("dim", more)), width - 1, signs.more)]
-        return [*diff, *asked]
+        return [*diff, line(("dim", signs.rule * (width - 1))), *asked] if diff else asked
 
     def _diff(self, preview: TurnPreview, width: int, signs: Signs) -> list[Line]:
         """Give the diff of the message that was chosen; it is laid out anew only for another width."""

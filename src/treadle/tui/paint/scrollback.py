@@ -65,8 +65,8 @@ class Scrollback:
         """Take a notification; gives what is printed now."""
         printed = [item for _, item in self._take(stamped)]
         if isinstance(stamped.notification, ConversationRewound) and (left := self.just_left):
-            words = f"{counted(len(left), 'message')} left the conversation, with what came of them."
-            printed.append(NoteItem(f"{words} Above it stays as it was printed; the model does not see it."))
+            words = f"{counted(len(left), 'message')} left the conversation, with all that followed."
+            printed.append(NoteItem(f"{words} That is still printed above, but the model does not see it."))
         return printed
 
     def take_past(self, past: Iterable[Stamped], aloud: Callable[[Item], str] | None = None) -> list[PrintedItem]:
