@@ -243,7 +243,7 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
         diagnostics = open_diagnostics(parts.settings.diagnostics, around)
         ground.opened.push_async_callback(diagnostics.close)
         tools = diagnosed(tools, diagnostics, workspace)
-    joined = joined_servers(parts, tools, ground.hiding.redactor, ground.engine)
+    joined = joined_servers(parts, tools, ground.hiding.redactor, ground.engine, book=ground.subagents)
     ground.opened.push_async_callback(joined.close)
     ground.hiding.hide(joined.secrets)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from treadle.app.session.children.child_book import Subagents
     from treadle.app.session.live import LiveSession
     from treadle.app.session.mentions.mentioning import Enclosed
+    from treadle.app.session.offering import JoinedServers
     from treadle.app.session.own_commands.own_shell import OwnShell
     from treadle.app.session.rules.memory_files import SessionMemory
     from treadle.policy.secrets import Redactor
@@ -119,16 +120,18 @@ def session_hooks(
 
 
 class LateSubagents:
-    """The subagents of a session, whose book is made with the first of them."""
+    """The subagents of a session, whose book is made with the first of them; `lent` are the servers that they use."""
 
-    def __init__(self, make: "Callable[[], Subagents]") -> None:
+    lent: "JoinedServers | None" = None
+
+    def __init__(self, make: "Callable[[JoinedServers | None], Subagents]") -> None:
         self._make = make
         self._made: Subagents | None = None
 
     def __call__(self) -> "Subagents":
         """Give the book."""
         if self._made is None:
-            self._made = self._make()
+            self._made = self._make(self.lent)
         return self._made
 
     @property
@@ -143,7 +146,13 @@ class LateSubagents:
 
 
 def session_subagents(
-    parts: Parts, engine: Session, policy_files: PolicyFiles, *, hiding: Hiding, own_ports: Callable[[], frozenset[int]]
+    parts: Parts,
+    engine: Session,
+    policy_files: PolicyFiles,
+    lent: "JoinedServers | None",
+    *,
+    hiding: Hiding,
+    own_ports: Callable[[], frozenset[int]],
 ) -> "Subagents":
     """Make what has subagents work for a session."""
     from treadle.app.session.children.child_book import Subagents
@@ -152,10 +161,12 @@ def session_subagents(
 
     assert parts.brought.open_child is not None  # noqa: S101 - without it there is no tool for this
     agents, _ = read_agents(parts.trust, Path.home())
+    servers = None if lent is None else lent.servers
     return Subagents(
         parts=parts,
         engine=engine,
-        judge=policy_judge(parts, policy_files, hiding.redactor, servers=None, own_ports=own_ports),
+        judge=policy_judge(parts, policy_files, hiding.redactor, servers=servers, own_ports=own_ports),
+        servers=None if servers is None else lent,
         agents={**agents, **{one.name: one for one in parts.brought.agents}},
         open_child=parts.brought.open_child,
         remember=partial(remember_here, str(parts.trust.workspace)),

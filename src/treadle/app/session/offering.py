@@ -6,7 +6,7 @@ from functools import cache
 from importlib.util import find_spec
 from itertools import islice
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -133,7 +133,10 @@ def also_left_out(base: LeftOut, now: Callable[[], Mapping[str, str]]) -> LeftOu
 
 
 class JoinedServers(Struct, frozen=True, kw_only=True):
-    """The MCP servers of a session, if any: what they add to it. `known` are the tools that a prompt may describe."""
+    """The MCP servers of a session, if any: what they add to it. `known` are the tools that a prompt may describe.
+
+    Those that are `lent` are of the session that began a subagent, and end with that.
+    """
 
     offered: Mapping[str, Tool]
     known: Mapping[str, Tool]
@@ -143,6 +146,7 @@ class JoinedServers(Struct, frozen=True, kw_only=True):
     prompt_parts: Callable[[], tuple[PromptPart, ...]] = tuple
     notices: tuple[str, ...] = ()
     secrets: tuple[tuple[str, str], ...] = ()
+    lent: bool = False
 
     def ask_policy(self, judge: Judge, state: Callable[[], State], rules: Callable[[], str]) -> None:
         """Leave out the tools that need a yes while nobody is here, as the policy says; `rules` is their version."""
@@ -153,17 +157,55 @@ class JoinedServers(Struct, frozen=True, kw_only=True):
 
     async def close(self) -> None:
         """End the servers."""
-        if self.servers is not None:
+        if self.servers is not None and not self.lent:
             await self.servers.hub.close()
 
 
+class ToLend(Protocol):
+    """What takes the servers of a session, for subagents."""
+
+    lent: "JoinedServers | None"
+
+
 def joined_servers(
-    parts: "Parts", tools: Mapping[str, Tool], redactor: "Callable[[], Redactor]", engine: Session
+    parts: "Parts", tools: Mapping[str, Tool], redactor: "Callable[[], Redactor]", engine: Session, *, book: ToLend
 ) -> JoinedServers:
     """Find the MCP servers of a session put together from `parts`, which are asked of as the `engine` stands.
 
-    What they take is loaded only where some are configured.
+    What they take is loaded only where some are configured. `book` takes them for subagents; a subagent has those of
+    the session that began it, as far as its agent may use them, and starts none.
     """
+    if parts.brought.child is not None:
+        lent = parts.brought.child.servers
+        return JoinedServers(offered=tools, known=tools) if lent is None else _borrowed(lent, parts, tools, engine)
+    book.lent = _own_servers(parts, tools, redactor, engine)
+    return book.lent
+
+
+def _borrowed(lent: JoinedServers, parts: "Parts", tools: Mapping[str, Tool], engine: Session) -> JoinedServers:
+    from treadle.app.servers.session_servers import SessionServers
+
+    assert lent.servers is not None  # noqa: S101 - they were lent
+    servers = SessionServers(
+        lent.servers.hub,
+        native=lambda: engine.state.choice.tool_protocol is ToolProtocol.NATIVE,
+        window=lambda: parts.models.spec(engine.state.choice.model).context_window,
+        sent=lambda: engine.reader.offer.tools,
+    )
+    return JoinedServers(
+        offered=servers.tools(tools),
+        known={**tools, **servers.fixed},
+        servers=servers,
+        left_out=servers.left_out,
+        prompt_parts=servers.prompt_parts,
+        secrets=lent.secrets,
+        lent=True,
+    )
+
+
+def _own_servers(
+    parts: "Parts", tools: Mapping[str, Tool], redactor: "Callable[[], Redactor]", engine: Session
+) -> JoinedServers:
     of_folder = parts.trust.trusted and any(item.kind is ActiveKind.SERVERS for item in parts.trust.items)
     others = not parts.brought.only_servers and (of_folder or os.path.lexists(servers_file()))
     if not (parts.brought.servers or others):

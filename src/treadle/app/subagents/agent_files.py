@@ -12,6 +12,9 @@ from treadle.app.prompts import agent_prompt
 from treadle.app.security.trusting import SessionTrust, trust_command
 from treadle.app.subagents.agent_tools import AgentTools, agent_tools, may_write
 from treadle.context.frontmatter import Header, read_header
+from treadle.mcp.declaring import slug_of
+from treadle.policy.decide import SERVER_TOOLS
+from treadle.policy.marks import fits_glob
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
@@ -49,7 +52,7 @@ _MODES: Mapping[str, Mode] = {
 _FIELDS = frozenset(
     [
         *("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns", "max_turns"),
-        *("skills", "effort", "timeout_mins", "background", "kind", "permission"),
+        *("skills", "effort", "timeout_mins", "background", "kind", "permission", "mcpServers"),
     ]
 )
 _OPENCODE_FIELDS = frozenset({"mode", "disable", "steps", "maxSteps"})
@@ -62,7 +65,8 @@ class AgentFile(Struct, frozen=True, kw_only=True):
     `tools` are names of built-in tools here and globs of servers' tools (None: all that the parent has), and `without`
     is left out of them; what ends a turn is in neither. `model` is as written: empty for the parent's, a full name or
     an alias such as `sonnet`, `CHEAPER`. `mode` is what the agent asks for, never more than the parent's in force.
-    `writes`: it may change files by tools of ours; what a server's tool does is not known. `unknown` are fields of the
+    `writes`: it may change files by tools of ours; what a server's tool does is not known. `servers` are globs of all
+    tools of the servers that it names (None: it names none). `unknown` are fields of the
     file that mean nothing here. `seconds` bounds its time, `max_steps` its steps.
     """
 
@@ -80,7 +84,20 @@ class AgentFile(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     background: bool = False
     writes: bool = True
+    servers: tuple[str, ...] | None = None
     unknown: tuple[str, ...] = ()
+
+    @property
+    def of_servers(self) -> tuple[str, ...] | None:
+        """Give globs of the tools of servers that it may use; None is all, as `without` leaves them."""
+        if self.tools is None:
+            return self.servers
+        named = tuple(one for one in self.tools if one.startswith(SERVER_TOOLS))
+        if self.servers is None:
+            return named
+        return (
+            tuple(one for one in named if any(fits_glob(own, one) for own in self.servers)) if named else self.servers
+        )
 
 
 class _Found(Struct, frozen=True, kw_only=True):
@@ -249,6 +266,7 @@ def _read(found: _Found, notices: list[str]) -> AgentFile:
         seconds=_seconds(header, told),
         background=header.truth("background"),
         writes=mode is not Mode.PLAN and may_write(tools.tools, tools.without),
+        servers=_servers(header, told),
         unknown=unknown,
     )
     notices += [f"{found.origin}: {one}." for one in (*tools.notes, *told)]
@@ -302,6 +320,16 @@ def _mode(header: Header, tools: AgentTools, told: list[str]) -> Mode | None:
     if tools.asks and mode not in (Mode.PLAN, Mode.ASK):
         return Mode.ASK
     return mode
+
+
+def _servers(header: Header, told: list[str]) -> tuple[str, ...] | None:
+    """Read which servers of the session it uses; one that the file itself defines is not started."""
+    if "mcpServers" not in header.values and "mcpServers" not in header.maps:
+        return None
+    names = header.listed("mcpServers") or ()
+    if not names or "mcpServers" in header.maps:
+        told.append("servers that it defines are not started: it can name those of the session in mcpServers")
+    return tuple(f"{SERVER_TOOLS}{slug_of(name, {})}__*" for name in names)
 
 
 def _steps(header: Header, told: list[str]) -> int | None:

@@ -20,7 +20,7 @@ from treadle.app.session.children.child_run import (
     stopped_late,
 )
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
-from treadle.app.session.children.wanted_child import OpenChild, WantedChild
+from treadle.app.session.children.wanted_child import OpenChild, WantedChild, prompt_of
 from treadle.app.session.children.writing import (
     COPY_GONE,
     Approving,
@@ -31,6 +31,7 @@ from treadle.app.session.children.writing import (
     is_gone,
     trust_in,
 )
+from treadle.app.session.offering import JoinedServers
 from treadle.app.session.parts import Parts, new_session_id
 from treadle.app.subagents.agent_files import CHEAPER, AgentFile
 from treadle.app.subagents.writer_copies import WriterCopy
@@ -77,6 +78,7 @@ class Subagents:
         agents: Mapping[str, AgentFile],
         open_child: OpenChild,
         remember: Callable[[Sequence[Allowance]], None],
+        servers: JoinedServers | None = None,
     ) -> None:
         self._parts = parts
         self._engine = engine
@@ -84,6 +86,7 @@ class Subagents:
         self._agents = agents
         self._open_child = open_child
         self._remember = remember
+        self._servers = servers
         self._runs: dict[str, ChildRun] = {}
         self._behind: set[asyncio.Task[ChildResult]] = set()
         self._merging = asyncio.Lock()
@@ -236,7 +239,7 @@ class Subagents:
         run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask, names)
         self._follow()
         live = await self._open_child(await self._wanted(started, agent, copy))
-        result = await run.work(live, _prompt_of(task, agent))
+        result = await run.work(live, prompt_of(task, agent))
         if copy is not None and run.stopped:
             result = replace(result, after=f"Its changes were not applied. They are in {copy.folder}.")
         elif copy is not None:
@@ -284,6 +287,7 @@ class Subagents:
             user_present=state.user_present,
             shape=self._shape(agent, copy),
             known=await self._is_known(started.session_id),
+            servers=None if agent.of_servers == () else self._servers,
         )
 
     async def _is_known(self, session_id: str) -> bool:
@@ -358,6 +362,8 @@ class Subagents:
             parent=ParentStanding(self._above(), lambda: standing(self._engine.state), above),
             words=PromptPart(name=f"agent {agent.name}", text=agent.prompt, origin=agent.origin),
             remember=self._remember,
+            of_servers=agent.of_servers,
+            meant=None if self._servers is None or self._servers.servers is None else self._servers.servers.meant,
         )
 
     async def take_up(self) -> None:
@@ -387,12 +393,6 @@ class Subagents:
 
 def _mode_of(agent: AgentFile, mode: Mode) -> Mode:
     return narrower_mode(mode, mode if agent.mode is None else agent.mode)
-
-
-def _prompt_of(task: SubagentTask, agent: AgentFile) -> str:
-    skills = f"Read these skills first: {', '.join(agent.skills)}" if agent.skills else ""
-    paths = f"Begin with: {', '.join(task.paths)}" if task.paths else ""
-    return "\n\n".join(filter(None, (task.prompt, skills, paths)))
 
 
 def _line(text: str) -> str:

@@ -7,7 +7,9 @@ import msgspec
 
 from treadle.app.session.shape import SessionShape
 from treadle.engine.ports import Judge, Ports
-from treadle.protocol.permissions import Decision, Mode, Standing, Verdict
+from treadle.policy.decide import SERVER_TOOLS
+from treadle.policy.marks import fits_glob
+from treadle.protocol.permissions import Decision, Mode, Reason, Standing, Verdict
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, Confinement, ToolSpec
 from treadle.tools.declarations import NEW_RULE, NEW_TASK, SET_TIMER, USE_SUBAGENTS
@@ -15,9 +17,14 @@ from treadle.tools.declarations import NEW_RULE, NEW_TASK, SET_TIMER, USE_SUBAGE
 NOT_FOR_CHILDREN = frozenset(spec.name for spec in (USE_SUBAGENTS, NEW_TASK, SET_TIMER, NEW_RULE))
 """Tools that only the session of a person has."""
 
+RESOURCE = "access_mcp_resource"
+"""The tool that reads from any server."""
+
 _MODES = (Mode.PLAN, Mode.ASK, Mode.EDITS, Mode.AUTO, Mode.FULL)
 _VERDICTS = (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.DENY)
 _CONFINEMENTS = (Confinement.LOOK, Confinement.WORK, Confinement.GIT, Confinement.OPEN)
+
+Meant = Callable[[ToolSpec, Mapping[str, Any]], tuple[ToolSpec, Mapping[str, Any]]]
 
 AsParent = Callable[[dict[str, Any], Sequence[Access]], tuple[dict[str, Any], Sequence[Access]]]
 """Gives a call of a subagent as the same call would be in the folder of its parent."""
@@ -45,10 +52,13 @@ class ChildShape(SessionShape, frozen=True, kw_only=True):
     """The shape of a subagent of `parent`: the `words` of its agent stand first in its prompt.
 
     Its decisions are the narrower of two: its own in its own folder, in the narrower mode of both; and the parent's, of
-    the same call in the parent's folder. What it remembers, it remembers for the parent's folder.
+    the same call in the parent's folder. What it remembers, it remembers for the parent's folder. Of servers it may use
+    the tools that fit a glob of `of_servers`; None is all. `meant` says which tool of a server a call is about.
     """
 
     parent: ParentStanding
+    of_servers: tuple[str, ...] | None = None
+    meant: Meant | None = None
     words: PromptPart
     as_parent: AsParent = in_same_folder
     remember: Callable[[Any], None]
@@ -56,6 +66,15 @@ class ChildShape(SessionShape, frozen=True, kw_only=True):
     def offers(self, tool: str) -> bool:
         above = self.parent.shape
         return tool not in NOT_FOR_CHILDREN and super().offers(tool) and (above is None or above.offers(tool))
+
+    def _is_removed(self, name: str) -> bool:
+        return super()._is_removed(name) or not self._may_reach(name)
+
+    def _may_reach(self, name: str) -> bool:
+        """Whether a tool of a server is among those that its agent may use; what reads of any server is for all."""
+        if self.of_servers is None or not (name.startswith(SERVER_TOOLS) or name == RESOURCE):
+            return True
+        return any(fits_glob(one, name) for one in self.of_servers)
 
     def applied(self, ports: Ports) -> Ports:
         above = self.parent.shape
@@ -79,6 +98,11 @@ class ChildShape(SessionShape, frozen=True, kw_only=True):
                 allowances=(*standing.allowances, *now.allowances),
             )
             decided = own_judge(spec, arguments, accesses, own)
+            if self.meant is not None and self._is_removed(self.meant(spec, arguments)[0].name):
+                why = Reason(rule="disallowed-tools", text="its agent does not have this tool")
+                return msgspec.structs.replace(
+                    decided, verdict=Verdict.DENY, reasons=(why, *decided.reasons), offers=(), alternatives=()
+                )
             above = msgspec.structs.replace(own, mode=now.mode)
             meant, reached = self.as_parent(dict(arguments), accesses)
             return narrower(decided, self.parent.judge(spec, meant, reached, above))

@@ -7,18 +7,21 @@ from msgspec import Struct
 
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.children.child_shape import ChildShape
+from treadle.app.subagents.agent_files import AgentFile
 from treadle.protocol.children import ChildOf
 from treadle.protocol.limits import Limits
 from treadle.protocol.permissions import Mode
+from treadle.tools.use_subagents import SubagentTask
 
 if TYPE_CHECKING:
     from treadle.app.session.live import LiveSession
+    from treadle.app.session.offering import JoinedServers
 
 
 class WantedChild(Struct, frozen=True, kw_only=True):
     """A subagent: the session `session_id`, with this `model` (`provider/name`). `known`: it was begun before.
 
-    It works in `trust.workspace`, with `roots` besides.
+    It works in `trust.workspace`, with `roots` besides, and may use `servers` of the session that begins it.
     """
 
     session_id: str
@@ -32,7 +35,15 @@ class WantedChild(Struct, frozen=True, kw_only=True):
     user_present: bool
     shape: ChildShape
     known: bool
+    servers: "JoinedServers | None" = None
 
 
 OpenChild: TypeAlias = "Callable[[WantedChild], Awaitable[LiveSession]]"
 """Opens the session of a subagent. Raises `ConfigError`, `SessionError` or `StoreError`."""
+
+
+def prompt_of(task: SubagentTask, agent: AgentFile) -> str:
+    """Write the message that a subagent begins with."""
+    skills = f"Read these skills first: {', '.join(agent.skills)}" if agent.skills else ""
+    paths = f"Begin with: {', '.join(task.paths)}" if task.paths else ""
+    return "\n\n".join(filter(None, (task.prompt, skills, paths)))
