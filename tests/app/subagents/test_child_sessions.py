@@ -16,6 +16,7 @@ from treadle.app.security.trusting import session_trust
 from treadle.app.session.children import child_run
 from treadle.app.session.children.child_run import over_before
 from treadle.app.session.children.writing import COPY_GONE
+from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
 from treadle.app.session.live import LiveSession
 from treadle.app.subagents.writer_copies import left_copies, remove_copy
 from treadle.app.subagents.writer_record import writers_folder
@@ -50,6 +51,7 @@ from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.protocol.tools import CallResult, Origin, Outcome
 from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.web.question_cards import edit_blocks
 
 ME = Source(kind="test")
 MODEL = "anthropic-compatible/scripted"
@@ -232,6 +234,35 @@ async def test_a_person_is_asked_for_the_call_and_then_for_the_changes(folder: P
     assert applies.preview is not None
     assert "+B = 2" in applies.preview.text
     assert (folder / "b.py").read_text() == "B = 2\n"
+
+
+async def test_a_person_applies_some_changes_of_a_subagent_and_the_others_stay(folder: Path) -> None:
+    turns = (
+        after("c.py", SayText(text="Written.")),
+        after("b.py", call("write_to_file", path="c.py", content="C = 3\n")),
+        *WRITES[1:],
+    )
+    async with family(folder, *turns) as own, own.live.follow() as feed:
+        await own.live.post(Prompt(id="1", content=(Text(text="Go."),)), ME)
+        async for one in feed:
+            if isinstance(one, CallChanged):
+                own.heard.append(one)
+            if isinstance(one, QuestionAsked):
+                arguments = None
+                if text := one.question.arguments.get("diff"):
+                    spans = block_spans(text)
+                    assert len(edit_blocks(one.question)) == 2  # the page offers them, too
+                    kept = [" C = 3" not in text[span].replace("\n", " ") for span in spans]
+                    arguments = {"diff": keep_blocks(text, spans, kept)}
+                answer = Answer(question_id=one.question.id, option=OptionKind.ALLOW_ONCE, arguments=arguments)
+                await own.live.post(answer, ME)
+            if isinstance(one, TurnEnded):
+                break
+    assert (folder / "b.py").read_text() == "B = 2\n"
+    assert not (folder / "c.py").exists()
+    assert "which the user left out" in own.text
+    (left,) = left_copies()
+    assert left.unapplied == 1
 
 
 async def test_a_change_of_the_mode_holds_for_subagents_that_work(folder: Path) -> None:
@@ -534,6 +565,10 @@ async def test_agents_of_files_are_named_to_the_model_and_built_in_ones_cost_not
     (folder / ".claude" / "agents" / "sql.md").write_text("---\nname: sql\ndescription: Writes SQL.\n---\nYou write.\n")
     assert load_agents(session_trust(folder, once=True), ()) == {"sql": "Writes SQL."}
     assert load_agents(session_trust(folder), ()) == {}
+    own = Path.home() / ".config" / "opencode" / "agent"
+    own.mkdir(parents=True)
+    (own / "css.md").write_text("---\ndescription: Writes CSS.\n---\nYou write.\n")
+    assert load_agents(session_trust(folder), ()) == {"css": "Writes CSS."}
 
 
 async def test_what_ended_before_the_program_did_is_read_off_its_log(folder: Path) -> None:

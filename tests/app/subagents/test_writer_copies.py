@@ -390,8 +390,8 @@ async def test_the_doctor_names_the_copies_that_are_kept(workspace: Path) -> Non
     (copy.folder / "a.txt").write_text("x")
     make_writer_copy(workspace, (), "other")
     found = {one.name: (one.status, one.found.partition(";")[0]) async for one in examine(offline=True)}
-    assert found["copy of subagent child"] == ("warn", f"1 file not applied to {workspace}")
-    assert found["copy of subagent other"] == ("ok", "all of it is applied")
+    assert found["copy child"] == ("warn", f"1 file not applied to {workspace}")
+    assert found["copy other"] == ("ok", "all of it is applied")
 
 
 @pytest.mark.parametrize("name", ["", "..", "a/b", ".hidden", "x" * 101])

@@ -82,9 +82,9 @@ def _this_folder() -> Check:
 
 
 def _writer_copies() -> Iterator[Check]:
-    """Name the copies in which subagents wrote and that are kept, with what of them is not applied."""
+    """Name the copies in which subagents and sessions wrote and that are kept, with what of them is not applied."""
     for one in left_copies():
-        name = f"copy of subagent {visible(one.child_id)}"
+        name = f"copy {visible(one.child_id)}"
         size = f"{one.size / 1_000_000:,.1f} MB in {visible(str(one.folder))}"
         if not one.whole:
             yield warn(name, f"unfinished, nobody worked in it; {size}", "Remove that folder.")

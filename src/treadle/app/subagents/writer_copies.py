@@ -95,9 +95,9 @@ def make_writer_copy(workspace: Path, roots: Sequence[Path], child_id: str) -> W
         if isinstance(error, OSError):
             raise SessionError(
                 "writer-copy",
-                f"{workspace} could not be copied for a subagent.",
+                f"{workspace} could not be copied.",
                 why=f"{error.strerror or error}.",
-                fix=f"Free space below {place.parent}, or have the work done without a subagent.",
+                fix=f"Free space below {place.parent}, or work without a copy.",
             ) from error
         raise
     return opened_copy(child_id, record)

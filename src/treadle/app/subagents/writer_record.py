@@ -131,7 +131,7 @@ def read_record(child_id: str) -> CopyRecord | None:
     except (OSError, msgspec.MsgspecError) as error:
         raise SessionError(
             "writer-copy",
-            f"What is known of the copy of a subagent in {file.parent} cannot be read.",
+            f"What is known of the copy in {file.parent} cannot be read.",
             why=f"{file}: {getattr(error, 'strerror', None) or error}.",
             fix="Make the file readable, or take what you need out of that folder and remove it.",
         ) from error
@@ -142,7 +142,7 @@ def writer_record(copy: WriterCopy) -> CopyRecord:
     if record is None:
         raise SessionError(
             "writer-copy",
-            f"There is no copy of a subagent in {copy.folder} any more.",
+            f"There is no copy in {copy.folder} any more.",
             fix="`treadle doctor` lists them.",
         )
     return record

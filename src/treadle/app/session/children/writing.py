@@ -10,7 +10,9 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
 from treadle.app.subagents.writer_copies import (
+    ChangeSet,
     MergeOutcome,
     WriterCopy,
     make_writer_copy,
@@ -20,6 +22,7 @@ from treadle.app.subagents.writer_copies import (
     remove_copy,
     writer_changes,
 )
+from treadle.app.subagents.writer_hunks import CopyHunk, copy_hunks, part_of
 from treadle.app.subagents.writer_record import CHILD_ID
 from treadle.engine.ports import Asked, AskPerson, Judge
 from treadle.protocol.children import ChildStarted
@@ -37,6 +40,10 @@ COPY_GONE = (
 """What the model reads of a writer that is taken up after a restart and has no copy any more."""
 
 _MOST_NAMED = 20
+_BLOCKS = "diff"
+"""The argument whose blocks a person can choose among."""
+
+_MOST_BLOCKS, _MOST_BLOCK_TEXT = 60, 60_000
 
 
 class HandedBack(Struct, frozen=True, kw_only=True):
@@ -69,13 +76,17 @@ class Renaming:
 
     def question(self, question: Question) -> Question:
         """Give a question with the other names."""
-        preview, named = question.preview, self._named
+        preview, copy, named = question.preview, question.copy, self._named
+        if copy is not None:
+            changes = tuple(replace(one, path=named(one.path)) for one in copy.changes)
+            copy = replace(copy, changes=changes, diff=named(copy.diff), output=named(copy.output))
         if preview is not None:
             preview = replace(preview, title=named(preview.title), text=named(preview.text))
         return replace(
             question,
             text=named(question.text),
             preview=preview,
+            copy=copy,
             accesses=tuple(map(self._reached, question.accesses)),
             arguments=self._moved(question.arguments),
         )
@@ -158,9 +169,11 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
             await _removed(copy)
             return HandedBack(text="It left no changes to apply.")
         wanted = await asyncio.to_thread(plan, change_set)
-        refused = await _refusal(started, wanted, by) if wanted.merged else ""
-        if refused or not wanted.merged:
-            return HandedBack(changed=wanted.merged, text=_kept(copy, wanted, refused))
+        said = await _answer(started, wanted, by, change_set) if wanted.merged else _Said()
+        if said.refused or not wanted.merged:
+            return HandedBack(changed=wanted.merged, text=_kept(copy, wanted, said.refused))
+        if said.keys is not None:
+            return await _applied_in_part(copy, change_set, wanted, said.keys)
         done = await asyncio.to_thread(merge, change_set, digest=wanted.digest)
         if done.complete:
             await _removed(copy, discard=True)
@@ -175,35 +188,88 @@ async def _removed(copy: WriterCopy, *, discard: bool = False) -> None:
         await asyncio.to_thread(remove_copy, copy.child_id, discard=discard)
 
 
-async def _refusal(started: ChildStarted, wanted: MergeOutcome, by: Approving) -> str:
-    """Say why changes may not be applied; empty where they may."""
+async def _applied_in_part(
+    copy: WriterCopy, change_set: ChangeSet, wanted: MergeOutcome, keys: Sequence[str]
+) -> HandedBack:
+    """Apply the changes that a person chose among those that were shown; the others stay in the copy."""
+    if (await asyncio.to_thread(plan, change_set)).digest != wanted.digest:
+        changed = replace(wanted, refused="The workspace changed since this was asked. Nothing was written.")
+        return HandedBack(changed=wanted.merged, text=_applied(copy, changed))
+    part, _ = await asyncio.to_thread(part_of, change_set, keys)
+    done = await asyncio.to_thread(merge, part)
+    left = (*wanted.left_out, "the other changes, which the user left out")
+    done = replace(done, held=wanted.held, conflicts=(*wanted.conflicts, *done.conflicts), left_out=left)
+    return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))
+
+
+class _Said(Struct, frozen=True):
+    """What the policy or a person says: why not, or the keys of the changes that are applied; None is all."""
+
+    refused: str = ""
+    keys: tuple[str, ...] | None = None
+
+
+async def _answer(started: ChildStarted, wanted: MergeOutcome, by: Approving, change_set: ChangeSet) -> _Said:
+    """Ask whether changes may be applied, where the policy does not say it."""
     accesses = tuple(
         WritePath(path=one.path, before=one.before, after=one.after, delete=not one.after) for one in wanted.merged
     )
     decision = by.judge(WRITE_TO_FILE, {}, accesses, by.standing)
     if decision.verdict is Verdict.ALLOW:
-        return ""
+        return _Said()
     if decision.verdict is Verdict.DENY:
-        return f"the rules of the user do not allow it ({'; '.join(one.text for one in decision.reasons)})"
+        return _Said(f"the rules of the user do not allow it ({'; '.join(one.text for one in decision.reasons)})")
     title = f"Apply what the subagent {started.agent} changed?"
-    left = _not_with_it(wanted)
+    paths = {one.path for one in wanted.merged}
+    parts = [one for one in await asyncio.to_thread(copy_hunks, change_set) if one.path in paths]
+    blocks = _as_blocks(parts)
     question = Question(
         id="",
         kind=QuestionKind.PERMISSION,
-        text="\n".join((title, *left)),
+        text="\n".join((title, *_not_with_it(wanted))),
         options=(OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE),
         preview=Preview(title=title, text=wanted.diff, is_diff=True),
         decision=replace(decision, offers=()),
         accesses=accesses,
+        arguments={_BLOCKS: blocks} if blocks else {},
         child=started.session_id,
         agent=started.agent,
     )
     reply = await by.ask(Asked(text=question.text, relayed=question, outlives=started.background))
     if reply.answer is None:
-        return "nobody was there to look at them"
-    if reply.answer.option is OptionKind.ALLOW_ONCE:
-        return ""
-    return f"the user said no{f': {reply.answer.text}' if reply.answer.text else ''}"
+        return _Said("nobody was there to look at them")
+    if reply.answer.option is not OptionKind.ALLOW_ONCE:
+        return _Said(f"the user said no{f': {reply.answer.text}' if reply.answer.text else ''}")
+    return _chosen(blocks, parts, reply.answer)
+
+
+def _as_blocks(parts: Sequence[CopyHunk]) -> str:
+    """Write changes as blocks, among which a surface lets a person choose; empty where there is no choice.
+
+    Each begins with the place of the change, which no other one has.
+    """
+    blocks = []
+    for one in parts:
+        old, new = ("", one.about) if one.hunk is None else ("\n".join(one.hunk.old), "\n".join(one.hunk.new))
+        place = f"{one.shown}, change {one.key}"
+        sides = ("\n".join(filter(None, (place, side))) for side in (old, new))
+        blocks.append("<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n".format(*sides))
+    text = "".join(blocks)
+    fits = 1 < len(parts) <= _MOST_BLOCKS and len(text) <= _MOST_BLOCK_TEXT
+    return text if fits and len(block_spans(text)) == len(parts) else ""
+
+
+def _chosen(blocks: str, parts: Sequence[CopyHunk], answer: Answer) -> _Said:
+    """Find which of the changes a yes is for; a text that is more than a choice among them is none."""
+    given = None if answer.arguments is None else answer.arguments.get(_BLOCKS)
+    if not blocks or given is None or given == blocks:
+        return _Said()
+    spans = block_spans(blocks)
+    left = [str(given)[span] for span in block_spans(str(given))]
+    kept = [blocks[span] in left for span in spans]
+    if keep_blocks(blocks, spans, kept) != given or not any(kept):
+        return _Said("the user wrote something else in their place")
+    return _Said(keys=tuple(part.key for part, keep in zip(parts, kept, strict=True) if keep))
 
 
 def _applied(copy: WriterCopy, done: MergeOutcome) -> str:
