@@ -50,7 +50,7 @@ TURNS = (
         items=(make("list_files", path="."), run(f"cat *.py; head -c 10000000 /dev/zero | tr '\\0' x; echo \"{RUNS}\""))
     ),
     Turn(items=(make("ask_followup_question", question=f"{EVIL}?", options=[RUNS, HIDES, "q" * 300]),)),
-    Turn(items=(make("attempt_completion", result=MARKDOWN),)),
+    Turn(items=(make("attempt_completion", result=MARKDOWN[:2_000]),)),  # the whole of it stands in the first reply
 )
 
 LOOK = """(at) => {
