@@ -1,6 +1,7 @@
 """The end of a turn on the page: it is undone once, committed, pushed, and handed on."""
 
 import os
+import re
 import subprocess
 from pathlib import Path
 
@@ -60,6 +61,24 @@ async def test_the_last_turn_is_undone_once_and_what_was_undone_comes_back(
         assert (await visit.post(f"{path}/undo"))[1]["code"] == "nothing-to-undo", "not the turn before"
         await visit.done(f"{path}/restore", **said["undo"])
         assert (here.folder / "new.txt").read_text() == "1\n2\n"
+
+
+async def test_the_steps_name_what_was_done_and_lead_to_the_checkpoints(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        page = await worked(here, visit)
+        html = await visit.get(f"/s/{page.session.id}/timeline")
+        found = r'<li class="step([^"]*)" id="step(\d+)"[^>]*data-checkpoint="(\d+)"[^>]*data-name="([^"]*)'
+        steps = re.findall(found, html)
+        assert [name for _, _, _, name in steps] == ["before this message", "step 1", "step 2"]
+        seqs = [int(seq) for _, seq, _, _ in steps]
+        assert seqs == sorted(seqs), "in the order of the log"
+        assert all(("point" in kind) is (n != "0") for kind, _, n, _ in steps), "a filled point is a checkpoint"
+        assert [n != "0" for _, _, n, _ in steps][:2] == [True, True], "before the work, and after it"
+        assert html.count('data-act="restore" disabled') == sum(n == "0" for _, _, n, _ in steps)
+        assert re.search(r"<b>Create</b> <code>new.txt</code>.*?\+2", html), "as the conversation names it"
 
 
 async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(

@@ -1,6 +1,5 @@
 """What the review and the timeline serve, without a browser: hostile content, odd requests, and their outcome."""
 
-import re
 from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
@@ -256,14 +255,3 @@ async def test_what_a_command_left_in_its_copy_is_shown_while_its_question_is_op
     assert "A made.txt  +1 -0" in page
     assert '<span class="tx">&lt;script&gt;made' in page
     assert "A command waits" not in visiting(SessionBook(session.work, {})).get(f"/s/{ID}/review").text
-
-
-def test_the_steps_name_what_was_done_and_lead_to_the_checkpoints(client: TestClient) -> None:
-    html = client.get(f"/s/{ID}/timeline").text
-    steps = re.findall(r'<li class="step([^"]*)" id="step(\d+)"[^>]*data-checkpoint="(\d+)"', html)
-    assert steps
-    seqs = [int(seq) for _, seq, _ in steps]
-    assert seqs == sorted(seqs), "in the order of the log"
-    assert all(("point" in kind) is (n != "0") for kind, _, n in steps), "a filled point is a checkpoint"
-    assert html.count('data-act="restore" disabled') == sum(n == "0" for _, _, n in steps)
-    assert client.get(f"/s/{ID}/timeline?at={seqs[-1]}").text.count("data-seq") > len(steps), "and to its events"

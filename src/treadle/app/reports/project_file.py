@@ -32,7 +32,7 @@ def project_lines(root: str, path: str, *, trusted: bool) -> Sequence[str]:
     try:
         with os.fdopen(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):
-                raise ConfigError("file-not-shown", f"{path} is no file.", fix="Choose a file.")
+                raise ConfigError("file-not-shown", f"{path} is not a file.", fix="Choose a file.")
             raw = file.read(MOST_SHOWN_BYTES + 1)
     except OSError as error:
         what = f"{path} cannot be read."
