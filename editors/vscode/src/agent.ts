@@ -1,7 +1,7 @@
 // The agent's process: found, started, spoken to, and what it asks of its client handed to the right part.
 
 import { spawn, type ChildProcess } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
+import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import * as vscode from 'vscode';
@@ -20,22 +20,14 @@ export function findTreadle(): string[] | undefined {
   const set = vscode.workspace.getConfiguration('treadle').get<string[]>('command', []);
   if (set.length) return set;
   const folders = (process.env.PATH ?? '').split(delimiter).filter((folder) => folder.startsWith('/'));
-  const found = [...folders, join(homedir(), '.local', 'bin')].map((folder) => join(folder, 'treadle')).find(isProgram);
+  const found = [...folders, join(homedir(), '.local', 'bin')].map((folder) => join(folder, 'treadle')).find((path) => existsSync(path));
   return found ? [found] : undefined;
 }
 
-function isProgram(path: string): boolean {
-  try {
-    accessSync(path, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** One running agent. */
+/** One agent; `closed` is when its process has ended and the client was told. */
 export class Agent {
   readonly rpc: RpcConnection;
+  readonly closed: Promise<void>;
   private readonly process: ChildProcess;
   private said = '';
   private over = false;
@@ -49,11 +41,14 @@ export class Agent {
       if (method === 'session/update') client.updated(String(params.sessionId), params.update ?? {});
     });
     this.process.stderr!.on('data', (data: Buffer) => (this.said = (this.said + data.toString()).slice(-STDERR_KEPT)));
+    let closed = (): void => undefined;
+    this.closed = new Promise((resolve) => (closed = resolve));
     const end = (why: string): void => {
       if (this.over) return;
       this.over = true;
       this.rpc.end(why);
       client.ended(why);
+      closed();
     };
     this.process.on('error', (error) => end(`${program} could not be started: ${error.message}`));
     this.process.on('close', (code, signal) => {
@@ -79,11 +74,12 @@ export class Agent {
   }
 
   get running(): boolean {
-    return !this.over;
+    return !this.over && !this.rpc.over;
   }
 
   /** Close its input, which ends it after it has kept what it did; one that stays is ended. */
   stop(): void {
+    this.rpc.end('The agent was ended.');
     this.process.stdin!.end();
     const timer = setTimeout(() => this.process.kill('SIGTERM'), 8000);
     this.process.on('close', () => clearTimeout(timer));

@@ -80,6 +80,10 @@ export class RpcConnection {
     this.asked.clear();
   }
 
+  get over(): boolean {
+    return this.gone !== '';
+  }
+
   private send(message: Params): void {
     this.input.write(JSON.stringify(message) + '\n');
   }

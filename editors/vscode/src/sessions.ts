@@ -57,6 +57,7 @@ export class Sessions implements AgentClient {
   /** Give the agent, started where it is not running. */
   async connected(): Promise<Agent> {
     if (this.agent?.running) return this.agent;
+    await this.agent?.closed;
     this.starting ??= this.start().finally(() => (this.starting = undefined));
     return this.starting;
   }
@@ -208,7 +209,6 @@ export class Sessions implements AgentClient {
   /** Start the agent anew, and open what was open. */
   async restart(): Promise<void> {
     this.agent?.stop();
-    this.agent = undefined;
     await this.again();
   }
 
