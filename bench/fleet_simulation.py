@@ -29,7 +29,7 @@ from treadle.headless.batch.batch_steps import BatchOptions
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.fleet.fleet_database import FleetDatabase
 from treadle.headless.fleet.fleet_engine import OwnEngine, id_of
-from treadle.headless.fleet.fleet_state import FleetState, TaskResult
+from treadle.headless.fleet.fleet_state import FleetResult, FleetState
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 DAY = 86_400.0
@@ -62,7 +62,7 @@ def database_costs(url: str) -> Costs:
     state.open_run(BatchOptions(run=run), "own")
     state.add_tasks(run, [BatchTask(id=f"t{one}", prompt="x" * 2_000) for one in range(MEASURED)])
     engine = OwnEngine(state.database, "w")
-    result = TaskResult(row=TaskRow(id="t", state="done"), patch=b"x" * 4_000, session="x" * 40_000)
+    result = FleetResult(row=TaskRow(id="t", state="done"), patch=b"x" * 4_000, session="x" * 40_000)
     for _ in range(MEASURED):
         timed("beat", engine.beat)
         began = time.perf_counter()
@@ -245,10 +245,10 @@ def _share(values: list[float], share: float) -> float:
     return sorted(values)[int(len(values) * share)] if values else 0.0
 
 
-def table(name: str, costs: Costs, servers: int, seed: int, *, scales: tuple[int, ...]) -> Iterator[str]:
+def table(name: str, costs: Costs, servers: int, seed: int, *, steps: Costs, scales: tuple[int, ...]) -> Iterator[str]:
     """Give the lines of one database: the day, then hours of more and more workers until it breaks."""
-    yield f"\n{name}, {servers} transactions at once, times in ms: " + ", ".join(
-        f"{kind} {costs[kind] * 1000:.2f}" for kind in sorted(costs) if kind not in ("prepare", "check")
+    yield f"\n{name}, {servers} transactions side by side, times in ms: " + ", ".join(
+        f"{kind} {costs[kind] * 1000:.2f}" for kind in sorted(costs) if kind not in steps
     )
     yield (
         "tasks/day workers runs | ended queue:longest mean wait:p50 p95 | "
@@ -284,7 +284,8 @@ def main() -> int:
     """Measure, simulate, and print."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--scales", default="10,40,160", help="how many times as much, each for an hour")
+    parser.add_argument("--scales", default="4,16", help="how many times as much, each for an hour")
+    parser.add_argument("--database", choices=("SQLite", "PostgreSQL"), default="", help="only this one")
     arguments = parser.parse_args()
     scales = tuple(int(one) for one in arguments.scales.split(",") if one)
     with TemporaryDirectory(prefix="fleet-sim-", dir="/var/tmp", ignore_cleanup_errors=True) as name:
@@ -293,9 +294,9 @@ def main() -> int:
         steps = asyncio.run(step_costs(folder / "batch"))
         print("steps beside the run, measured: " + ", ".join(f"{one} {value:.2f} s" for one, value in steps.items()))
         with _databases(folder) as databases:
-            for kind, url, servers in databases:
+            for kind, url, servers in (one for one in databases if arguments.database in ("", one[0])):
                 costs = {**database_costs(url), "collect": 0.0} | steps
-                for line in table(kind, costs, servers, arguments.seed, scales=scales):
+                for line in table(kind, costs, servers, arguments.seed, steps=steps, scales=scales):
                     print(line, flush=True)
     return 0
 

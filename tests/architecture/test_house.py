@@ -14,6 +14,7 @@ LONGEST = 59
 MOST_MEMBERS = 5
 WIDE_PORTS = {
     "FileAccess": "what an editor reads and saves in the place of the disk: the calls of a file system",
+    "FleetEngine": "what hands out the tasks of a fleet: six calls, as every engine of that kind has them",
     "ServerHost": "what an MCP client is asked for, by the protocol",
     "SessionAccess": "an open session, here or in another process: what surfaces can do with it",
     "SessionPort": "the session, to the loop that is a part of it",

@@ -17,6 +17,7 @@ CATCHES_EVERYTHING = {
     "engine/runtime/tool_call.py": "the tool boundary",
     "mcp/server_connection.py": "the task owner",
     "policy/classify.py": "a line that trips the analysis is asked, not lost",
+    "headless/fleet/dbos_engine.py": "whatever fails in the process of the engine is the answer to the worker",
     "tools/plugins.py": "a package that cannot be loaded must not keep Treadle from starting",
 }
 IMPORTS_LATE = {
@@ -34,6 +35,8 @@ IMPORTS_LATE = {
     "protocol/stored.py": "logs of older versions are rare",
     "mcp/fixed_tools.py": "the SDK is loaded in the thread of the servers",
     "mcp/hub.py": "the SDK is loaded in the thread of the servers",
+    "headless/fleet/dbos_engine.py": "DBOS is an extra, loaded in a process of its own",
+    "headless/fleet/fleet_database.py": "what talks to PostgreSQL is an extra, loaded where an address is of that",
     "headless/headless_main.py": "what says how a turn ended is loaded at its end",
     "headless/host_control.py": "what hosts ask for rarely is loaded when one does",
     "headless/hosting.py": "what answers the requests of hosts is loaded with the first one",

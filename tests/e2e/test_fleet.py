@@ -58,7 +58,7 @@ async def another_goes_on(place: Place, *, stored: bool) -> str:
 
 async def test_another_computer_goes_on_from_the_last_step_that_a_store_has(place: Place) -> None:
     said = await another_goes_on(place, stored=True)
-    assert "# t00 goes on where another computer was" in said
+    assert "# t00 continues where another computer was" in said
     assert place.rows()[0]["session"].endswith(".t00")
 
 

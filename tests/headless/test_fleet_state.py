@@ -14,7 +14,7 @@ from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.fleet.artifact_store import FolderStore, artifact_store
 from treadle.headless.fleet.fleet_database import FleetDatabase, shown_url
 from treadle.headless.fleet.fleet_engine import LOOKS, OwnEngine, TakenForDeadError, id_of, task_name
-from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState, TaskResult
+from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetResult, FleetState
 from treadle.headless.fleet.fleet_task import FleetPlace, FleetWork
 from treadle.headless.fleet.fleet_worker import FleetHome
 from treadle.protocol.errors import ConfigError
@@ -59,7 +59,7 @@ def test_who_has_an_older_claim_changes_nothing_any_more(state: FleetState) -> N
     new = state.hold(RUN, "a", "w2")
     assert new is not None
     assert (new.number, new.process) == (old.number + 1, "p1")
-    result = TaskResult(row=TaskRow(id="a", state="done"))
+    result = FleetResult(row=TaskRow(id="a", state="done"))
     for change in (
         lambda: state.begin(old, "p1"),
         lambda: state.note(old, TaskBegun(digest="d", session="s"), "h"),
@@ -86,7 +86,7 @@ def test_what_is_read_of_a_task_is_what_was_noted(state: FleetState) -> None:
     state.said(claim, "two")
     (held,) = state.held_by(RUN, "w1")
     assert (held.begun, held.home, held.number) == (begun, "home", claim.number)
-    state.end(claim, TaskResult(row=TaskRow(id="a", state="failed"), patch=b"\xff", check="no"))
+    state.end(claim, FleetResult(row=TaskRow(id="a", state="failed"), patch=b"\xff", check="no"))
     ((_, result, notes),) = state.results(RUN, 0)
     assert (result.patch, result.check, notes) == (b"\xff", "no", "one\ntwo\n")
     state.renew(RUN, claim.task, None)

@@ -35,10 +35,9 @@ from treadle.app.session.offering import (
     without_notebooks,
 )
 from treadle.app.session.own_tools import own_tools
-from treadle.app.session.parts import Parts
+from treadle.app.session.parts import LoggedBudgets, Parts
 from treadle.app.session.rules.instructions import RuleBook
 from treadle.app.session.rules.prompting import Prompting, load_agents, load_skills, session_prompt
-from treadle.app.session.shared_budgets import LoggedBudgets
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Ports, Tool
 from treadle.engine.runtime.running_session import Session

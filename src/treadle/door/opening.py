@@ -44,8 +44,8 @@ if TYPE_CHECKING:
     from treadle.app.reports.edit_report import edit_ledger as edit_ledger
     from treadle.app.session.children.writing import named_copy_trust as named_copy_trust
     from treadle.app.session.mentions.repository_state import branch_of as branch_of
+    from treadle.app.session.parts import RunShare as RunShare
     from treadle.app.session.parts import new_session_id as new_session_id
-    from treadle.app.session.shared_budgets import RunShare as RunShare
     from treadle.app.subagents.agent_files import AgentFile as AgentFile
     from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
 else:
@@ -59,7 +59,6 @@ else:
             "treadle.app.processes.task_copies": """
                 ProjectCopy apply_project_patch copy_project mirror_of project_patch remove_project_copy
             """,
-            "treadle.app.session.shared_budgets": "RunShare",
             "treadle.app.session.children.writing": "named_copy_trust",
             "treadle.app.session.mentions.repository_state": "branch_of",
             "treadle.app.compose": """
@@ -70,7 +69,7 @@ else:
                 Clock FileAccess OwnModel OwnTool Provider as_model as_tools only_these trust_for
             """,
             "treadle.app.reports.edit_report": "edit_ledger",
-            "treadle.app.session.parts": "new_session_id",
+            "treadle.app.session.parts": "RunShare new_session_id",
             "treadle.app.subagents.agent_files": "AgentFile read_agent_file",
         },
     )

@@ -3,7 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
@@ -11,7 +11,9 @@ from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.files.roots import Roots
-from treadle.engine.ports import Tool
+from treadle.engine.ports import SharedSpent, Tool
+from treadle.protocol.models import Spent
+from treadle.store.spent import Purpose, spent_by_session
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.files.file_access import FilesOver, on_disk
 
@@ -20,7 +22,6 @@ if TYPE_CHECKING:
     from treadle.app.session.children.wanted_child import OpenChild, WantedChild
     from treadle.app.session.recall import Recalled
     from treadle.app.session.shape import SessionShape
-    from treadle.app.session.shared_budgets import RunShare
     from treadle.app.subagents.agent_files import AgentFile
     from treadle.engine.core.past_history import Past
     from treadle.mcp.states import Exchange
@@ -36,6 +37,22 @@ def new_session_id(now: int) -> str:
     """Make the id of a session. Ids sort by time; the end keeps two of one millisecond apart."""
     stamp = time.strftime("%Y%m%d-%H%M%S", time.gmtime(now / 1000))
     return f"{stamp}-{os.urandom(3).hex()}"
+
+
+class RunShare(Protocol):
+    """What the sessions of a run have in common with those on other computers."""
+
+    async def reserve(self, session_id: str, spent: float, worst: float, *, aside: bool) -> Spent:
+        """Reserve `worst` for a session's next call, of which `spent` is all that it has spent here (US dollars).
+
+        Gives what all sessions of the run have spent and reserved besides. Comes back only where this process may go
+        on with the session.
+        """
+        ...
+
+    async def before_step(self, session_id: str) -> None:
+        """Take note that a session begins a step: what was before it is done, and in the log."""
+        ...
 
 
 class Brought(Struct, frozen=True, kw_only=True):
@@ -65,8 +82,26 @@ class Brought(Struct, frozen=True, kw_only=True):
     agents: "tuple[AgentFile, ...]" = ()
     run: str = ""
     run_cost: float | None = None
-    share: "RunShare | None" = None
+    share: RunShare | None = None
     variables: Mapping[str, str] = {}
+
+
+class LoggedBudgets(Struct, frozen=True):
+    """The `SharedBudgets` port of a session."""
+
+    store: Store
+    session_id: str
+    brought: Brought
+
+    async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
+        """Reserve in the log's file, which all sessions of the user share, and where a run has a share elsewhere."""
+        purpose, at = Purpose.ASIDE if aside else Purpose.STEP, self.brought.clock()
+        others = await self.store.reserve(self.session_id, purpose, at, worst, run=self.brought.run)
+        of_run, share = others.run, self.brought.share
+        if share is not None:
+            spent = spent_by_session(self.store, self.session_id)
+            of_run = await share.reserve(self.session_id, spent, worst.cost, aside=aside)
+        return SharedSpent(day=others.day, tree=others.tree, run=of_run)
 
 
 class Parts(Struct, frozen=True, kw_only=True):

@@ -52,6 +52,11 @@ class DbosEngine:
             }
         )
 
+        def wait_for(name: str, step: str) -> str:
+            while self._done[name].get() != step:  # one that had been done before
+                pass
+            return step
+
         def task_flow(name: str) -> None:
             """Be a task: what was finished before is not waited for again."""
             self._done[name] = SimpleQueue()
@@ -59,19 +64,19 @@ class DbosEngine:
             for step in TASK_STEPS:
                 DBOS.run_step({"name": step}, wait_for, name, step)
 
-        def wait_for(name: str, step: str) -> str:
-            while self._done[name].get() != step:  # one that had been done before
-                pass
-            return step
-
         self._flow = DBOS.workflow(name="treadle_task", max_recovery_attempts=None)(task_flow)
 
     def _join(self) -> None:
         if not self._joined:
             self._ring.join()
+            if not self._room:  # it only submits
+                self._dbos.listen_queues([])
             self._dbos.launch()
             self._dbos.register_queue(
-                QUEUE, worker_concurrency=self._room, polling_interval_sec=_POLLS, on_conflict="always_update"
+                QUEUE,
+                worker_concurrency=self._room or 1,
+                polling_interval_sec=_POLLS,
+                on_conflict="always_update" if self._room else "never_update",
             )
             self._joined = True
 

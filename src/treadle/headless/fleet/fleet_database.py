@@ -41,6 +41,8 @@ _TABLES = (
         PRIMARY KEY (run, session, home, purpose))""",
 )
 
+_LAST_TABLE = "treadle_money"
+
 
 class Transaction:
     """One transaction: statements have `?` for values on either database."""
@@ -112,7 +114,11 @@ class FleetDatabase:
         self._connection.execute("PRAGMA synchronous=NORMAL")
 
     def _make_tables(self) -> None:
+        there = "SELECT to_regclass(?)" if self.is_postgres else "SELECT MAX(name) FROM sqlite_master WHERE name = ?"
+
         def make(transaction: Transaction) -> None:
+            if transaction.one(there, _LAST_TABLE)[0]:
+                return
             if transaction.is_postgres:  # two that make the same table at once would fail
                 transaction.all("SELECT pg_advisory_xact_lock(7310)")
             for table in _TABLES:

@@ -24,7 +24,7 @@ from treadle.headless.fleet.absurd_engine import AbsurdEngine
 from treadle.headless.fleet.dbos_engine import EngineProcess
 from treadle.headless.fleet.fleet_database import FleetDatabase, shown_url
 from treadle.headless.fleet.fleet_engine import LOOKS, OpenEngine, OwnEngine, id_of, task_name
-from treadle.headless.fleet.fleet_state import FleetState, TaskResult
+from treadle.headless.fleet.fleet_state import FleetResult, FleetState
 from treadle.headless.fleet.fleet_task import FleetPlace
 from treadle.headless.fleet.fleet_worker import FleetDispatcher, OpenedEngine
 from treadle.present.spending_words import Spending
@@ -58,7 +58,9 @@ def run_worker(fleet: FleetWishes, workers: int) -> int:
     """Do tasks of all runs of a database until a signal stops it. Raises `ConfigError`."""
     lines = BatchLines(as_json=False)
     state, engine = _opened(fleet, workers)
-    lines.notice(f"{shown_url(fleet.database)}: this worker is {engine.worker}, at most {workers} tasks at once.")
+    lines.notice(
+        f"{shown_url(fleet.database)}: this worker is {engine.worker} and does up to {workers} tasks side by side."
+    )
     place = _place(fleet)
     dispatcher = FleetDispatcher(state, engine, place, lines, over=lambda: fleet.once and not state.open_runs())
     share_limits()
@@ -142,7 +144,7 @@ def _opened(fleet: FleetWishes, workers: int) -> tuple[FleetState, OpenedEngine]
             case "absurd":
                 return AbsurdEngine(state.database, worker, fleet.adopt_after)
             case _:
-                return EngineProcess(fleet.database, worker, max(1, workers))
+                return EngineProcess(fleet.database, worker, workers)
 
     return state, OpenedEngine(fleet.engine, make)
 
@@ -220,7 +222,7 @@ class _Collector:
                 if result.row.id in self.left:
                     self._take(result, notes)
 
-    def _take(self, result: TaskResult, notes: str) -> None:
+    def _take(self, result: FleetResult, notes: str) -> None:
         row, folder = result.row, self._folder
         for name, end, data in (
             ("patches", "diff", result.patch),

@@ -6,7 +6,6 @@ not matter when a worker that hangs, or was taken for dead, goes on.
 
 from collections.abc import Mapping, Sequence
 from math import ceil
-from typing import Literal
 
 import msgspec
 
@@ -15,8 +14,6 @@ from treadle.headless.batch.batch_steps import BatchOptions
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.fleet.fleet_database import FleetDatabase, Transaction
 from treadle.protocol.base import Record
-
-TaskState = Literal["waiting", "held", "ended"]
 
 _NANO = 1_000_000_000
 """Money is counted in whole billionths of a US dollar: a sum of many has no rounding errors."""
@@ -38,7 +35,7 @@ class Claim(Record, frozen=True, kw_only=True):
     begun: TaskBegun | None = None
 
 
-class TaskResult(Record, frozen=True, kw_only=True):
+class FleetResult(Record, frozen=True, kw_only=True):
     """What comes of a task: its row, the model that made the patch, its log, and what the check printed."""
 
     row: TaskRow
@@ -261,7 +258,7 @@ class FleetState:
         sums = {"spent": spent, "step": 0.0, "aside": 0.0}
         self.database.transact(lambda one: _count(one, _lock_run(one, run), (run, session, home), sums))
 
-    def end(self, claim: Claim, result: TaskResult) -> None:
+    def end(self, claim: Claim, result: FleetResult) -> None:
         """Say how a task ended, once. Raises `FencedError`."""
         data = msgspec.msgpack.encode(result)
 
@@ -285,7 +282,7 @@ class FleetState:
 
         self.database.transact(ended)
 
-    def results(self, run: str, after: int) -> list[tuple[int, TaskResult, str]]:
+    def results(self, run: str, after: int) -> list[tuple[int, FleetResult, str]]:
         """Give what ended after a place, in order: its place, what came of it, and what a person should read."""
         rows = self.database.transact(
             lambda one: one.all(
@@ -294,7 +291,7 @@ class FleetState:
                 after,
             )
         )
-        return [(place, msgspec.msgpack.decode(result, type=TaskResult), notes) for place, result, notes in rows]
+        return [(place, msgspec.msgpack.decode(result, type=FleetResult), notes) for place, result, notes in rows]
 
     @staticmethod
     def _fence(one: Transaction, claim: Claim) -> None:

@@ -126,7 +126,7 @@ class FleetWork(Record, frozen=True, kw_only=True):
         copy = copy_of(folder, task.id, made.tree)
         apply_project_patch(copy, parts[-1].patch)
         last = put_log_back([part.log for part in parts], str(copy.folder.resolve()))
-        state.said(before, f"{task.id} goes on where another computer was: event {last} of its log.")
+        state.said(before, f"{task.id} continues where another computer was: event {last} of its log.")
 
 
 def _say_too(say: Say, share: "_Share", said: Said) -> None:

@@ -1,5 +1,6 @@
 """A worker of a fleet: takes tasks of the runs in a database, forks a process for each, and says how they ended."""
 
+import os
 import signal
 import sys
 import time
@@ -18,7 +19,7 @@ from treadle.headless.batch.batch_worker import WorkOn
 from treadle.headless.batch.dispatching import Dispatcher, TaskProcess
 from treadle.headless.fleet.artifact_store import artifact_store
 from treadle.headless.fleet.fleet_engine import TASK_STEPS, OpenEngine, TakenForDeadError, id_of, task_name
-from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState, TaskResult
+from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetResult, FleetState
 from treadle.headless.fleet.fleet_task import FleetPlace, FleetWork, forget_parts
 
 _RUNS_EACH = 1.0
@@ -128,14 +129,18 @@ class FleetDispatcher(Dispatcher):
         try:
             self._engine.calls.beat()
         except TakenForDeadError:
-            self._lines.notice("Others took this worker for dead: it begins anew, and what it had goes on elsewhere.")
+            self._lines.notice("Others took this worker for dead: it begins again, and its tasks continue elsewhere.")
             self._drop()
 
     def _drop(self) -> None:
         """Leave all tasks to others, and go on as another worker."""
         self._kill(signal.SIGKILL)
-        for claim in self._claims.values():
-            self._deaths.pop(claim.id, None)
+        for pid, worker in self._workers.items():
+            os.waitpid(pid, 0)
+            self._selector.unregister(worker.hears)
+            os.close(worker.hears)
+            self._lines.handed_back(worker.task.id)
+        self._workers.clear()
         self._claims.clear()
         self._waiting.clear()
         old = self._engine.descriptor
@@ -244,7 +249,7 @@ class FleetDispatcher(Dispatcher):
         if self._only == "":
             self._lines.ended(row)
 
-    def _result(self, row: TaskRow) -> TaskResult:
+    def _result(self, row: TaskRow) -> FleetResult:
         def read(folder: str, name: str) -> bytes | None:
             with suppress(OSError):
                 return (self._folder.path / folder / name).read_bytes()
@@ -252,7 +257,7 @@ class FleetDispatcher(Dispatcher):
 
         account = session_account(row.session) if row.session else None
         made = row.patch_sha256 is not None
-        return TaskResult(
+        return FleetResult(
             row=row,
             model="" if account is None else account.model,
             patch=read("patches", f"{row.id}.diff") if made else None,
