@@ -56,7 +56,7 @@ def main() -> int:
         if why := missing("postgres") or missing("psycopg"):
             print(f"{why}: the demo uses SQLite.")
             return asyncio.run(show(place, f"sqlite:///{place.folder}/fleet.db"))
-        with postgres(Path(name) / "server") as url:
+        with postgres() as url:
             return asyncio.run(show(place, url))
 
 

@@ -110,7 +110,7 @@ async def test_a_batch_that_is_stopped_leaves_its_tasks_to_workers_and_collects_
 
 @needs("postgres", "dbos", "psycopg")
 async def test_workers_on_postgresql_that_are_killed_lose_and_repeat_nothing(place: Place) -> None:
-    with postgres(place.folder / "server") as url:
+    with postgres() as url:
         flags = ("--engine", "dbos", *PATIENT)
         came = await run_fleet(place, url, flags, number=3, cap=1.0, seed=5, every=1.5, kinds=("kill all",))
     assert came.faults(3, 1.0) == []

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
@@ -44,6 +45,8 @@ from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import Spent
 
 _T = TypeVar("_T")
+_BUSY = 3.0
+"""Seconds before a task is tried again whose session another process still has open."""
 
 
 class FleetPlace(Record, frozen=True, kw_only=True):
@@ -132,6 +135,9 @@ class FleetWork(Record, frozen=True, kw_only=True):
 def _say_too(say: Say, share: "_Share", said: Said) -> None:
     if said.step == "run" and not said.steps:
         share.prepared()
+    if said.row is not None and said.row.kind == "busy":  # whoever had it is not gone yet
+        time.sleep(_BUSY)
+        raise UnfinishedError
     say(said)
 
 
