@@ -14,7 +14,7 @@ GENERATED = ("errors.md", "states.md")
 FENCE = re.compile(r"^( *)```(\w*)\n(.*?)^\1```$", re.MULTILINE | re.DOTALL)
 SPAN = re.compile(r"(?<!`)(``?)(?!`)(.+?)(?<!`)\1(?!`)", re.DOTALL)
 LINK = re.compile(r"\[(?:[^\[\]]|\[[^\]]*\])*\]\(([^)\s]+)\)")
-MEASURED = re.compile(r"`(?:make (?:bench|soak)\b|ARGS=)")
+MEASURED = re.compile(r"`(?:make (?:bench|soak|fleet-sim)\b|ARGS=)")
 """A section that names the command which gives its figures."""
 
 
