@@ -15,7 +15,6 @@ ABSENT = {
     "N7": "treadle --variants 2",
     "N8": "treadle schedule list",
     "N16": "TreadleAgent",
-    "F2": "treadle worker --database URL",
     "F3": "treadle serve",
 }
 """A word of each capability that is absent: where Treadle knows it, the row is out of date."""

@@ -9,8 +9,16 @@ import msgspec
 import pytest
 
 from treadle.headless.batch import batch_folder
-from treadle.headless.batch.batch_folder import PREDICTIONS, RESULTS, BatchFolder, Prediction, TaskBegun, TaskRow
-from treadle.headless.batch.batch_steps import how_it_went, is_meant, session_of
+from treadle.headless.batch.batch_folder import (
+    PREDICTIONS,
+    RESULTS,
+    BatchFolder,
+    Prediction,
+    TaskBegun,
+    TaskRow,
+    is_meant,
+)
+from treadle.headless.batch.batch_steps import how_it_went, session_of
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import TurnOutcome, TurnStop

@@ -259,3 +259,8 @@ def _written(file: Path) -> Iterator[None]:
             why=f"{error.strerror or error}.",
             fix="Free space on the disk, then give the same command again: it continues.",
         ) from error
+
+
+def is_meant(row: TaskRow, words: Collection[str]) -> bool:
+    """Whether a row is of one of these kinds: a state, a kind, or what it begins with, such as `provider`."""
+    return any(word in (row.state, row.kind) or row.kind.startswith(f"{word}-") for word in words)

@@ -11,12 +11,11 @@ from treadle.door.open_session import require_sandbox
 from treadle.door.program import Exit
 from treadle.door.reports import spent_by_run
 from treadle.door.settings import load_settings
-from treadle.headless.batch.batch_folder import PREDICTIONS, RESULTS, BatchFolder, TaskRow
+from treadle.headless.batch.batch_folder import PREDICTIONS, RESULTS, BatchFolder, TaskRow, is_meant
 from treadle.headless.batch.batch_lines import BatchEnded, BatchLines, BatchStarted
 from treadle.headless.batch.batch_steps import (
     BatchOptions,
     goes_on_from,
-    is_meant,
     is_run_unpriced,
     next_attempt,
     report_task,

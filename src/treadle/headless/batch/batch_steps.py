@@ -8,7 +8,7 @@ import asyncio
 import hashlib
 import signal
 import sys
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -394,8 +394,3 @@ def kind_of_error(error: TreadleError) -> str:
     if error.code == "session-busy":
         return "busy"
     return "setup" if isinstance(error, ConfigError) else "internal"
-
-
-def is_meant(row: TaskRow, words: Collection[str]) -> bool:
-    """Whether a row is of one of these kinds: a state, a kind, or what it begins with, such as `provider`."""
-    return any(word in (row.state, row.kind) or row.kind.startswith(f"{word}-") for word in words)

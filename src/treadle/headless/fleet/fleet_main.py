@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from treadle.door.known_models import share_limits
 from treadle.door.opening import home_name
 from treadle.door.program import Exit
-from treadle.headless.batch.batch_folder import BatchFolder, Prediction
+from treadle.headless.batch.batch_folder import BatchFolder, Prediction, is_meant
 from treadle.headless.batch.batch_lines import BatchLines, BatchStarted
 from treadle.headless.batch.batch_main import (
     BatchWishes,
@@ -18,7 +18,7 @@ from treadle.headless.batch.batch_main import (
     wanted_tasks,
     without_skipped,
 )
-from treadle.headless.batch.batch_steps import BatchOptions, goes_on_from, is_meant, next_attempt
+from treadle.headless.batch.batch_steps import BatchOptions, goes_on_from, next_attempt
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.fleet.absurd_engine import AbsurdEngine
 from treadle.headless.fleet.dbos_engine import EngineProcess
