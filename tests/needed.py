@@ -117,6 +117,7 @@ _KNOWN: Mapping[str, Callable[[], str]] = {
     "bwrap": _bubblewrap,
     "browser": _browser,
     "code-server": lambda: _editor("node_modules/.bin/code-server") or _packaged(),
+    "harbor": lambda: "" if (PEERS / "harbor/bin/harbor").exists() else "Harbor is not installed: scripts/peers.sh",
     "chromium": lambda: "" if chromium() else "there is no Chromium here",
     "landlock": _landlock,
     "normal user": _normal_user,
@@ -145,7 +146,7 @@ def _can_be_imported(name: str) -> bool:
         return False
 
 
-_MAY_BE_MISSING = ("peers", "wheels", "normal user", "code-server", _WEIGHTS)
+_MAY_BE_MISSING = ("harbor", "peers", "wheels", "normal user", "code-server", _WEIGHTS)
 
 
 def may_skip(name: str) -> bool:

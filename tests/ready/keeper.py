@@ -21,7 +21,7 @@ from typing import Any
 
 _SUBREAPER = 36
 _PATIENCE = 90.0
-_LEFT_OUT = ("treadle.app.demo.project", "treadle.pytest_plugin")
+_LEFT_OUT = ("treadle.app.demo.project", "treadle.harbor", "treadle.pytest_plugin")
 _OF_PYTHON = ("PYTHON", "LC_", "LANG")
 """How the names of variables begin that Python reads as it starts."""
 
