@@ -14,7 +14,6 @@ LAST = {"L": 20, "P": 12, "R": 8, "X": 14, "T": 14, "S": 8, "H": 7, "U": 10, "F"
 ABSENT = {
     "N7": "treadle --variants 2",
     "N8": "treadle schedule list",
-    "N16": "TreadleAgent",
     "F3": "treadle serve",
 }
 """A word of each capability that is absent: where Treadle knows it, the row is out of date."""
