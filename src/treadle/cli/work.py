@@ -64,14 +64,7 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         action = "append" if flag.endswith("-tools") else "store"
         names = (flag, flag.replace("-tools", "Tools"))[: 1 + flag.endswith("-tools")]
         tasks.add_argument(*names, action=action, metavar=flag.rpartition("-")[2].upper(), help=about)
-    tasks.add_argument(
-        "--copy", "-w", metavar="NAME", help="work in a copy of the folder; `treadle copies` shows and applies it"
-    )
-    tasks.add_argument(
-        "--variants",
-        metavar="N|MODELS",
-        help="with -p and -w: do TASK so many times side by side, or with each of these models, in a copy each",
-    )
+    _add_copies(tasks)
     add_settings(parser)
     which = parser.add_argument_group("which session").add_mutually_exclusive_group()
     which.add_argument(
@@ -92,6 +85,18 @@ def configure(parser: "argparse.ArgumentParser") -> None:
     )
     parser.add_argument(
         "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
+    )
+
+
+def _add_copies(tasks: "argparse._ArgumentGroup") -> None:
+    """Add the flags for work in copies of the folder."""
+    tasks.add_argument(
+        "--copy", "-w", metavar="NAME", help="work in a copy of the folder; `treadle copies` shows and applies it"
+    )
+    tasks.add_argument(
+        "--variants",
+        metavar="N|MODELS",
+        help="with -p and -w: do TASK so many times side by side, or with each of these models, in a copy each",
     )
 
 

@@ -20,7 +20,7 @@ from treadle.app.session.children.child_run import (
     stopped_late,
 )
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
-from treadle.app.session.children.wanted_child import OpenChild, WantedChild, prompt_of
+from treadle.app.session.children.wanted_child import OpenChild, WantedChild, begin_message
 from treadle.app.session.children.writing import (
     COPY_GONE,
     Approving,
@@ -239,7 +239,7 @@ class Subagents:
         run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask, names)
         self._follow()
         live = await self._open_child(await self._wanted(started, agent, copy))
-        result = await run.work(live, prompt_of(task, agent))
+        result = await run.work(live, begin_message(task, agent))
         if copy is not None and run.stopped:
             result = replace(result, after=f"Its changes were not applied. They are in {copy.folder}.")
         elif copy is not None:

@@ -42,7 +42,7 @@ OpenChild: TypeAlias = "Callable[[WantedChild], Awaitable[LiveSession]]"
 """Opens the session of a subagent. Raises `ConfigError`, `SessionError` or `StoreError`."""
 
 
-def prompt_of(task: SubagentTask, agent: AgentFile) -> str:
+def begin_message(task: SubagentTask, agent: AgentFile) -> str:
     """Write the message that a subagent begins with."""
     skills = f"Read these skills first: {', '.join(agent.skills)}" if agent.skills else ""
     paths = f"Begin with: {', '.join(task.paths)}" if task.paths else ""
