@@ -113,7 +113,7 @@ def _status(root: str) -> dict[str, str]:
         )
     prefix = _asked(root, "rev-parse", "--show-prefix").strip()
     found: dict[str, str] = {}
-    for entry in os.fsdecode(said).split("\0"):
+    for entry in filter(None, os.fsdecode(said).split("\0")):
         state, path = entry[:2], entry[3:]
         if state in _CONFLICTS:
             raise ConfigError(
