@@ -112,7 +112,7 @@ async def test_a_batch_that_is_stopped_leaves_its_tasks_to_workers_and_collects_
 async def test_workers_on_postgresql_that_are_killed_lose_and_repeat_nothing(place: Place) -> None:
     with postgres() as url:
         flags = ("--engine", "dbos", *PATIENT)
-        came = await run_fleet(place, url, flags, number=3, cap=1.0, seed=5, every=1.5, kinds=("kill all",))
+        came = await run_fleet(place, url, flags, number=3, cap=1.0, seed=5, every=1.5, kinds=("kill all",), most=1)
     assert came.faults(3, 1.0) == []
     assert came.states == {"done": 3}
 
@@ -124,7 +124,7 @@ async def test_two_hundred_tasks_whose_workers_are_killed_and_stopped(place: Pla
     if kind == "postgresql":
         require("postgres", "psycopg")
     with database(kind, place.folder) as url:
-        came = await run_fleet(place, url, ("--adopt-after", "3"), number=200, cap=24.0, seed=7)
+        came = await run_fleet(place, url, ("--adopt-after", "3"), number=200, cap=24.0, seed=7, every=10.0)
     assert came.faults(200, 24.0) == []
 
 
@@ -133,5 +133,7 @@ async def test_two_hundred_tasks_whose_workers_are_killed_and_stopped(place: Pla
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])
 async def test_the_same_with_dbos_in_small(place: Place, kind: str) -> None:
     with database(kind, place.folder) as url:
-        came = await run_fleet(place, url, ("--engine", "dbos", "--adopt-after", "3"), number=20, cap=2.4, seed=7)
+        came = await run_fleet(
+            place, url, ("--engine", "dbos", "--adopt-after", "3"), number=20, cap=2.4, seed=7, every=10.0
+        )
     assert came.faults(20, 2.4) == []

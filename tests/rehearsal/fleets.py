@@ -157,6 +157,7 @@ async def run_fleet(
     every: float = 3.0,
     pause: float = 0.1,
     kinds: tuple[str, ...] = ACTIONS,
+    most: int = 1_000_000,
 ) -> Came:
     """Run a batch with three workers; with a seed they are disturbed."""
     place.prepare(tasks(number, check=CHECK))
@@ -174,7 +175,7 @@ async def run_fleet(
                 await asyncio.wait([batch])
             else:
                 await asyncio.wait([batch], timeout=chance.uniform(0.5, 1.5) * every)
-                if not batch.done():
+                if not batch.done() and chaos.done.total() < most:
                     await chaos.disturb(chance)
         ended = await batch
         seconds = time.monotonic() - began
@@ -260,7 +261,14 @@ async def compare(arguments: argparse.Namespace) -> int:
             folder.mkdir()
             with database(arguments.database, folder) as url:
                 one = await run_fleet(
-                    Place(folder), url, flags, number=arguments.tasks, cap=cap, seed=seed, every=arguments.every
+                    Place(folder),
+                    url,
+                    flags,
+                    number=arguments.tasks,
+                    cap=cap,
+                    seed=seed,
+                    every=arguments.every,
+                    most=arguments.most,
                 )
             came.append(one)
             print(json.dumps({"seed": seed, **{k: v for k, v in vars(one).items() if k != "said"}}), flush=True)
@@ -289,6 +297,7 @@ def main() -> int:
     parser.add_argument("--tasks", type=int, default=200)
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--every", type=float, default=3.0)
+    parser.add_argument("--most", type=int, default=1_000_000)
     parser.add_argument("--only-kills", action="store_true")
     parser.add_argument("--under", default="/var/tmp")
     return asyncio.run(compare(parser.parse_args()))
