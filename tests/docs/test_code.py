@@ -33,7 +33,9 @@ EXAMPLES = frozenset(
     ]
 )
 """Names that an example makes up."""
-FLAGS_OF_OTHERS = frozenset(("--config", "--force", "--privileged", "--agent", "--user", "--scope", "-rf", "---"))
+FLAGS_OF_OTHERS = frozenset(
+    ("--ak", "--ae", "--config", "--force", "--privileged", "--agent", "--user", "--scope", "-rf", "---")
+)
 PATHS_OF_SYSTEMS = ("/etc/", "/tmp", "/proc/", "/home", "/root", "/abs/", "/dev/")
 NEW = ("/server:prompt", "/PROGRAM:NAME", "/deep:fix", "/NAME", "/my_", "/~…/", "/health")
 OURS = ("src/treadle/", "tests/", "docs/", "bench/", "scripts/", "engine/", "policy/", "app/", "workspace/", "present/")

@@ -62,6 +62,7 @@ async def test_another_computer_goes_on_from_the_last_step_that_a_store_has(plac
     assert place.rows()[0]["session"].endswith(".t00")
 
 
+@pytest.mark.soak
 async def test_without_a_store_another_computer_begins_again_and_says_so(place: Place) -> None:
     said = await another_goes_on(place, stored=False)
     assert "# t00 begins again: its log is on another computer, and no store has it." in said
@@ -87,6 +88,7 @@ async def test_a_limit_in_money_holds_for_all_workers_and_more_money_continues(p
     assert (len(place.rows()), solver.answered) == (5, 20)
 
 
+@pytest.mark.soak
 async def test_a_batch_that_is_stopped_leaves_its_tasks_to_workers_and_collects_what_they_did(place: Place) -> None:
     place.prepare(tasks(2))
     url = address(place)

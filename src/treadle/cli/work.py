@@ -66,6 +66,14 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         tasks.add_argument(*names, action=action, metavar=flag.rpartition("-")[2].upper(), help=about)
     _add_copies(tasks)
     add_settings(parser)
+    _add_sessions(parser)
+    parser.add_argument(
+        "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
+    )
+
+
+def _add_sessions(parser: "argparse.ArgumentParser") -> None:
+    """Add the flags that name a session to continue or to join."""
     which = parser.add_argument_group("which session").add_mutually_exclusive_group()
     which.add_argument(
         "--resume",
@@ -82,9 +90,6 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         nargs="?",
         default="",
         help="join a session that is open elsewhere; without SESSION, the one of this folder; with -p: give it a task",
-    )
-    parser.add_argument(
-        "--screen-reader", action="store_true", default=None, help="plain lines for a screen reader, without redrawing"
     )
 
 
