@@ -1,6 +1,7 @@
 """Playing a session up to a step, and going on from there in a copy of the files as they were."""
 
 import os
+from contextlib import closing
 from pathlib import Path
 
 from msgspec import Struct
@@ -51,8 +52,8 @@ def copied_files(store: Store, row: SessionRow, step: int, folder: Path) -> bool
     Raises `ConfigError` for a folder that holds something, `StoreError`.
     """
     trees, exact = _files_at(store, row, step)
-    kept = opened_checkpoints(store, row)
-    kept.extract(trees or kept.look(), folder)
+    with closing(opened_checkpoints(store, row)) as kept:
+        kept.extract(trees or kept.look(), folder)
     return exact
 
 

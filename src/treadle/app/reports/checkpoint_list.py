@@ -1,6 +1,7 @@
 """The checkpoints of a session as they are listed, and what changed since one."""
 
 import os
+from contextlib import closing
 
 from msgspec import Struct
 
@@ -76,13 +77,13 @@ def listed_checkpoints(store: Store, session_id: str) -> list[ListedCheckpoint]:
 def changed_since(store: Store, row: SessionRow, n: int) -> ChangesSince:
     """Compare a checkpoint with the files as they are now. Raises `TreadleError`."""
     old = Points(store, row.id).checkpoint(n)
-    kept = opened_checkpoints(store, row)
-    now = kept.look()
-    changes = tuple(
-        ChangedPath(path=root.shown(one.path), change=_change(one), added=one.added, removed=one.removed)
-        for root, one in kept.changes(old.trees, now)
-    )
-    return ChangesSince(changes=changes, diff=kept.diff(old.trees, now))
+    with closing(opened_checkpoints(store, row)) as kept:
+        now = kept.look()
+        changes = tuple(
+            ChangedPath(path=root.shown(one.path), change=_change(one), added=one.added, removed=one.removed)
+            for root, one in kept.changes(old.trees, now)
+        )
+        return ChangesSince(changes=changes, diff=kept.diff(old.trees, now))
 
 
 def _change(one: TreeChange) -> str:
