@@ -42,7 +42,7 @@ class TreadleAgent(BaseInstalledAgent):
 
     def parse_version(self, stdout: str) -> str:
         """Read the version."""
-        return stdout.strip().rpartition(" ")[2]
+        return stdout.strip().partition(" ")[0]
 
     async def install(self, environment: BaseEnvironment) -> None:
         """Install the wheel, unless Treadle is there. Raises `RuntimeError`."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from tests.e2e.running import PATIENCE
 from tests.needed import PEERS, needs
+from treadle import __version__
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -68,6 +69,6 @@ async def test_harbor_runs_treadle_on_a_task_and_has_its_tokens_its_cost_and_its
     told = found["agent_result"]
     assert (told["cost_usd"], told["metadata"]["stop"], told["metadata"]["steps"]) == (0.0, "end_turn", 2)
     assert told["n_input_tokens"] > 0
-    assert found["agent_info"]["name"] == "treadle"
+    assert (found["agent_info"]["name"], found["agent_info"]["version"]) == ("treadle", __version__)
     log = (result.parent / "agent" / "session.json").read_text()
     assert told["metadata"]["session_id"] in log.partition("\n")[0]
