@@ -129,6 +129,8 @@ class _Forks:
         """Take a report of a process, or that its test is over."""
         if said is not None:
             report = self._hook.pytest_report_from_serializable(config=self._session.config, data=said)
+            if isinstance(report.longrepr, list):  # of a test that was skipped: where and why
+                report.longrepr = tuple(report.longrepr)
             self._hook.pytest_runtest_logreport(report=report)
             return
         item = self._session.items[child.given.popleft()]
