@@ -51,20 +51,11 @@ def configure(parser: "argparse.ArgumentParser") -> None:
         default="text",
         help="what -p writes to standard output (default: text, the answer)",
     )
-    tasks.add_argument(
-        "--file",
-        "-f",
-        action="append",
-        type=Path,
-        default=[],
-        metavar="FILE",
-        help="a text file or image to attach",
-    )
+    _add_files_and_copies(tasks)
     for flag, about in _FOR_SCRIPTS.items():
         action = "append" if flag.endswith("-tools") else "store"
         names = (flag, flag.replace("-tools", "Tools"))[: 1 + flag.endswith("-tools")]
         tasks.add_argument(*names, action=action, metavar=flag.rpartition("-")[2].upper(), help=about)
-    _add_copies(tasks)
     add_settings(parser)
     _add_sessions(parser)
     parser.add_argument(
@@ -93,8 +84,17 @@ def _add_sessions(parser: "argparse.ArgumentParser") -> None:
     )
 
 
-def _add_copies(tasks: "argparse._ArgumentGroup") -> None:
-    """Add the flags for work in copies of the folder."""
+def _add_files_and_copies(tasks: "argparse._ArgumentGroup") -> None:
+    """Add the flags for what goes along, and for work in copies of the folder."""
+    tasks.add_argument(
+        "--file",
+        "-f",
+        action="append",
+        type=Path,
+        default=[],
+        metavar="FILE",
+        help="a text file or image to attach",
+    )
     tasks.add_argument(
         "--copy", "-w", metavar="NAME", help="work in a copy of the folder; `treadle copies` shows and applies it"
     )
