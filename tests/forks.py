@@ -201,10 +201,11 @@ def _work(session: pytest.Session, orders: IO[bytes], reports: IO[bytes]) -> Non
 def _be_another(config: Any) -> None:
     """Share no file, folder or chance with the process that this one was forked from."""
     manager: Any = config.pluginmanager
-    capture = manager.getplugin("capturemanager")
-    capture.stop_global_capturing()
-    capture.start_global_capturing()
-    capture.suspend_global_capture()
+    capturing = manager.getplugin("capturemanager")._global_capturing
+    for capture in filter(None, (capturing.out, capturing.err)):
+        # The file stays the one that imported modules hold; its descriptor becomes one of this process.
+        with tempfile.TemporaryFile(buffering=0) as own:
+            os.dup2(own.fileno(), capture.tmpfile.fileno())
     manager.unregister(name="terminalreporter")
     factory = config._tmp_path_factory
     factory._basetemp = Path(tempfile.mkdtemp(prefix="process-", dir=factory.getbasetemp()))
