@@ -35,6 +35,8 @@ async def test_variants_work_in_copies_and_one_is_taken(tmp_path: Path) -> None:
         ("alt-2", "end_turn", 1, 0),
     ]
     assert not (folder / "b.py").exists()
+    listed = (await program.run("sessions", *here)).out
+    assert (listed.count("Write b."), listed.count("/alt-1/"), listed.count("/alt-2/")) == (2, 1, 1)
     taken = await program.run("copies", "apply", "alt-1", "--yes")
     assert (taken.code, (folder / "b.py").read_text()) == (0, "B = 2\n")
     assert "All of it is applied." in taken.out  # its session can go on there

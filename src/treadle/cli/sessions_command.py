@@ -46,7 +46,7 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.json:
         sys.stdout.writelines(f"{encode(row).decode()}\n" for row in rows)
     elif rows or runs:
-        _print(rows, folders=folder is None)
+        _print(rows, folder)
         _print_runs(runs)
     elif arguments.run:
         sys.stderr.write(f"No sessions of a batch {harmless(arguments.run)}.\n")
@@ -110,8 +110,8 @@ def _minute(at: int) -> str:
     return f"{datetime.fromtimestamp(at / 1000, UTC).astimezone():%Y-%m-%d %H:%M}"
 
 
-def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
-    """Write a line for each session, cut at its title to fit the screen, and below it the folder if that is wanted."""
+def _print(rows: "list[ListedSession]", folder: Path | None) -> None:
+    """Write a line for each session, cut at its title to fit the screen, and below it the folder if it is another."""
     from treadle.door.past import listed_words
     from treadle.door.program import harmless, screen_width, shortened
 
@@ -131,5 +131,5 @@ def _print(rows: "list[ListedSession]", *, folders: bool) -> None:
         if width is not None:
             title = shortened(title, max(width - len(before), _LEAST_TITLE))
         sys.stdout.write(f"{before}{title}\n")
-        if folders:
+        if folder is None or (row.workspace != str(folder) and not row.root):
             sys.stdout.write(f"  {harmless(row.workspace)}\n")

@@ -26,7 +26,7 @@ from treadle.protocol.children import ChildEnded
 from treadle.protocol.errors import SessionError
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
-from treadle.store.sqlite import Store
+from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.text import visible
 
@@ -231,6 +231,13 @@ def discard_copy(copy: WriterCopy) -> str:
     """Remove a copy with all that is not applied of it."""
     remove_copy(copy.child_id, discard=True)
     return f"The copy {copy.child_id} was removed. What was not applied of it is gone."
+
+
+def rows_of_folder(store: Store, workspace: Path) -> list[SessionRow]:
+    """List the sessions of a folder, and those in copies of it that are kept, the last used first."""
+    copies = (copy.folder for copy in found_copies() if copy.workspace == workspace)
+    rows = [row for folder in (workspace, *copies) for row in store.sessions(str(folder))]
+    return sorted(rows, key=lambda row: (row.updated_at, row.id), reverse=True)
 
 
 _USAGE = "/copies lists them; /copies show ID, /copies apply ID [KEY ...], /copies discard ID"

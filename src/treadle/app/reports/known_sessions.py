@@ -159,16 +159,17 @@ def listed_sessions(
     subagents: bool = False,
     runs: bool = False,
 ) -> list[ListedSession]:
-    """List the sessions that had a prompt, the last used first; of one workspace if given.
+    """List the sessions that had a prompt, the last used first; of one workspace and its copies if given.
 
     Either those that are `archived` or the others. Unless logs are `read`, only what was kept of them is said, which
     takes a moment; so it is with the logs of `unread` sessions. With `subagents` these are listed, too.
     Those of batches are listed for their own folder, or with `runs`: there may be thousands.
     """
+    from treadle.app.reports.copy_list import rows_of_folder
+
     store = open_store()
     try:
-        folder = None if workspace is None else str(workspace)
-        all_rows = store.sessions(folder)
+        all_rows = store.sessions() if workspace is None else rows_of_folder(store, workspace)
         of_all = runs or workspace is not None
         rows = [
             row for row in all_rows if row.title and row.archived is archived and (of_all or not run_of_session(row.id))
