@@ -13,7 +13,6 @@ import signal
 import tempfile
 from collections import deque
 from itertools import pairwise
-from pathlib import Path
 from typing import IO, Any
 
 import pytest
@@ -208,6 +207,7 @@ def _be_another(config: Any) -> None:
             os.dup2(own.fileno(), capture.tmpfile.fileno())
     manager.unregister(name="terminalreporter")
     factory = config._tmp_path_factory
-    factory._basetemp = Path(tempfile.mkdtemp(prefix="process-", dir=factory.getbasetemp()))
+    factory._basetemp = factory.getbasetemp() / f"p{os.getpid()}"  # short: paths of sockets are bounded
+    factory._basetemp.mkdir()
     os.environ["TREADLE_HOME"] = config.stash[HOME] = tempfile.mkdtemp(prefix="treadle-tests-")
     random.seed()

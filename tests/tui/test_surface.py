@@ -72,7 +72,7 @@ async def test_a_command_that_runs_beside_the_work_shows_what_came_of_it(tmp_pat
     async with session(tmp_path, says(text("yes"))) as rig, terminal(rig.live) as (term, _):
         await term.until(READY)
         term.type(f"/review{ENTER}")
-        await term.until("The review runs beside the work.", "There is no git repository in")
+        await term.until("The review runs in the background.", "There is no git repository in")
         term.type(f"are you there?{ENTER}")
         await term.until("yes", "■ Done")
 

@@ -154,7 +154,7 @@ def test_the_pager_shows_a_long_command_and_gives_the_screen_back(tmux: Tmux, tm
     tmux.keys("/line 70", "Enter")
     tmux.until(": line 70", ": line 80")
     tmux.keys("G", "Enter", "y", "Enter")
-    tmux.until("touch made  asks", "q back")
+    tmux.until("touch made  asked about", "q back")
     tmux.run("resize-window", "-t", "t", "-x", "60", "-y", "20")
     tmux.until("q back")
     tmux.run("resize-window", "-t", "t", "-x", "90", "-y", "30")

@@ -29,7 +29,7 @@ async def test_a_question_of_another_program_is_answered_on_the_page_and_its_ses
                         changed.clear()
             path, page = f"/s/{there.live.id}", book.opened[there.live.id]
             assert "git push origin main" in await visit.get("/inbox")
-            assert "It is open in another program." in await visit.get(path)
+            assert "It is open in another program." in await visit.get(f"{path}/menu")
             assert f'data-load="{path}/servers"' in await visit.get("/health")
             assert "No MCP servers are used here." in await visit.get(f"{path}/servers")
             answer = {"question_id": question.id, "option": OptionKind.REJECT_ONCE, "text": "not today"}

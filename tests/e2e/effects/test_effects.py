@@ -25,7 +25,7 @@ from treadle.library import Mode, OptionKind
 SURFACES: dict[str, Surface] = {"library": in_library, "editor": in_editor, "terminal": in_terminal}
 ANSWERS = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE, OptionKind.RUN_FOR_REAL)
 _SAMPLE = 12
-_STOPPED = frozenset({"script that commits", "repository inside", "worktree"})
+_STOPPED = frozenset({"script that commits", "repository inside", "submodule", "worktree"})
 """Lines that the sandbox stops or undoes in part when they run for real: nobody can know before what they need."""
 
 
@@ -71,7 +71,8 @@ def check(ends: Ends, state: dict[str, str], told: Told, effect: str) -> None:
         assert state == ends.before, said
     elif state not in (ends.before, ends.after):
         assert effect in _STOPPED, said
-        assert told.is_error or "ran twice" in told.text, said
+        # A command that goes on after what was stopped ends well: what was moved away is said.
+        assert told.is_error or "ran twice" in told.text or "so it was moved to" in told.text, said
     elif status is not None and int(status[1]) == ends.status:
         assert state == ends.after, said
     undone = "so it was moved to" in told.text
