@@ -185,5 +185,5 @@ async def test_what_was_seen_live_is_seen_after_a_reload_elsewhere_and_when_the_
             await is_seen(other, live)
             await other.close()
         await page.click("#continue")
-        await page.wait_for_selector("#text", timeout=PATIENCE * 1000)
+        await becomes(page, "!document.getElementById('continue') && !!document.getElementById('text')")
         await is_seen(page, [*live, "item note: Model: anthropic-compatible/scripted"])  # as the command line names it
