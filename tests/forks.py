@@ -12,6 +12,7 @@ import selectors
 import signal
 import tempfile
 from collections import deque
+from collections.abc import Iterable
 from itertools import pairwise
 from typing import IO, Any
 
@@ -41,10 +42,10 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
 
 
 class _Child:
-    """A process that runs tests: the range of those that it will be given, and those that it has been given."""
+    """A process that runs tests: the numbers of those that it will be given, and of those that it has been given."""
 
-    def __init__(self, tests: range) -> None:
-        self.tests = tests
+    def __init__(self, tests: Iterable[int]) -> None:
+        self.tests = deque(tests)
         self.given: deque[int] = deque()
         self.pid = 0
         self.orders: IO[bytes]
@@ -79,7 +80,7 @@ class _Forks:
                 os.kill(child.pid, signal.SIGKILL)
                 os.waitpid(child.pid, 0)
 
-    def _begin(self, tests: range) -> None:
+    def _begin(self, tests: Iterable[int]) -> None:
         child = _Child(tests)
         read_orders, write_orders = os.pipe()
         read_reports, write_reports = os.pipe()
@@ -102,11 +103,9 @@ class _Forks:
         """Give tests until enough are ahead; the end, where there are none."""
         while len(child.given) < _AHEAD and not child.is_last_told:
             if not child.tests:
-                longest = max(self._children, key=lambda one: len(one.tests))
-                half = len(longest.tests) // 2
-                longest.tests, child.tests = longest.tests[:half], longest.tests[half:]
-            number = child.tests[0] if child.tests else -1
-            child.tests = child.tests[1:]
+                longest = max(self._children, key=lambda one: len(one.tests)).tests
+                child.tests.extendleft([longest.pop() for _ in range((len(longest) + 1) // 2)])
+            number = child.tests.popleft() if child.tests else -1
             child.is_last_told = number < 0
             if number >= 0:
                 child.given.append(number)
@@ -143,15 +142,13 @@ class _Forks:
         child.orders.close()
         child.reports.close()
         _, status = os.waitpid(child.pid, 0)
-        if not child.given:
-            return
-        item = self._session.items[child.given.popleft()]
-        why = f"The process of the tests died in this one: {os.waitstatus_to_exitcode(status)}."
-        report = pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")
-        self._hook.pytest_runtest_logreport(report=report)
-        rest = child.given[0] if child.given else child.tests.start
-        if rest < child.tests.stop:
-            self._begin(range(rest, child.tests.stop))
+        if child.given:
+            item = self._session.items[child.given.popleft()]
+            why = f"The process of the tests died in this one: {os.waitstatus_to_exitcode(status)}."
+            report = pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")
+            self._hook.pytest_runtest_logreport(report=report)
+        if rest := (*child.given, *child.tests):
+            self._begin(rest)
 
 
 class _Reports:
