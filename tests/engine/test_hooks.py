@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, working
@@ -23,7 +24,7 @@ from treadle.protocol.notifications import (
     TurnStop,
 )
 from treadle.protocol.permissions import CallAsked, Decision, OptionKind, QuestionKind, Verdict
-from treadle.protocol.tools import CallResult, Outcome, Preview, Risk, ToolCall, result_text
+from treadle.protocol.tools import CallResult, Outcome, Preview, Right, Risk, SandboxDenial, ToolCall, result_text
 
 FORM = {
     "type": "object",
@@ -89,6 +90,10 @@ def wary(*_: object, risk: Risk = Risk.WRITE) -> Decision:
 
 def critical(*_: object) -> Decision:
     return wary(risk=Risk.CRITICAL)
+
+
+def unconfined(*_: object) -> Decision:
+    return msgspec.structs.replace(wary(risk=Risk.EXECUTE), grants=(SandboxDenial(right=Right.UNSANDBOXED),))
 
 
 async def told_of(said: Said, log: FakeLog, tool: FakeTool = ECHO, **others: Any) -> str:
@@ -170,9 +175,11 @@ async def test_what_a_call_brought_can_be_replaced() -> None:
         ("permission", wary, True),
         ("before_call", critical, False),
         ("permission", critical, False),
+        ("before_call", unconfined, False),
+        ("permission", unconfined, False),
     ],
 )
-async def test_a_hook_says_yes_in_the_users_place_but_never_to_what_is_critical(
+async def test_a_hook_says_yes_in_the_users_place_but_never_to_what_is_critical_or_leaves_the_sandbox(
     moment: str, judge: Any, runs: bool
 ) -> None:
     said = Said(**{moment: HookWord(decision=HookDecision.ALLOW, by="mine")})

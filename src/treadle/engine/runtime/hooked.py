@@ -18,7 +18,7 @@ from treadle.protocol.goals import GoalChecked
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnEnded, TurnStop
 from treadle.protocol.permissions import Decision, Reason, Standing, Verdict
-from treadle.protocol.tools import CallResult, Preview, Risk, ToolCall
+from treadle.protocol.tools import CallResult, Preview, Right, Risk, ToolCall
 
 
 class BeforeCall(Struct):
@@ -77,7 +77,7 @@ def denied_by_hook(ports: Ports, call: ToolCall, event: CallJudged | CallFinishe
 
 
 def with_word(decision: Decision, word: HookWord) -> Decision:
-    """Let hooks ask about a call that would run, or say yes to one that would be asked about, unless it is critical."""
+    """Let hooks ask about a call that would run, or say yes to one that would be asked about, where they may."""
     match word.decision:
         case HookDecision.DENY:
             return replace(
@@ -93,7 +93,10 @@ def with_word(decision: Decision, word: HookWord) -> Decision:
 
 
 def _may_allow(decision: Decision) -> bool:
-    return decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION and decision.risk is not Risk.CRITICAL
+    """Whether a hook may say yes in a person's place: to nothing critical, and to nothing that leaves the sandbox."""
+    leaves = any(grant.right is Right.UNSANDBOXED for grant in decision.grants)
+    asks = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+    return asks and not leaves and decision.risk is not Risk.CRITICAL
 
 
 def _reason(word: HookWord, otherwise: str) -> Reason:
