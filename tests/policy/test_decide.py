@@ -479,7 +479,7 @@ def test_no_rule_lets_what_needs_no_sandbox_run_without_one() -> None:
 
 
 def test_mode_full_asks_for_another_machine_and_not_for_a_subcommand_that_sounds_like_a_program() -> None:
-    asks = ["ssh host uptime", "sftp -b x host", "init 6", "sudo init 0", "telinit 6"]
+    asks = ["ssh host uptime", "sftp -b x host", "init 6", "init -t 5 6", "sudo init 0", "telinit 6"]
     free = ["npm init -y", "npm init vite app", "cargo init", "uv init .", "ssh -V", "init"]
     assert {line: _run(line, Mode.FULL) for line in (*asks, *free)} == {
         **dict.fromkeys(asks, ASK),

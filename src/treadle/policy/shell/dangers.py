@@ -59,7 +59,7 @@ _ALWAYS = {why: re.compile("|".join(names.split())) for why, names in table_rows
 
 _ONLY_TELLS = re.compile(
     r"(apt|brew|dnf|apk|snap) (list|show|search|info|--version|--prefix).*|dpkg -[lLsS].*|rpm -q.*|crontab -l|ifconfig"
-    r"|mount|init( (?![0-6sS]( |$)).*)?|arp( -a)?|route( -n)?|treadle( --(version|help))?"
+    r"|mount|init(?!.* [0-6sS]( |$))( .*)?|arp( -a)?|route( -n)?|treadle( --(version|help))?"
     r"|(tshark|tcpdump)( -[nqvVxXAe]+| -[rYTec] [^ ]+)*( -r [^ ]+)( -[nqvVxXAe]+| -[YTec] [^ ]+)*( -z [\w,.]+)?"
 )
 """Uses of such programs that only tell something."""
