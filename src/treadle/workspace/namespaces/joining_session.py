@@ -10,7 +10,7 @@ import ctypes
 import os
 import signal
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 
 from treadle.workspace.commands.meter import descendants, group_of, inner_number, process_name
 
@@ -125,9 +125,22 @@ class Joined:
             self.mounts = self._made()
         if not self.mounts:
             return []
-        found = [pid for pid in descendants(self.holder) if _mounts_of(pid) == self.mounts]
-        self.had_orphans = self.had_orphans or bool(found)
-        return found
+        return [pid for pid, _ in self._met()]
+
+    def _met(self) -> Iterator[tuple[int, int]]:
+        """Meet each process of the command that passed to the holder, with its group.
+
+        Those of a swarm live for a millisecond or two, less than a look through all processes takes: the holder's own
+        children, of which each chain of them has one, are looked at first, and each at once.
+        """
+        met: set[int] = set()
+        for look in (_children, descendants):
+            for pid in look(self.holder):
+                with_it = group_of(pid)
+                if pid not in met and _mounts_of(pid) == self.mounts:
+                    met.add(pid)
+                    self.had_orphans = True
+                    yield pid, with_it
 
     def _made(self) -> str:
         """Read which namespace of mounts bubblewrap made; empty before."""
@@ -158,19 +171,28 @@ class Joined:
 
     def kill_orphans(self) -> bool:
         """Kill what passed to the holder, by groups: those that fork too quickly to be met go with them."""
-        orphans = self.orphans()
-        for pid in orphans:
-            with_it = group_of(pid)
+        killed = False
+        for pid, with_it in self._met() if self.mounts else ():
+            killed = True
             if with_it > 1:  # no command shares a session, and so no group, with another one
                 _send(os.killpg, with_it)
             _send(os.kill, pid)
-        return bool(orphans)
+        return killed
 
 
 def _mount(source: str, target: str, kind: str, flags: int) -> None:
     _checked(
         _libc.mount(source.encode(), target.encode(), kind.encode(), ctypes.c_ulong(flags), None), f"mount {target}"
     )
+
+
+def _children(pid: int) -> list[int]:
+    """List the children of a process of one thread in one look; empty where the kernel does not tell them."""
+    try:
+        with open(f"/proc/{pid}/task/{pid}/children", "rb") as file:  # noqa: PTH123 - as above
+            return [int(one) for one in file.read().split()]
+    except OSError:
+        return []
 
 
 def _mounts_of(pid: int) -> str:
