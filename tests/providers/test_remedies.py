@@ -149,6 +149,15 @@ async def test_a_model_that_calls_functions_only_without_reasoning_is_asked_not_
     assert [body.get("reasoning_effort") for body in server.bodies[1:]] == [effort] * bool(tools)
 
 
+async def test_a_model_that_was_asked_not_to_reason_reasons_where_it_calls_nothing() -> None:
+    asks = replace(ASKED, thinking_budget=0, tools=(READ,))
+    server = Refusing(refusal(NO_EFFORT), (200, REPLY["chat"]), (200, REPLY["chat"]), (200, REPLY["chat"]))
+
+    await asked("chat", server, asks, replace(asks, tools=()), asks)
+
+    assert [body.get("reasoning_effort") for body in server.bodies] == [None, "none", None, "none"]
+
+
 async def test_thinking_stays_within_a_bounded_reply() -> None:
     server = Refusing(refusal("max_tokens: 64000 > 8192, which is the maximum"), (200, REPLY["anthropic"]))
 

@@ -293,7 +293,8 @@ def _amend(body: dict[str, Any], amendment: Amendment) -> None:
         body.pop("stream_options", None)
         return
     if amendment.way is Way.SET:
-        body[amendment.name] = amendment.value
+        if body.get("tools"):  # without them it may reason
+            body[amendment.name] = amendment.value
         return
     holder = _holder(body, amendment.name)
     if holder is None:
