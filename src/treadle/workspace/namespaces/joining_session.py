@@ -121,10 +121,6 @@ class Joined:
 
     def orphans(self) -> list[int]:
         """List the processes of the command that passed to the holder."""
-        if not self.mounts:
-            self.mounts = self._made()
-        if not self.mounts:
-            return []
         return [pid for pid, _ in self._met()]
 
     def _met(self) -> Iterator[tuple[int, int]]:
@@ -133,8 +129,9 @@ class Joined:
         Those of a swarm live for a millisecond or two, less than a look through all processes takes: the holder's own
         children, of which each chain of them has one, are looked at first, and each at once.
         """
+        self.mounts = self.mounts or self._made()
         met: set[int] = set()
-        for look in (_children, descendants):
+        for look in (_children, descendants) if self.mounts else ():
             for pid in look(self.holder):
                 with_it = group_of(pid)
                 if pid not in met and _mounts_of(pid) == self.mounts:
@@ -172,7 +169,7 @@ class Joined:
     def kill_orphans(self) -> bool:
         """Kill what passed to the holder, by groups: those that fork too quickly to be met go with them."""
         killed = False
-        for pid, with_it in self._met() if self.mounts else ():
+        for pid, with_it in self._met():
             killed = True
             if with_it > 1:  # no command shares a session, and so no group, with another one
                 _send(os.killpg, with_it)
