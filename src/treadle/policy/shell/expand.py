@@ -1,7 +1,7 @@
 """Expands words as far as can be told without running anything; what is not known is a mark in the text."""
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import assert_never
 
 from msgspec import Struct, field
@@ -42,10 +42,14 @@ _WITH_DEFAULT = frozenset({":-", "-", ":=", "="})
 
 
 class Variables(Struct, frozen=True):
-    """What is known of the shell's variables; a name that is missing is unknown."""
+    """What is known of the shell's variables; a name that is missing is unknown.
+
+    Those that are `fixed` keep their value whatever sets them: bash refuses, and goes on.
+    """
 
     home: str
     values: Mapping[str, str] = field(default_factory=dict)
+    fixed: frozenset[str] = frozenset()
 
     def get(self, name: str) -> str:
         """Give the value, or `UNKNOWN`."""
@@ -55,7 +59,16 @@ class Variables(Struct, frozen=True):
 
     def with_value(self, name: str, value: str) -> "Variables":
         """Set one variable; a value that grew very long, as `x=$x$x` makes it, is not followed further."""
-        return Variables(self.home, {**self.values, name: value if len(value) <= MAX_VALUE else UNKNOWN})
+        known = len(value) <= MAX_VALUE and name not in self.fixed
+        return Variables(self.home, {**self.values, name: value if known else UNKNOWN}, self.fixed)
+
+    def forgotten(self) -> "Variables":
+        """Give them where no value is known any more."""
+        return Variables(self.home, fixed=self.fixed)
+
+    def fixing(self, names: Iterable[str]) -> "Variables":
+        """Give them with these fixed."""
+        return Variables(self.home, self.values, self.fixed.union(names))
 
 
 def expand_words(words: Sequence[Word], variables: Variables, cwd: str) -> tuple[str, ...]:

@@ -249,7 +249,8 @@ def either(*envs: ShellEnv) -> ShellEnv:
     names = dict.fromkeys(name for env in envs for name in env.variables.values)
     known = {name: _any_of({env.variables.get(name): None for env in envs}) for name in names}
     cwd = first.cwd if all(env.cwd == first.cwd for env in envs) else UNKNOWN
-    return replace(first, cwd=cwd, variables=Variables(first.variables.home, known))
+    fixed = frozenset(name for env in envs for name in env.variables.fixed)
+    return replace(first, cwd=cwd, variables=Variables(first.variables.home, known, fixed))
 
 
 def _any_of(values: Iterable[str]) -> str:
@@ -266,9 +267,14 @@ def behind(command: Simple, words: tuple[str, ...], env: ShellEnv) -> ShellEnv:
     forgets = name in _SETS or (name == "printf" and "-v" in words)
     for word in (*words[1:], "REPLY") if forgets or name in _DECLARES else ():
         variable, is_set, value = word.partition("=")
-        is_known = not forgets and "-n" not in words and not variable.endswith("+")
+        # Outside of a function `local` sets nothing.
+        is_kept = name == "local" and variable in variables.values
+        is_known = not (forgets or is_kept or "-n" in words or variable.endswith("+"))
         if forgets or is_set:
             variables = variables.with_value(variable.rstrip("+"), value if is_known else UNKNOWN)
+    fixes = name == "readonly" or any(word.startswith("-") and "r" in word for word in words[1:])
+    if fixes and name in _DECLARES:
+        variables = variables.fixing(word.partition("=")[0] for word in words[1:])
     if name not in _CHANGES_DIRECTORY:
         return env if variables is env.variables else replace(env, variables=variables)
     cwd = _directory(words, env)

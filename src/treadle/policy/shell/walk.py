@@ -20,7 +20,7 @@ from treadle.policy.shell.builtins import (
     judge_test,
 )
 from treadle.policy.shell.dangers import VARIABLES_DANGEROUS
-from treadle.policy.shell.expand import Variables, expand_text, expand_word, expand_words
+from treadle.policy.shell.expand import expand_text, expand_word, expand_words
 from treadle.policy.shell.file_programs import FILE_PROGRAMS
 from treadle.policy.shell.handed_lists import judge_lists, listed_in_loop, names_secret, piped_words
 from treadle.policy.shell.judged_programs import judge_command
@@ -152,7 +152,7 @@ class Walk:
             self._jumped = (*self._jumped, env)
         if part.argv and part.argv[0] in self._functions:
             # What a function sets is not followed.
-            env = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home))
+            env = replace(env, cwd=UNKNOWN, variables=env.variables.forgotten())
         return behind(command, part.argv, env)
 
     def _judged(self, command: Simple, env: ShellEnv) -> JudgedCommand:
@@ -247,7 +247,7 @@ class Walk:
             before, env = env, either(env, after)
             if (env.cwd, env.variables) == (before.cwd, before.variables):
                 return env
-        forgotten = replace(env, cwd=UNKNOWN, variables=Variables(env.variables.home))
+        forgotten = replace(env, cwd=UNKNOWN, variables=env.variables.forgotten())
         self._scripts(block, forgotten)
         return forgotten
 
