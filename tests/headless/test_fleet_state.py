@@ -199,6 +199,33 @@ def test_no_password_is_shown() -> None:
     assert shown_url("postgresql://ann:pass@host/db") == "postgresql://ann@host/db"
     assert shown_url("sqlite:////tmp/a.db") == "sqlite:////tmp/a.db"
 
+    assert (
+        shown_url("postgresql://host/db?user=ann&password=pa:ss&a=b")
+        == "postgresql://host/db?user=ann&password=***&a=b"
+    )
+    with pytest.raises(ConfigError) as refused:
+        FleetDatabase("host=somewhere password='pass' user=ann")
+    assert "pass'" not in refused.value.what
+
+
+@pytest.mark.parametrize("url", ["postgresql://ann:p%ss@127.0.0.1:1/db", "postgresql://ann@127.0.0.1:1/db?p%ss=1"])
+def test_an_address_that_cannot_be_read_is_refused_without_its_password(url: str) -> None:
+    pytest.importorskip("psycopg")
+    with pytest.raises(ConfigError) as refused:
+        FleetDatabase(url)
+    assert refused.value.code == "fleet-database"
+    assert "ann:" not in refused.value.what
+    assert ("p%ss" in refused.value.why) == ("ann:" not in url)
+
+
+def test_a_place_where_no_database_can_be_is_refused(tmp_path: Path) -> None:
+    text = tmp_path / "text"
+    text.write_text("This is a text, and no database of SQLite.\n" * 99)
+    for place in (text, text / "below" / "a.db", tmp_path):
+        with pytest.raises(ConfigError) as refused:
+            FleetDatabase(f"sqlite:///{place}")
+        assert (refused.value.code, str(place) in refused.value.what) == ("fleet-database", True)
+
 
 def test_what_talks_to_postgresql_is_named_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "psycopg", None)

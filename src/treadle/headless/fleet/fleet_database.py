@@ -12,6 +12,7 @@ from typing import Any, TypeVar
 
 from treadle.door.reports import install_command
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.patterns import regex
 
 PATIENT = 60.0
 """Seconds for which a database that is gone is waited for."""
@@ -21,6 +22,7 @@ _BUSY = 30.0
 _BETWEEN = 0.25
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql://", "postgres://")
+_PASSWORD = regex(r"(password\s*=\s*)('[^']*'|[^&\s]+)")
 
 _TABLES = (
     """CREATE TABLE IF NOT EXISTS treadle_runs (
@@ -90,15 +92,17 @@ class FleetDatabase:
         self._lock = RLock()
         self._connection: Any = None
         self._errors: tuple[type[Exception], ...]
+        refused: type[Exception]
         if not self.is_postgres and not url.startswith(_SQLITE):
             raise _unusable(url, "It begins with sqlite:/// and the path of a file, or with postgresql://.")
-        self._errors = _errors(url) if self.is_postgres else (sqlite3.OperationalError,)
+        self._errors, refused = _errors(url) if self.is_postgres else ((sqlite3.OperationalError,), sqlite3.Error)
         try:
             self._connect()
             self._make_tables()
             if not self._stays:
                 self.close()
-        except self._errors as error:
+        except (refused, OSError) as error:
+            self.close()
             raise _unusable(url, str(error).strip()) from error
 
     def _connect(self) -> None:
@@ -171,7 +175,8 @@ class FleetDatabase:
             connection.close()
 
 
-def _errors(url: str) -> tuple[type[Exception], ...]:
+def _errors(url: str) -> tuple[tuple[type[Exception], ...], type[Exception]]:
+    """Give what a connection that breaks raises, and what all that psycopg raises is."""
     try:
         import psycopg
     except ImportError as error:
@@ -181,11 +186,12 @@ def _errors(url: str) -> tuple[type[Exception], ...]:
             why=f"{shown_url(url)} needs the extra `fleet` of Treadle, and libpq: {error}.",
             fix=f"{install_command('fleet')}, or give --database {_SQLITE}PATH on one computer.",
         ) from error
-    return (psycopg.OperationalError, psycopg.InterfaceError)
+    return (psycopg.OperationalError, psycopg.InterfaceError), psycopg.Error
 
 
 def shown_url(url: str) -> str:
     """Give an address without the password in it."""
+    url = _PASSWORD.sub(r"\1***", url)
     head, at, tail = url.rpartition("@")
     if not at:
         return url
@@ -193,10 +199,19 @@ def shown_url(url: str) -> str:
     return f"{scheme}{sign}{who.partition(':')[0]}@{tail}"
 
 
+def _without_password(text: str, url: str) -> str:
+    """Take the password of an address out of what a program says of it."""
+    named = url.partition("://")[2].rpartition("@")[0].partition(":")[2]
+    for secret in (named, *(found[1] for found in _PASSWORD.findall(url))):
+        if secret:
+            text = text.replace(secret, "***")
+    return text
+
+
 def _unusable(url: str, why: str) -> ConfigError:
     return ConfigError(
         "fleet-database",
         f"The database {shown_url(url)} cannot be used.",
-        why=why,
+        why=_without_password(why, url),
         fix="Give --database sqlite:///PATH, or --database postgresql://USER@HOST/NAME of a server that runs.",
     )
