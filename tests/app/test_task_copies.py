@@ -225,3 +225,30 @@ def test_the_copy_of_a_worktree_has_a_repository_of_its_own(project: Path) -> No
     assert len(copy.notes) == 1
     files = {one.stat().st_ino for one in project.rglob("*") if one.is_file()}
     assert files & {one.stat().st_ino for one in copy.folder.rglob("*")} == set()
+
+
+@pytest.mark.parametrize("merges", ["main", "tree"])
+def test_the_copy_of_a_worktree_is_in_a_merge_only_where_the_worktree_is(project: Path, merges: str) -> None:
+    tree = project.parent / "tree"
+    git(project, "worktree", "add", "-q", "-b", "beside", str(tree))
+    git(
+        project if merges == "main" else tree,
+        "merge",
+        "-q",
+        "--no-commit",
+        "--no-ff",
+        "--strategy=ours",
+        *unrelated(project),
+    )
+    wanted = ProjectCopy(folder=project.parent / "out" / "w", base=project.parent / "out" / "w.git")
+    copy = copy_project(str(tree), "", wanted, leave_out=Path("/"))
+    status = ("status", "--branch", "--long")
+    assert git(copy.folder, *status) == git(tree, *status)
+    assert ("merging" in git(copy.folder, *status)) == (merges == "tree")
+    assert git(copy.folder, "reflog") == git(tree, "reflog")
+
+
+def unrelated(project: Path) -> tuple[str, ...]:
+    """What `git merge` is told to take a commit that has nothing in common with others."""
+    tree = git(project, "rev-parse", "HEAD^{tree}")
+    return ("--allow-unrelated-histories", git(project, "commit-tree", "-m", "alone", tree))

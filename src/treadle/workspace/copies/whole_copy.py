@@ -30,6 +30,12 @@ _DEEPEST = 200
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 """Why nothing more can be written: another way of copying would fail, too."""
 
+_OWN = (
+    *("index", "config.worktree", "rebase-apply", "rebase-merge", "sequencer"),
+    *("info/sparse-checkout", "logs/HEAD", "refs/bisect", "refs/rewritten", "refs/worktree"),
+)
+"""What each worktree has by itself, besides names in capitals such as `MERGE_HEAD` (gitrepository-layout(5))."""
+
 _PASSING = ("_HEAD", "_EDITMSG", "_MSG", ".lock", "gc.pid")
 """How files of a repository end that are of one command."""
 
@@ -227,11 +233,7 @@ class _Copier:
             os.close(fd)
         self.notes += (f"{shown_name(name)}/{note}" for note in whole.notes)
         if git != common:
-            for own in ("HEAD", "index", "ORIG_HEAD", "MERGE_HEAD", "config.worktree"):
-                with contextlib.suppress(FileNotFoundError):
-                    data = (git / own).read_bytes()
-                    (target / own).unlink(missing_ok=True)
-                    (target / own).write_bytes(data)
+            _take_own_state(git, target)
         self._own_repository(target, common)
 
     def _note(self, name: str, why: str) -> None:
@@ -270,6 +272,27 @@ def _copy_bytes(source: int, new: int) -> None:
             rest = memoryview(data)
             while rest:
                 rest = rest[os.write(new, rest) :]
+
+
+def _take_own_state(git: Path, target: Path) -> None:
+    """Give a copied repository the state of a worktree in place of the main one's, such as that of a merge."""
+    for one in _own_state(target):
+        if one.parent.resolve().is_relative_to(target.resolve()):  # not through a link
+            remove_tree(one)
+    for one in _own_state(git):
+        new = target / one.relative_to(git)
+        if not os.path.lexists(one) or not new.parent.resolve().is_relative_to(target.resolve()):
+            continue
+        new.parent.mkdir(parents=True, exist_ok=True)
+        if one.is_dir():
+            shutil.copytree(one, new, symlinks=True)
+        else:
+            new.write_bytes(one.read_bytes())
+
+
+def _own_state(git: Path) -> list[Path]:
+    """Name what each worktree has by itself, there or not."""
+    return [*(one for one in git.iterdir() if one.name.isupper()), *(git / name for name in _OWN)]
 
 
 def _amend_config(git: Path) -> None:
