@@ -8,9 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from treadle.cli import command_line
 from treadle.headless.batch.batch_folder import TaskBegun, TaskRow
 from treadle.headless.batch.batch_steps import BatchOptions, Said
 from treadle.headless.batch.batch_tasks import BatchTask
+from treadle.headless.fleet import fleet_task
 from treadle.headless.fleet.artifact_store import FolderStore, artifact_store
 from treadle.headless.fleet.fleet_database import FleetDatabase, shown_url
 from treadle.headless.fleet.fleet_engine import LOOKS, OwnEngine, TakenForDeadError, id_of, task_name
@@ -243,3 +245,36 @@ def test_a_task_without_a_sandbox_is_not_done_where_the_worker_does_not_allow_it
     work = FleetWork(place=place, claim=claim)
     assert work(FleetHome(place.folder / RUN, RUN), options, claim.task, said.append) == 0
     assert [one.row and (one.row.state, one.row.kind) for one in said] == [("error", "setup")]
+
+
+@pytest.mark.parametrize("flags", [{}, {"mode": "auto", "hooks": {}}, {"mode": "auto", "add_dirs": ["/"]}])
+def test_a_worker_takes_no_settings_from_a_database_that_no_flag_gives(
+    tmp_path: Path, state: FleetState, flags: dict[str, object]
+) -> None:
+    claim = taken(state, OwnEngine(state.database, "w1"), "w1")
+    place, said = FleetPlace(url=state.database.url, home="here", folder=tmp_path / "copies"), list[Said]()
+    work = FleetWork(place=place, claim=claim)
+    assert work(FleetHome(place.folder / RUN, RUN), BatchOptions(run=RUN, flags=flags), claim.task, said.append) == 0
+    assert [one.row and (one.row.state, one.row.kind) for one in said] == [("error", "setup")]
+
+
+def test_a_worker_takes_all_that_the_flags_of_a_batch_give() -> None:
+    assert set(command_line._SETTINGS) <= fleet_task._GIVEN
+
+
+def test_a_file_of_a_task_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "patches").write_text("a file in the place of the folder")
+    with pytest.raises(ConfigError) as refused:
+        FleetHome(tmp_path, RUN).keep("patches", "a.diff", b"x")
+    assert (refused.value.code, "a.diff" in refused.value.what) == ("batch-folder", True)
+
+
+def test_what_a_task_has_cost_stays_unknown_for_those_who_go_on_with_it(tmp_path: Path, state: FleetState) -> None:
+    claim = taken(state, OwnEngine(state.database, "w1"), "w1")
+    place, home = FleetPlace(url=state.database.url, home="here", folder=tmp_path), FleetHome(tmp_path / RUN, RUN)
+    home.note(claim.id, TaskBegun(digest="d", session=f"{RUN}.a", tree="t"))
+    share = fleet_task._Share(state, place, claim, home)
+    for said in (Said(step="run"), Said(step="run", steps=1, cost=None)):
+        fleet_task._say_too(lambda _: None, share, said)
+    kept = TaskBegun(digest="d", session=f"{RUN}.a", tree="t", unpriced=True)
+    assert (state.begun(RUN)["a"][1], home.begun("a")) == (kept, kept)

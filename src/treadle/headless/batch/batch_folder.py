@@ -61,7 +61,7 @@ class TaskBegun(Record, frozen=True, kw_only=True):
 
     `digest` is that of the task as it was then. When so many turns of the session have ended as `goes_on_after` says,
     it goes on all the same, unless the last one has done the task. `unpriced`: what an attempt before this one cost is
-    not known.
+    not known; in a fleet also what this one cost.
     """
 
     digest: str
@@ -215,6 +215,11 @@ class BatchFolder:
         """Give the place of a file, whose folder is there."""
         (self.path / folder).mkdir(exist_ok=True)
         return self.path / folder / name
+
+    def keep(self, folder: str, name: str, data: bytes) -> None:
+        """Write a file of a task. Raises `ConfigError`."""
+        with _written(self.path / folder / name):
+            self.file(folder, name).write_bytes(data)
 
     def _read(self, name: str, kind: type[_Line]) -> list[_Line]:
         file = self.path / name

@@ -129,8 +129,9 @@ def _done(
 
 
 def _spending(state: FleetState, folder: BatchFolder) -> Spending:
-    """Give what the run has spent and reserved by now, and whether the cost of a result is not known."""
-    unpriced = any(row.cost is None for row in folder.results().values())
+    """Give what the run has spent and reserved by now, and whether the cost of a result, or of a task, is not known."""
+    begun = (begun for _, begun in state.begun(folder.run).values() if begun is not None)
+    unpriced = any(row.cost is None for row in folder.results().values()) or any(one.unpriced for one in begun)
     return Spending(ended=state.standing(folder.run).counted, unpriced=unpriced)
 
 
@@ -230,7 +231,7 @@ class _Collector:
             ("checks", "txt", result.check.encode() or None),
         ):
             if data is not None:
-                folder.file(name, f"{row.id}.{end}").write_bytes(data)
+                folder.keep(name, f"{row.id}.{end}", data)
         prediction = None
         if row.state in ("done", "failed"):
             patch = (result.patch or b"").decode()

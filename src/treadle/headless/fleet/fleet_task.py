@@ -25,6 +25,7 @@ from treadle.door.opening import (
     this_process,
     whole_log,
 )
+from treadle.door.reports import session_account
 from treadle.headless.batch.batch_folder import BatchFolder, TaskBegun, TaskRow
 from treadle.headless.batch.batch_steps import (
     BatchOptions,
@@ -45,6 +46,14 @@ from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import Spent
 
 _T = TypeVar("_T")
+_GIVEN = frozenset(
+    {
+        *("model", "base_url", "profile", "mode", "tool_protocol", "fallback", "thinking_budget"),
+        *("max_steps", "max_seconds", "budget", "screen_reader", "wait_for_reset"),
+    }
+)
+"""What the command line of a batch can say. Hooks, folders and variables are for the worker's computer to give."""
+
 _BUSY = 3.0
 """Seconds before a task is tried again whose session another process still has open."""
 
@@ -84,7 +93,11 @@ class FleetWork(Record, frozen=True, kw_only=True):
             before = state.begin(self.claim, this_process())
             if before.process:
                 end_process(before.process)  # else it would go on beside us when it wakes up
-            if options.flags.get("mode") == "full" and not self.place.full:
+            if strange := sorted(options.flags.keys() - _GIVEN):
+                sys.stderr.write(f"This worker takes no settings from a database but flags: not {strange}.\n")
+                say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
+                return 0
+            if options.flags.get("mode") in (None, "full") and not self.place.full:
                 sys.stderr.write("This worker does no task without a sandbox. Start it with --full if it should.\n")
                 say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
                 return 0
@@ -135,6 +148,8 @@ class FleetWork(Record, frozen=True, kw_only=True):
 def _say_too(say: Say, share: "_Share", said: Said) -> None:
     if said.step == "run" and not said.steps:
         share.prepared()
+    if said.cost is None:
+        share.unpriced()
     if said.row is not None and said.row.kind == "busy":  # whoever had it is not gone yet
         time.sleep(_BUSY)
         raise UnfinishedError
@@ -184,6 +199,13 @@ class _Share:
         if self._begun is not None:
             self._own(partial(self._state.note, self._claim, self._begun, self._home))
 
+    def unpriced(self) -> None:
+        """Note that a part of what the task has cost is not known, wherever it goes on."""
+        if self._begun is not None and not self._begun.unpriced:
+            self._begun = msgspec.structs.replace(self._begun, unpriced=True)
+            self._folder.note(self._claim.id, self._begun)
+            self._own(partial(self._state.note, self._claim, self._begun, self._home))
+
     async def reserve(self, session_id: str, spent: float, worst: float, *, aside: bool) -> Spent:
         """Reserve in the database; a process that has lost the task ends there."""
         sums = {"spent": spent, "aside" if aside else "step": worst}
@@ -222,6 +244,9 @@ class _Share:
         with suppress(TreadleError):  # what was reserved counts then
             for session, spent in session_sums(begun.session).items():
                 self._state.settle(self._claim.run, session, self._home, spent)
+            account = session_account(begun.session)
+            if account is not None and account.cost is None:
+                self.unpriced()
 
     @staticmethod
     def _own(work: Callable[[], _T]) -> _T:

@@ -13,7 +13,7 @@ from treadle.door.opening import remove_project_copy, this_process
 from treadle.door.reports import session_account
 from treadle.headless.batch.batch_folder import BatchFolder, TaskRow
 from treadle.headless.batch.batch_lines import BatchLines
-from treadle.headless.batch.batch_steps import BatchOptions, copy_of
+from treadle.headless.batch.batch_steps import BatchOptions, copy_of, failed_row
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import WorkOn
 from treadle.headless.batch.dispatching import Dispatcher, TaskProcess
@@ -234,7 +234,13 @@ class FleetDispatcher(Dispatcher):
     def _report(self, task: BatchTask, row: TaskRow) -> None:  # noqa: ARG002 - the shape of its base
         claim = self._claims.pop(row.id)
         try:
-            self._state.end(claim, self._result(row))
+            result = self._result(row)
+        except OSError as error:
+            self._lines.notice(f"What comes of {row.id} cannot be read: {error}.")
+            row = failed_row(self._folder, claim.task, "environment")
+            result = FleetResult(row=row)
+        try:
+            self._state.end(claim, result)
         except FencedError:
             self._lines.handed_back(row.id)
             return
@@ -245,22 +251,26 @@ class FleetDispatcher(Dispatcher):
             except OSError as error:
                 sys.stderr.write(f"The store still has parts of {row.id}: {error}\n")
         if row.state == "done" and not self._options.keeps_copies:
-            remove_project_copy(copy_of(self._folder, row.id))
+            copy = copy_of(self._folder, row.id)
+            try:
+                remove_project_copy(copy)
+            except OSError as error:
+                self._lines.notice(f"{copy.folder} could not be removed: {error.strerror or error}.")
         if self._only == "":
             self._lines.ended(row)
 
     def _result(self, row: TaskRow) -> FleetResult:
-        def read(folder: str, name: str) -> bytes | None:
-            with suppress(OSError):
-                return (self._folder.path / folder / name).read_bytes()
-            return None
+        def read(folder: str, name: str) -> bytes:
+            return (self._folder.path / folder / name).read_bytes()
 
         account = session_account(row.session) if row.session else None
-        made = row.patch_sha256 is not None
+        made, check = row.patch_sha256 is not None, b""
+        with suppress(FileNotFoundError):
+            check = read("checks", f"{row.id}.txt")
         return FleetResult(
             row=row,
             model="" if account is None else account.model,
             patch=read("patches", f"{row.id}.diff") if made else None,
-            session=(read("sessions", f"{row.id}.json") or b"").decode() if made else "",
-            check=(read("checks", f"{row.id}.txt") or b"").decode(errors="replace"),
+            session=read("sessions", f"{row.id}.json").decode() if made else "",
+            check=check.decode(errors="replace"),
         )
