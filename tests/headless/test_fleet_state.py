@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.needed import needs
 from treadle.cli import command_line
 from treadle.headless.batch.batch_folder import TaskBegun, TaskRow
 from treadle.headless.batch.batch_steps import BatchOptions, Said
@@ -210,9 +211,9 @@ def test_no_password_is_shown() -> None:
     assert "pass'" not in refused.value.what
 
 
+@needs("psycopg")
 @pytest.mark.parametrize("url", ["postgresql://ann:p%ss@127.0.0.1:1/db", "postgresql://ann@127.0.0.1:1/db?p%ss=1"])
 def test_an_address_that_cannot_be_read_is_refused_without_its_password(url: str) -> None:
-    pytest.importorskip("psycopg")
     with pytest.raises(ConfigError) as refused:
         FleetDatabase(url)
     assert refused.value.code == "fleet-database"
