@@ -62,7 +62,13 @@ def run_worker(fleet: FleetWishes, workers: int) -> int:
         f"{shown_url(fleet.database)}: this worker is {engine.worker} and does up to {workers} tasks side by side."
     )
     place = _place(fleet)
-    dispatcher = FleetDispatcher(state, engine, place, lines, over=lambda: fleet.once and not state.open_runs())
+    dispatcher = FleetDispatcher(
+        state,
+        engine,
+        place,
+        lines,
+        over=lambda: fleet.once and not any(one == fleet.engine for _, _, one in state.open_runs()),
+    )
     share_limits()
     try:
         dispatcher.work(workers)
