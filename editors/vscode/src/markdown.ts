@@ -9,20 +9,15 @@ const LINK = /^(https?:\/\/|mailto:)/i;
 /** Write a line's markup: code, strong, emphasis, strikethrough and links; addresses only of the web. */
 export function inline(text: string): string {
   const kept: string[] = [];
-  const keep = (html: string): string => `\u0000${kept.push(html) - 1}\u0000`;
   let out = text.replaceAll('\u0000', '');
-  out = out.replace(/(`+)(.+?)\1(?!`)/g, (_, __, code) => keep(`<code>${escape(code.trim() || code)}</code>`));
-  out = out.replace(/!?\[([^\]\n]*)\]\(([^()\s]+(?:\([^()\s]*\))?)(?:\s+"[^"]*")?\)/g, (whole, label, target) =>
-    LINK.test(target) ? keep(`<a href="${escape(target)}">${inline(label) || escape(target)}</a>`) : whole,
+  out = out.replace(/(`+)(.+?)\1(?!`)/g, (_, __, code) => keep(kept, `<code>${escape(code.trim() || code)}</code>`));
+  out = out.replace(/!?\[([^\]\n]*)\]\(([^()\s\u0000]+(?:\([^()\s\u0000]*\))?)(?:\s+"[^"]*")?\)/g, (whole, label, target) =>
+    LINK.test(target) ? keep(kept, `<a href="${escape(target)}">${emphasised(label) || escape(target)}</a>`) : whole,
   );
   out = out.replace(/https?:\/\/[^\s<>"')\]\u0000]+[^\s<>"')\].,;:!?\u0000]/g, (target) =>
-    keep(`<a href="${escape(target)}">${escape(target)}</a>`),
+    keep(kept, `<a href="${escape(target)}">${escape(target)}</a>`),
   );
-  out = escape(out);
-  out = out.replace(/\*\*(?=\S)(.+?\S|\S)\*\*/g, '<strong>$1</strong>');
-  out = out.replace(/(?<![\w*])\*(?=\S)([^*]*?\S|\S)\*(?![\w*])/g, '<em>$1</em>');
-  out = out.replace(/(?<!\w)_(?=\S)([^_]*?\S|\S)_(?!\w)/g, '<em>$1</em>');
-  out = out.replace(/~~(?=\S)(.+?)~~/g, '<del>$1</del>');
+  out = emphasised(out);
   // What was kept may hold other kept pieces: a link has a label.
   for (let depth = 0; depth < 3 && out.includes('\u0000'); depth++) {
     out = out.replace(/\u0000(\d+)\u0000/g, (_, number) => kept[Number(number)] ?? '');
@@ -30,12 +25,28 @@ export function inline(text: string): string {
   return out;
 }
 
+/** Keep what is HTML already out of the way of further markup; what stands for it is no character of a text. */
+function keep(kept: string[], html: string): string {
+  return `\u0000${kept.push(html) - 1}\u0000`;
+}
+
+function emphasised(text: string): string {
+  let out = escape(text);
+  out = out.replace(/\*\*(?=\S)(.+?\S|\S)\*\*/g, '<strong>$1</strong>');
+  out = out.replace(/(?<![\w*])\*(?=\S)([^*]*?\S|\S)\*(?![\w*])/g, '<em>$1</em>');
+  out = out.replace(/(?<!\w)_(?=\S)([^_]*?\S|\S)_(?!\w)/g, '<em>$1</em>');
+  return out.replace(/~~(?=\S)(.+?)~~/g, '<del>$1</del>');
+}
+
 const FENCE = /^\s*(`{3,}|~{3,})\s*([\w+#.-]*)/;
 const ITEM = /^(\s*)(?:[-*+]|(\d{1,9})[.)])\s+(.*)$/;
 const HEADING = /^(#{1,6})\s+(.*?)\s*#*$/;
 
-/** Write a text as blocks. Headings begin at level 3: the chat has its own above. */
-export function markdown(text: string): string {
+const DEEPEST = 20;
+
+/** Write a text as blocks, in each other to a `depth`. Headings begin at level 3: the chat has its own above. */
+export function markdown(text: string, depth = 0): string {
+  if (depth > DEEPEST) return escape(text);
   const lines = text.replaceAll('\r\n', '\n').split('\n');
   const out: string[] = [];
   let at = 0;
@@ -62,9 +73,9 @@ export function markdown(text: string): string {
       for (; at < lines.length && lines[at]!.trimStart().startsWith('>'); at++) {
         body.push(lines[at]!.replace(/^\s*>\s?/, ''));
       }
-      out.push(`<blockquote>${markdown(body.join('\n'))}</blockquote>`);
+      out.push(`<blockquote>${markdown(body.join('\n'), depth + 1)}</blockquote>`);
     } else if (ITEM.test(line)) {
-      at = list(lines, at, out);
+      at = list(lines, at, out, depth);
     } else if (isTable(lines, at)) {
       at = table(lines, at, out);
     } else {
@@ -95,7 +106,7 @@ function code(text: string, language: string): string {
   return `<pre tabindex="0"><code>${rows.join('\n')}</code></pre>`;
 }
 
-function list(lines: string[], first: number, out: string[]): number {
+function list(lines: string[], first: number, out: string[], depth: number): number {
   const begun = ITEM.exec(lines[first]!)!;
   const indent = begun[1]!.length;
   const items: string[] = [];
@@ -111,7 +122,7 @@ function list(lines: string[], first: number, out: string[]): number {
       if (!line.trim() || (next && next[1]!.length <= indent) || (!deeper && begins(lines, at))) break;
       body.push(line.replace(new RegExp(`^(\\t|\\s{1,${indent + 3}})`), ''));
     }
-    const nested = body.length > 1 ? markdown(body.slice(1).join('\n')) : '';
+    const nested = body.length > 1 ? markdown(body.slice(1).join('\n'), depth + 1) : '';
     const box = /^\[([ xX])\]\s+/.exec(body[0]!);
     const text = box ? `${box[1] === ' ' ? '☐' : '☑'} ${inline(body[0]!.slice(box[0].length))}` : inline(body[0]!);
     items.push(`<li>${text}${nested}</li>`);

@@ -225,7 +225,7 @@ export function groupWords(calls: readonly Call[]): string {
 /** Say how much of the model's window is taken, and what the session cost. */
 export function usageWords(usage: Usage | undefined): string {
   if (!usage) return '';
-  const share = usage.size > 0 ? `${Math.round((100 * usage.used) / usage.size)}%` : '';
+  const share = usage.size > 0 ? `${Math.floor((100 * usage.used) / usage.size)}%` : '';
   if (usage.cost === undefined) return share;
   const digits = usage.cost > 0 && usage.cost < 0.01 ? 4 : 2;
   return [share, `${usage.estimated ? '≈' : ''}$${usage.cost.toFixed(digits)}`].filter(Boolean).join(' · ');

@@ -48,6 +48,7 @@ test('when the agent is gone, no call looks as if it went on', () => {
 
 test('figures are told as far as they are known', () => {
   assert.equal(usageWords(undefined), '');
+  assert.equal(usageWords({ used: 999, size: 1000, estimated: false }), '99%');
   assert.equal(usageWords({ used: 500, size: 1000, estimated: false }), '50%');
   assert.equal(usageWords({ used: 1, size: 1000, cost: 0.0012, estimated: true }), '0% · ≈$0.0012');
   assert.equal(usageWords({ used: 1, size: 0, cost: 1.5, estimated: false }), '$1.50');
@@ -72,6 +73,12 @@ test('no text becomes markup of its own', () => {
     '| <a> | b |\n|---|---|\n| <c> | d |',
     '\u00000\u0000 `x`',
     'https://a.b/<script>',
+    '[a](https://b.c/`d`e)',
+    '[`<i>` and [b](https://c.d)](https://e.f)',
+    '[a](command:workbench.action.quit) [b](vscode://c) [d](file:///e)',
+    '>'.repeat(50_000),
+    `${'> '.repeat(30)}<i>`,
+    Array.from({ length: 300 }, (_, number) => `${'  '.repeat(number)}- <i>`).join('\n'),
   ];
   for (const text of bad) {
     const html = markdown(text);
@@ -86,6 +93,7 @@ test('no text becomes markup of its own', () => {
 
 test('markup that models write is read', () => {
   assert.equal(inline('a **b** `c*d*` _e_ snake_case_name'), 'a <strong>b</strong> <code>c*d*</code> <em>e</em> snake_case_name');
+  assert.equal(inline('[`a.py` and **b**](https://c.d)'), '<a href="https://c.d"><code>a.py</code> and <strong>b</strong></a>');
   assert.equal(markdown('- a\n  - b\n- c'), '<ul><li>a<ul><li>b</li></ul></li><li>c</li></ul>');
   assert.equal(markdown('1. a\n2. b'), '<ol><li>a</li><li>b</li></ol>');
   assert.equal(markdown('```py\nx < 1'), '<pre tabindex="0"><code>x &#60; 1</code></pre>');
