@@ -8,6 +8,8 @@ from hypothesis import strategies as st
 
 from treadle.app.session.files.edited_result import arguments_for_text, writes_one_text
 from treadle.editing import EditFormat, EditResult, apply_edit
+from treadle.editing.edit_results import AddFile, EditError
+from treadle.editing.patches import parse_patch
 
 LINES = st.lists(st.sampled_from(["a", "b", "", "  x", "}", "=======", "@@"]), max_size=25)
 PATCH = "*** Begin Patch\n*** Update File: a\n@@\n-a\n+b\n*** End Patch\n"
@@ -43,6 +45,20 @@ def test_one_change_of_many_alike_places_is_made_in_its_place(
     result = apply_edit(form, before, made[name])
     assert isinstance(result, EditResult)
     assert result.text == after
+
+
+@pytest.mark.parametrize(
+    ("wanted", "is_made"), [("one\n\ntwo\n", True), ("*** End Patch\n", True), ("one", False), ("", False)]
+)
+def test_a_patch_that_adds_a_file_makes_exactly_what_the_person_wrote(wanted: str, *, is_made: bool) -> None:
+    made = arguments_for_text({"patch": "*** Begin Patch\n*** Add File: a\n+x\n*** End Patch\n"}, "", wanted)
+    assert (made is not None) is is_made
+    if made is not None:
+        operations = parse_patch(made["patch"])
+        assert not isinstance(operations, EditError)
+        (only,) = operations
+        assert isinstance(only, AddFile)
+        assert only.text == wanted
 
 
 def test_a_file_that_is_written_whole_becomes_what_the_person_wrote() -> None:

@@ -129,7 +129,7 @@ def _makes(notation: EditFormat, before: str, edit: str, after: str) -> bool:
     if isinstance(made, EditResult):
         return made.text == after
     only = _operation(edit) if notation is EditFormat.APPLY_PATCH else None
-    return isinstance(only, AddFile) and not before
+    return isinstance(only, AddFile) and not before and only.text == after
 
 
 def _ended(line: str) -> str:
