@@ -105,6 +105,16 @@ async def test_files_go_back_to_a_checkpoint_and_forth_again(tmp_path: Path, *, 
                 await _go_back_and_forth(client, session, folder)
 
 
+async def test_an_undo_is_answered_when_the_files_are_back_with_what_was_restored(tmp_path: Path) -> None:
+    async with ScriptedServer(TWICE) as server, working(tmp_path, server) as (client, session, folder):
+        await client.prompt(session)
+        assert (folder / "a.txt").exists()
+        await client.prompt(session, "/undo")
+        is_there = (folder / "a.txt").exists()
+        said = [one["content"]["text"] for one in client.of("agent_message_chunk")]
+    assert (is_there, said[-1]) == (False, "Checkpoint 1: 1 file restored.")
+
+
 async def _go_back_and_forth(client: Any, session: str, folder: Path) -> None:
     file = folder / "a.txt"
     listed = (await client.call("_treadle/checkpoints", sessionId=session))["checkpoints"]

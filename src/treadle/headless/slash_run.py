@@ -2,7 +2,7 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from treadle.door.commands import SlashCommand, answered_aside, run_entered
@@ -35,13 +35,18 @@ async def run_slash_command(
     async with live.follow() as feed, live:
         try:
             console.begin()
-            return await _run(live, command, feed, console)
+            return await _run(live, command, feed, console, heard=feed.taken)
         finally:
             console.end()
 
 
 async def _run(
-    live: LiveSession, command: tuple[SlashCommand, str], feed: AsyncIterator[Notification], console: HeadlessConsole
+    live: LiveSession,
+    command: tuple[SlashCommand, str],
+    feed: AsyncIterator[Notification],
+    console: HeadlessConsole,
+    *,
+    heard: Callable[[], tuple[Notification, ...]],
 ) -> int:
     row, argument = command
     post, problem = partial(live.post, source=HEADLESS), Exit.USAGE
@@ -52,6 +57,8 @@ async def _run(
                 answer, problem = await answered_aside(answer.send, live, post), Exit.FAILED
             elif not answer.send:
                 await _until_quiet(live, feed, console)
+                for notification in heard():
+                    console.show(notification)
         except asyncio.CancelledError:
             if signals.code is None:
                 raise

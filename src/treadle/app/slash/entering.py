@@ -9,9 +9,11 @@ from msgspec.structs import replace
 
 from treadle.app.session.own_commands.slash_commands import SlashCommand, find_slash, nearest_slash, slash_word
 from treadle.app.slash import do_command, named_texts
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Op, Prompt
 from treadle.protocol.messages import Text
+from treadle.protocol.notifications import FilesRestored
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
@@ -42,7 +44,10 @@ def not_here(row: SlashCommand) -> str:
 async def run_entered(
     row: SlashCommand, argument: str, session: "SessionAccess", post: Callable[[Op], Awaitable[None]]
 ) -> "CommandAnswer":
-    """Do a command of the table, and post what it asks for. Raises `TreadleError`."""
+    """Do a command of the table, and post what it asks for; what restores files comes back when they are restored.
+
+    Raises `TreadleError`.
+    """
     if row.takes_time:
         answer = await asyncio.to_thread(do_command, row.name, argument, session)
     else:
@@ -51,13 +56,30 @@ async def run_entered(
         answer = await answer.later()
     try:
         for op in answer.ops:
-            await post(op)
+            if isinstance(op, Restore) and op.files:
+                answer = await _restored(op, answer, session, post)
+            else:
+                await post(op)
     except RefusedError as refused:
         from treadle.app.session.own_commands.command_answers import wrong
 
         return wrong(f"/{row.name} is not possible now: {refused.why}.")
     shown = answer.text or ("" if answer.send else "Done.")
     return replace(answer, text=shown)
+
+
+async def _restored(
+    op: Restore, answer: "CommandAnswer", session: "SessionAccess", post: Callable[[Op], Awaitable[None]]
+) -> "CommandAnswer":
+    """Restore, and say what was restored. Raises `RefusedError`."""
+    from treadle.present.words import restored_words
+
+    async with session.follow() as feed:
+        await post(op)
+        async for one in feed:
+            if isinstance(one, FilesRestored):
+                return replace(answer, text=restored_words(one.restored, conversation=one.conversation))
+    return replace(answer, text="The session was closed. What was restored is not known.", warning=True)
 
 
 async def answered_aside(text: str, session: "LiveSession", post: Callable[[Op], Awaitable[None]]) -> "CommandAnswer":
