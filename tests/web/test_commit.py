@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 from pathlib import Path
 
@@ -130,14 +131,23 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
         page = await worked(here, visit)
         path = f"/s/{page.session.id}"
         phone = Visit(here.application, here.keys.let_in(here.keys.new_link(paired=True)), here.keys.base)
-        files = {"message": "x", "paths": ["new.txt"]}
+        (here.folder / "staged.txt").write_text("s\n")
+        git(here.folder, "add", "staged.txt")
+        files = {"message": "x", "paths": ["new.txt", "staged.txt"]}
         assert "the hook pre-commit" in await phone.get(f"{path}/commit")
         assert (await phone.post(f"{path}/commit", **files))[0] == 403
-        said = await visit.done(f"{path}/commit", **files)
-        assert not said["good"]
-        assert "lint: no" in said["output"]
-        now = sorted(git(here.folder, "status", "--short").splitlines())
-        assert now == ["?? new.txt", "?? other.txt", "M  theirs.txt"], "as it was before"
+        for _ in range(2):
+            said = await visit.done(f"{path}/commit", **files, branch="work")
+            assert (said["good"], said["branch"]) == (False, "main")
+            assert "lint: no" in said["output"], "the second time, too: no branch is left"
+            now = sorted(git(here.folder, "status", "--short").splitlines())
+            assert now == ["?? new.txt", "?? other.txt", "A  staged.txt", "M  theirs.txt"], "as it was before"
+            assert git(here.folder, "branch", "--format=%(refname:short)") == "main\n"
+        git(here.folder, "checkout", "-q", "--detach")
+        assert not (await visit.done(f"{path}/commit", **files, branch="work"))["good"]
+        assert git(here.folder, "rev-parse", "--abbrev-ref", "HEAD") == "HEAD\n", "on no branch, as before"
+        git(here.folder, "checkout", "-q", "main")
+        assert (await visit.post(f"{path}/commit", **{**files, "message": "\0"}))[1]["code"] == "commit-text"
         hook.unlink()
         rules = tmp_path / "home" / "policy.toml"
         rules.write_text(
@@ -146,3 +156,9 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
         assert (await visit.post(f"{path}/commit", **files))[1]["code"] == "commit-denied"
         rules.unlink()
         assert (await phone.done(f"{path}/commit", **files))["good"], "without programs a device may"
+        hook.write_text("#!/bin/sh\nsleep 600 & echo $! > ../left\n")
+        hook.chmod(0o755)
+        assert (await visit.done(f"{path}/commit", message="y", paths=["other.txt"]))["good"], (
+            "what it left is not awaited"
+        )
+        os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)

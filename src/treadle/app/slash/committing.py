@@ -4,11 +4,14 @@ import os
 import shlex
 import signal
 import subprocess
+import tempfile
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import MappingProxyType
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.app.checkpoints.reviewing import FileToReview
 from treadle.app.reports.policy_explain import asked_context, judge_access
@@ -35,6 +38,8 @@ _STATUS = (
     ".",
 )
 _KINDS: Mapping[str, str] = MappingProxyType({"?": "added", "A": "added", "D": "deleted"})
+_UNKNOWN = "??"
+_HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
 _CONFLICTS = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
 
 
@@ -80,7 +85,7 @@ def plan_commit(root: str, changed: Sequence[FileToReview]) -> CommitPlan:
     Takes seconds at most; raises `ConfigError`.
     """
     own = {file.path: file for file in changed if file.own and file.root == 0}
-    files = [_planned(path, kind, own.get(path)) for path, kind in _status(root).items()]
+    files = [_planned(path, state, own.get(path)) for path, state in _status(root).items()]
     branch = _asked(root, "symbolic-ref", "--quiet", "--short", "HEAD").strip()
     remotes = _asked(root, "remote").split()
     known = _asked(root, "config", f"branch.{branch}.remote").strip()
@@ -94,7 +99,8 @@ def plan_commit(root: str, changed: Sequence[FileToReview]) -> CommitPlan:
     )
 
 
-def _planned(path: str, kind: str, file: FileToReview | None) -> CommitFile:
+def _planned(path: str, state: str, file: FileToReview | None) -> CommitFile:
+    kind = _KINDS.get(state.strip()[:1], "changed")
     if file is None:
         return CommitFile(path=path, kind=kind, own=False)
     mixed = file.change.added is not None and (file.change.added, file.change.removed) != (file.added, file.removed)
@@ -102,7 +108,7 @@ def _planned(path: str, kind: str, file: FileToReview | None) -> CommitFile:
 
 
 def _status(root: str) -> dict[str, str]:
-    """Give what differs from the last commit, named from the folder, with what became of it."""
+    """Give what differs from the last commit, named from the folder, with its two letters of git."""
     said = ask_git(root, _STATUS, seconds=_LOOK_SECONDS)
     if said is None:
         raise ConfigError(
@@ -120,7 +126,7 @@ def _status(root: str) -> dict[str, str]:
                 "commit-merge", f"{path} has a conflict of a merge.", fix="Settle the merge in a terminal or an editor."
             )
         if path.startswith(prefix):
-            found[path.removeprefix(prefix)] = _KINDS.get(state.strip()[:1], "changed")
+            found[path.removeprefix(prefix)] = state
     return found
 
 
@@ -136,6 +142,7 @@ def commit_files(root: str, paths: Collection[str], message: str, *, branch: str
     """
     if not message.strip():
         raise ConfigError("commit-message", "The commit has no message.", fix="Write one.")
+    _require_text(message, branch)
     status = _status(root)
     gone = [path for path in paths if path not in status]
     if gone or not paths:
@@ -144,19 +151,30 @@ def commit_files(root: str, paths: Collection[str], message: str, *, branch: str
     _require_allowed(root, "git commit")
     names = b"".join(os.fsencode(path) + b"\0" for path in paths)
     listed = ("--pathspec-from-file=-", "--pathspec-file-nul")
+    reference, commit = _asked(root, "symbolic-ref", "--quiet", "HEAD").strip(), _asked(root, *_HEAD)
     if branch:
         switched = _run(root, "git", ("switch", "--create", branch))
         if switched.status != 0:
             return switched
-    new = b"".join(os.fsencode(path) + b"\0" for path in paths if status[path] == "added")
-    if new:
-        added = _run(root, "git", ("add", "--intent-to-add", *listed), given=new)
-        if added.status != 0:
-            return added
-    made = _run(root, "git", ("commit", "--only", "--message", message.strip(), *listed), given=names)
-    if made.status != 0 and new:
-        _run(root, "git", ("reset", "--quiet", *listed), given=new)
+    new = b"".join(os.fsencode(path) + b"\0" for path in paths if status[path] == _UNKNOWN)
+    made = _run(root, "git", ("add", "--intent-to-add", *listed), given=new) if new else None
+    if made is None or made.status == 0:
+        made = _run(root, "git", ("commit", "--only", "--message", message.strip(), *listed), given=names)
+    if made.status != 0:
+        if _asked(root, *_HEAD) != commit:  # a hook took too long after it
+            return replace(made, status=0)
+        if new:
+            _run(root, "git", ("reset", "--quiet", *listed), given=new)
+        if branch:
+            _leave(root, branch, reference, commit.strip())
     return made
+
+
+def _leave(root: str, branch: str, reference: str, commit: str) -> None:
+    """Go back from a new branch without commits to where HEAD was, its branch or its commit; no file changes."""
+    back = ("symbolic-ref", "HEAD", reference) if reference else ("update-ref", "--no-deref", "HEAD", commit)
+    if _run(root, "git", back).status == 0:
+        _run(root, "git", ("branch", "--quiet", "-d", "--", branch))
 
 
 def push_line(plan: CommitPlan) -> tuple[str, ...]:
@@ -172,8 +190,14 @@ def request_line(title: str, body: str, base: str, branch: str) -> tuple[str, ..
 
 def run_shown(root: str, words: Sequence[str]) -> GitRun:
     """Run a command as it was shown, unless a rule denies it. Raises `ConfigError`."""
+    _require_text(*words)
     _require_allowed(root, shlex.join(words))
     return _run(root, words[0], words[1:])
+
+
+def _require_text(*texts: str) -> None:
+    if any("\0" in text for text in texts):
+        raise ConfigError("commit-text", "A program takes no text with the character U+0000.", fix="Write another one.")
 
 
 def _require_allowed(root: str, line: str) -> None:
@@ -190,23 +214,36 @@ def _run(root: str, program: str, arguments: Sequence[str], *, given: bytes = b"
     if not found:
         raise ConfigError("commit-program", f"There is no {program} on the PATH.", fix=f"Install {program}.")
     quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_LITERAL_PATHSPECS": "1", "GH_PROMPT_DISABLED": "1"}
-    with subprocess.Popen(
-        (found, *arguments),
-        cwd=root,
-        env={**os.environ, **quiet},
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        start_new_session=True,
-    ) as process:
-        try:
-            printed, _ = process.communicate(given, timeout=_RUN_SECONDS)
-        except subprocess.TimeoutExpired:
+    # In files: what a hook leaves in the background may hold the output open, and is not waited for.
+    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as printed:
+        asked.write(given)
+        asked.seek(0)
+        process = subprocess.Popen(
+            (found, *arguments),
+            cwd=root,
+            env={**os.environ, **quiet},
+            stdin=asked,
+            stdout=printed,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+        )
+        status = _ended(process)
+        printed.seek(max(0, printed.seek(0, os.SEEK_END) - _MOST_PRINTED))
+        output = printed.read(_MOST_PRINTED).decode(errors="replace").strip()
+    if status is None:
+        output = f"{output}\nIt ran for more than {_RUN_SECONDS:.0f} seconds and was ended.".lstrip()
+    return GitRun(line=line, status=status, output=output)
+
+
+def _ended(process: subprocess.Popen[bytes]) -> int | None:
+    """Give the exit status; None where it took too long: git then removes its locks before it ends."""
+    try:
+        return process.wait(_RUN_SECONDS)
+    except subprocess.TimeoutExpired:
+        os.killpg(process.pid, signal.SIGTERM)
+        with suppress(subprocess.TimeoutExpired):
+            process.wait(_LOOK_SECONDS)
+        with suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
-            printed, _ = process.communicate()
-            return GitRun(line=line, status=None, output=_text(printed))
-    return GitRun(line=line, status=process.returncode, output=_text(printed))
-
-
-def _text(printed: bytes) -> str:
-    return printed.decode(errors="replace")[-_MOST_PRINTED:].strip()
+        process.wait()
+        return None
