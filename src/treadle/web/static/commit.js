@@ -74,7 +74,6 @@ async function commit() {
   put(document.getElementById("bar-branch"), said.branch);
   if (said.push) offer(place, "Push it", said.push, () => send(`${path}/push`, { line: said.push }));
   if (said.requests) pullRequest(place, message);
-  document.dispatchEvent(new Event("committed"));
 }
 
 async function write(button) {

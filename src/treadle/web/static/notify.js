@@ -6,7 +6,7 @@ import { reads } from "./line.js";
 const NAME = "treadle-notify";
 const SEEN = "treadle-seen"; // the lock that each tab holds as long as somebody sees it
 const LONG = 30_000; // milliseconds of work after which its end is told
-const MANY = 3; // notifications in BURST; more of them become one
+const MANY = 3; // sessions in BURST; the news of more of them become one
 const BURST = 10_000;
 
 const can = () => "Notification" in window && window.isSecureContext;
@@ -57,7 +57,7 @@ async function seen() {
 // ---- what is told
 
 const shown = new Map(); // the notification of each session
-let times = [];
+const told = new Map(); // when each session was told of last
 let clicked = 0; // when the last sound was
 
 function click() {
@@ -81,10 +81,12 @@ const named = (session) => {
 
 function show(session, head, body) {
   const now = performance.now();
-  times = [...times.filter((one) => now - one < BURST), now];
-  const many = times.length > MANY;
+  told.set(session, now);
+  for (const [one, when] of told) if (now - when >= BURST) told.delete(one);
+  const many = told.size > MANY;
+  shown.get(session)?.close(); // before the next one: the same tag could name both
   try {
-    const made = new Notification(many ? `${times.length} sessions have news` : head, {
+    const made = new Notification(many ? `${told.size} sessions have news` : head, {
       body: many || !wanted().details ? "" : body,
       tag: many ? "treadle-many" : session,
       icon: `${at}/static/icon.svg`,
@@ -94,7 +96,6 @@ function show(session, head, body) {
       made.close();
       location.assign(many ? `${at}/inbox` : `${at}/s/${session}#questions`);
     };
-    shown.get(session)?.close();
     shown.set(session, made);
   } catch {
     // Some phones show notifications of installed pages only.
