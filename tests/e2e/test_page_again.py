@@ -53,7 +53,6 @@ TURNS = (
     ),
 )
 
-SOON = 10.0
 LEFT = (
     *("item said left", "item prose left", "item end left"),
     *("item said left", "item prose left", "item end left"),
@@ -132,14 +131,15 @@ async def is_seen(page: Page, items: Sequence[str]) -> None:
     """Wait until a page shows these items, and nothing else."""
     await page.wait_for_selector("html[data-ready]", timeout=PATIENCE * 1000)
     with suppress(TimeoutError):
-        async with asyncio.timeout(SOON):
+        async with asyncio.timeout(PATIENCE):
             while await seen(page) != items:
                 await asyncio.sleep(0.05)
     assert await seen(page) == items
 
 
 async def loaded(page: Page) -> Sequence[str]:
-    """Load a page once more: it shows what it showed. Gives that."""
+    """Load a page once more when nothing works any more: it shows what it showed. Gives that."""
+    await becomes(page, "!document.body.classList.contains('working')")
     live = await seen(page)
     await page.reload()
     await is_seen(page, live)
@@ -175,7 +175,6 @@ async def test_what_was_seen_live_is_seen_after_a_reload_elsewhere_and_when_the_
             await is_seen(other, live)
             await say(page, "Once more.")
             await page.wait_for_selector(".item.prose:has-text('And once more.')", timeout=PATIENCE * 1000)
-            await becomes(page, "!document.body.classList.contains('working')")
             live = await loaded(page)
             await is_seen(other, live)
             await close_session(page)

@@ -1,5 +1,6 @@
 """The review and the timeline in a real browser: with keys, while the session works, and back again."""
 
+import asyncio
 from pathlib import Path
 
 from playwright.async_api import Page
@@ -19,6 +20,7 @@ from tests.web.driving import (
 )
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import text_of
+from treadle.protocol.sealed import TurnSettled
 from treadle.providers.scripted.script import Turn
 
 pytestmark = in_shared_browser
@@ -106,6 +108,9 @@ async def _message(page: Page, served: Served) -> None:
     await page.locator("#f1 .hunk").nth(1).focus()
     await _press(page, "c")
     await page.fill("form.comments textarea", "Not yet done")
+    async with asyncio.timeout(PATIENCE):  # not for its first checkpoint alone, and nothing is restored while it works
+        while sum(isinstance(event.data, TurnSettled) for event in log_of(served.program.home)) < 2:
+            await asyncio.sleep(0.1)
     await page.wait_for_selector("#fresh:not([hidden])", timeout=PATIENCE * 1000)
     await page.click("#fresh button")
     await page.wait_for_selector(".file-changed[data-path='c.txt']")
@@ -145,9 +150,9 @@ async def _timeline(page: Page, served: Served) -> None:
     await page.wait_for_selector("#undo:not([hidden])")
     assert (file.exists(), later.exists()) == (True, False)
     assert file.read_text() == TEN
-    await page.click("#undo button:has-text('Undo')")
-    await becomes(page, "document.querySelectorAll('#undo p')[0].textContent === '3 files restored.'")
-    await page.wait_for_selector("#undo button:has-text('Undo')")
+    async with page.expect_response("**/restore") as undone:  # what is shown then stood there before
+        await page.click("#undo button:has-text('Undo')")
+    assert (await (await undone.value).json())["files"]
     assert (file.read_text(), later.exists()) == (now, True)
     await page.click("nav.seg a:has-text('All')")
     await page.wait_for_selector("html[data-ready] .event strong:has-text('3 files restored')")
