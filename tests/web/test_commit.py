@@ -156,6 +156,12 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
         assert (await visit.post(f"{path}/commit", **files))[1]["code"] == "commit-denied"
         rules.unlink()
         assert (await phone.done(f"{path}/commit", **files))["good"], "without programs a device may"
+        for name in (b"a\nb", b"\xff", b"x\xe2\x80\xaey"):
+            Path(os.fsdecode(bytes(here.folder) + b"/odd " + name)).write_text("odd\n")
+        odd = re.findall(r'name="path" value="(odd [^"]*)"', await phone.get(f"{path}/commit"))
+        assert len(odd) == 3
+        assert (await phone.done(f"{path}/commit", message="odd", paths=odd))["good"], "by the names that are shown"
+        assert git(here.folder, "status", "--short").splitlines() == ["M  theirs.txt", "?? other.txt"]
         hook.write_text("#!/bin/sh\nsleep 600 & echo $! > ../left\n")
         hook.chmod(0o755)
         assert (await visit.done(f"{path}/commit", message="y", paths=["other.txt"]))["good"], (

@@ -65,6 +65,7 @@ async function commit() {
   place.replaceChildren();
   if (!said.good) {
     told(place, said, "The commit was not made.");
+    place.scrollIntoView({ block: "nearest" });
     return;
   }
   const closing = made("div", "", { className: "answers" });
