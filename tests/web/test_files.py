@@ -1,7 +1,9 @@
 """Files beside a conversation: those that a message can name, and nothing hidden, outside or asked about."""
 
 import re
+from html import unescape
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 
@@ -21,6 +23,7 @@ async def test_files_are_listed_found_and_shown_with_what_the_session_added(
     folder = tmp_path / "ws"
     (folder / "src" / "deep").mkdir(parents=True)
     (tmp_path / "outside.txt").write_text("a secret of another folder\n")
+    (folder / "odd\n\u202e.txt").write_text("seen\n")
     (folder / ".gitignore").write_text(".env\n")
     (folder / ".env").write_text("TOKEN=1\n")
     (folder / "leads").symlink_to("../outside.txt")
@@ -44,6 +47,8 @@ async def test_files_are_listed_found_and_shown_with_what_the_session_added(
         assert html.count('class="add"') == 2
         assert "&lt;b&gt;" in html
         assert "<b>" not in html
+        (odd,) = [one for one in await listed() if one.startswith("odd")]
+        assert "seen" in await visit.get(f"{path}/file?{urlencode({'path': unescape(odd)})}"), "by its shown name"
         assert 'class="add"' not in await visit.get(f"{path}/file?path=src/old.py"), "of others"
         for name in (".env", "leads", "large.txt", "src/deep/data.bin", "../outside.txt", "src/", "nowhere"):
             status, said = await visit.look(f"{path}/file?path={name}")

@@ -10,6 +10,7 @@ from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import ReadPath
+from treadle.workspace.files.names import existing_path
 from treadle.workspace.files.text_files import decode
 
 MOST_SHOWN_BYTES = 400_000
@@ -17,12 +18,15 @@ MOST_SHOWN_BYTES = 400_000
 
 
 def project_lines(root: str, path: str, *, trusted: bool) -> Sequence[str]:
-    """Read the lines of a file below a folder; raises `ConfigError` for one that is not to be shown, and why.
+    """Read the lines of a file below a folder, by its shown name; raises `ConfigError` for one that is not shown.
 
     What leads out of the folder, and what the policy would ask about, is not read. To be called in a thread.
     """
     base = os.path.realpath(root)
-    real = os.path.realpath(f"{base}/{path}")
+    try:
+        real = os.path.realpath(existing_path(base, path))
+    except UnicodeEncodeError as error:
+        raise ConfigError("file-not-shown", "No file has such a name.", fix="Choose another file.") from error
     if real != base and not real.startswith(f"{base}/"):
         raise ConfigError("file-not-shown", f"{path} leads out of the session's folder.", fix="Open it in an editor.")
     decision = judge_access(ReadPath(path=real), asked_context(Path(base), Mode.ASK, trusted=trusted))

@@ -23,6 +23,7 @@ from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import RunCommand
 from treadle.workspace.commands.variables import find_outside
+from treadle.workspace.files.names import shown_name
 
 _LOOK_SECONDS, _RUN_SECONDS = 10.0, 300.0
 _MOST_PRINTED = 20_000
@@ -44,7 +45,7 @@ _CONFLICTS = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
 
 
 class CommitFile(Struct, frozen=True, kw_only=True):
-    """A file that differs from the last commit, named from the session's folder.
+    """A file that differs from the last commit, by its shown name from the session's folder.
 
     `own`: the session changed it since it began, by `figures` lines; `mixed`: others changed lines of it, too.
     """
@@ -85,7 +86,7 @@ def plan_commit(root: str, changed: Sequence[FileToReview]) -> CommitPlan:
     Takes seconds at most; raises `ConfigError`.
     """
     own = {file.path: file for file in changed if file.own and file.root == 0}
-    files = [_planned(path, state, own.get(path)) for path, state in _status(root).items()]
+    files = [_planned(shown_name(path), state, own.get(path)) for path, state in _status(root).items()]
     branch = _asked(root, "symbolic-ref", "--quiet", "--short", "HEAD").strip()
     remotes = _asked(root, "remote").split()
     known = _asked(root, "config", f"branch.{branch}.remote").strip()
@@ -138,17 +139,19 @@ def _asked(root: str, *arguments: str) -> str:
 def commit_files(root: str, paths: Collection[str], message: str, *, branch: str = "") -> GitRun:
     """Commit these files as they are now, all of each, on the branch or a new one; what is staged besides stays so.
 
-    Hooks run, and their failure is the commit's. Raises `ConfigError` where nothing is run.
+    `paths` are shown names. Hooks run, and their failure is the commit's. Raises `ConfigError` where nothing is run.
     """
     if not message.strip():
         raise ConfigError("commit-message", "The commit has no message.", fix="Write one.")
     _require_text(message, branch)
     status = _status(root)
-    gone = [path for path in paths if path not in status]
+    known = {shown_name(path): path for path in status}
+    gone = [path for path in paths if path not in known]
     if gone or not paths:
         what = f"{gone[0]} does not differ from the last commit any more." if gone else "No file is chosen."
         raise ConfigError("commit-gone", what, fix="Open the commit again, and choose its files.")
     _require_allowed(root, "git commit")
+    paths = [known[path] for path in paths]
     names = b"".join(os.fsencode(path) + b"\0" for path in paths)
     listed = ("--pathspec-from-file=-", "--pathspec-file-nul")
     reference, commit = _asked(root, "symbolic-ref", "--quiet", "HEAD").strip(), _asked(root, *_HEAD)

@@ -2,7 +2,6 @@
 
 import asyncio
 import shlex
-from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -23,7 +22,6 @@ from treadle.door.review import (
     request_line,
     run_shown,
 )
-from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.web.book import SessionBook
 from treadle.web.page_requests import answer, body_of, book_of, opened_session, visitor_of
@@ -80,8 +78,7 @@ async def _commit(request: Request) -> Response:
     root, _, plan = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
     if plan.programs:
         require(who, Reach.OWN_COMMANDS)
-    paths = _meant(plan, said.paths)
-    ran = await asyncio.to_thread(partial(commit_files, root, paths, said.message, branch=said.branch.strip()))
+    ran = await asyncio.to_thread(partial(commit_files, root, said.paths, said.message, branch=said.branch.strip()))
     _, _, now = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
     book_of(request).relist()  # the branch may be another one
     return answer(
@@ -94,17 +91,6 @@ async def _commit(request: Request) -> Response:
             "requests": now.requests and may(who, Reach.OWN_COMMANDS),
         }
     )
-
-
-def _meant(plan: CommitPlan, shown: Sequence[str]) -> Sequence[str]:
-    """Give the files that are meant by names as the form shows them, of which odd characters are escaped."""
-    known: dict[str, list[str]] = {}
-    for file in plan.files:
-        known.setdefault(printable(file.path), []).append(file.path)
-    for name in shown:
-        if len(known.get(name, ())) > 1:
-            raise ConfigError("commit-name", f"Two files are shown as {name}.", fix="Commit them in a terminal.")
-    return [known.get(name, [name])[0] for name in shown]
 
 
 class _Files(Struct):
