@@ -49,6 +49,7 @@ place.addEventListener("click", (event) => {
   if (folder !== undefined) read({ folder });
   if (file) show(file);
   if (named) {
+    if (document.body.dataset.view !== "conversation") document.querySelector("[data-show=conversation]").click();
     text.setRangeText(named, text.selectionStart, text.selectionEnd, "end");
     text.dispatchEvent(new Event("input", { bubbles: true }));
     text.focus();
