@@ -23,7 +23,7 @@ async def test_files_are_listed_found_and_shown_with_what_the_session_added(
     folder = tmp_path / "ws"
     (folder / "src" / "deep").mkdir(parents=True)
     (tmp_path / "outside.txt").write_text("a secret of another folder\n")
-    (folder / "odd\n\u202e.txt").write_text("seen\n")
+    (folder / "odd\n\t.txt").write_text("all of it\n")
     (folder / ".gitignore").write_text(".env\n")
     (folder / ".env").write_text("TOKEN=1\n")
     (folder / "leads").symlink_to("../outside.txt")
@@ -48,7 +48,7 @@ async def test_files_are_listed_found_and_shown_with_what_the_session_added(
         assert "&lt;b&gt;" in html
         assert "<b>" not in html
         (odd,) = [one for one in await listed() if one.startswith("odd")]
-        assert "seen" in await visit.get(f"{path}/file?{urlencode({'path': unescape(odd)})}"), "by its shown name"
+        assert "all of it" in await visit.get(f"{path}/file?{urlencode({'path': unescape(odd)})}"), "by its shown name"
         assert 'class="add"' not in await visit.get(f"{path}/file?path=src/old.py"), "of others"
         for name in (".env", "leads", "large.txt", "src/deep/data.bin", "../outside.txt", "src/", "nowhere"):
             status, said = await visit.look(f"{path}/file?path={name}")
