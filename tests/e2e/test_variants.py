@@ -1,11 +1,13 @@
 """A session in a copy of the folder, and a task done several times side by side."""
 
+import asyncio
 import json
+import signal
 from pathlib import Path
 
 from tests.e2e.process import Program
-from tests.e2e.running import model
-from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn
+from tests.e2e.running import PATIENCE, model
+from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 SCRIPT = Script(
@@ -42,3 +44,29 @@ async def test_variants_work_in_copies_and_one_is_taken(tmp_path: Path) -> None:
     assert "All of it is applied." in taken.out  # its session can go on there
     assert "Conflict" not in (await program.run("copies", "show", "alt-2")).out
     assert (await program.run("copies", "discard", "alt-2", "--yes")).code == 0
+
+
+async def test_a_signal_interrupts_the_variants_and_each_is_told(tmp_path: Path) -> None:
+    program, folder = Program(tmp_path / "home"), tmp_path / "ws"
+    folder.mkdir()
+    slow = Script(
+        turns=(
+            SCRIPT.turns[0],
+            Turn(when=SCRIPT.turns[1].when, items=(Wait(seconds=PATIENCE), SayText(text="Written."))),
+        )
+    )
+    async with ScriptedServer(slow) as server:
+        flags = (*model(server), "-C", str(folder), "--mode", "edits", "-w", "alt", "--variants", "2")
+        process = await program.start("-p", "Write b.", *flags, "--output-format", "json", "--check", "true")
+        async with asyncio.timeout(PATIENCE):
+            while len(server.requests) < 4:
+                await asyncio.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        out, _ = await process.communicate()
+    rows = [json.loads(line) for line in out.splitlines()]
+    assert process.returncode == 128 + signal.SIGTERM
+    assert [(row["name"], row["stop"], row["files"], "check" in row) for row in rows] == [
+        ("alt-1", "cancelled", 1, False),
+        ("alt-2", "cancelled", 1, False),
+    ]
+    assert all(row["cost"] is not None for row in rows)

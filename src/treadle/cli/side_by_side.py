@@ -2,11 +2,12 @@
 
 import asyncio
 import json
+import signal
 import sys
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-from treadle.protocol.errors import ConfigError
+from treadle.protocol.errors import ConfigError, TreadleError
 
 if TYPE_CHECKING:
     import argparse
@@ -17,7 +18,10 @@ _WITH_VALUE = frozenset({"-p", "--print", "-w", "--copy", "--variants", "--outpu
 
 
 def run_variants(arguments: "argparse.Namespace") -> int:
-    """Do the task in each copy and compare; 1 where none is done. Raises `ConfigError`."""
+    """Do the task in each copy and compare; 1 where none is done, 128 and its number after a signal.
+
+    Raises `ConfigError`.
+    """
     from treadle.cli.command_line import task_from
     from treadle.door.opening import check_workspace
     from treadle.door.program import Exit
@@ -31,13 +35,15 @@ def run_variants(arguments: "argparse.Namespace") -> int:
     models = _models(arguments.variants)
     arguments.directory = check_workspace(arguments.directory)
     task = task_from(arguments.print_task, arguments)
-    words = [*_left_of(sys.argv[1:]), "--output-format", "json", "-p", task]
+    words = [*_left_of(sys.argv[1:]), "--output-format", "json", f"--print={task}"]
     wanted = [(f"{arguments.copy}-{number}", model) for number, model in enumerate(models, start=1)]
-    found = asyncio.run(_together(wanted, words, arguments.check))
+    found, stopped = asyncio.run(_together(wanted, words, arguments.check))
     if arguments.output_format != "text":
         sys.stdout.writelines(f"{json.dumps(one)}\n" for one in found)
     else:
         _write(found)
+    if stopped:
+        return 128 + stopped
     return Exit.DONE if any(one["exit_code"] == 0 for one in found) else Exit.FAILED
 
 
@@ -63,14 +69,22 @@ def _left_of(words: Sequence[str]) -> list[str]:
     return kept
 
 
-async def _together(wanted: Sequence[tuple[str, str]], words: Sequence[str], check: str | None) -> list[dict[str, Any]]:
-    return list(await asyncio.gather(*(_variant(name, model, words, check) for name, model in wanted)))
+async def _together(
+    wanted: Sequence[tuple[str, str]], words: Sequence[str], check: str | None
+) -> tuple[list[dict[str, Any]], int]:
+    """Give what came of each, and the signal that stopped them, if one did."""
+    with _Programs() as programs:
+        rows = await asyncio.gather(*(_variant(programs, one, words, check) for one in wanted))
+    return rows, programs.stopped
 
 
-async def _variant(name: str, model: str, words: Sequence[str], check: str | None) -> dict[str, Any]:
+async def _variant(
+    programs: "_Programs", wanted: tuple[str, str], words: Sequence[str], check: str | None
+) -> dict[str, Any]:
     from treadle.door.history import named_copy, planned_copy
 
-    code, out, err = await _run([*words, "-w", name, *(("--model", model) if model else ())])
+    name, model = wanted
+    code, out, err = await programs.run([*words, "-w", name, *(("--model", model) if model else ())])
     try:
         result: Mapping[str, Any] = json.loads(out.splitlines()[-1])
     except (ValueError, IndexError):
@@ -78,23 +92,61 @@ async def _variant(name: str, model: str, words: Sequence[str], check: str | Non
     row: dict[str, Any] = {"name": name, "model": model, "exit_code": code}
     row |= {field: result.get(field) for field in ("session_id", "stop", "cost", "steps", "text")}
     if not result:
-        return {**row, "problem": err.strip().rpartition("treadle: ")[2]}
-    copy = named_copy(name)
-    merged = (await asyncio.to_thread(planned_copy, copy)).would.merged
+        _, said, problem = err.strip().rpartition("treadle: ")
+        return {**row, "problem": problem if said else ""}
+    try:
+        copy = named_copy(name)
+        merged = (await asyncio.to_thread(planned_copy, copy)).would.merged
+    except TreadleError as error:  # the others are told nevertheless
+        return {**row, "problem": error.what}
     row |= {"files": len(merged), "added": sum(one.added for one in merged)}
     row |= {"removed": sum(one.removed for one in merged)}
-    if check:
+    if check and not programs.stopped:
         # In a throw-away copy of the copy, in the sandbox: what the model wrote runs there.
-        row["check"], _, _ = await _run(["try", "-C", str(copy.folder), "--", check])
+        row["check"], _, _ = await programs.run(["try", "-C", str(copy.folder), "--", check])
     return row
 
 
-async def _run(words: Sequence[str]) -> tuple[int, str, str]:
-    pipe = asyncio.subprocess.PIPE
-    command = (sys.executable, "-m", "treadle", *words)
-    process = await asyncio.create_subprocess_exec(*command, stdin=asyncio.subprocess.DEVNULL, stdout=pipe, stderr=pipe)
-    out, err = await process.communicate()
-    return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace")
+class _Programs:
+    """The programs that run now. A signal interrupts each, so that each comes to its own end and prints what it did."""
+
+    def __init__(self) -> None:
+        self.stopped = 0
+        self._running: set[asyncio.subprocess.Process] = set()
+        hangup = () if signal.getsignal(signal.SIGHUP) is signal.SIG_IGN else (signal.SIGHUP,)  # nohup ignores it
+        self._numbers = (signal.SIGINT, signal.SIGTERM, *hangup)
+
+    def __enter__(self) -> Self:
+        for number in self._numbers:
+            asyncio.get_running_loop().add_signal_handler(number, self._stop, number)
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        for number in self._numbers:
+            asyncio.get_running_loop().remove_signal_handler(number)
+
+    def _stop(self, number: signal.Signals) -> None:
+        self.stopped = number
+        for one in self._running:
+            if one.returncode is None:
+                one.send_signal(signal.SIGINT)
+
+    async def run(self, words: Sequence[str]) -> tuple[int, str, str]:
+        """Run Treadle with these words; gives its exit code and what it wrote."""
+        pipe = asyncio.subprocess.PIPE
+        process = await asyncio.create_subprocess_exec(
+            *(sys.executable, "-m", "treadle", *words),
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=pipe,
+            stderr=pipe,
+            start_new_session=True,
+        )
+        self._running.add(process)
+        if self.stopped:
+            process.send_signal(signal.SIGINT)
+        out, err = await process.communicate()
+        self._running.discard(process)
+        return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace")
 
 
 def _write(found: Sequence[Mapping[str, Any]]) -> None:
@@ -105,7 +157,11 @@ def _write(found: Sequence[Mapping[str, Any]]) -> None:
         facts = [one["stop"] or one.get("problem") or f"exit status {one['exit_code']}"]
         if one["stop"]:
             cost = "unknown cost" if one["cost"] is None else f"${one['cost']:.4f}"
-            facts += [cost, counted(one["files"], "file"), f"+{one['added']} -{one['removed']}"]
+            facts.append(cost)
+        if "files" in one:
+            facts += [counted(one["files"], "file"), f"+{one['added']} -{one['removed']}"]
+        elif one["stop"]:
+            facts.append(one["problem"])
         if "check" in one:
             facts.append("check passed" if one["check"] == 0 else f"check failed with {one['check']}")
         name = f"{one['name']} ({one['model']})" if one["model"] else one["name"]
