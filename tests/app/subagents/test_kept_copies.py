@@ -169,18 +169,21 @@ def test_a_session_applies_what_is_not_protected(workspace: Path, copy: WriterCo
     assert open_copy("child-1") is None
 
 
+@pytest.mark.parametrize("below", ["", "part"])
 async def test_a_copy_in_which_somebody_works_is_neither_applied_nor_discarded(
-    workspace: Path, copy: WriterCopy
+    workspace: Path, copy: WriterCopy, below: str
 ) -> None:
+    folder = copy.folder / below
+    folder.mkdir(exist_ok=True)
     store = open_store()
     try:
-        row = SessionRow(id="s", workspace=str(copy.folder), model="m", title="", created_at=1, updated_at=1, events=0)
+        row = SessionRow(id="s", workspace=str(folder), model="m", title="", created_at=1, updated_at=1, events=0)
         await store.create(row)
         await store.acquire("s")
         for words in ("apply child-1", "discard child-1"):
             with pytest.raises(SessionError) as caught:
                 copies_command(workspace, words)
-            assert caught.value.code == "copy-busy"
+            assert (caught.value.code, caught.value.fix.endswith("treadle stop s")) == ("copy-busy", True)
         await store.release("s")
     finally:
         store.close()

@@ -62,36 +62,41 @@ def idle_copy(name: str, workspace: Path | None = None) -> WriterCopy:
     copy = named_copy(name, workspace)
     store = open_store()
     try:
-        if _is_in_use(copy, store):
+        if found := _working_in(copy, store):
             raise SessionError(
                 "copy-busy",
                 f"The copy {copy.child_id} is in use.",
                 why="Its subagent or session works, or its changes are being applied.",
-                fix=f"Wait for its end, or stop it: treadle stop {copy.child_id}",
+                fix=f"Wait for its end, or stop it: treadle stop {found}",
             )
     finally:
         store.close()
     return copy
 
 
-def _is_in_use(copy: WriterCopy, store: Store) -> bool:
-    leased = store.leased()
-    folders = [target for _, target in copy.roots]
-    rows = store.sessions(subagents=True)
-    if any(row.id in leased and Path(row.workspace) in folders for row in rows):
-        return True
+def _working_in(copy: WriterCopy, store: Store) -> str:
+    """Give the session that works in a copy, or whose subagent does; empty where nobody does."""
+    leased, rows = store.leased(), store.sessions(subagents=True)
+    for row in rows:
+        if row.id in leased and _is_within(row, copy):
+            return row.id
     child = next((row for row in rows if row.id == copy.child_id), None)
     if child is None or child.root not in leased:
-        return False
+        return ""
     ends = (event_data(row[2], row[3]) for row in store.of_types(child.root, (tag_of(ChildEnded),)))
-    return not any(isinstance(end, ChildEnded) and end.session_id == copy.child_id for end in ends)
+    is_over = any(isinstance(end, ChildEnded) and end.session_id == copy.child_id for end in ends)
+    return "" if is_over else child.root
+
+
+def _is_within(row: SessionRow, copy: WriterCopy) -> bool:
+    return any(Path(row.workspace).is_relative_to(target) for _, target in copy.roots)
 
 
 def _has_session(copy: WriterCopy) -> bool:
     """Whether a person's own session works in a copy, and can go on there."""
     store = open_store()
     try:
-        return any(not row.root for _, target in copy.roots for row in store.sessions(str(target)))
+        return any(not row.root and _is_within(row, copy) for row in store.sessions())
     finally:
         store.close()
 
