@@ -188,3 +188,26 @@ async def test_a_copy_in_which_somebody_works_is_neither_applied_nor_discarded(
     finally:
         store.close()
     assert "Applied: " in copies_command(workspace, "apply child-1")
+
+
+def test_a_copy_whose_folder_is_gone_is_shown_and_applied_elsewhere(
+    workspace: Path, copy: WriterCopy, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, treadle: Command
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    workspace.rename(tmp_path / "moved")
+    shown = treadle("copies", "show", "child-1")
+    assert (shown.code, "+two\n" in shown.out, "--into DIR" in shown.out) == (0, True, True)
+    assert "treadle copies apply child-1 --into DIR" in treadle("copies", "apply", "child-1", "--yes").err
+    treadle("copies", "apply", "child-1", "--into", "moved", "--yes")
+    assert "twenty-eight" in (tmp_path / "moved/a.txt").read_text()
+
+
+def test_a_copy_that_is_listed_and_cannot_be_used_is_named_with_the_way_on(copy: WriterCopy, treadle: Command) -> None:
+    place = copy.folder.parent.parent
+    (place.parent / "begun").mkdir()
+    (place / "copy.json").write_text("{")
+    for name, why in (("begun", "is unfinished"), ("child-1", "cannot be read")):
+        assert name in treadle("copies").out
+        for action in ("show", "apply", "discard"):
+            said = treadle("copies", action, name)
+            assert (said.code, why in said.err, str(place.parent / name) in said.err) == (1, True, True)

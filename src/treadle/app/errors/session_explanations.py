@@ -32,8 +32,8 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "The message says why. The workspace itself was not changed.",
         ),
         "writer-merge": Explanation(
-            "The changes of a subagent could not be brought into the workspace, because its folder cannot be opened.",
-            "Make sure that the folder is there. The changes are kept in the subagent's copy.",
+            "The changes of a copy could not be applied, because the folder cannot be opened.",
+            "Make sure that the folder is there, or apply them to another one with --into. They are kept in the copy.",
         ),
         "writer-unapplied": Explanation(
             "A copy in which a subagent wrote has changes that are not in the workspace.",

@@ -52,9 +52,25 @@ def named_copy(name: str, workspace: Path | None = None) -> WriterCopy:
     exact = [one for one in found if one == name] or found
     copy = open_copy(exact[0]) if name and len(exact) == 1 else None
     if copy is None:
+        if not found and workspace is None:
+            _require_usable(name)
         what = f"{len(found)} copies begin with {name}." if found and name else f"No copy is named {visible(name)}."
         raise SessionError("copy-unknown", what, fix="`treadle copies` lists them.")
     return copy
+
+
+def _require_usable(name: str) -> None:
+    """Raise `SessionError` for a copy that is listed, and of which nothing can be shown or applied."""
+    row = next((one for one in left_copies() if one.child_id == name), None)
+    if row is None:
+        return
+    if row.whole:
+        open_copy(name)
+    raise SessionError(
+        "writer-copy",
+        f"The copy {visible(name)} is unfinished, and nobody worked in it.",
+        fix=f"To remove it, remove this folder: {visible(str(row.folder))}",
+    )
 
 
 def idle_copy(name: str, workspace: Path | None = None) -> WriterCopy:
@@ -149,7 +165,10 @@ def copy_text(copy: WriterCopy) -> str:
         lines = [*lines[:_MOST_LINES], f"[{left:,} more lines are not shown: see {copy.folder}]"]
     if not change_set:
         lines.append("All of it is applied.")
-    lines += left_lines_of(plan(change_set))
+    try:
+        lines += left_lines_of(plan(change_set))
+    except SessionError as error:  # the folder is gone: what is in the copy can be seen, and applied to another one
+        lines += [f"What applying it would do is unknown: {error.why}", error.fix]
     lines += [f"Not in the copy as in the folder: {note}" for note in copy.notes]
     return visible("\n".join(lines))
 

@@ -203,9 +203,10 @@ def merging(change_set: ChangeSet, into: Path | None, approved: frozenset[str]) 
     except OSError as error:
         raise SessionError(
             "writer-merge",
-            "The changes of a subagent could not be merged.",
+            f"The changes of the copy {change_set.copy.child_id} could not be applied.",
             why=f"{shown_name(str(error.filename or targets[0]))}: {error.strerror}.",
-            fix="Nothing was changed. Make sure that the folder of the workspace is there.",
+            fix="Nothing was changed. Make sure that the folder is there, or apply them to another one: "
+            f"treadle copies apply {change_set.copy.child_id} --into DIR",
         ) from error
     try:
         yield merging
