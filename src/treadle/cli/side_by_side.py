@@ -26,7 +26,8 @@ def run_variants(arguments: "argparse.Namespace") -> int:
     from treadle.door.opening import check_workspace
     from treadle.door.program import Exit
 
-    if arguments.print_task is None or not arguments.copy or arguments.resume or arguments.go_on or arguments.goal:
+    others = (arguments.resume, arguments.go_on, arguments.goal, arguments.attach, arguments.bg is not None)
+    if arguments.print_task is None or not arguments.copy or any(others):
         raise ConfigError(
             "variants-use",
             "--variants needs a task and a name, and begins new sessions.",

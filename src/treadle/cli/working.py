@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 def work(arguments: "argparse.Namespace") -> int:
     """Work as the main command's arguments say; returns the exit code."""
     _require_id(arguments)
+    _require_new(arguments)
     if arguments.variants is not None:
         from treadle.cli.side_by_side import run_variants
 
@@ -63,6 +64,18 @@ def _require_id(arguments: "argparse.Namespace") -> None:
             "--resume needs the id of a session here.",
             why="It can be chosen from a list only in an interactive session on a terminal.",
             fix="`treadle sessions` lists the sessions with their ids.",
+        )
+
+
+def _require_new(arguments: "argparse.Namespace") -> None:
+    """Raise `ConfigError` for a session that works where it began, though a copy is wanted."""
+    flag = "--resume" if arguments.resume != "" else "--attach" if arguments.attach != "" else ""
+    if flag and arguments.copy is not None:
+        raise ConfigError(
+            "copy-flag",
+            f"{flag} does not go with -w.",
+            why="That session goes on in the folder in which it began.",
+            fix="Leave one of them out. The last session in the copy: treadle -w NAME -c",
         )
 
 

@@ -43,6 +43,10 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "A copy for a session cannot have this name: it is none, or a copy of another folder has it.",
             "Choose another name: treadle -w NAME. `treadle copies` lists those that there are.",
         ),
+        "copy-flag": Explanation(
+            "-w was given with a session that goes on in the folder in which it began.",
+            "Leave one of them out. `treadle -w NAME -c` continues the last session in a copy.",
+        ),
         "variants-use": Explanation(
             "--variants was given with what it does not go with, or is neither a number nor models.",
             "Use it so: treadle -p TASK -w NAME --variants 3",
