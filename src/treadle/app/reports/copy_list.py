@@ -271,7 +271,7 @@ def copies_command(workspace: Path, argument: str) -> str:
     """Do what a person wants of the copies of a folder, in a session in it; lists them. Raises `TreadleError`."""
     match argument.split():
         case []:
-            return copies_text([one for one in left_copies() if one.workspace == workspace])
+            return copies_text(left_copies(workspace))
         case ["show", name]:
             return copy_text(named_copy(name, workspace))
         case ["apply", name, *keys]:

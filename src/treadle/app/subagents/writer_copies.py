@@ -179,8 +179,13 @@ def found_copies() -> tuple[WriterCopy, ...]:
     return tuple(found)
 
 
-def left_copies() -> tuple[LeftCopy, ...]:
-    """List the copies that are kept, and what is left of removed ones, with their sizes. For a thread."""
+def left_copies(workspace: Path | None = None) -> tuple[LeftCopy, ...]:
+    """List the copies that are kept, and what is left of removed ones, with their sizes. For a thread.
+
+    With a `workspace` only those that are known to be its own; no other one is looked through.
+    """
+    if workspace is not None:
+        return tuple(_left(writer_place(one.child_id)) for one in found_copies() if one.workspace == workspace)
     with contextlib.suppress(OSError):
         return tuple(_left(place) for place in sorted(writers_folder().iterdir()) if place.is_dir())
     return ()
