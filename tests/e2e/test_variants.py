@@ -36,6 +36,8 @@ async def test_variants_work_in_copies_and_one_is_taken(tmp_path: Path) -> None:
         ("alt-1", "end_turn", 1, 0),
         ("alt-2", "end_turn", 1, 0),
     ]
+    again = await program.run("-p", "Write b.", *flags, "-w", "alt", "--variants", "3")
+    assert (again.code, "treadle copies discard alt-1" in again.err) == (2, True)
     assert not (folder / "b.py").exists()
     listed = (await program.run("sessions", *here)).out
     assert (listed.count("Write b."), listed.count("/alt-1/"), listed.count("/alt-2/")) == (2, 1, 1)

@@ -23,6 +23,7 @@ def run_variants(arguments: "argparse.Namespace") -> int:
     Raises `ConfigError`.
     """
     from treadle.cli.command_line import task_from
+    from treadle.door.history import found_copies
     from treadle.door.opening import check_workspace
     from treadle.door.program import Exit
 
@@ -38,6 +39,14 @@ def run_variants(arguments: "argparse.Namespace") -> int:
     task = task_from(arguments.print_task, arguments)
     words = [*_left_of(sys.argv[1:]), "--output-format", "json", f"--print={task}"]
     wanted = [(f"{arguments.copy}-{number}", model) for number, model in enumerate(models, start=1)]
+    there = {one.child_id for one in found_copies()}
+    if taken := [name for name, _ in wanted if name in there]:
+        raise ConfigError(
+            "variants-use",
+            f"There is a copy {taken[0]} already.",
+            why="What was changed in it before would be compared, too.",
+            fix=f"Choose another name, or remove it: treadle copies discard {taken[0]}",
+        )
     found, stopped = asyncio.run(_together(wanted, words, arguments.check))
     if arguments.output_format != "text":
         sys.stdout.writelines(f"{json.dumps(one)}\n" for one in found)
@@ -167,5 +176,6 @@ def _write(found: Sequence[Mapping[str, Any]]) -> None:
             facts.append("check passed" if one["check"] == 0 else f"check failed with {one['check']}")
         name = f"{one['name']} ({one['model']})" if one["model"] else one["name"]
         sys.stdout.write(f"{harmless(name)}: {', '.join(facts)}\n")
-    sys.stdout.write("To see one: treadle copies show NAME. To take it: treadle copies apply NAME\n")
+    if any("files" in one for one in found):
+        sys.stdout.write("To see one: treadle copies show NAME. To take it: treadle copies apply NAME\n")
     sys.stdout.flush()

@@ -48,7 +48,7 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "Leave one of them out. `treadle -w NAME -c` continues the last session in a copy.",
         ),
         "variants-use": Explanation(
-            "--variants was given with what it does not go with, or is neither a number nor models.",
+            "--variants does not go with what was given, has no number or models, or a copy of that name is there.",
             "Use it so: treadle -p TASK -w NAME --variants 3",
         ),
         "copy-unknown": Explanation(

@@ -328,7 +328,7 @@ _ROWS: tuple[SlashCommand, ...] = (
         effect=Reach.SEE,
         given=Reach.WORK,
         arguments="[show ID]",
-        about="list the copies of this folder that are kept; `show`, `apply` and `discard ID` show, apply and remove one",
+        about="list the kept copies of this folder; `show`, `apply` and `discard ID` show, apply and remove one",
         takes_time=True,
     ),
 )
