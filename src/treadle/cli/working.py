@@ -72,9 +72,9 @@ def _require_new(arguments: "argparse.Namespace") -> None:
     flag = "--resume" if arguments.resume != "" else "--attach" if arguments.attach != "" else ""
     if flag and arguments.copy is not None:
         raise ConfigError(
-            "copy-flag",
+            "copy-name",
             f"{flag} does not go with -w.",
-            why="That session goes on in the folder in which it began.",
+            why="That session continues in the folder in which it began.",
             fix="Leave one of them out. The last session in the copy: treadle -w NAME -c",
         )
 

@@ -40,12 +40,8 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "Apply or discard them first: `treadle copies` lists the copies that are kept, with their sizes.",
         ),
         "copy-name": Explanation(
-            "A copy for a session cannot have this name: it is none, or a copy of another folder has it.",
-            "Choose another name: treadle -w NAME. `treadle copies` lists those that there are.",
-        ),
-        "copy-flag": Explanation(
-            "-w was given with a session that goes on in the folder in which it began.",
-            "Leave one of them out. `treadle -w NAME -c` continues the last session in a copy.",
+            "A session cannot work in this copy: it is no name, of another folder, or the session works elsewhere.",
+            "Choose another name, and a new session: treadle -w NAME. `treadle copies` lists those that there are.",
         ),
         "variants-use": Explanation(
             "--variants does not go with what was given, has no number or models, or a copy of that name is there.",
