@@ -29,7 +29,10 @@ async def show(place: Place, url: str) -> int:
         say(f"treadle batch tasks.jsonl --out out --workers 0 --max-cost 1 --database {url}")
         words = place.words(server.base_url, "--database", url, "--max-cost", "1", *PATIENT, workers=0)
         batch = asyncio.create_task(place.program.run(*words))
-        workers = [await place.program.start("worker", "--database", url, "--workers", "2", *PATIENT) for _ in range(2)]
+        workers = [
+            await place.program.start("worker", "--trust", "--database", url, "--workers", "2", *PATIENT)
+            for _ in range(2)
+        ]
         say(f"two workers: treadle worker --database {url} --workers 2")
         await until(lambda: len(server.requests) >= NUMBER)
         victim = workers[0]

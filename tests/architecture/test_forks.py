@@ -27,7 +27,19 @@ def test_one(number):
 def test_the_death_of_a_process_fails_its_test_and_loses_no_other(tmp_path: Path) -> None:
     log, file = tmp_path / "log", tmp_path / "test_many.py"
     file.write_text(TESTS.format(log=str(log)))
-    command = [sys.executable, "-m", "pytest", "-p", "tests.forks", "--forks", "3", "-p", "no:cacheprovider", str(file)]
+    command = [
+        sys.executable,
+        "-m",
+        "pytest",
+        "-p",
+        "tests.forks",
+        "--forks",
+        "3",
+        "-p",
+        "no:cacheprovider",
+        "-rN",
+        str(file),
+    ]
     ended = subprocess.run(
         command, cwd=ROOT, env={**os.environ, "TMPDIR": str(tmp_path)}, capture_output=True, text=True, check=False
     )

@@ -37,11 +37,11 @@ async def another_goes_on(place: Place, *, stored: bool) -> str:
     async with ScriptedServer(solver) as server:
         words = place.words(server.base_url, "--database", url, *PATIENT, workers=0)
         batch = asyncio.create_task(place.program.run(*words))
-        first = await place.program.start("worker", "--database", url, *PATIENT, *store)
+        first = await place.program.start("worker", "--trust", "--database", url, *PATIENT, *store)
         await until(lambda: len(server.requests) == 3)
         send(signal.SIGKILL, [*descendants(first.pid), first.pid])
         await first.communicate()
-        second = await other.start("worker", "--database", url, *PATIENT, *store)
+        second = await other.start("worker", "--trust", "--database", url, *PATIENT, *store)
         ended = await batch
         second.send_signal(signal.SIGTERM)
         await second.communicate()
@@ -74,7 +74,7 @@ async def test_a_limit_in_money_holds_for_all_workers_and_more_money_continues(p
     url, cap, solver = address(place), 0.14, Solver(seconds=0.05)
     async with ScriptedServer(solver) as server:
         words = place.words(server.base_url, "--database", url, *PATIENT, "--max-cost", str(cap), workers=2)
-        worker = await place.program.start("worker", "--database", url, *PATIENT, "--workers", "2")
+        worker = await place.program.start("worker", "--trust", "--database", url, *PATIENT, "--workers", "2")
         ended = await place.program.run(*words)
         assert ended.code == Exit.BUDGET, ended.err
         assert cap / 3 < counted(url) <= cap
@@ -99,7 +99,7 @@ async def test_a_batch_that_is_stopped_leaves_its_tasks_to_workers_and_collects_
         first.send_signal(signal.SIGTERM)
         out, err = await first.communicate()
         assert first.returncode == Exit.TRANSIENT, (out, err)
-        worker = await place.program.run("worker", "--database", url, *PATIENT, "--once")
+        worker = await place.program.run("worker", "--trust", "--database", url, *PATIENT, "--once")
         assert worker.code == 0, worker.err
         asked = len(server.requests)
         again = await place.program.run(*words, "--json")

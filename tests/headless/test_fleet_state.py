@@ -237,12 +237,16 @@ def test_what_talks_to_postgresql_is_named_where_it_is_not_installed(monkeypatch
     assert (refused.value.code, "fleet" in refused.value.fix) == ("fleet-missing", True)
 
 
-def test_a_task_without_a_sandbox_is_not_done_where_the_worker_does_not_allow_it(
-    tmp_path: Path, state: FleetState
+@pytest.mark.parametrize(
+    "options",
+    [BatchOptions(run=RUN, flags={"mode": "full"}), BatchOptions(run=RUN, flags={"mode": "auto"}, trusts=True)],
+)
+def test_a_task_has_neither_no_sandbox_nor_trust_where_the_worker_does_not_allow_it(
+    tmp_path: Path, state: FleetState, options: BatchOptions
 ) -> None:
     claim = taken(state, OwnEngine(state.database, "w1"), "w1")
     place = FleetPlace(url=state.database.url, home="here", folder=tmp_path / "copies")
-    options, said = BatchOptions(run=RUN, flags={"mode": "full"}), list[Said]()
+    said = list[Said]()
     work = FleetWork(place=place, claim=claim)
     assert work(FleetHome(place.folder / RUN, RUN), options, claim.task, said.append) == 0
     assert [one.row and (one.row.state, one.row.kind) for one in said] == [("error", "setup")]
@@ -279,3 +283,12 @@ def test_what_a_task_has_cost_stays_unknown_for_those_who_go_on_with_it(tmp_path
         fleet_task._say_too(lambda _: None, share, said)
     kept = TaskBegun(digest="d", session=f"{RUN}.a", tree="t", unpriced=True)
     assert (state.begun(RUN)["a"][1], home.begun("a")) == (kept, kept)
+
+
+def test_a_run_that_was_given_more_money_is_not_closed_by_who_knows_of_the_old_limit(state: FleetState) -> None:
+    state.open_run(BatchOptions(run=RUN, run_cost=1.0), "own")
+    state.open_run(BatchOptions(run=RUN, run_cost=10.0), "own")
+    state.cap(RUN, 1.0)
+    assert not state.standing(RUN).capped
+    state.cap(RUN, 10.0)
+    assert state.standing(RUN).capped

@@ -45,7 +45,7 @@ class Chaos:
 
     async def begin(self) -> None:
         """Start a worker."""
-        words = ("worker", "--database", self.url, "--workers", str(self.tasks_each), *self.flags)
+        words = ("worker", "--trust", "--database", self.url, "--workers", str(self.tasks_each), *self.flags)
         self.processes.append(await self.place.program.start(*words))
 
     async def disturb(self, chance: random.Random) -> None:

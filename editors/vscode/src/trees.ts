@@ -18,19 +18,23 @@ const SIGNS: Record<string, [string, string?]> = {
   stopped: ['circle-slash'],
 };
 
-/** The sessions of all folders, those first that wait for a person; their number is the badge. */
-export class Inbox implements vscode.TreeDataProvider<InboxRow> {
-  private readonly changes = new vscode.EventEmitter<void>();
-  private readonly sessions: Sessions;
-  private rows: InboxRow[] = [];
-  private timer: NodeJS.Timeout | undefined;
-  private seen = '';
-  private view: vscode.TreeView<InboxRow> | undefined;
+/** What the lists have in common: whose they are, and that they change. */
+class List {
+  protected readonly changes = new vscode.EventEmitter<void>();
+  protected readonly sessions: Sessions;
   readonly onDidChangeTreeData = this.changes.event;
 
   constructor(sessions: Sessions) {
     this.sessions = sessions;
   }
+}
+
+/** The sessions of all folders, those first that wait for a person; their number is the badge. */
+export class Inbox extends List implements vscode.TreeDataProvider<InboxRow> {
+  private rows: InboxRow[] = [];
+  private timer: NodeJS.Timeout | undefined;
+  private seen = '';
+  private view: vscode.TreeView<InboxRow> | undefined;
 
   register(context: vscode.ExtensionContext): void {
     const view = (this.view = vscode.window.createTreeView('treadle.inbox', { treeDataProvider: this }));
@@ -84,16 +88,9 @@ export class Inbox implements vscode.TreeDataProvider<InboxRow> {
 export type CheckpointRow = Record<'number' | 'step' | 'files' | 'added' | 'removed', number> & Record<'session' | 'at' | 'why', string>;
 
 /** The checkpoints of the session that is shown, newest first: compared with the files as they are, and restored. */
-export class Checkpoints implements vscode.TreeDataProvider<CheckpointRow>, vscode.TextDocumentContentProvider {
+export class Checkpoints extends List implements vscode.TreeDataProvider<CheckpointRow>, vscode.TextDocumentContentProvider {
   static readonly scheme = 'treadle-diff';
-  private readonly changes = new vscode.EventEmitter<void>();
-  private readonly sessions: Sessions;
   private readonly texts = new Map<string, string>();
-  readonly onDidChangeTreeData = this.changes.event;
-
-  constructor(sessions: Sessions) {
-    this.sessions = sessions;
-  }
 
   register(context: vscode.ExtensionContext): void {
     context.subscriptions.push(
@@ -174,15 +171,8 @@ export class Checkpoints implements vscode.TreeDataProvider<CheckpointRow>, vsco
 }
 
 /** The subagents of the session that is shown; below each what it does, or how it ended. */
-export class Subagents implements vscode.TreeDataProvider<Call | string> {
-  private readonly changes = new vscode.EventEmitter<void>();
-  private readonly sessions: Sessions;
+export class Subagents extends List implements vscode.TreeDataProvider<Call | string> {
   private seen = '';
-  readonly onDidChangeTreeData = this.changes.event;
-
-  constructor(sessions: Sessions) {
-    this.sessions = sessions;
-  }
 
   register(context: vscode.ExtensionContext): void {
     const view = vscode.window.createTreeView('treadle.subagents', { treeDataProvider: this });

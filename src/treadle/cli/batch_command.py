@@ -81,6 +81,7 @@ def fleet_wishes(arguments: argparse.Namespace) -> "FleetWishes":
     """Give what the command line says of a fleet. Raises `ConfigError`."""
     if not arguments.adopt_after >= 1:
         raise wrong_option(f"--adopt-after {arguments.adopt_after} is too short.", "It is at least 1 second.")
+    from treadle.door.trust import trusted_by_variable
     from treadle.headless.fleet.fleet_main import FleetWishes
 
     return FleetWishes(
@@ -89,6 +90,7 @@ def fleet_wishes(arguments: argparse.Namespace) -> "FleetWishes":
         engine=arguments.engine,
         adopt_after=arguments.adopt_after,
         full=getattr(arguments, "full", False) or getattr(arguments, "mode", None) == "full",
+        trusts=arguments.trust or trusted_by_variable(),
         once=getattr(arguments, "once", False),
     )
 

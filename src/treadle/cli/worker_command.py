@@ -18,6 +18,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--full", action="store_true", help="also do tasks of batches with --mode full, without a sandbox"
     )
+    parser.add_argument(
+        "--trust",
+        action="store_true",
+        help="use what repositories of tasks bring, where their batch has --trust, too",
+    )
     parser.add_argument("--once", action="store_true", help="end when no task is left")
     add_fleet(parser, required=True)
 

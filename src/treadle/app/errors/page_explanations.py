@@ -33,6 +33,9 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
         "commit-merge": Explanation("A merge has conflicts, so nothing can be committed.", "Settle the merge first."),
         "commit-message": Explanation("A commit has no message.", "Write one."),
         "commit-program": Explanation("The program that the page would run is not on the PATH.", "Install it."),
+        "commit-text": Explanation(
+            "A text for a program, such as the message of a commit, has the character U+0000.", "Write another one."
+        ),
         "commit-trust": Explanation(
             "The folder is not trusted, so the page runs no git in it.", "Trust it, or commit in a terminal."
         ),

@@ -43,7 +43,8 @@ _COLLECTS_EACH = 0.5
 class FleetWishes(Record, frozen=True, kw_only=True):
     """What the command line says of a fleet: its database, where logs are kept, which engine, and how patient it is.
 
-    With `full` tasks may run without a sandbox; with `once` a worker ends when no task is left.
+    With `full` tasks may run without a sandbox, and with `trusts` their repositories may be trusted. With `once` a
+    worker ends when no task is left.
     """
 
     database: str
@@ -51,6 +52,7 @@ class FleetWishes(Record, frozen=True, kw_only=True):
     engine: str = ENGINES[0]
     adopt_after: float = ADOPT_AFTER
     full: bool = False
+    trusts: bool = False
     once: bool = False
 
 
@@ -165,6 +167,7 @@ def _place(fleet: FleetWishes) -> FleetPlace:
         store=fleet.store,
         beat=fleet.adopt_after / LOOKS,
         full=fleet.full,
+        trusts=fleet.trusts,
     )
 
 

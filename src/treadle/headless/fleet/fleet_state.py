@@ -156,9 +156,15 @@ class FleetState:
         (total,) = self.database.transact(lambda one: one.one("SELECT total FROM treadle_runs WHERE run = ?", run))
         return int(total) / _NANO
 
-    def cap(self, run: str) -> None:
-        """Say that the money of a run is used up."""
-        self.database.transact(lambda one: one.change("UPDATE treadle_runs SET state = 'capped' WHERE run = ?", run))
+    def cap(self, run: str, most: float | None) -> None:
+        """Say that the money of a run is used up, unless it was given another limit than `most` (US dollars) since."""
+
+        def close(one: Transaction) -> None:
+            (options,) = one.one("SELECT options FROM treadle_runs WHERE run = ?", run)
+            if msgspec.json.decode(options, type=BatchOptions).run_cost == most:
+                one.change("UPDATE treadle_runs SET state = 'capped' WHERE run = ? AND options = ?", run, options)
+
+        self.database.transact(close)
 
     def busy(self, run: str, but: str = "") -> int:
         """Count the tasks of a run that a process works on now, but for those of a worker."""

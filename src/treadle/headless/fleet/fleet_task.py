@@ -61,7 +61,8 @@ _BUSY = 3.0
 class FleetPlace(Record, frozen=True, kw_only=True):
     """Where a worker works: the database, the name of its data folder, the folder of its copies, and the store.
 
-    It says that it lives every `beat` seconds. `full` lets tasks run without a sandbox.
+    It says that it lives every `beat` seconds. `full` lets tasks run without a sandbox, and
+    `trusts` lets a batch trust the repositories of its tasks.
     """
 
     url: str
@@ -70,6 +71,7 @@ class FleetPlace(Record, frozen=True, kw_only=True):
     store: str = ""
     beat: float = 5.0
     full: bool = False
+    trusts: bool = False
 
 
 class KeptPart(Record, frozen=True, kw_only=True):
@@ -99,6 +101,10 @@ class FleetWork(Record, frozen=True, kw_only=True):
                 return 0
             if options.flags.get("mode") in (None, "full") and not self.place.full:
                 sys.stderr.write("This worker does no task without a sandbox. Start it with --full if it should.\n")
+                say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
+                return 0
+            if options.trusts and not self.place.trusts:
+                sys.stderr.write("This worker trusts no repository. Start it with --trust if it should.\n")
                 say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
                 return 0
             self._take_over(state, before, folder, options)

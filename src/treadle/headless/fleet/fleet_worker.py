@@ -228,7 +228,7 @@ class FleetDispatcher(Dispatcher):
 
     def _cap(self) -> None:
         """Say that the run has no money left: nobody takes its tasks until it is given more."""
-        self._state.cap(self._options.run)
+        self._state.cap(self._options.run, self._options.run_cost)
         self.capped = True
 
     def _report(self, task: BatchTask, row: TaskRow) -> None:  # noqa: ARG002 - the shape of its base
