@@ -191,18 +191,15 @@ export class ProposedTexts implements vscode.FileSystemProvider {
   }
 
   stat(uri: vscode.Uri): vscode.FileStat {
-    const found = this.found(uri);
+    const found = this.kept.get(uri.toString());
+    if (!found) throw vscode.FileSystemError.FileNotFound(uri);
     return { type: vscode.FileType.File, ctime: found.at, mtime: found.at, size: found.data.length };
   }
 
   readFile(uri: vscode.Uri): Uint8Array {
-    return this.found(uri).data;
-  }
-
-  private found(uri: vscode.Uri): { data: Uint8Array; at: number } {
     const found = this.kept.get(uri.toString());
     if (!found) throw vscode.FileSystemError.FileNotFound(uri);
-    return found;
+    return found.data;
   }
 
   writeFile(uri: vscode.Uri, data: Uint8Array): void {
