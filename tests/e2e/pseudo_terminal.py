@@ -3,6 +3,7 @@
 import asyncio
 import fcntl
 import os
+import signal
 import struct
 import termios
 from collections.abc import AsyncIterator, Callable, Sequence
@@ -127,7 +128,7 @@ class Terminal:
                     self._written.clear()
                     await self._written.wait()
         except TimeoutError:
-            raise AssertionError(f"never seen: {wanted}\n{self.shown}") from None
+            raise AssertionError(f"never seen: {wanted}\n{self.shown}\n{await self._where()}") from None
 
     async def until_shown(self, *texts: str) -> None:
         """Wait until all of these are shown."""
@@ -135,8 +136,19 @@ class Terminal:
 
     async def ended(self) -> int:
         """Wait for the end of the program; gives its exit code."""
-        async with asyncio.timeout(PATIENCE):
-            return await self.process.wait()
+        try:
+            async with asyncio.timeout(PATIENCE):
+                return await self.process.wait()
+        except TimeoutError:
+            raise AssertionError(f"never ended\n{self.shown}\n{await self._where()}") from None
+
+    async def _where(self) -> str:
+        """Where the program is that did not come to what was waited for (`tests.ready` lets it say so)."""
+        written = len(self.written)
+        with suppress(ProcessLookupError):
+            self.process.send_signal(signal.SIGUSR2)
+        await asyncio.sleep(1)
+        return self.written[written:].decode(errors="replace")
 
     def close(self) -> None:
         """Close the window."""

@@ -49,9 +49,7 @@ async def _started(program: Program, *words: str) -> AsyncIterator[Terminal]:
 async def _to_key_of_groq(terminal: Terminal) -> None:
     await terminal.confirm()
     await terminal.until_shown("Whose API key?", "❯ Anthropic", "OpenAI", "Google Gemini", "OpenRouter")
-    for letter in "groq":
-        terminal.type(letter)
-        await asyncio.sleep(0.05)
+    terminal.type("groq")
     await terminal.until_shown("❯ Groq")
     await terminal.confirm()
     await terminal.until_shown("API key of Groq", "It is not shown", "https://console.groq.com/keys")

@@ -69,7 +69,7 @@ async def test_an_interactive_session_calls_the_model_s_server_and_nothing_else(
         ScriptedServer(Script(turns=(Turn(items=(SayText(text="Hello."),)),))) as server,
         on_terminal(watched.program, "say hello", *model(server)) as terminal,
     ):
-        await terminal.until_shown("Hello.", "? for keys")
+        await terminal.until_shown("Hello.", "■ Done", "? for keys")
         terminal.type(CTRL_D)
         assert await terminal.ended() == Exit.DONE
     assert watched.called == connects(server)

@@ -235,7 +235,9 @@ async def test_a_signal_takes_back_the_task_and_the_session_stays(
         assert (row["state"], row["open"]) == ("working", True), "the turn of the other one goes on"
         first.send_signal(number)
         assert (await end(first)).code == code
-        row = (await place.listed())[session]
+        async with asyncio.timeout(PATIENCE):  # whoever is told to end does not wait for the session
+            while (row := (await place.listed())[session])["state"] == "working":
+                await asyncio.sleep(0.1)
         assert (row["state"], row["ended"], row["open"]) == ("stopped", "cancelled", True)
         assert (await place.run("-p", "What is it?", "--attach", session)).out == "It is 42.\n"
 

@@ -5,6 +5,7 @@
 """
 
 import ctypes
+import faulthandler
 import fcntl
 import gc
 import io
@@ -78,6 +79,7 @@ def _become(arguments: list[str], variables: dict[str, str], folder: str, stream
     sys.stdin, sys.stdout, sys.stderr = _stream(0, "r"), _stream(1, "w", now=whole), _stream(2, "w", now=whole)
     sys.stdout.reconfigure(line_buffering=sys.stdout.isatty())
     sys.stderr.reconfigure(line_buffering=True)
+    faulthandler.register(signal.SIGUSR2, file=2)  # says where a run is that a test waits for
     import_module("treadle.__main__").main()
 
 

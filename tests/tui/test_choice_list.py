@@ -53,8 +53,8 @@ class Hand:
         while (at := due_at(self.chooser)) is not None and at <= self.now:
             self.chooser = rest(self.chooser, max(at, 0.0))
 
-    def press(self, key: Key, text: str = "", *, alone: bool = True) -> Chosen | None:
-        taken = take(self.chooser, Press(key, text, alone), self.now)
+    def press(self, key: Key, text: str = "", *, alone: bool = True, pasted: bool = False) -> Chosen | None:
+        taken = take(self.chooser, Press(key, text, alone, pasted), self.now)
         if isinstance(taken, Chosen):
             return taken
         self.chooser = taken
@@ -167,8 +167,15 @@ def test_a_key_that_is_pasted_into_the_search_is_not_shown() -> None:
     hand = Hand(PROVIDERS)
     hand.press(Key.PASTE, "sk-secret-1")
     for letter in "sk-secret-2":
-        hand.press(Key.TEXT, letter, alone=False)
+        hand.press(Key.TEXT, letter, alone=False, pasted=True)
     assert "secret" not in "\n".join(hand.shown)
+
+
+def test_letters_that_a_slow_connection_sends_together_are_searched_for() -> None:
+    hand = Hand(PROVIDERS)
+    for letter in "ider 16":
+        hand.press(Key.TEXT, letter, alone=False)
+    assert "› ider 16" in hand.shown[1]
 
 
 def test_a_long_list_shows_the_rows_around_the_choice_and_where_it_is() -> None:

@@ -36,6 +36,9 @@ _T = TypeVar("_T")
 _MARGIN = 1
 """Rows of the scrollback that stay in sight."""
 
+_MOST_TYPED = 8
+"""Keys in one read that a hand may have typed; keys of providers have twenty characters and more."""
+
 
 class Inline(Generic[_T]):
     """Shows what `draw` gives for columns and rows, with the keys of `add_keys`; `end` ends it with a result."""
@@ -135,6 +138,10 @@ class Inline(Generic[_T]):
         """Whether the key that is being taken came by itself: what is pasted chooses nothing."""
         return self._parser is None or self._parser.keys <= 1
 
+    def pasted(self) -> bool:
+        """Whether the key that is being taken came with more keys than a hand types while a connection lags."""
+        return self._parser is not None and self._parser.keys > _MOST_TYPED
+
     def _resized(self) -> None:
         if self._lent.paging:
             self._lent.clear_page()
@@ -151,7 +158,7 @@ def question_keys(take: Callable[[Inline[_T], Press], None]) -> Callable[[Inline
             if key is Key.STOP:
                 inline.end(Left(Exit.INTERRUPTED))
             else:
-                take(inline, Press(key, event.data, alone=inline.alone()))
+                take(inline, Press(key, event.data, alone=inline.alone(), pasted=inline.pasted()))
                 inline.refresh()
 
         add_question_keys(keys, listing, Never(), take=pressed, alone=inline.alone)

@@ -125,7 +125,7 @@ def take(chooser: Chooser, pressed: Press, at: float) -> Chooser | Chosen:
             return replace(chooser, opened=not chooser.opened and bool(choosing.details))
         case Key.TEXT if choosing.filters:
             # What comes in one piece may be a key that was pasted too early; it is not shown.
-            typed = chooser.typed + pressed.text if pressed.alone else chooser.typed
+            typed = chooser.typed if pressed.pasted else chooser.typed + pressed.text
             return _filtered(chooser, typed[:_LONGEST_FILTER].lstrip())
         case Key.OTHER if choosing.filters and pressed.text in _RUB_OUT:
             return _filtered(chooser, chooser.typed[:-1])

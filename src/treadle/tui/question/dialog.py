@@ -62,11 +62,15 @@ class Key(Enum):
 
 
 class Press(Struct, frozen=True):
-    """A key with what it prints, and whether it came by itself: with others in one read it is no answer."""
+    """A key with what it prints, and whether it came by itself: with others in one read it is no answer.
+
+    With `pasted` so many came with it that no hand typed them, however slow the connection is.
+    """
 
     key: Key
     text: str = ""
     alone: bool = True
+    pasted: bool = False
 
 
 class Dialog(Struct, frozen=True, kw_only=True):
