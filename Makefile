@@ -5,8 +5,8 @@ BIN := $(VENV)/bin
 DIR ?= .
 ARGS ?=
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-# Half the tests wait for programs: three for each core of a small machine keep it busy.
-JOBS ?= 6
+# Half the tests wait for programs: four for each core of a small machine keep it busy.
+JOBS ?= 8
 
 .DEFAULT_GOAL := help
 .PHONY: help run demo test test-user soak check format bench docs picture package real-model vscode editors fleet-demo fleet-sim clean

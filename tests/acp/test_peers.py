@@ -9,6 +9,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
 
+import pytest
 from acp import schema, spawn_agent_process, text_block
 
 from tests.e2e.faults.driving import DONE, block, make, run, script
@@ -201,6 +202,7 @@ async def test_acpx_that_denies_everything_changes_nothing(tmp_path: Path) -> No
     assert list((tmp_path / "ws").iterdir()) == []
 
 
+@pytest.mark.soak
 async def test_acpx_goes_on_with_a_session_of_another_process(tmp_path: Path) -> None:
     async with ScriptedServer(Script(turns=(DONE, DONE))) as server:
         made = await run_acpx(tmp_path, server, "sessions", "new")

@@ -193,7 +193,7 @@ async def test_no_mode_lets_git_run_what_the_folder_names(hostile: Hostile, mode
     assert (opened.code, hostile.marked) == (Exit.PERMISSION, []), opened.err
 
 
-@pytest.mark.parametrize("how", ["remembered", "flag", "variable"])
+@pytest.mark.parametrize("how", ["remembered", "variable", pytest.param("flag", marks=pytest.mark.soak)])
 async def test_after_a_yes_the_rules_and_settings_count(
     hostile: Hostile, monkeypatch: pytest.MonkeyPatch, how: str
 ) -> None:

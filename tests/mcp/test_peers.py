@@ -187,7 +187,9 @@ async def test_files_and_memory_work(tmp_path: Path, era: ServerEra) -> None:
         assert "counts" in text_of(await call(hub, "mcp__memory__search_nodes", query="Ada"))
 
 
-@pytest.mark.parametrize("era", list(ServerEra))
+@pytest.mark.parametrize(
+    "era", [pytest.param(era, marks=() if era is ServerEra.AUTO else pytest.mark.soak) for era in ServerEra]
+)
 async def test_the_servers_written_in_python_work(tmp_path: Path, era: ServerEra) -> None:
     require("mcp_server_time", "mcp_server_git")
     subprocess.run(["git", "init", "-q", str(tmp_path / "repo")], check=True)

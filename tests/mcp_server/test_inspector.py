@@ -17,7 +17,7 @@ INSPECTOR = PEERS / ".bin" / "mcp-inspector"
 
 pytestmark = [
     needs("peers"),
-    pytest.mark.parametrize("era", ["legacy", "modern"]),
+    pytest.mark.parametrize("era", ["modern", pytest.param("legacy", marks=pytest.mark.soak)]),
 ]
 
 

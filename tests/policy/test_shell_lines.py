@@ -1,5 +1,6 @@
 """Shell lines by class: each file of `lines/` holds one line per row, `⏎` for a line break."""
 
+import sys
 from pathlib import Path
 
 import pytest
@@ -142,6 +143,28 @@ def test_a_line_of_any_length_takes_a_bounded_number_of_steps(
     decision = decide(_SHELL, {}, (RunCommand(command=line, cwd=ROOT),), context(mode=Mode.FULL))
     assert steps <= 2 * MAX_EFFORT
     assert size < _MEGABYTE or decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+
+
+@pytest.mark.parametrize("piece", [*_LONG, "declare -a x=(a) ", "declare a "])
+def test_the_work_for_a_line_grows_as_the_line_does(piece: str) -> None:
+    calls = [_calls(piece * (size // len(piece))) for size in (400, 1_600)]
+    assert calls[1] <= 6 * calls[0] + 10_000
+
+
+def _calls(line: str) -> int:
+    """Judge a line; gives how many calls that takes, those of what Python has built in among them."""
+    made = 0
+
+    def count(frame: object, event: str, what: object) -> None:
+        nonlocal made
+        made += 1
+
+    sys.setprofile(count)
+    try:
+        decide(_SHELL, {}, (RunCommand(command=line, cwd=ROOT),), context(mode=Mode.FULL))
+    finally:
+        sys.setprofile(None)
+    return made
 
 
 def test_what_is_too_long_to_be_judged_is_asked_in_every_mode_and_says_so() -> None:

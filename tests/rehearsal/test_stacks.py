@@ -10,7 +10,7 @@ from tests.workspace.copies.copied import skip_without_copies
 
 pytestmark = needs("bwrap")
 
-SAMPLE = [goal for goal in GOALS if goal.name in ("redis", "repository")]
+SAMPLE = [goal for goal in GOALS if goal.name == "redis"]
 
 
 @pytest.mark.parametrize("goal", SAMPLE, ids=lambda goal: goal.name)

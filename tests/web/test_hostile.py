@@ -35,7 +35,7 @@ MARKDOWN = (
     "[vb](vbscript:x) [ok](http://evil.invalid/ok) ![pic](http://evil.invalid/p.png) <http://evil.invalid/auto> "
     '<javascript:window.ran=1> [x]: javascript:window.ran=1\n\n[x][x]\n\n```"><script>window.ran=1</script>\n'
     f"{EVIL}\n```\n\n```html\n{EVIL}\n```\n\n| {EVIL.replace('|', '')} | b |\n|---|---|\n| {RUNS} | {'y' * 3_000} |\n\n"
-    f"{'w' * 60_000}\n\n{'> ' * 400}deep\n\n{'- ' * 200}deep\n\n{'*' * 5_000}\n\n{'[' * 5_000}\n\n"
+    f"{'w' * 8_000}\n\n{'> ' * 400}deep\n\n{'- ' * 200}deep\n\n{'*' * 5_000}\n\n{'[' * 5_000}\n\n"
 )
 FILE = f"{RUNS.replace('/', '_')}\u202etxt.py"
 TURNS = (
@@ -43,11 +43,11 @@ TURNS = (
         items=(
             SayThinking(text=EVIL),
             SayText(text=MARKDOWN),
-            make("write_to_file", path=FILE, content=f"{EVIL}\n" * 5 + "z" * 200_000),
+            make("write_to_file", path=FILE, content=f"{EVIL}\n" * 5 + "z" * 30_000),
         )
     ),
     Turn(
-        items=(make("list_files", path="."), run(f"cat *.py; head -c 10000000 /dev/zero | tr '\\0' x; echo \"{RUNS}\""))
+        items=(make("list_files", path="."), run(f"cat *.py; head -c 1000000 /dev/zero | tr '\\0' x; echo \"{RUNS}\""))
     ),
     Turn(items=(make("ask_followup_question", question=f"{EVIL}?", options=[RUNS, HIDES, "q" * 300]),)),
     Turn(items=(make("attempt_completion", result=MARKDOWN[:2_000]),)),  # the whole of it stands in the first reply

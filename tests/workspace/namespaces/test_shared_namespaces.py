@@ -95,7 +95,7 @@ async def test_a_command_that_takes_too_long_ends_with_all_that_passed_to_the_ho
 async def test_a_swarm_that_forks_away_ends_and_leaves_the_others(box: Box) -> None:
     (box.root / "swarm.py").write_text(
         "import os, time\n"
-        "for _ in range(10):\n"
+        "for _ in range(4):\n"
         "    if not os.fork():\n"
         "        os.setsid()\n"
         "        while True:\n"

@@ -329,11 +329,16 @@ def _read_assignment(cursor: Cursor) -> Assignment | None:
     return Assignment(name[0], tuple(values), is_array=True, appends=appends)
 
 
-def _declares_array(cursor: Cursor, words: list[Word]) -> bool:
-    """Whether `name=(…)` is next, behind a builtin and options with which it only sets an array."""
-    builtin, *options = (word.text for word in words)
-    plain = all(_ARRAY_OPTION.fullmatch(word) or _NAME.fullmatch(word) for word in options)
-    return builtin in _DECLARING and plain and _ARRAY.match(cursor.text, cursor.pos) is not None
+def _only_declares(word: Word, *, declares: bool | None) -> bool:
+    """Whether a command sets names alone with this word, too: `declares` says it of those before, None of the first."""
+    if declares is None:
+        return word.text in _DECLARING
+    return declares and (_ARRAY_OPTION.fullmatch(word.text) or _NAME.fullmatch(word.text)) is not None
+
+
+def _may_assign(cursor: Cursor, *, declares: bool | None) -> bool:
+    """Whether an assignment may be next: before the command, or as `name=(…)` behind a builtin that only sets names."""
+    return declares is None or (declares and _ARRAY.match(cursor.text, cursor.pos) is not None)
 
 
 def _read_simple(cursor: Cursor) -> Simple:
@@ -341,15 +346,17 @@ def _read_simple(cursor: Cursor) -> Simple:
     assignments: list[Assignment] = []
     words: list[Word] = []
     redirects: list[Redirect] = []
+    declares: bool | None = None
     while True:
         if redirect := _read_redirect(cursor):
             redirects.append(redirect)
-        elif (not words or _declares_array(cursor, words)) and (assignment := _read_assignment(cursor)):
+        elif _may_assign(cursor, declares=declares) and (assignment := _read_assignment(cursor)):
             assignments.append(assignment)
             if words:  # the builtin has the name among its words, as in `declare -a x; x=(…)`
                 words.append(Word(assignment.name, (Literal(assignment.name, quoted=False),)))
         elif (word := read_word(cursor)).text:
             words.append(word)
+            declares = _only_declares(word, declares=declares)
         else:
             break
         end = cursor.pos
