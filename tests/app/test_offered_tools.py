@@ -120,7 +120,13 @@ async def test_no_prompt_names_a_tool_that_is_not_offered(
     seen = await rehearse(folder, [], mode=mode, present=present, tool_protocol=ToolProtocol(protocol))
     prompt = prompt_of(seen)
     every = {tool.spec.name for tool in builtin_tools(open_workspace(folder))}
-    gone = {"apply_patch", "edit_notebook", "use_skill", *left_out_now(Situation(mode=mode, user_present=present))}
+    gone = {
+        "apply_patch",
+        "edit_notebook",
+        "run_code",
+        "use_skill",
+        *left_out_now(Situation(mode=mode, user_present=present)),
+    }
     if "browser_action" not in names(seen.requests[0]) and "## browser_action" not in prompt:
         gone.add("browser_action")
     assert {name for name in every if name in prompt} == every - gone

@@ -18,6 +18,7 @@ CATCHES_EVERYTHING = {
     "mcp/server_connection.py": "the task owner",
     "policy/classify.py": "a line that trips the analysis is asked, not lost",
     "headless/fleet/dbos_engine.py": "whatever fails in the process of the engine is the answer to the worker",
+    "workspace/programs/program_runner.py": "what a program of the model's raises is what the model reads",
     "tools/plugins.py": "a package that cannot be loaded must not keep Treadle from starting",
 }
 IMPORTS_LATE = {

@@ -30,6 +30,7 @@ def test_each_value_is_shown_with_its_origin(treadle: Command, home: Path, monke
         "base_url": ("", "default"),
         "budget": ({}, "default"),
         "checklist": (True, "default"),
+        "code_mode": (False, "default"),
         "checkpoints": ({}, "default"),
         "network": ({}, "default"),
         "context": ({}, "default"),

@@ -38,7 +38,7 @@ ASKS = ("ask_followup_question", "new_task", "set_timer")
 def test_every_tool_has_a_case() -> None:
     assert set(CASES) == set(SPECS)
     assert [name for name, case in CASES.items() if not case.refused] == []
-    # Nobody is here to answer a question, or to approve a rule or a new task; subagents have tests of their own.
+    # Nobody is here to answer, or to approve a rule or a new task; subagents have tests of their own.
     assert [name for name, case in CASES.items() if not (case.works or case.ends)] == [
         "new_rule",
         "set_timer",
@@ -79,6 +79,8 @@ async def drive(name: str, steps: tuple[Step, ...], folder: Path, *, case: Case,
             program = Program(folder / "home")
             (folder / "home/skills/greet").mkdir(parents=True)
             (folder / "home/skills/greet/SKILL.md").write_text(SKILL)
+            if name == "run_code":  # the only one that is off at first
+                (folder / "home/config.toml").write_text("code_mode = true\n")
             flags = (*provider, "--tool-protocol", protocol, "--mode", case.mode, "--output-format", "stream-json")
             ended = await program.run("-p", "Go.", *flags, "-C", str(lay_out(folder / "project")))
         assert server.violations == []

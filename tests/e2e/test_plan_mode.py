@@ -253,6 +253,6 @@ def test_every_built_in_tool_that_acts_is_tried() -> None:
         "ask_followup_question",
         "attempt_completion",
         "plan_mode_respond",
-        "use_subagents",  # of its calls each is judged
+        *("use_subagents", "run_code"),  # of its calls each is judged
     }
     assert {spec.name for spec in tool_specs()} - talk <= TOOLS.keys()

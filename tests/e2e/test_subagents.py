@@ -85,6 +85,24 @@ IN_BACKGROUND = Script(
 """Nobody waits for them; in any order each end wakes the session."""
 
 
+CODE = """
+texts = await asyncio.gather(read_file("a.py"), read_file("c.py"))
+print("begun")
+await write_to_file("b.py", texts[0].partition("A")[0][:0] + "B = 2\\n")
+print(len(texts), "read")
+"""
+OF_CODE = Script(
+    turns=(
+        Turn(
+            when=Expectation(assistant_messages=0),
+            items=(MakeCall(name="run_code", arguments={"code": CODE}),),
+        ),
+        Turn(when=Expectation(last_result=Texts(contains=("begun\n2 read",))), items=(SayText(text="Both are read."),)),
+    )
+)
+"""A program makes the calls; it is run again from its beginning, and none of its calls that was done is."""
+
+
 def logs_of(home: Path) -> dict[SessionRow, list[Event]]:
     store = Store(home / "sessions.db")
     try:
@@ -98,6 +116,8 @@ async def kill_and_resume(folder: Path, when: str, number: int, script: Script =
     async with ScriptedServer(script) as server:
         program, workspace = Program(folder / "home"), folder / "ws"
         workspace.mkdir(parents=True)
+        program.home.mkdir()
+        (program.home / "config.toml").write_text("code_mode = true\n")
         for name in ("a", "c"):
             (workspace / f"{name}.py").write_text(f"{name.upper()} = 1\n")
         flags = (*model(server), "--mode", "auto", "--directory", str(workspace))
@@ -118,12 +138,17 @@ async def kill_and_resume(folder: Path, when: str, number: int, script: Script =
     begun = [event.data.session_id for event in root if isinstance(event.data, ChildStarted)]
     over = [event.data.session_id for event in root if isinstance(event.data, ChildEnded)]
     assert sorted(begun) == sorted(over) == sorted(row.id for row in logs if row.root), (when, number)
-    assert len(begun) == 2, (when, number)
+    assert len(begun) == (1 if script is OF_CODE else 2), (when, number)
     told = str([event.data for event in root if isinstance(event.data, CallFinished | Prompt)])
     if script is SCRIPT:
         assert (workspace / "b.py").read_text() == "B = 2\n"
         assert "Both are done." in str([event.data for event in root])
         assert 0 < told.index("b is written.") < told.index("a is 1.")  # in the order of the tasks
+    elif script is OF_CODE:
+        assert (workspace / "b.py").read_text() == "B = 2\n"
+        assert "begun\\n2 read" in told
+        calls = [event.data for row, log in logs.items() for event in log if isinstance(event.data, CallFinished)]
+        assert sum("A = 1" in str(one.result.content) for one in calls) == 1, (when, number)
     else:
         assert "a is 1." in told
         assert "c is 1." in told
@@ -150,6 +175,17 @@ async def test_a_kill_at_any_boundary_loses_no_answer_that_nobody_waits_for(tmp_
     for number in itertools.count(first, SHARDS):
         for when in ("before", "after"):
             if not await kill_and_resume(tmp_path / f"{when}-{number}", when, number, IN_BACKGROUND):
+                return
+
+
+@pytest.mark.parametrize(
+    "first",
+    [pytest.param(shard, marks=() if shard == 21 else pytest.mark.soak) for shard in range(1, SHARDS + 1)],
+)
+async def test_a_kill_at_any_boundary_loses_no_result_that_a_program_had(tmp_path: Path, first: int) -> None:
+    for number in itertools.count(first, SHARDS):
+        for when in ("before", "after"):
+            if not await kill_and_resume(tmp_path / f"{when}-{number}", when, number, OF_CODE):
                 return
 
 

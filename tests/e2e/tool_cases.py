@@ -250,6 +250,13 @@ CASES: Mapping[str, Case] = {
             invalid("A task has no prompt. Write", tasks=[{"prompt": " "}]),
         )
     ),
+    "run_code": Case(
+        works=(Step({"code": "print((await read_file('notes.txt')).count('one'))"}, "2"),),
+        refused=(
+            failed("The program failed:\nTraceback (most recent call last)", code="1 / 0"),
+            invalid("There is no program. Write one", code=" "),
+        ),
+    ),
     "web_fetch": Case(
         works=(Step({"url": "SITE/page"}, "# T\n\n# Head\n\nSome **text**."),),
         refused=(

@@ -29,6 +29,7 @@ async def test_every_tool_declares_what_the_loop_acts_on(workspace: Workspace) -
         "read_command_output": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.NONE),
         "set_timer": (ToolKind.OTHER, ToolEffect.ONCE, Flow.RUN, Risk.NONE),
         "use_subagents": (ToolKind.OTHER, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.NONE),
+        "run_code": (ToolKind.OTHER, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.NONE),
         "web_fetch": (ToolKind.FETCH, ToolEffect.PURE, Flow.RUN, Risk.READ_OUTSIDE),
         "browser_action": (ToolKind.FETCH, ToolEffect.ONCE, Flow.RUN, Risk.NONE),
         "ask_followup_question": (ToolKind.OTHER, ToolEffect.PURE, Flow.ASK, Risk.NONE),

@@ -31,6 +31,7 @@ from treadle.app.session.offering import (
     JoinedServers,
     also_left_out,
     joined_servers,
+    no_programs,
     offering,
     without_notebooks,
 )
@@ -203,6 +204,9 @@ def _conversation(parts: Parts, engine: Session, hiding: Hiding) -> Conversation
         state = engine.state
         return most_of_one_result(in_force(parts.models.spec(state.choice.model), state)) * 9 // 10
 
+    child = parts.brought.child
+    if child is not None and child.program is not None:
+        return Conversation(room=room)  # what a program reads a second time it wants again
     return Conversation(room=room, holds=lambda text: engine.transcript.holds(hiding.redact(text)))
 
 
@@ -247,6 +251,8 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
     ground.hiding.hide(joined.secrets)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
     always_out = {**(NO_SKILLS if skills is None or not skills.for_model else {})}
+    without_programs = no_programs(parts.settings)
+    always_out |= without_programs
     if parts.brought.open_child is None:
         always_out |= NO_SUBAGENTS
     return _Offered(
@@ -257,7 +263,7 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
         ),
         specs=specs,
         diagnostics=diagnostics,
-        problems=tuple(own.problems),
+        problems=(*own.problems, *first_use.no_code_mode(parts, without_programs)),
     )
 
 

@@ -14,7 +14,7 @@ from treadle.app.assembly import assemble
 from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.places import database, outputs
 from treadle.app.config.sections import Settings
-from treadle.app.models.model_choice import Models, OwnModel
+from treadle.app.models.model_choice import Models
 from treadle.app.models.model_notes import named_profile, plain_ref
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.files.roots import further_roots, past_roots
@@ -55,8 +55,8 @@ class Opening(Brought, frozen=True, kw_only=True):
     """Which session to open: a new one in `workspace`, or the one of `resume` (an id, or the beginning of one).
 
     `given` names the settings that came from the command line: only these change a session that is resumed.
-    `trust` is the user's word on the workspace; None is what they said of it before. `models` are called besides those
-    of the providers; `session_id` names a new session, which no other one may have.
+    `trust` is the user's word on the workspace; None is what they said of it before. `session_id` names a new session,
+    which no other one may have.
     """
 
     workspace: Path
@@ -65,7 +65,6 @@ class Opening(Brought, frozen=True, kw_only=True):
     given: frozenset[str] = frozenset()
     resume: str = ""
     trust: SessionTrust | None = None
-    models: tuple[OwnModel, ...] = ()
     session_id: str = ""
 
 
@@ -204,7 +203,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     # Whoever made an imported log may name any folder in it.
     began = () if store.has_source(row.id, encode(IMPORTED)) else store.read(row.id, before=2)
     roots = past_roots(workspace, began, opening.settings.add_dirs if "add_dirs" in opening.given else None)
-    first = [*_lost_call(models, recalled.past), *_changed_settings(opening, models, state)]
+    first = [*_lost_call(opening, models, recalled.past), *_changed_settings(opening, models, state)]
     own = None
     if mode is not state.mode and not _MODEL_FLAGS & opening.given:
         own = await model_for(models, settings, mode, state.choice.model)
@@ -229,9 +228,10 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     return assemble(parts, first)
 
 
-def _lost_call(models: Models, past: "Past") -> Iterator[EventData]:
+def _lost_call(opening: Opening, models: Models, past: "Past") -> Iterator[EventData]:
     """Give what the model call has used that was going on when the session's program was killed."""
-    if isinstance(past.state.activity, Idle):
+    unbilled = opening.child is not None and opening.child.program is not None
+    if unbilled or isinstance(past.state.activity, Idle):
         return
     from treadle.engine.runtime.lost import lost_call
 

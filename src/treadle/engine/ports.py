@@ -333,7 +333,8 @@ class Ports(Struct, frozen=True, kw_only=True):
     what to do; without a reason a call of it is judged like any other. `remember` writes allowances to the user's
     rules; raises `StoreError`. `keep` applies what a command changed in a throw-away copy. Without `checkpoints` none
     are taken. With `checklist` any call may carry the task's checklist. `check_tool`
-    names the tool that runs the command of a goal; empty: none does.
+    names the tool that runs the command of a goal; empty: none does. `unbilled`: what is called is no model but a
+    program, which takes no tokens and no money.
     """
 
     log: EventLog
@@ -352,6 +353,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     compaction: CompactionSettings = CompactionSettings()
     keep: KeepChanges = keep_nothing
     checkpoints: Checkpoints | None = None
+    unbilled: bool = False
     hooks: Hooks | None = None
     clock: Callable[[], int]
     jitter: Callable[[], float]

@@ -203,6 +203,8 @@ USE_SKILL = ToolSpec(
 
 USE_SUBAGENTS = declaration_of("use_subagents")
 
+RUN_CODE = declaration_of("run_code")
+
 EXECUTE_COMMAND = ToolSpec(
     name="execute_command",
     description=prompt("execute_command"),

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from functools import cache, partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from treadle.engine.ports import Prepared, Tool
 from treadle.protocol.errors import ToolError
@@ -14,8 +14,13 @@ from treadle.workspace.workspace import Workspace
 if TYPE_CHECKING:
     from treadle.tools.browser_action import BrowserSession
     from treadle.tools.new_rule import MemoryBook
+    from treadle.tools.run_code import ProgramBook
     from treadle.tools.use_skill import SkillTexts
     from treadle.tools.use_subagents import SubagentRunner
+
+    class SubagentBook(SubagentRunner, ProgramBook, Protocol):
+        """Has subagents work, and programs run."""
+
 
 _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.READ_FILE, "ReadFile"),
@@ -32,6 +37,7 @@ _TOOLS: tuple[tuple[ToolSpec, str], ...] = (
     (declarations.READ_COMMAND_OUTPUT, "ReadCommandOutput"),
     (declarations.SET_TIMER, "SetTimer"),
     (declarations.USE_SUBAGENTS, "UseSubagents"),
+    (declarations.RUN_CODE, "RunCode"),
     (declarations.WEB_FETCH, "WebFetch"),
     (declarations.BROWSER_ACTION, "BrowserAction"),
     (declarations.ASK_FOLLOWUP_QUESTION, "AskFollowupQuestion"),
@@ -71,12 +77,12 @@ def builtin_tools(
     browser: "Callable[[], BrowserSession] | None" = None,
     skills: "SkillTexts | None" = None,
     memory: "Callable[[], MemoryBook] | None" = None,
-    subagents: "Callable[[], SubagentRunner] | None" = None,
+    subagents: "Callable[[], SubagentBook] | None" = None,
 ) -> tuple[Tool, ...]:
     """Make every built-in tool for one workspace; who runs them gives a `browser`, and closes it at the end.
 
     `skills` are the texts of the skills that there are, `memory` gives where what is remembered is kept,
-    and `subagents` what has these work.
+    and `subagents` what has these work, and programs run.
     """
 
     def late(spec: ToolSpec, name: str) -> Tool:
@@ -89,7 +95,7 @@ def builtin_tools(
                 tool = made(servers=workspace.servers)
             elif spec is declarations.USE_SKILL:
                 tool = made(skills or _no_skills)
-            elif spec is declarations.USE_SUBAGENTS:
+            elif spec in (declarations.USE_SUBAGENTS, declarations.RUN_CODE):
                 tool = made((subagents or _no_subagents)())
             elif spec is declarations.NEW_RULE:
                 tool = made(workspace, memory and memory())
@@ -106,7 +112,7 @@ def _no_skills(name: str, arguments: str) -> str:  # noqa: ARG001 - the port's s
     raise ToolError("There are no skills here. Continue without one.", invalid=True)
 
 
-def _no_subagents() -> "SubagentRunner":
+def _no_subagents() -> "SubagentBook":
     raise ToolError("There are no subagents here. Do the task yourself.", invalid=True)
 
 

@@ -2,22 +2,21 @@
 
 import asyncio
 import shutil
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from tests.app.subagents.families import ME, MODEL, call, events_of, family
 from tests.e2e.running import PATIENCE
-from treadle.app.compose import Opening, open_session, open_store
-from treadle.app.config.sections import ModelSettings, Settings
+from treadle.app.compose import open_store
+from treadle.app.config.sections import ModelSettings
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.children import child_run
 from treadle.app.session.children.child_run import over_before
 from treadle.app.session.children.writing import COPY_GONE
 from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
-from treadle.app.session.live import LiveSession
 from treadle.app.subagents.writer_copies import left_copies, remove_copy
 from treadle.app.subagents.writer_record import writers_folder
 from treadle.mcp.states import ServerState
@@ -30,31 +29,23 @@ from treadle.protocol.events import (
     Prompt,
     SessionStarted,
     SetMode,
-    Source,
 )
 from treadle.protocol.messages import EnclosureKind, Text
-from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import (
     CallChanged,
-    CallStatus,
     ChildChanged,
     ChildSaid,
-    Notification,
     PhaseChanged,
     PromptDelivered,
     QuestionAsked,
     TurnEnded,
-    TurnOutcome,
 )
-from treadle.protocol.permissions import Mode, OptionKind, Question
+from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.servers import McpServer, ServerTransport
-from treadle.protocol.tools import CallResult, Origin, Outcome
-from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn, Wait
-from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.protocol.tools import Origin, Outcome
+from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
 from treadle.web.question_cards import edit_blocks
 
-ME = Source(kind="test")
-MODEL = "anthropic-compatible/scripted"
 CHILD = ("You are a subagent",)
 
 
@@ -71,10 +62,6 @@ def folder(tmp_path: Path) -> Path:
     return (tmp_path / "ws").resolve()
 
 
-def call(name: str, **arguments: Any) -> MakeCall:
-    return MakeCall(name=name, arguments=arguments)
-
-
 def given(prompt: str, *items: Any) -> Turn:
     """What a subagent does first that is given this task."""
     asked = Expectation(last_user=Texts(contains=(prompt,)), system=Texts(contains=CHILD))
@@ -88,79 +75,6 @@ def after(result: str, *items: Any) -> Turn:
 
 def uses(*tasks: Mapping[str, Any], **more: Any) -> Turn:
     return Turn(items=(call("use_subagents", tasks=list(tasks), **more),))
-
-
-class Family:
-    """A session with subagents, and what its surface heard."""
-
-    def __init__(self, live: LiveSession) -> None:
-        self.live = live
-        self.heard: list[Notification] = []
-        self.asked: list[Question] = []
-
-    async def turn(self, prompt: str = "Go.", **answer: Any) -> TurnOutcome:
-        """Run one turn; each question gets the same answer."""
-        async with self.live.follow() as feed:
-            await self.live.post(Prompt(id=prompt, content=(Text(text=prompt),)), ME)
-            async for one in feed:
-                self.heard.append(one)
-                if isinstance(one, QuestionAsked):
-                    self.asked.append(one.question)
-                    await self.live.post(Answer(question_id=one.question.id, **answer), ME)
-                if isinstance(one, TurnEnded):
-                    return one.outcome
-        raise AssertionError("the session ended")
-
-    @property
-    def result(self) -> CallResult:
-        """What came of the call that began them."""
-        return next(
-            one.result
-            for one in reversed(self.heard)
-            if isinstance(one, CallChanged) and one.status is CallStatus.FINISHED and one.result is not None
-        )
-
-    @property
-    def text(self) -> str:
-        return "".join(block.text for block in self.result.content if isinstance(block, Text))
-
-
-@asynccontextmanager
-async def family(
-    folder: Path,
-    *turns: Turn,
-    mode: Mode = Mode.ASK,
-    present: bool = True,
-    resume: str = "",
-    servers: tuple[McpServer, ...] = (),
-    exchanges: Mapping[str, Any] = {},
-    **settings: Any,
-) -> AsyncIterator[Family]:
-    async with ScriptedServer(Script(turns=turns)) as server:
-        chosen = Settings(
-            model=MODEL, base_url=server.base_url, mode=mode, tool_protocol=ToolProtocol.NATIVE, **settings
-        )
-        opening = Opening(
-            workspace=folder,
-            settings=chosen,
-            user_present=present,
-            trust=session_trust(folder, once=True),
-            resume=resume,
-            servers=servers,
-            exchanges=exchanges,
-        )
-        async with await open_session(opening) as live:
-            yield Family(live)
-
-
-def events_of(kind: type[Any]) -> list[Any]:
-    """The events of a type in all logs, the root's first."""
-    store = open_store()
-    try:
-        rows = sorted(store.sessions(subagents=True), key=lambda row: (bool(row.root), row.id))
-        return [event.data for row in rows for event in store.read(row.id) if isinstance(event.data, kind)]
-    finally:
-        store.close()
 
 
 READS = (

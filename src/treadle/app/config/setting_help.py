@@ -15,6 +15,7 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "language": "The language in which the model writes to you; by default the one that you write in.",
         "instructions": "Your own words to every model, sent with each request.",
         "web_search": "The provider may search the web by itself. A search costs money and sends parts of your text.",
+        "code_mode": "The model may write programs that call its tools; they run shut off, where bubblewrap works.",
         "checklist": "The model keeps a checklist of the task.",
         "max_steps": "Model calls in one turn.",
         "max_seconds": "Seconds of one turn.",

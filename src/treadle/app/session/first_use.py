@@ -2,7 +2,7 @@
 
 import asyncio
 import traceback
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from datetime import date
 from functools import cached_property, partial
@@ -90,6 +90,13 @@ def gpu_line(settings: Settings) -> str:
     return gpu_words(gpu_devices())
 
 
+def no_code_mode(parts: Parts, left_out: Mapping[str, str]) -> Sequence[str]:
+    """Say that the code mode that the user wants cannot be had here, and why."""
+    if not parts.settings.code_mode or parts.brought.child is not None:
+        return ()
+    return [f"Code mode is not offered: {why.rpartition('. ')[0]}." for why in left_out.values()]
+
+
 def session_memory(parts: Parts, hiding: Hiding) -> "SessionMemory":
     """Open the memory files for the tool that proposes to extend them."""
     from treadle.app.session.rules.memory_files import SessionMemory
@@ -156,21 +163,21 @@ def session_subagents(
 ) -> "Subagents":
     """Make what has subagents work for a session."""
     from treadle.app.session.children.child_book import Subagents
+    from treadle.app.session.children.child_plans import ChildPlans
     from treadle.app.session.commands.policy_judge import policy_judge
     from treadle.app.subagents.agent_files import read_agents
 
     assert parts.brought.open_child is not None  # noqa: S101 - without it there is no tool for this
     agents, _ = read_agents(parts.trust, Path.home())
     servers = None if lent is None else lent.servers
-    return Subagents(
+    plans = ChildPlans(
         parts=parts,
         engine=engine,
         judge=policy_judge(parts, policy_files, hiding.redactor, servers=servers, own_ports=own_ports),
         servers=None if servers is None else lent,
-        agents={**agents, **{one.name: one for one in parts.brought.agents}},
-        open_child=parts.brought.open_child,
         remember=partial(remember_here, str(parts.trust.workspace)),
     )
+    return Subagents(plans, {**agents, **{one.name: one for one in parts.brought.agents}}, parts.brought.open_child)
 
 
 @asynccontextmanager

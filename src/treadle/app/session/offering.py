@@ -27,12 +27,14 @@ from treadle.tools.declarations import (
     EDIT_NOTEBOOK,
     NEW_TASK,
     PLAN_MODE_RESPOND,
+    RUN_CODE,
     SET_TIMER,
     USE_SKILL,
     USE_SUBAGENTS,
 )
 
 if TYPE_CHECKING:
+    from treadle.app.config.sections import Settings
     from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.parts import Parts
     from treadle.policy.secrets import Redactor
@@ -72,8 +74,22 @@ def left_out_now(situation: Situation) -> Mapping[str, str]:
 NO_SKILLS: Mapping[str, str] = {USE_SKILL.name: "there are no skills here. Continue without one"}
 """What a session without skills leaves out."""
 
-NO_SUBAGENTS: Mapping[str, str] = {USE_SUBAGENTS.name: "there are no subagents here. Do the task yourself"}
+NO_SUBAGENTS: Mapping[str, str] = {
+    USE_SUBAGENTS.name: "there are no subagents here. Do the task yourself",
+    RUN_CODE.name: "there are no programs here. Make the calls one by one",
+}
 """What a session leaves out that cannot begin others, such as a subagent."""
+
+
+def no_programs(settings: "Settings") -> Mapping[str, str]:
+    """Leave the tool out that runs programs where it is not wanted, or where nothing shuts a program off."""
+    if not settings.code_mode:
+        return {RUN_CODE.name: "code mode is off here. Make the calls one by one"}
+    from treadle.workspace.programs.program_process import why_no_programs
+
+    why = why_no_programs()
+    return {RUN_CODE.name: f"programs cannot run here: {why}. Make the calls one by one"} if why else {}
+
 
 NO_NOTEBOOKS: Mapping[str, str] = {EDIT_NOTEBOOK.name: "no notebook was read yet. Read it with read_file first"}
 """What a session leaves out that has met no notebook."""

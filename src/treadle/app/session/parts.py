@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Protocol
 from msgspec import Struct
 
 from treadle.app.config.sections import Settings
-from treadle.app.models.model_choice import Models
+from treadle.app.models.model_choice import Models, OwnModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.files.roots import Roots
 from treadle.engine.ports import SharedSpent, Tool
@@ -60,7 +60,8 @@ class Brought(Struct, frozen=True, kw_only=True):
 
     `tools` are offered besides the built-in ones and those of installed packages, `hooks` run besides those of the
     settings. `servers` are MCP servers that the client of the session names, with `only_servers` the only ones;
-    `exchanges` are those of them that it has itself, by their names. `clock` gives milliseconds since 1970. `files`
+    `exchanges` are those of them that it has itself, by their names. `models` are called besides those of the
+    providers. `clock` gives milliseconds since 1970. `files`
     gives what reads and saves in the place of the disk, such as an editor. `shape` is what the caller wants different
     from other sessions. `open_child` opens the subagents of the session; one of these is the `child` that was wanted.
     `agents` are found before those of files. `run` names the run of many tasks that it belongs to: its id begins with
@@ -74,6 +75,7 @@ class Brought(Struct, frozen=True, kw_only=True):
     servers: "tuple[McpServer, ...]" = ()
     only_servers: bool = False
     exchanges: "Mapping[str, Exchange]" = {}
+    models: tuple[OwnModel, ...] = ()
     clock: Callable[[], int] = clock
     files: FilesOver = on_disk
     shape: "SessionShape | None" = None

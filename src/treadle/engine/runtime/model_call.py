@@ -36,14 +36,15 @@ LEFT = ModelError(kind=ErrorKind.CANCELLED, message="Treadle ended before the re
 class ModelCall(Struct, frozen=True, kw_only=True):
     """One attempt at one step's model call; `reader` gives the one reader of its reply, made when something comes.
 
-    `size` is what the request takes by our own count, and `believes` tells whether a count of tokens can be that of it.
+    `size` is what the request takes by our own count (None: nothing), and `believes` tells whether a count of tokens
+    can be that of it.
     """
 
     step: int
     attempt: int
     provider: Provider
     request: ModelRequest
-    size: RequestSize
+    size: RequestSize | None
     reader: "Callable[[], ReplyReader]"
     bill: "CallBill"
     jitter: Callable[[], float]

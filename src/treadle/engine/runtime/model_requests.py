@@ -110,7 +110,7 @@ async def reserved_terms(
     ports: Ports, state: State, transcript: Transcript, new_bytes: int, *, aside: bool = False
 ) -> Terms | None:
     """Say what the next model call can cost where a budget is set, and reserve it where other sessions share one."""
-    if not bounded(state.limits):
+    if ports.unbilled or not bounded(state.limits):
         return None
     terms = terms_of(ports, state, transcript, new_bytes)
     room = check_budgets(state, terms)
@@ -267,8 +267,8 @@ class CallMeter:
         self._told = Usage()
         self._written = 0.0
 
-    def send(self, size: RequestSize) -> None:
-        """The request is about to leave."""
+    def send(self, size: RequestSize | None) -> None:
+        """The request is about to leave; None: nothing of it is billed."""
         self._size = size
 
     def cut(self, cancelled: CancelledError) -> None:

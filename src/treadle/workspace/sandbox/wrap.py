@@ -36,7 +36,7 @@ def prepare(profile: Profile, state: SandboxState, holder: Owner | None = None) 
     try:
         for folder in (profile.tmp, profile.private, *(source for _, source in profile.scratch)):
             os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - a third of its time with pathlib
-        return wrap_command(profile, look(profile), state, tasks=_tasks(), holder=holder)
+        return wrap_command(profile, look(profile), state, tasks=running_tasks(), holder=holder)
     except OSError as error:
         raise ToolError(f"The command was not started: its sandbox cannot be set up ({error}). Tell the user.") from (
             error
@@ -115,7 +115,7 @@ def _children(folder: str) -> list[str]:
         return []
 
 
-def _tasks() -> int:
+def running_tasks() -> int:
     """Count the threads of this system; the kernel's bound on processes counts all of a user."""
     try:
         return int(Path("/proc/loadavg").read_text().split()[3].partition("/")[2])

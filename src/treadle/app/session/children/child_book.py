@@ -1,14 +1,13 @@
 """The subagents of one session: begun, watched, stopped, and taken up again after a restart."""
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
 from msgspec.structs import replace
 
-from treadle.app.models.cheaper import cheapest_configured
-from treadle.app.models.offered import EFFORT_BUDGETS
+from treadle.app.session.children.child_plans import ChildPlans, child_mode
 from treadle.app.session.children.child_run import (
     ChildResult,
     ChildRun,
@@ -19,8 +18,9 @@ from treadle.app.session.children.child_run import (
     over_before,
     stopped_late,
 )
-from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
-from treadle.app.session.children.wanted_child import OpenChild, WantedChild, begin_message
+from treadle.app.session.children.code_mode import CODE_MODE, program_answer, program_wanted, run_in_session
+from treadle.app.session.children.program_model import ProgramModel
+from treadle.app.session.children.wanted_child import OpenChild, begin_message
 from treadle.app.session.children.writing import (
     COPY_GONE,
     Approving,
@@ -29,30 +29,21 @@ from treadle.app.session.children.writing import (
     copied_for,
     hand_back,
     is_gone,
-    trust_in,
 )
-from treadle.app.session.offering import JoinedServers
-from treadle.app.session.parts import Parts, new_session_id
-from treadle.app.subagents.agent_files import CHEAPER, AgentFile
+from treadle.app.session.parts import new_session_id
+from treadle.app.subagents.agent_files import AgentFile
 from treadle.app.subagents.writer_copies import WriterCopy
 from treadle.engine.core.state import standing
-from treadle.engine.ports import AskPerson, Judge, ask_person
+from treadle.engine.ports import AskPerson, ask_person
 from treadle.engine.runtime.feeds import Feed
-from treadle.engine.runtime.running_session import Session
-from treadle.protocol.children import ChildEnded, ChildOf, ChildOutcome, ChildStarted
-from treadle.protocol.errors import ConfigError, RefusedError, ToolError, TreadleError
+from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
+from treadle.protocol.errors import RefusedError, ToolError, TreadleError
 from treadle.protocol.events import Delivery, Prompt, Source
-from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.notifications import ModeChanged
-from treadle.protocol.permissions import Allowance, Mode
-from treadle.protocol.sealed import PromptPart
+from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import CallResult, Origin, Outcome
 from treadle.tools.use_subagents import SubagentTask
-
-MOST_STEPS = 30
-MOST_MINUTES = 10
-"""What bounds a subagent whose agent says nothing of it."""
 
 _MOST_TEXT = 60_000
 """Characters that the subagents of one call bring together."""
@@ -60,33 +51,21 @@ _MOST_TEXT = 60_000
 _STOPPING = 2.5
 """Seconds that subagents have to end when their call is interrupted."""
 
-_NO_SOFT_LIMIT = 1_000.0
-
 _LONGEST_LINE = 120
 """Characters of a task where it is named."""
 
+_LONGEST_PROGRAM = 300
+"""Characters of a program where it is named as the task of its session, which has the whole of it."""
+
 
 class Subagents:
-    """Has subagents work for one session; `judge` is its policy, `open_child` opens their sessions."""
+    """Has subagents work for one session, as it plans them; `open_child` opens their sessions."""
 
-    def __init__(
-        self,
-        *,
-        parts: Parts,
-        engine: Session,
-        judge: Judge,
-        agents: Mapping[str, AgentFile],
-        open_child: OpenChild,
-        remember: Callable[[Sequence[Allowance]], None],
-        servers: JoinedServers | None = None,
-    ) -> None:
-        self._parts = parts
-        self._engine = engine
-        self._judge = judge
+    def __init__(self, plans: ChildPlans, agents: Mapping[str, AgentFile], open_child: OpenChild) -> None:
+        self._plans = plans
+        self._parts, self._engine = plans.parts, plans.engine
         self._agents = agents
         self._open_child = open_child
-        self._remember = remember
-        self._servers = servers
         self._runs: dict[str, ChildRun] = {}
         self._behind: set[asyncio.Task[ChildResult]] = set()
         self._merging = asyncio.Lock()
@@ -116,6 +95,9 @@ class Subagents:
             known = ", ".join(sorted(self._agents))
             raise ToolError(f"There is no agent {name!r}. Use one of these: {known}.", invalid=True)
         return found
+
+    def _agent_of(self, started: ChildStarted) -> AgentFile:
+        return CODE_MODE if started.agent == CODE_MODE.name else self.agent(started.agent)
 
     async def stop(self, session_id: str) -> None:
         """Stop one that works."""
@@ -157,6 +139,21 @@ class Subagents:
             changes=tuple(one for result in results for one in result.applied),
             origin=Origin.WEB if any(one.tainted for one in results) else Origin.TREADLE,
         )
+
+    async def run_program(self, call_id: str, code: str) -> CallResult:
+        """Run a program in a session of its own, and give what it printed.
+
+        After a restart the one that had begun goes on where it was.
+        """
+        begun = [one.started for one in self._engine.state.children if one.started.call_id == call_id]
+        if not begun:
+            one = ChildStarted(
+                call_id=call_id, session_id=self._new_id(), agent=CODE_MODE.name, task=_line(code, _LONGEST_PROGRAM)
+            )
+            await self._engine.post(one)
+            begun.append(one)
+        (result,) = await self._together([SubagentTask(prompt=code, agent=CODE_MODE.name)], begun, ask_person.get())
+        return program_answer(result)
 
     def _new_id(self) -> str:
         """Give an id; that of a session of a run begins with the run's name."""
@@ -233,20 +230,23 @@ class Subagents:
 
     async def _worked(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> ChildResult:
         """Give what came of one; what it changed is in the workspace then, or named with its place."""
-        agent = self.agent(started.agent)
+        agent = self._agent_of(started)
+        program = ProgramModel(task.prompt) if agent is CODE_MODE else None
         copy, anew = await self._copy(started, agent)
         names = Renaming(()) if copy is None else as_in_workspace(copy)
         run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask, names)
         self._follow()
-        live = await self._open_child(await self._wanted(started, agent, copy))
-        result = await run.work(live, begin_message(task, agent))
+        wanted = await self._plans.wanted(started, agent, copy)
+        if program is not None:
+            return await run_in_session(program, run, self._open_child, program_wanted(wanted, program))
+        result = await run.work(await self._open_child(wanted), begin_message(task, agent))
         if copy is not None and run.stopped:
             result = replace(result, after=f"Its changes were not applied. They are in {copy.folder}.")
         elif copy is not None:
             result = await self._handed_back(started, copy, result, ask)
             if anew and not result.ended.changes:
                 result = replace(result, after=COPY_GONE)
-        _, note = self._model(agent)
+        _, note = self._plans.model(agent)
         if note:
             result = replace(result, after="\n".join(filter(None, (result.after, note))))
         return result
@@ -258,7 +258,7 @@ class Subagents:
         """
         if not agent.writes or self._engine.state.mode is Mode.PLAN:
             return None, False
-        anew = await self._is_known(started.session_id) and await asyncio.to_thread(is_gone, started)
+        anew = await self._plans.is_known(started.session_id) and await asyncio.to_thread(is_gone, started)
         return await copied_for(started, self._parts.trust, self._parts.roots.folders), anew
 
     async def _handed_back(
@@ -266,37 +266,9 @@ class Subagents:
     ) -> ChildResult:
         """Bring its changes back; one at a time, so that each is merged with those before it."""
         async with self._merging:
-            back = await hand_back(started, copy, Approving(self._above(), standing(self._engine.state), ask))
+            back = await hand_back(started, copy, Approving(self._plans.above(), standing(self._engine.state), ask))
         ended = replace(result.ended, changes=back.changed)
         return replace(result, ended=ended, applied=back.applied, after=back.text)
-
-    async def _wanted(self, started: ChildStarted, agent: AgentFile, copy: WriterCopy | None) -> WantedChild:
-        parts, state = self._parts, self._engine.state
-        choice = state.choice
-        model, _ = self._model(agent)
-        thinking = EFFORT_BUDGETS.get(agent.effort, choice.thinking_budget if model == choice.model else None)
-        return WantedChild(
-            session_id=started.session_id,
-            of=ChildOf(parent=parts.row.id, root=parts.row.id, call_id=started.call_id, agent=agent.name),
-            trust=parts.trust if copy is None else trust_in(copy, parts.trust),
-            roots=parts.roots.folders if copy is None else tuple(str(target) for _, target in copy.roots[1:]),
-            model=model,
-            thinking=thinking,
-            mode=_mode_of(agent, state.mode),
-            limits=self._limits(agent),
-            user_present=state.user_present,
-            shape=self._shape(agent, copy),
-            known=await self._is_known(started.session_id),
-            servers=None if agent.of_servers == () else self._servers,
-        )
-
-    async def _is_known(self, session_id: str) -> bool:
-        """Whether it has a log to go on from; where the program ended before that, it is begun anew."""
-        store = self._parts.store
-        events = store.query("SELECT last_seq FROM sessions WHERE id = ?", (session_id,))
-        if events and not events[0][0]:
-            await store.discard_empty(session_id)
-        return bool(events and events[0][0])
 
     def _follow(self) -> None:
         """Let subagents follow a change of the mode."""
@@ -308,63 +280,7 @@ class Subagents:
             async for notification in feed:
                 if isinstance(notification, ModeChanged):
                     for run in tuple(self._runs.values()):
-                        await run.set_mode(_mode_of(self.agent(run.started.agent), notification.mode))
-
-    def _model(self, agent: AgentFile) -> tuple[str, str]:
-        """Give the model of an agent; where it cannot be called that of the session, and why."""
-        own = self._engine.state.choice.model
-        if not agent.model:
-            return own, ""
-        if agent.model == CHEAPER:
-            return cheapest_configured(self._parts.models, self._parts.settings, own), ""
-        ref = agent.model if "/" in agent.model else f"{own.partition('/')[0]}/{agent.model}"
-        try:
-            return self._parts.models.choose(ref).spec.ref, ""
-        except ConfigError as error:
-            return own, f"It used {own}: {error.what}"
-
-    def _limits(self, agent: AgentFile) -> Limits:
-        """Bound it by what its agent says, and by its share of what is left for all."""
-        state = self._engine.state
-        going = sum(one.ended is None for one in state.children) or 1
-        budget = state.limits.session
-        spent = state.money.spent + self._parts.store.spent_in_tree(self._parts.row.id)
-        share = Budget(
-            cost=None if budget.cost is None else max(0.0, budget.cost - spent.cost) / going,
-            tokens=None if budget.tokens is None else max(0, budget.tokens - spent.tokens) // going,
-        )
-        return Limits(
-            max_steps=agent.max_steps or MOST_STEPS,
-            max_seconds=agent.seconds or MOST_MINUTES * 60.0,
-            session=share,
-            tree=budget,
-            day=state.limits.day,
-            run=state.limits.run,
-            soft=_NO_SOFT_LIMIT,
-            max_auto_approved=state.limits.max_auto_approved,
-            max_retries=state.limits.max_retries,
-            plain_answer_ends=True,
-        )
-
-    def _above(self) -> Judge:
-        """Give the policy of the session itself, with what its caller wants different."""
-        shape = self._parts.brought.shape
-        return self._judge if shape is None else shape.judged(self._judge)
-
-    def _shape(self, agent: AgentFile, copy: WriterCopy | None) -> ChildShape:
-        above = self._parts.brought.shape
-        return ChildShape(
-            root=self._parts.trust.workspace if copy is None else copy.folder,
-            as_parent=in_same_folder if copy is None else as_in_workspace(copy),
-            system="",
-            only=None if agent.tools is None else frozenset(agent.tools),
-            removed=frozenset(agent.without),
-            parent=ParentStanding(self._above(), lambda: standing(self._engine.state), above),
-            words=PromptPart(name=f"agent {agent.name}", text=agent.prompt, origin=agent.origin),
-            remember=self._remember,
-            of_servers=agent.of_servers,
-            meant=None if self._servers is None or self._servers.servers is None else self._servers.servers.meant,
-        )
+                        await run.set_mode(child_mode(self._agent_of(run.started), notification.mode))
 
     async def take_up(self) -> None:
         """Let those go on that nobody waited for when the program ended; of a call that is over none goes on else."""
@@ -391,10 +307,6 @@ class Subagents:
         await asyncio.gather(*ended, return_exceptions=True)
 
 
-def _mode_of(agent: AgentFile, mode: Mode) -> Mode:
-    return narrower_mode(mode, mode if agent.mode is None else agent.mode)
-
-
-def _line(text: str) -> str:
+def _line(text: str, most: int = _LONGEST_LINE) -> str:
     line = " ".join(text.split())
-    return line if len(line) <= _LONGEST_LINE else f"{line[: _LONGEST_LINE - 1]}…"
+    return line if len(line) <= most else f"{line[: most - 1]}…"

@@ -9,6 +9,7 @@ from treadle.app.config.sections import Settings
 from treadle.app.models.model_notes import named_profile, plain_ref
 from treadle.app.session.children.wanted_child import WantedChild
 from treadle.app.session.parts import Brought
+from treadle.protocol.models import ToolProtocol
 
 _Opening = TypeVar("_Opening", bound=Brought)
 
@@ -25,6 +26,8 @@ def child_opening(opening: _Opening, settings: Settings, wanted: WantedChild) ->
         checkpoints=replace(settings.checkpoints, enabled=False),
         checklist=False,
     )
+    if wanted.program is not None:
+        settings = replace(settings, tool_protocol=ToolProtocol.NATIVE, base_url="", fallback="")
     return replace(
         opening,
         workspace=wanted.trust.workspace,
@@ -40,4 +43,5 @@ def child_opening(opening: _Opening, settings: Settings, wanted: WantedChild) ->
         shape=wanted.shape,
         open_child=None,
         child=wanted,
+        models=opening.models if wanted.program is None else (wanted.program,),
     )

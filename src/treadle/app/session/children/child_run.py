@@ -93,6 +93,7 @@ class ChildRun:
         self._told = child_changed(started)
         self._tainted = False
         self._tools: dict[str, str] = {}
+        self._changes: dict[str, FileChange] = {}
         self._outcome: TurnOutcome | None = None
         self.stopped = False
 
@@ -134,13 +135,18 @@ class ChildRun:
                 await self._live.wake(SetMode(mode=mode), self._source)
 
     @property
+    def changes(self) -> tuple[FileChange, ...]:
+        """Give what its calls changed, each file once: as it was before all of them, and is after."""
+        return tuple(one for one in self._changes.values() if one.before != one.after)
+
+    @property
     def _source(self) -> Source:
         return Source(kind="parent")
 
     def _remember(self, past: Iterable[Notification]) -> None:
         for one in past:
             if isinstance(one, CallChanged):
-                self._tainted = self._tainted or _brings_outside(one)
+                self._look_at(one)
             elif isinstance(one, MessageDone):
                 self._count(one)
 
@@ -164,12 +170,19 @@ class ChildRun:
 
     def _take_call(self, changed: CallChanged) -> None:
         self._tools[changed.call.id] = changed.call.name
-        self._tainted = self._tainted or _brings_outside(changed)
+        self._look_at(changed)
         if changed.status is CallStatus.RUNNING:
             title = changed.preview.title if changed.preview is not None else changed.call.name
             self._tell(doing=" ".join(title.split())[:80])
         elif changed.status is CallStatus.FINISHED:
             self._say(changed)
+
+    def _look_at(self, changed: CallChanged) -> None:
+        self._tainted = self._tainted or _brings_outside(changed)
+        if changed.status is CallStatus.FINISHED and changed.result is not None:
+            for one in changed.result.changes:
+                first = self._changes.get(one.path)
+                self._changes[one.path] = one if first is None else replace(one, before=first.before)
 
     def _count(self, message: MessageDone) -> None:
         told = self._told

@@ -12,9 +12,9 @@ from treadle.policy.marks import fits_glob
 from treadle.protocol.permissions import Decision, Mode, Reason, Standing, Verdict
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, Confinement, ToolSpec
-from treadle.tools.declarations import NEW_RULE, NEW_TASK, SET_TIMER, USE_SUBAGENTS
+from treadle.tools.declarations import NEW_RULE, NEW_TASK, RUN_CODE, SET_TIMER, USE_SUBAGENTS
 
-NOT_FOR_CHILDREN = frozenset(spec.name for spec in (USE_SUBAGENTS, NEW_TASK, SET_TIMER, NEW_RULE))
+NOT_FOR_CHILDREN = frozenset(spec.name for spec in (USE_SUBAGENTS, RUN_CODE, NEW_TASK, SET_TIMER, NEW_RULE))
 """Tools that only the session of a person has."""
 
 RESOURCE = "access_mcp_resource"

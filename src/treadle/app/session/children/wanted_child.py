@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from msgspec import Struct
 
+from treadle.app.models.model_choice import OwnModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.children.child_shape import ChildShape
 from treadle.app.subagents.agent_files import AgentFile
@@ -21,7 +22,8 @@ if TYPE_CHECKING:
 class WantedChild(Struct, frozen=True, kw_only=True):
     """A subagent: the session `session_id`, with this `model` (`provider/name`). `known`: it was begun before.
 
-    It works in `trust.workspace`, with `roots` besides, and may use `servers` of the session that begins it.
+    It works in `trust.workspace`, with `roots` besides, and may use `servers` of the session that begins it. With a
+    `program` that is what calls its tools in the place of a model.
     """
 
     session_id: str
@@ -36,6 +38,7 @@ class WantedChild(Struct, frozen=True, kw_only=True):
     shape: ChildShape
     known: bool
     servers: "JoinedServers | None" = None
+    program: OwnModel | None = None
 
 
 OpenChild: TypeAlias = "Callable[[WantedChild], Awaitable[LiveSession]]"

@@ -1,0 +1,1 @@
+"""Programs of the model: Python that runs shut off from everything, and reaches only what Treadle does for it."""
