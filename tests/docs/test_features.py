@@ -12,7 +12,6 @@ LAST = {"L": 20, "P": 12, "R": 8, "X": 14, "T": 14, "S": 8, "H": 7, "U": 10, "F"
 """How many capabilities of each kind Treadle is to have; those that are absent say so."""
 
 ABSENT = {
-    "N8": "treadle schedule list",
     "F3": "treadle serve",
 }
 """A word of each capability that is absent: where Treadle knows it, the row is out of date."""

@@ -3,10 +3,12 @@
 import re
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from tests.e2e.faults.driving import make, run
 from tests.web.in_process import Visit, idle, page_here
+from treadle.app.schedules.schedule_book import Schedule, ScheduledRun, schedules_file
 from treadle.providers.scripted.script import SayText, Turn
 from treadle.web.status import listed_state
 
@@ -94,3 +96,34 @@ async def test_an_open_session_says_the_same_in_the_list_as_its_log_does(
         cells = [re.findall(r'class="(how|mode|cost|size)">(.*?)</td>', rows) for rows in (live, closed)]
         assert cells[0] == cells[1]
         assert ("mode", "ask") in cells[0]
+
+
+async def test_schedules_are_below_the_list_with_what_is_next_and_their_last_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, []) as here:
+        visit = here.visit()
+        assert "Schedules" not in await visit.get("/sessions")
+        kept = Schedule(
+            id="a1",
+            when="every day 9:00",
+            zone="UTC",
+            task="Find <b>bold</b> things.",
+            folder="/ws",
+            max_cost=0.5,
+            created=1.8e9,
+            handled=1.8e9,
+            missed=2,
+            last_missed=1.8e9,
+            runs=(ScheduledRun(due=1.8e9, session="20270115-080000-abcdef"),),
+        )
+        file = schedules_file()
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(msgspec.json.encode([kept]))
+        shown = await visit.get("/sessions")
+        assert "Find &lt;b&gt;bold&lt;/b&gt; things." in shown
+        assert "next Fri 2027-01-15 09:00 UTC" in shown
+        assert "2 runs missed" in shown
+        assert "/s/20270115-080000-abcdef" in shown
+        file.write_text("{")
+        assert "The schedules cannot be read." in await visit.get("/sessions")

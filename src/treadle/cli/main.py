@@ -32,6 +32,7 @@ _USAGE = frozenset(
         "batch-option",
         "review-range",
         "review-use",
+        "schedule-time",
     }
 )
 """Errors that are mistakes in the command line itself."""

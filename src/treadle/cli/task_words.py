@@ -18,6 +18,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "test": "test instructions, skills, hooks and tools: a prompt, recorded replies, what must hold",
             "web": "work in the browser: a page that shows all sessions",
             "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
+            "schedule": "begin tasks at certain times, while `treadle web` runs; each run is a session",
             "batch": "do many tasks from a file side by side, within a limit in money; it continues after a stop",
             "worker": "do tasks of batches that share a database with other workers",
             "start": "work interactively; without a terminal and a model, run the demo",

@@ -42,6 +42,19 @@ if TYPE_CHECKING:
     from treadle.app.processes.task_copies import project_patch as project_patch
     from treadle.app.processes.task_copies import remove_project_copy as remove_project_copy
     from treadle.app.reports.edit_report import edit_ledger as edit_ledger
+    from treadle.app.schedules.schedule_book import Schedule as Schedule
+    from treadle.app.schedules.schedule_book import add_schedule as add_schedule
+    from treadle.app.schedules.schedule_book import own_zone as own_zone
+    from treadle.app.schedules.schedule_book import pause_schedule as pause_schedule
+    from treadle.app.schedules.schedule_book import read_schedules as read_schedules
+    from treadle.app.schedules.schedule_book import remove_schedule as remove_schedule
+    from treadle.app.schedules.schedule_list import RUN_BY as RUN_BY
+    from treadle.app.schedules.schedule_list import last_scheduled as last_scheduled
+    from treadle.app.schedules.schedule_list import next_words as next_words
+    from treadle.app.schedules.schedule_list import past_words as past_words
+    from treadle.app.schedules.schedule_list import schedule_rows as schedule_rows
+    from treadle.app.schedules.schedule_list import schedules_text as schedules_text
+    from treadle.app.schedules.schedule_runs import run_schedules as run_schedules
     from treadle.app.session.children.writing import named_copy_trust as named_copy_trust
     from treadle.app.session.mentions.repository_state import branch_of as branch_of
     from treadle.app.session.parts import RunShare as RunShare
@@ -59,6 +72,13 @@ else:
             "treadle.app.processes.task_copies": """
                 ProjectCopy apply_project_patch copy_project mirror_of project_patch remove_project_copy
             """,
+            "treadle.app.schedules.schedule_book": """
+                Schedule add_schedule own_zone pause_schedule read_schedules remove_schedule
+            """,
+            "treadle.app.schedules.schedule_list": """
+                RUN_BY last_scheduled next_words past_words schedule_rows schedules_text
+            """,
+            "treadle.app.schedules.schedule_runs": "run_schedules",
             "treadle.app.session.children.writing": "named_copy_trust",
             "treadle.app.session.mentions.repository_state": "branch_of",
             "treadle.app.compose": """

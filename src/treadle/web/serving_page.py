@@ -12,8 +12,10 @@ from typing import Any
 import segno
 from uvicorn import Config
 
+from treadle.door.opening import run_schedules
 from treadle.door.program import (
     PageCertificate,
+    harmless,
     is_loopback,
     listen,
     log_quietly,
@@ -71,10 +73,12 @@ async def serve_page(
                 # The browser's command line can be read by others: what it holds can be used once.
                 await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
             loading = asyncio.create_task(asyncio.to_thread(load_templates), name="loading templates")
+            scheduling = asyncio.create_task(run_schedules(_tell), name="schedules")
             try:
                 await serve_at(listening, application, streams, certificate)
             finally:
-                await asyncio.wait({loading})
+                scheduling.cancel()
+                await asyncio.wait({loading, scheduling})
 
         return await until_signal(serve, hang_up=False)
 
@@ -131,6 +135,10 @@ def _say_link(link: str, fingerprint: str) -> None:
         "does not know the certificate, which this computer made itself. Compare the SHA-256 fingerprint that the "
         f"browser shows before you go on:\n{fingerprint}\n"
     )
+
+
+def _tell(text: str) -> None:
+    sys.stderr.write(f"# {harmless(text)}\n")
 
 
 def _say(text: str) -> None:

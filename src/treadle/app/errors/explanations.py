@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from treadle.app.errors.page_explanations import ABOUT_THE_PAGE
+from treadle.app.errors.schedule_explanations import ABOUT_SCHEDULES
 from treadle.app.errors.session_explanations import ABOUT_SESSIONS, Explanation
 
 _SETTINGS = {
@@ -356,10 +357,10 @@ _EDITS = {
 EXPLANATIONS: Mapping[str, Explanation] = MappingProxyType(
     {
         **_SETTINGS,
-        **_KEYS,
-        **_STARTING,
+        **(_KEYS | _STARTING),
         **ABOUT_SESSIONS,
         **ABOUT_THE_PAGE,
+        **ABOUT_SCHEDULES,
         **_MODELS,
         **{f"edit-{code}": explanation for code, explanation in _EDITS.items()},
     }
@@ -369,7 +370,7 @@ _GROUPS = (
     ("Settings and models", tuple(_SETTINGS)),
     ("Keys", tuple(_KEYS)),
     ("Starting", tuple(_STARTING)),
-    ("Sessions and their log", tuple(ABOUT_SESSIONS)),
+    ("Sessions and their log", (*ABOUT_SESSIONS, *ABOUT_SCHEDULES)),
     ("The page", tuple(ABOUT_THE_PAGE)),
     ("Calls of a model", tuple(_MODELS)),
     ("Edits", tuple(f"edit-{code}" for code in _EDITS)),

@@ -11,9 +11,9 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.known_models import Models, usable_providers
 from treadle.door.open_session import Reach, mode_effect
-from treadle.door.opening import branch_of, check_workspace
+from treadle.door.opening import branch_of, check_workspace, last_scheduled, next_words, past_words, read_schedules
 from treadle.door.settings import load_settings
-from treadle.protocol.errors import ConfigError
+from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
@@ -59,7 +59,21 @@ def _starting(request: Request) -> dict[str, Any]:
 async def _show(request: Request) -> Response:
     """List all sessions."""
     folders = await asyncio.to_thread(folders_known, book_of(request))
-    return await page(request, "sessions.html", folders=folders, states=STATES, **await _listed(request))
+    listed = await _listed(request)
+    scheduled = await asyncio.to_thread(_scheduled)
+    return await page(request, "sessions.html", folders=folders, states=STATES, **scheduled, **listed)
+
+
+def _scheduled() -> dict[str, Any]:
+    """Give the schedules, or what keeps them from being read."""
+    try:
+        found = read_schedules()
+    except StoreError as error:
+        return {"schedules": (), "schedules_problem": f"{error.what} {error.why} {error.fix}"}
+    rows = [
+        {"one": one, "next": next_words(one), "past": past_words(one), "last": last_scheduled(one)} for one in found
+    ]
+    return {"schedules": rows, "schedules_problem": ""}
 
 
 async def _column(request: Request) -> Response:

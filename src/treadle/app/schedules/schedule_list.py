@@ -1,0 +1,102 @@
+"""What a person or a script reads of schedules."""
+
+import time
+from collections.abc import Sequence
+from datetime import datetime
+from typing import Any
+from zoneinfo import ZoneInfo
+
+from treadle.app.schedules.schedule_book import Schedule, ScheduledRun, has_not_begun, read_schedules
+from treadle.present.words import counted
+from treadle.protocol.base import Record
+
+_LONGEST = 80
+RUN_BY = "Runs begin while `treadle web` runs; those that are due while it does not are missed."
+
+
+class ScheduleRow(Record, frozen=True, kw_only=True, omit_defaults=False):
+    """A schedule as scripts read it; times are seconds since 1970, `last` is its newest run."""
+
+    id: str
+    when: str
+    zone: str
+    task: str
+    folder: str
+    mode: str
+    model: str
+    max_cost: float
+    paused: bool
+    next: float | None
+    missed: int
+    last_missed: float | None
+    last_session: str
+    last_due: float | None
+    last_problem: str
+
+
+def schedule_rows() -> list[ScheduleRow]:
+    """Give all schedules. Raises `StoreError`."""
+    return [_row(one) for one in read_schedules()]
+
+
+def _row(one: Schedule) -> ScheduleRow:
+    last = one.runs[-1] if one.runs else None
+    named: dict[str, Any] = {
+        name: getattr(one, name)
+        for name in ("id", "when", "zone", "task", "folder", "mode", "model", "max_cost", "paused", "missed")
+    }
+    return ScheduleRow(
+        **named,
+        next=one.next,
+        last_missed=one.last_missed or None,
+        last_session="" if last is None else last.session,
+        last_due=None if last is None else last.due,
+        last_problem="" if last is None else _problem(last),
+    )
+
+
+def _problem(run: ScheduledRun) -> str:
+    return "the program ended before its session began" if has_not_begun(run, time.time()) else run.problem
+
+
+def next_words(one: Schedule) -> str:
+    """Say when a schedule is due next, in its zone."""
+    if one.paused:
+        return "paused"
+    due = one.next
+    return "not due any more" if due is None else f"next {_moment(due, one.zone)}"
+
+
+def _moment(at: float, zone: str) -> str:
+    return f"{datetime.fromtimestamp(at, ZoneInfo(zone)):%a %Y-%m-%d %H:%M %Z}"
+
+
+def past_words(one: Schedule) -> str:
+    """Say what became of the last run, and which were missed; empty where there is nothing to say."""
+    said = []
+    if one.runs:
+        last = one.runs[-1]
+        became = _problem(last) or (f"session {last.session}" if last.session else "it begins")
+        said.append(f"last {_moment(last.due, one.zone)}: {became}")
+    if one.missed:
+        said.append(f"{counted(one.missed, 'run')} missed, the last {_moment(one.last_missed, one.zone)}")
+    return "; ".join(said)
+
+
+def last_scheduled(one: Schedule) -> str:
+    """Give the session that was begun last; empty for none."""
+    return next((run.session for run in reversed(one.runs) if run.session), "")
+
+
+def schedules_text(schedules: Sequence[Schedule]) -> str:
+    """List schedules, each with what is next and what was last."""
+    if not schedules:
+        return 'There are no schedules. Add one: treadle schedule add "every weekday 9:00" TASK'
+    lines = []
+    for one in schedules:
+        task = " ".join(one.task.split())
+        task = task if len(task) <= _LONGEST else f"{task[: _LONGEST - 1]}…"
+        lines += [f"{one.id}  {one.when}  {task}", f"    {next_words(one)}, ${one.max_cost:g} a run, {one.folder}"]
+        if past := past_words(one):
+            lines.append(f"    {past}")
+    return "\n".join((*lines, RUN_BY))

@@ -1,0 +1,114 @@
+"""Running what is scheduled: one function for servers, of which any number may run over one data folder."""
+
+import asyncio
+import sys
+import time
+from collections.abc import Callable, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from msgspec.structs import replace
+
+from treadle.app.compose import open_store
+from treadle.app.schedules.schedule_book import (
+    Schedule,
+    ScheduledRun,
+    note_run,
+    read_schedules,
+    schedules_file,
+    take_due,
+)
+from treadle.protocol.errors import TreadleError
+
+_LOOKS = 20.0
+"""Seconds after which a server sees that the schedules were changed."""
+
+_BEGINS_WITHIN = 120.0
+_MOST_SAID = 600
+
+
+def session_command(schedule: Schedule) -> Sequence[str]:
+    """Give the command line that begins a session of a schedule in the background, and prints its id."""
+    settings = [("--mode", schedule.mode), ("--model", schedule.model)]
+    return (
+        *(sys.executable, "-m", "treadle", f"--bg={schedule.task}", "-C", schedule.folder),
+        *("--max-cost", f"{schedule.max_cost:g}"),
+        *(word for flag, value in settings if value for word in (flag, value)),
+    )
+
+
+async def run_schedules(tell: Callable[[str], None], *, clock: Callable[[], float] = time.time) -> None:
+    """Begin a session for each run that is due, until it is cancelled; `tell` is given what a person should read.
+
+    Of several servers over one data folder one begins each. Sessions go on when the server ends.
+    """
+    said: set[str] = set()
+    async with asyncio.TaskGroup() as group:
+        while True:
+            try:
+                for schedule, run in await asyncio.to_thread(take_due, clock()):
+                    group.create_task(_begin(schedule, run, tell), name=f"schedule {schedule.id}")
+                pause = await asyncio.to_thread(_until_next, clock())
+            except TreadleError as error:
+                pause = _LOOKS
+                if error.what not in said:
+                    said.add(error.what)
+                    tell(f"{error.what} {error.why} {error.fix}")
+            await asyncio.sleep(pause)
+
+
+def _until_next(now: float) -> float:
+    """Give the seconds until something is due, or until the file is looked at again."""
+    if not schedules_file().exists():
+        return _LOOKS
+    waits = [due - now for one in read_schedules() if (due := one.next) is not None]
+    return max(0.05, min([_LOOKS, *waits]))
+
+
+async def _begin(schedule: Schedule, run: ScheduledRun, tell: Callable[[str], None]) -> None:
+    try:
+        busy = await asyncio.to_thread(_still_works, schedule)
+        done = (
+            replace(run, problem=f"left out: its session {busy} still works") if busy else await _begun(schedule, run)
+        )
+    except (TreadleError, OSError) as error:
+        done = replace(run, problem=str(error))
+    if done.problem:
+        tell(f"The schedule {schedule.id} ({schedule.when}) was due: {done.problem}")
+    with suppress(TreadleError):
+        await asyncio.to_thread(note_run, schedule.id, done)
+
+
+def _still_works(schedule: Schedule) -> str:
+    """Give the session of an earlier run that is still open; empty for none."""
+    store = open_store()
+    try:
+        leased = store.leased()
+    finally:
+        store.close()
+    return next((one.session for one in schedule.runs if one.session in leased), "")
+
+
+async def _begun(schedule: Schedule, run: ScheduledRun) -> ScheduledRun:
+    """Begin the session, in a process of its own, which says its id as soon as the task is in its log."""
+    if not await asyncio.to_thread(Path(schedule.folder).is_dir):
+        return replace(run, problem=f"there is no folder {schedule.folder} any more")
+    pipe = asyncio.subprocess.PIPE
+    process = await asyncio.create_subprocess_exec(
+        *session_command(schedule),
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=pipe,
+        stderr=pipe,
+        start_new_session=True,
+    )
+    try:
+        out, said = await asyncio.wait_for(process.communicate(), _BEGINS_WITHIN)
+    except TimeoutError:
+        process.kill()
+        await process.wait()
+        return replace(run, problem=f"no session began within {_BEGINS_WITHIN:.0f} seconds")
+    session = out.decode(errors="replace").strip()
+    if process.returncode or not session:
+        text = " ".join(said.decode(errors="replace").split())
+        return replace(run, problem=text[-_MOST_SAID:] or f"it ended with status {process.returncode}")
+    return replace(run, session=session)
