@@ -21,6 +21,7 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFailed,
     ReplyFinished,
+    SessionStarted,
     SetMode,
     SetModel,
     Shortened,
@@ -53,6 +54,7 @@ _LEAST_CACHED = 1_024
 """Tokens; providers that keep the beginnings of requests by themselves keep no shorter ones."""
 
 _PROMPT, _REPLY, _THINKING, _RESULT = map(Provenance, ("prompt", "reply", "thinking", "result"))
+_INHERITED = Provenance("inherited")
 _PASSAGES = {kind: Provenance(kind) for kind in PassageKind}
 
 
@@ -87,6 +89,8 @@ class TranscriptReader:
                 self._results[call_id] = result
             case ContextReady() as data:
                 self._seal(data, event.seq)
+            case SessionStarted(inherits=tuple() as inherited):
+                self._inherit(inherited, event.seq)
             case ReplyFinished(message=message, usage=usage, doubted=doubted):
                 sources = tuple(self._source_of(block) for block in message.content)
                 self.replied_at = event.at
@@ -114,6 +118,14 @@ class TranscriptReader:
                 self._shorten(data.shortened)
             case _:
                 pass
+
+    def _inherit(self, messages: Iterable[Message], seq: int) -> None:
+        """Begin with the messages of another session; where they came from there is not said here."""
+        for message in messages:
+            if message.role is Role.USER:
+                self.transcript.add_user(message.content, seq=seq, sources=tuple(_INHERITED for _ in message.content))
+            else:
+                self.transcript.add_assistant(message, seq=seq, sources=tuple(_INHERITED for _ in message.content))
 
     def _cached_after(self, usage: Usage) -> int:
         """Say what the provider is likely to read from its cache next: all of this request, if it keeps any at all."""

@@ -185,7 +185,7 @@ class SessionStarted(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag
     """The first event of every log, written whole. `workspace` is an absolute path.
 
     `roots` are further folders that belong to the workspace. A subagent is a `child_of` another session, which older
-    logs do not say.
+    logs do not say; one that begins with the conversation of that session `inherits` its messages.
     """
 
     session_id: str
@@ -197,6 +197,7 @@ class SessionStarted(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag
     fallback: ModelChoice | None = None
     parent: Parent | None = None
     child_of: ChildOf | UnsetType = UNSET
+    inherits: tuple[Message, ...] | UnsetType = UNSET
 
 
 class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
