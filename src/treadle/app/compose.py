@@ -162,6 +162,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         limits=_in_run(opening, limits_of(opening.settings) if opening.child is None else opening.child.limits),
         fallback=models.fallback(),
         child_of=of,
+        inherits=UNSET if opening.child is None else opening.child.inherits,
     )
     first = (started, SetPresence(user_present=opening.user_present))
     parts = Parts(

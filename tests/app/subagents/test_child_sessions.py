@@ -444,7 +444,11 @@ async def test_a_child_that_is_cut_off_is_never_told_as_a_success(folder: Path) 
 @pytest.mark.parametrize(
     ("tasks", "more", "says"),
     [
-        ([{"prompt": "x", "agent": "nobody"}], {}, "There is no agent 'nobody'. Use one of these: explore, worker."),
+        (
+            [{"prompt": "x", "agent": "nobody"}],
+            {},
+            "There is no agent 'nobody'. Use one of these: explore, fork, worker.",
+        ),
         ([{"prompt": " "}], {}, "A task has no prompt."),
         ([], {}, "There is no task."),
         ([{"prompt": "x", "agent": "worker"}], {"wait": False}, "worker may write."),

@@ -19,7 +19,7 @@ from treadle.engine.core.room import focus_wanted
 from treadle.engine.core.state import State, replace
 from treadle.engine.runtime.running_session import Session
 from treadle.protocol.attach import Stamped
-from treadle.protocol.errors import StoreError
+from treadle.protocol.errors import StoreError, ToolError
 from treadle.protocol.goals import GoalState
 from treadle.protocol.permissions import Allowance
 from treadle.store.sqlite import Store
@@ -167,7 +167,8 @@ def session_subagents(
     from treadle.app.session.commands.policy_judge import policy_judge
     from treadle.app.subagents.agent_files import read_agents
 
-    assert parts.brought.open_child is not None  # noqa: S101 - without it there is no tool for this
+    if parts.brought.open_child is None:
+        raise ToolError("A subagent begins no others, and runs no programs. Do the task yourself.")
     agents, _ = read_agents(parts.trust, Path.home())
     servers = None if lent is None else lent.servers
     plans = ChildPlans(

@@ -44,10 +44,12 @@ class SessionShape(Struct, frozen=True, kw_only=True):
 
     def offers(self, tool: str) -> bool:
         """Whether a tool is offered."""
+        return self._wants(tool) and not self._is_removed(tool)
+
+    def _wants(self, tool: str) -> bool:
         from treadle.tools.tool_catalogue import SPECS
 
-        wanted = self.only is None or tool in self.only or tool in _ENDS or tool not in SPECS
-        return wanted and not self._is_removed(tool)
+        return self.only is None or tool in self.only or tool in _ENDS or tool not in SPECS
 
     def applied(self, ports: Ports) -> Ports:
         """Give what a session works with, changed as wanted."""

@@ -52,7 +52,7 @@ _MODES: Mapping[str, Mode] = {
 _FIELDS = frozenset(
     [
         *("name", "description", "tools", "disallowedTools", "model", "permissionMode", "maxTurns", "max_turns"),
-        *("skills", "effort", "timeout_mins", "background", "kind", "permission", "mcpServers"),
+        *("skills", "effort", "timeout_mins", "background", "kind", "permission", "mcpServers", "context"),
     ]
 )
 _OPENCODE_FIELDS = frozenset({"mode", "disable", "steps", "maxSteps"})
@@ -66,8 +66,9 @@ class AgentFile(Struct, frozen=True, kw_only=True):
     is left out of them; what ends a turn is in neither. `model` is as written: empty for the parent's, a full name or
     an alias such as `sonnet`, `CHEAPER`. `mode` is what the agent asks for, never more than the parent's in force.
     `writes`: it may change files by tools of ours; what a server's tool does is not known. `servers` are globs of all
-    tools of the servers that it names (None: it names none). `unknown` are fields of the
-    file that mean nothing here. `seconds` bounds its time, `max_steps` its steps.
+    tools of the servers that it names (None: it names none). `unknown` are fields of the file that mean nothing here.
+    `seconds` bounds its time, `max_steps` its steps. A `fork` begins with the conversation of its parent, and its
+    `prompt` stands in its first message.
     """
 
     name: str
@@ -83,6 +84,7 @@ class AgentFile(Struct, frozen=True, kw_only=True):
     effort: str = ""
     seconds: float | None = None
     background: bool = False
+    fork: bool = False
     writes: bool = True
     servers: tuple[str, ...] | None = None
     unknown: tuple[str, ...] = ()
@@ -160,7 +162,7 @@ def read_agent_file(path: Path) -> tuple[AgentFile, tuple[str, ...]]:
 
 
 def built_in_agents() -> dict[str, AgentFile]:
-    """Give the agents that are there without a file: `explore` only reads, `worker` writes."""
+    """Give the agents that are there without a file: `explore` only reads, `worker` writes, `fork` knows more."""
     explore = AgentFile(
         name="explore",
         description="Reads and searches the project to answer one question. Changes nothing.",
@@ -177,7 +179,16 @@ def built_in_agents() -> dict[str, AgentFile]:
         prompt=agent_prompt("worker"),
         origin="Treadle",
     )
-    return {one.name: one for one in (explore, worker)}
+    fork = AgentFile(
+        name="fork",
+        description="Begins with this conversation, so it knows all of it; reads, and changes nothing.",
+        prompt=agent_prompt("fork"),
+        origin="Treadle",
+        mode=Mode.PLAN,
+        fork=True,
+        writes=False,
+    )
+    return {one.name: one for one in (explore, worker, fork)}
 
 
 def _folder_files(trust: SessionTrust) -> Iterator[_Found]:
@@ -265,12 +276,21 @@ def _read(found: _Found, notices: list[str]) -> AgentFile:
         effort=header.text("effort"),
         seconds=_seconds(header, told),
         background=header.truth("background"),
+        fork=_forks(header, told),
         writes=mode is not Mode.PLAN and may_write(tools.tools, tools.without),
         servers=_servers(header, told),
         unknown=unknown,
     )
     notices += [f"{found.origin}: {one}." for one in (*tools.notes, *told)]
     return agent
+
+
+def _forks(header: Header, told: list[str]) -> bool:
+    """Whether an agent begins with the conversation of its parent, as `context: fork` says."""
+    said = header.text("context")
+    if said not in ("", "fork"):
+        told.append(f"context: {shown_name(said)} means nothing here; `fork` is known")
+    return said == "fork"
 
 
 def _header(found: _Found) -> Header:

@@ -2,6 +2,7 @@
 
 from typing import TypeVar
 
+from msgspec import UNSET
 from msgspec.structs import replace
 
 from treadle.app.config.addresses import bind_base_url
@@ -24,7 +25,7 @@ def child_opening(opening: _Opening, settings: Settings, wanted: WantedChild) ->
         thinking_budget=wanted.thinking,
         add_dirs=wanted.roots,
         checkpoints=replace(settings.checkpoints, enabled=False),
-        checklist=False,
+        checklist=wanted.inherits is not UNSET and settings.checklist,
     )
     if wanted.program is not None:
         settings = replace(settings, tool_protocol=ToolProtocol.NATIVE, base_url="", fallback="")

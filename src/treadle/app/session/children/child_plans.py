@@ -2,11 +2,12 @@
 
 from collections.abc import Callable, Sequence
 
-from msgspec import Struct
+from msgspec import UNSET, Struct
 
 from treadle.app.models.cheaper import cheapest_configured
 from treadle.app.models.offered import EFFORT_BUDGETS
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
+from treadle.app.session.children.fork_shape import fork_shape
 from treadle.app.session.children.wanted_child import WantedChild
 from treadle.app.session.children.writing import as_in_workspace, trust_in
 from treadle.app.session.offering import JoinedServers
@@ -19,6 +20,8 @@ from treadle.engine.runtime.running_session import Session
 from treadle.protocol.children import ChildOf, ChildStarted
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.limits import Budget, Limits
+from treadle.protocol.messages import Message, Role
+from treadle.protocol.models import ToolProtocol
 from treadle.protocol.permissions import Allowance, Mode
 from treadle.protocol.sealed import PromptPart
 
@@ -57,6 +60,7 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
             shape=self._shape(agent, copy),
             known=await self.is_known(started.session_id),
             servers=None if agent.of_servers == () else self.servers,
+            inherits=_up_to_now(self.engine) if agent.fork else UNSET,
         )
 
     async def is_known(self, session_id: str) -> bool:
@@ -110,7 +114,7 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
 
     def _shape(self, agent: AgentFile, copy: WriterCopy | None) -> ChildShape:
         above = self.parts.brought.shape
-        return ChildShape(
+        shape = ChildShape(
             root=self.parts.trust.workspace if copy is None else copy.folder,
             as_parent=in_same_folder if copy is None else as_in_workspace(copy),
             system="",
@@ -122,6 +126,13 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
             of_servers=agent.of_servers,
             meant=None if self.servers is None or self.servers.servers is None else self.servers.servers.meant,
         )
+        return fork_shape(shape, self.engine.reader.offer) if agent.fork else shape
+
+
+def _up_to_now(engine: Session) -> tuple[Message, ...]:
+    """Give the conversation up to the reply that began the call, which is no part of it: its results are missing."""
+    messages = engine.transcript.messages(ToolProtocol.NATIVE)
+    return messages[:-1] if messages and messages[-1].role is Role.ASSISTANT else messages
 
 
 def child_mode(agent: AgentFile, mode: Mode) -> Mode:

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, TypeAlias
 
-from msgspec import Struct
+from msgspec import UNSET, Struct, UnsetType
 
 from treadle.app.models.model_choice import OwnModel
 from treadle.app.security.trusting import SessionTrust
@@ -11,6 +11,7 @@ from treadle.app.session.children.child_shape import ChildShape
 from treadle.app.subagents.agent_files import AgentFile
 from treadle.protocol.children import ChildOf
 from treadle.protocol.limits import Limits
+from treadle.protocol.messages import Message
 from treadle.protocol.permissions import Mode
 from treadle.tools.use_subagents import SubagentTask
 
@@ -23,7 +24,7 @@ class WantedChild(Struct, frozen=True, kw_only=True):
     """A subagent: the session `session_id`, with this `model` (`provider/name`). `known`: it was begun before.
 
     It works in `trust.workspace`, with `roots` besides, and may use `servers` of the session that begins it. With a
-    `program` that is what calls its tools in the place of a model.
+    `program` that is what calls its tools in the place of a model. A fork `inherits` messages.
     """
 
     session_id: str
@@ -39,6 +40,7 @@ class WantedChild(Struct, frozen=True, kw_only=True):
     known: bool
     servers: "JoinedServers | None" = None
     program: OwnModel | None = None
+    inherits: tuple[Message, ...] | UnsetType = UNSET
 
 
 OpenChild: TypeAlias = "Callable[[WantedChild], Awaitable[LiveSession]]"
@@ -48,5 +50,6 @@ OpenChild: TypeAlias = "Callable[[WantedChild], Awaitable[LiveSession]]"
 def begin_message(task: SubagentTask, agent: AgentFile) -> str:
     """Write the message that a subagent begins with."""
     skills = f"Read these skills first: {', '.join(agent.skills)}" if agent.skills else ""
+    prompt = f"{agent.prompt}\n\n{task.prompt}" if agent.fork else task.prompt
     paths = f"Begin with: {', '.join(task.paths)}" if task.paths else ""
-    return "\n\n".join(filter(None, (task.prompt, skills, paths)))
+    return "\n\n".join(filter(None, (prompt, skills, paths)))
