@@ -48,21 +48,28 @@ async def test_variants_work_in_copies_and_one_is_taken(tmp_path: Path) -> None:
     assert (await program.run("copies", "discard", "alt-2", "--yes")).code == 0
 
 
+SLOW = Script(
+    turns=(
+        SCRIPT.turns[0],
+        Turn(when=SCRIPT.turns[1].when, items=(Wait(seconds=PATIENCE), SayText(text="Written."))),
+    )
+)
+
+
+async def until(server: ScriptedServer, requests: int) -> None:
+    """Wait until so many requests came."""
+    async with asyncio.timeout(PATIENCE):
+        while len(server.requests) < requests:
+            await asyncio.sleep(0.05)
+
+
 async def test_a_signal_interrupts_the_variants_and_each_is_told(tmp_path: Path) -> None:
     program, folder = Program(tmp_path / "home"), tmp_path / "ws"
     folder.mkdir()
-    slow = Script(
-        turns=(
-            SCRIPT.turns[0],
-            Turn(when=SCRIPT.turns[1].when, items=(Wait(seconds=PATIENCE), SayText(text="Written."))),
-        )
-    )
-    async with ScriptedServer(slow) as server:
+    async with ScriptedServer(SLOW) as server:
         flags = (*model(server), "-C", str(folder), "--mode", "edits", "-w", "alt", "--variants", "2")
         process = await program.start("-p", "Write b.", *flags, "--output-format", "json", "--check", "true")
-        async with asyncio.timeout(PATIENCE):
-            while len(server.requests) < 4:
-                await asyncio.sleep(0.05)
+        await until(server, 4)
         process.send_signal(signal.SIGTERM)
         out, _ = await process.communicate()
     rows = [json.loads(line) for line in out.splitlines()]
@@ -72,3 +79,40 @@ async def test_a_signal_interrupts_the_variants_and_each_is_told(tmp_path: Path)
         ("alt-2", "cancelled", 1, False),
     ]
     assert all(row["cost"] is not None for row in rows)
+
+
+async def test_variants_end_with_the_program_that_compares_them_though_it_is_killed(tmp_path: Path) -> None:
+    program, folder = Program(tmp_path / "home"), tmp_path / "ws"
+    folder.mkdir()
+    async with ScriptedServer(SLOW) as server:
+        flags = (*model(server), "-C", str(folder), "--mode", "edits", "-w", "alt", "--variants", "2")
+        process = await program.start("-p", "Write b.", *flags)
+        await until(server, 4)
+        process.kill()
+        await process.wait()
+        async with asyncio.timeout(PATIENCE):
+            while "working" in (listed := (await program.run("sessions", "-C", str(folder))).out):
+                await asyncio.sleep(0.05)
+        assert len(server.requests) == 4
+    assert listed.count("stopped") == 2
+
+
+async def test_a_model_that_cannot_be_called_is_named_before_any_variant_begins(tmp_path: Path) -> None:
+    program, folder = Program(tmp_path / "home"), tmp_path / "ws"
+    folder.mkdir()
+    async with ScriptedServer(SCRIPT) as server:
+        flags = (*model(server), "-C", str(folder), "-w", "alt", "--variants")
+        refused = await program.run("-p", "Write b.", *flags, "anthropic-compatible/scripted,nobody/x")
+        assert (refused.code, "nobody" in refused.err) == (78, True), refused.err
+        assert server.requests == []
+    assert (await program.run("copies")).out == "No copy is kept.\n"
+
+
+async def test_no_copy_is_made_where_it_has_no_name_or_nothing_to_continue(tmp_path: Path) -> None:
+    program, folder = Program(tmp_path / "home"), tmp_path / "ws"
+    folder.mkdir()
+    unnamed = await program.run("-p", "Go.", "-C", str(folder), "-w", "")
+    assert (unnamed.code, "-w has no name for the copy." in unnamed.err) == (2, True), unnamed.err
+    nothing = await program.run("-p", "Go.", "-C", str(folder), "-w", "new", "-c")
+    assert (nothing.code, "There is no copy new yet." in nothing.err) == (1, True), nothing.err
+    assert (await program.run("copies")).out == "No copy is kept.\n"

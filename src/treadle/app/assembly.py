@@ -142,6 +142,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
 
 def _ground(parts: Parts, engine: Session) -> _Ground:
     opened, private, hiding = AsyncExitStack(), outputs() / parts.row.id, Hiding(parts)
+    first_use.hold_copy_of(parts, opened)
     opened.push_async_callback(first_use.tidy_up, parts.store)
     opened.push_async_callback(parts.models.close)
     checkpoints: SessionCheckpoints | None = None

@@ -81,7 +81,7 @@ def session_trust_of(arguments: "argparse.Namespace") -> "SessionTrust":
         return trust
     from treadle.door.opening import named_copy_trust
 
-    return named_copy_trust(name, trust)
+    return named_copy_trust(name, trust, made=not getattr(arguments, "go_on", False))
 
 
 def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_present: bool) -> "Opening":

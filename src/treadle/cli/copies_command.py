@@ -3,6 +3,10 @@
 import argparse
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from treadle.door.history import WriterCopy
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -37,10 +41,10 @@ def execute(arguments: argparse.Namespace) -> int:
         case "apply":
             return _apply(arguments)
         case "discard":
-            copy = idle_copy(arguments.id)
-            if not agreed(f"Remove the copy {copy.child_id} and what is not applied of it?", yes=arguments.yes):
-                return int(Exit.FAILED)
-            _write(discard_copy(copy))
+            with idle_copy(arguments.id) as copy:
+                if not agreed(f"Remove the copy {copy.child_id} and what is not applied of it?", yes=arguments.yes):
+                    return int(Exit.FAILED)
+                _write(discard_copy(copy))
         case _ if arguments.json:
             sys.stdout.writelines(f"{encode(one).decode()}\n" for one in copy_rows())
         case _:
@@ -49,11 +53,17 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _apply(arguments: argparse.Namespace) -> int:
+    from treadle.door.history import idle_copy
+
+    with idle_copy(arguments.id) as copy:
+        return _apply_idle(arguments, copy)
+
+
+def _apply_idle(arguments: argparse.Namespace, copy: "WriterCopy") -> int:
     from treadle.cli.agreeing import agreed
-    from treadle.door.history import applied_text, apply_copy, idle_copy, left_lines_of, planned_copy
+    from treadle.door.history import applied_text, apply_copy, left_lines_of, planned_copy
     from treadle.door.program import Exit
 
-    copy = idle_copy(arguments.id)
     wanted = planned_copy(copy, arguments.keys, arguments.into)
     if arguments.preview or (not arguments.yes and sys.stdout.isatty()):
         _write("\n".join([wanted.would.diff.rstrip("\n"), *left_lines_of(wanted.would)]))

@@ -47,6 +47,7 @@ def run_variants(arguments: "argparse.Namespace") -> int:
             why="What was changed in it before would be compared, too.",
             fix=f"Choose another name, or remove it: treadle copies discard {taken[0]}",
         )
+    _require_models(arguments, models)
     found, stopped = asyncio.run(_together(wanted, words, arguments.check))
     if arguments.output_format != "text":
         sys.stdout.writelines(f"{json.dumps(one)}\n" for one in found)
@@ -65,6 +66,19 @@ def _models(said: str) -> Sequence[str]:
         fix = f"Give a number from 2 to {_MOST}, or as many models: PROVIDER/A,PROVIDER/B"
         raise ConfigError("variants-use", f"--variants cannot be {said!r}.", fix=fix)
     return models
+
+
+def _require_models(arguments: "argparse.Namespace", models: Sequence[str]) -> None:
+    """Raise `ConfigError` for a model that cannot be called, before any variant begins."""
+    from treadle.cli.command_line import flags
+    from treadle.door.known_models import Models
+    from treadle.door.settings import load_settings
+    from treadle.door.trust import session_trust
+
+    trust = session_trust(arguments.directory)
+    for model in models:
+        given = {**flags(arguments), **({"model": model} if model else {})}
+        Models(load_settings(given, workspace=arguments.directory, trusted=trust.trusted)).choose()
 
 
 def _left_of(words: Sequence[str]) -> list[str]:
@@ -142,10 +156,15 @@ class _Programs:
                 one.send_signal(signal.SIGINT)
 
     async def run(self, words: Sequence[str]) -> tuple[int, str, str]:
-        """Run Treadle with these words; gives its exit code and what it wrote."""
+        """Run Treadle with these words; gives its exit code and what it wrote.
+
+        It is interrupted where this process is killed: nobody would take what it does, and it would spend on.
+        """
+        from treadle.door.program import tethered
+
         pipe = asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "treadle", *words),
+            *tethered((sys.executable, "-m", "treadle", *words), signal.SIGTERM),
             stdin=asyncio.subprocess.DEVNULL,
             stdout=pipe,
             stderr=pipe,

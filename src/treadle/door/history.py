@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.copy_list import named_copy as named_copy
     from treadle.app.reports.copy_list import planned_copy as planned_copy
     from treadle.app.reports.session_text import session_lines as session_lines
+    from treadle.app.subagents.writer_copies import WriterCopy as WriterCopy
     from treadle.app.subagents.writer_copies import found_copies as found_copies
     from treadle.app.subagents.writer_copies import left_copies as left_copies
 else:
@@ -67,6 +68,6 @@ else:
                 discard_copy idle_copy left_lines_of named_copy planned_copy
             """,
             "treadle.app.reports.session_text": "session_lines",
-            "treadle.app.subagents.writer_copies": "found_copies left_copies",
+            "treadle.app.subagents.writer_copies": "WriterCopy found_copies left_copies",
         },
     )

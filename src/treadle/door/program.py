@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.line_wrapping import shortened as shortened
     from treadle.app.reports.line_wrapping import wrapped as wrapped
     from treadle.app.reports.line_wrapping import write_wrapped as write_wrapped
+    from treadle.workspace.diagnostics.tether import tethered as tethered
     from treadle.workspace.files.private_file import write_private as write_private
 else:
     __getattr__ = names_of(
@@ -54,6 +55,7 @@ else:
                 describe_crash describe_error describe_model_error describe_no_permission four_lines
                 is_own_folder print_notice resume_line write_log
             """,
+            "treadle.workspace.diagnostics.tether": "tethered",
             "treadle.workspace.files.private_file": "write_private",
             "treadle.app.reports.line_wrapping": "harmless screen_width shortened wrapped write_wrapped",
         },

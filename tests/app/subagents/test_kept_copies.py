@@ -7,8 +7,11 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Command, Said
-from treadle.app.compose import open_store
-from treadle.app.reports.copy_list import copies_command
+from treadle.app.compose import Opening, open_session, open_store
+from treadle.app.config.sections import Settings
+from treadle.app.reports import copy_list
+from treadle.app.reports.copy_list import applied_text, apply_copy, copies_command, idle_copy, planned_copy
+from treadle.app.security.trusting import session_trust
 from treadle.app.subagents.writer_copies import (
     WriterCopy,
     left_copies,
@@ -21,6 +24,8 @@ from treadle.app.subagents.writer_copies import (
 from treadle.app.subagents.writer_hunks import copy_hunks, part_of
 from treadle.cli.main import run
 from treadle.protocol.errors import ConfigError, SessionError
+from treadle.providers.scripted.script import SayText, Script, Turn
+from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import SessionRow
 
 LINES = "".join(f"{number}\n" for number in range(1, 31))
@@ -211,3 +216,41 @@ def test_a_copy_that_is_listed_and_cannot_be_used_is_named_with_the_way_on(copy:
         for action in ("show", "apply", "discard"):
             said = treadle("copies", action, name)
             assert (said.code, why in said.err, str(place.parent / name) in said.err) == (1, True, True)
+
+
+async def test_a_copy_is_held_by_the_sessions_in_it_or_by_one_that_applies_it(
+    workspace: Path, copy: WriterCopy
+) -> None:
+    script = Script(turns=(Turn(items=(SayText(text="Done."),)),))
+    async with ScriptedServer(script) as server:
+        settings = Settings(model="anthropic-compatible/scripted", base_url=server.base_url)
+        trust = session_trust(copy.folder, once=True)
+        opening = Opening(workspace=copy.folder, settings=settings, user_present=False, trust=trust)
+        with idle_copy("child-1"):
+            with pytest.raises(SessionError, match="in use"), idle_copy("child-1"):
+                pass
+            with pytest.raises(SessionError, match="in use"):
+                await open_session(opening)
+        live = await open_session(opening)  # nothing is in its log yet
+        with pytest.raises(SessionError, match="in use"), idle_copy("child-1"):
+            pass
+        async with live:
+            pass
+        with idle_copy("child-1") as idle:
+            assert idle.folder == copy.folder
+
+
+def test_what_was_applied_is_said_though_the_copy_cannot_be_looked_at_then(
+    workspace: Path, copy: WriterCopy, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    wanted = planned_copy(copy)
+
+    def gone(_: WriterCopy) -> None:
+        raise SessionError("writer-copy", "What is known of the copy cannot be read.")
+
+    monkeypatch.setattr(copy_list, "writer_changes", gone)
+    done = apply_copy(copy, wanted)
+    text = applied_text(copy, done)
+    assert "fifteen" in (workspace / "a.txt").read_text()
+    assert f"Applied: {workspace / 'a.txt'}" in text
+    assert f"The copy stays in {copy.folder}." in text

@@ -1,12 +1,14 @@
 """The copies that are kept of subagents and sessions: listed, shown change by change, applied, and discarded."""
 
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle.app.checkpoints.conflicts import ConflictPart, FileConflict
 from treadle.app.compose import open_store
+from treadle.app.subagents.copy_holding import hold_copy
 from treadle.app.subagents.writer_changes import ChangeSet
 from treadle.app.subagents.writer_copies import (
     LeftCopy,
@@ -23,7 +25,7 @@ from treadle.app.subagents.writer_copies import (
 from treadle.app.subagents.writer_hunks import CopyHunk, copy_hunks, part_of
 from treadle.present.words import counted
 from treadle.protocol.children import ChildEnded
-from treadle.protocol.errors import SessionError
+from treadle.protocol.errors import SessionError, TreadleError
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import SessionRow, Store
@@ -73,9 +75,20 @@ def _require_usable(name: str) -> None:
     )
 
 
-def idle_copy(name: str, workspace: Path | None = None) -> WriterCopy:
-    """Find a kept copy in which nobody works now. Raises `SessionError`."""
+@contextmanager
+def idle_copy(name: str, workspace: Path | None = None) -> Iterator[WriterCopy]:
+    """Find a kept copy in which nobody works, and keep it so. Raises `SessionError`."""
     copy = named_copy(name, workspace)
+    _require_idle(copy)  # first, as it can say who works there
+    leave = hold_copy(copy.child_id, alone=True)
+    try:
+        _require_idle(copy)
+        yield copy
+    finally:
+        leave()
+
+
+def _require_idle(copy: WriterCopy) -> None:
     store = open_store()
     try:
         if found := _working_in(copy, store):
@@ -87,7 +100,6 @@ def idle_copy(name: str, workspace: Path | None = None) -> WriterCopy:
             )
     finally:
         store.close()
-    return copy
 
 
 def _working_in(copy: WriterCopy, store: Store) -> str:
@@ -229,11 +241,13 @@ def planned_copy(
 def apply_copy(copy: WriterCopy, wanted: CopyPlan) -> MergeOutcome:
     """Apply exactly what was planned; the copy of a subagent of which nothing is left then is removed.
 
-    Raises as `planned_copy`.
+    Raises as `planned_copy`, but for what fails after something was applied: then the copy stays.
     """
     done = merge(wanted.change_set, wanted.into, digest=wanted.would.digest, approved=wanted.approved)
-    if not (done.refused or _has_session(copy) or writer_changes(copy)):
-        remove_copy(copy.child_id, discard=True)
+    if not done.refused:
+        with suppress(TreadleError, OSError):
+            if not (_has_session(copy) or writer_changes(copy)):
+                remove_copy(copy.child_id, discard=True)
     return done
 
 
@@ -243,12 +257,18 @@ def applied_text(copy: WriterCopy, done: MergeOutcome) -> str:
         return f"Nothing was applied: {done.refused}"
     lines = [f"Applied: {shown_name(one.path)} (+{one.added} -{one.removed})" for one in done.merged]
     lines = [*(lines or ["Nothing was applied."]), *left_lines_of(done)]
-    if open_copy(copy.child_id) is None:
-        lines.append("Nothing is left in the copy. It was removed.")
-    else:
-        rest = "All of it is applied." if done.complete and not writer_changes(copy) else "The rest is kept in it."
-        lines.append(f"The copy stays in {copy.folder}. {rest} To remove it: treadle copies discard {copy.child_id}")
+    try:
+        lines.append(_what_stays(copy, done))
+    except (TreadleError, OSError) as error:  # what was applied is said nevertheless
+        lines.append(f"The copy stays in {copy.folder}. What is left in it cannot be said: {error}")
     return visible("\n".join(lines))
+
+
+def _what_stays(copy: WriterCopy, done: MergeOutcome) -> str:
+    if open_copy(copy.child_id) is None:
+        return "Nothing is left in the copy. It was removed."
+    rest = "All of it is applied." if done.complete and not writer_changes(copy) else "The rest is kept in it."
+    return f"The copy stays in {copy.folder}. {rest} To remove it: treadle copies discard {copy.child_id}"
 
 
 def discard_copy(copy: WriterCopy) -> str:
@@ -275,9 +295,10 @@ def copies_command(workspace: Path, argument: str) -> str:
         case ["show", name]:
             return copy_text(named_copy(name, workspace))
         case ["apply", name, *keys]:
-            copy = idle_copy(name, workspace)
-            return applied_text(copy, apply_copy(copy, planned_copy(copy, keys, protected=False)))
+            with idle_copy(name, workspace) as copy:
+                return applied_text(copy, apply_copy(copy, planned_copy(copy, keys, protected=False)))
         case ["discard", name]:
-            return discard_copy(idle_copy(name, workspace))
+            with idle_copy(name, workspace) as copy:
+                return discard_copy(copy)
         case _:
             raise SessionError("copy-use", "These words are not known here.", fix=_USAGE)

@@ -3,7 +3,7 @@
 import asyncio
 import traceback
 from collections.abc import AsyncIterator, Callable, Collection, Mapping, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from datetime import date
 from functools import cached_property, partial
 from pathlib import Path
@@ -79,6 +79,16 @@ class Hiding:
         from treadle.app.errors.error_report import write_log
 
         write_log(self.redact("".join(traceback.format_exception(error))))
+
+
+def hold_copy_of(parts: Parts, opened: AsyncExitStack) -> None:
+    """Keep the copy in which a session works from being applied or removed meanwhile. Raises `SessionError`."""
+    if data_directory().name not in str(parts.trust.workspace):  # copies are beside Treadle's own data
+        return
+    from treadle.app.subagents.copy_holding import hold_copy_around
+
+    if (leave := hold_copy_around(parts.trust.workspace)) is not None:
+        opened.callback(leave)
 
 
 def gpu_line(settings: Settings) -> str:

@@ -6,7 +6,6 @@ import itertools
 import os
 import shutil
 import signal
-import sys
 from asyncio.subprocess import DEVNULL, PIPE, Process
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -16,7 +15,7 @@ import msgspec
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.commands.wrapping import UNWRAPPED, Wrapping
-from treadle.workspace.diagnostics import die_with_parent
+from treadle.workspace.diagnostics.tether import tethered
 
 _Pipe = TypeVar("_Pipe")
 _MOST_BYTES = 64 * 1024 * 1024
@@ -179,11 +178,9 @@ async def connect(program: Program, handler: RpcHandler, on_end: Callable[[], No
     found = shutil.which(program.argv[0], path=program.variables.get("PATH"))
     if found is None:
         raise ToolError(f"{program.name} could not be started ({program.argv[0]} is missing or cannot be run)")
-    tether = (sys.executable, "-I", "-S", die_with_parent.__file__, str(os.getpid()))
     try:
         process = await asyncio.create_subprocess_exec(
-            *tether,
-            *program.wrapping.around((found, *program.argv[1:])),
+            *tethered(program.wrapping.around((found, *program.argv[1:]))),
             stdin=PIPE,
             stdout=PIPE,
             stderr=DEVNULL,

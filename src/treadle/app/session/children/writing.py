@@ -26,7 +26,7 @@ from treadle.app.subagents.writer_hunks import CopyHunk, copy_hunks, part_of
 from treadle.app.subagents.writer_record import CHILD_ID
 from treadle.engine.ports import Asked, AskPerson, Judge
 from treadle.protocol.children import ChildStarted
-from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.protocol.errors import ConfigError, SessionError, TreadleError
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question, QuestionKind, Standing, Verdict
 from treadle.protocol.tools import Access, FetchUrl, FileChange, Preview, RunCommand, WritePath
@@ -140,14 +140,22 @@ def trust_in(copy: WriterCopy, trust: SessionTrust) -> SessionTrust:
     return replace(trust, trust=replace(trust.trust, workspace=copy.folder))
 
 
-def named_copy_trust(name: str, trust: SessionTrust) -> SessionTrust:
-    """Give the user's word on a folder for its copy of this name, which is made where there is none.
+def named_copy_trust(name: str, trust: SessionTrust, *, made: bool = True) -> SessionTrust:
+    """Give the user's word on a folder for its copy of this name, which is made where there is none (`made`).
 
     For a thread. Raises `ConfigError`, `SessionError`.
     """
     if not CHILD_ID.fullmatch(name):
-        why = "It is letters, digits, dots, hyphens and underscores."
-        raise ConfigError("copy-name", f"{shown_name(name)} is no name for a copy.", why=why, fix="Choose another one.")
+        why = "A name is letters, digits, dots, hyphens and underscores."
+        what = f"{shown_name(name)} is no name for a copy." if name.strip() else "-w has no name for the copy."
+        raise ConfigError("copy-name", what, why=why, fix="Write one behind -w, such as: treadle -w fix")
+    if not made and open_copy(name) is None:
+        raise SessionError(
+            "session-none",
+            "There is no session to continue.",
+            why=f"There is no copy {name} yet.",
+            fix=f"Start a session in it: treadle -w {name}",
+        )
     copy = make_writer_copy(trust.workspace, (), name)
     if copy.workspace != trust.workspace:
         raise ConfigError(
