@@ -9,11 +9,14 @@ import pytest
 
 from tests.policy.views import labelled
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, narrower, narrower_mode
+from treadle.app.session.children.code_mode import ProgramShape
+from treadle.app.session.children.fork_shape import fork_shape
 from treadle.app.session.children.writing import as_in_workspace
 from treadle.app.session.commands.judging import policy_context
 from treadle.app.subagents.writer_record import WriterCopy
 from treadle.engine.ports import Judge
 from treadle.policy.allowances import decide_and_offer
+from treadle.protocol.events import OfferChanged
 from treadle.protocol.permissions import Decision, Mode, Standing, Verdict
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, Confinement, Risk, RunCommand, ToolSpec, WritePath
@@ -77,6 +80,24 @@ def test_no_line_is_judged_wider_than_the_parent_judges_it(folders: tuple[Path, 
                 below = narrowed(EXECUTE_COMMAND, {"command": line}, run, Standing(mode=own))
                 if not no_wider(below, above):
                     wider.append((line, mode, own, place.name, below.verdict, above.verdict))
+    assert wider == []
+
+
+@pytest.mark.parametrize("kind", ["fork", "program"])
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.soak)])
+def test_no_line_of_a_fork_or_a_program_is_judged_wider(folders: tuple[Path, Path], kind: str, *, whole: bool) -> None:
+    root, _ = folders
+    parent = judge_in(root)
+    wider = []
+    for line, mode, own in product(lines(whole=whole), Mode, Mode):
+        standing, run = Standing(mode=mode, tainted=True), (RunCommand(command=line, cwd=str(root)),)
+        plain = shape(root, parent, standing)
+        fields = {name: getattr(plain, name) for name in plain.__struct_fields__}
+        own_shape = ProgramShape(**fields) if kind == "program" else fork_shape(plain, OfferChanged(step=0, system=()))
+        above = parent(EXECUTE_COMMAND, {"command": line}, run, standing)
+        below = own_shape.judged(parent)(EXECUTE_COMMAND, {"command": line}, run, Standing(mode=own))
+        if not no_wider(below, above):
+            wider.append((line, mode, own, below.verdict, above.verdict))
     assert wider == []
 
 

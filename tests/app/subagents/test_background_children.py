@@ -1,0 +1,120 @@
+"""Subagents that nobody waits for: what they ask comes to the session, whatever that does then, and none hangs."""
+
+import asyncio
+from itertools import product
+from pathlib import Path
+
+import pytest
+
+from tests.app.subagents.families import ME, Family, call, events_of, family
+from tests.e2e.running import PATIENCE
+from treadle.protocol.children import ChildEnded, ChildOutcome
+from treadle.protocol.events import Answer, CallFinished, Prompt, SetMode, SetPresence
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import QuestionAsked, TurnEnded
+from treadle.protocol.permissions import Mode, OptionKind
+from treadle.protocol.sealed import ResultMade
+from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
+
+AGENT = """---
+name: reader
+description: reads
+tools: Read
+---
+You are a subagent that reads.
+"""
+OF_CHILD = Texts(contains=("You are a subagent",))
+BEGUN = Expectation(last_result=Texts(contains=("work by themselves",)))
+SECRET = "the text outside"
+
+
+@pytest.fixture(autouse=True)
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    (tmp_path / "ws" / ".treadle" / "agents").mkdir(parents=True)
+    (tmp_path / "ws" / ".treadle" / "agents" / "reader.md").write_text(AGENT)
+    (tmp_path / "outside.txt").write_text(SECRET)
+    return (tmp_path / "ws").resolve()
+
+
+def turns(folder: Path, *, busy: bool) -> tuple[Turn, ...]:
+    """A subagent reads outside of the folder, while its session works (`busy`) or has ended its turn."""
+    begins = call("use_subagents", tasks=[{"prompt": "Read it.", "agent": "reader"}], wait=False)
+    return (
+        Turn(when=Expectation(system=OF_CHILD, assistant_messages=1), items=(SayText(text="I have looked."),)),
+        Turn(when=Expectation(system=OF_CHILD), items=(call("read_file", path=str(folder.parent / "outside.txt")),)),
+        Turn(when=Expectation(last_user=Texts(contains=("has ended",))), items=(SayText(text="Thanks."),)),
+        Turn(when=Expectation(assistant_messages=0), items=(begins,)),
+        Turn(when=BEGUN, items=(*([Wait(seconds=0.4)] if busy else []), SayText(text="Going on."))),
+    )
+
+
+async def until_thanks(own: Family, said: str) -> None:
+    """Follow the session until it was woken; each question gets this answer, or nobody is there any more."""
+    async with own.live.follow() as feed:
+        await own.live.post(Prompt(id="p", content=(Text(text="Go."),)), ME)
+        async for one in feed:
+            if isinstance(one, QuestionAsked):
+                own.asked.append(one.question)
+                if said == "leaves":
+                    await own.live.post(SetPresence(user_present=False), ME)
+                else:
+                    option = OptionKind.ALLOW_ONCE if said == "yes" else OptionKind.REJECT_ONCE
+                    await own.live.post(Answer(question_id=one.question.id, option=option), ME)
+            if isinstance(one, TurnEnded) and one.outcome.text == "Thanks.":
+                return
+
+
+@pytest.mark.parametrize(
+    ("said", "mode", "busy"),
+    [
+        *(("yes", mode, busy) for mode, busy in product((Mode.ASK, Mode.AUTO), (False, True))),
+        *((said, Mode.ASK, False) for said in ("no", "leaves", "nobody")),
+    ],
+)
+async def test_what_one_in_the_background_asks_is_answered_or_denied_and_it_ends(
+    folder: Path, said: str, mode: Mode, busy: bool
+) -> None:
+    async with family(folder, *turns(folder, busy=busy), mode=mode, present=said != "nobody") as own:
+        await asyncio.wait_for(until_thanks(own, said), PATIENCE)
+    assert [(one.agent, bool(one.child)) for one in own.asked] == ([] if said == "nobody" else [("reader", True)])
+    (ended,) = events_of(ChildEnded)
+    assert ended.outcome is ChildOutcome.DONE
+    results = str([one.result for kind in (CallFinished, ResultMade) for one in events_of(kind)])
+    assert (SECRET in results) is (said == "yes")
+
+
+@pytest.mark.parametrize("later", [Mode.ASK, Mode.EDITS, Mode.AUTO])
+async def test_one_in_the_background_has_the_rights_that_its_session_has_then(folder: Path, later: Mode) -> None:
+    begins = call("use_subagents", tasks=[{"prompt": "Run it.", "agent": "explore"}], wait=False)
+    explore = folder / ".treadle" / "agents" / "explore.md"
+    explore.write_text(AGENT.replace("reader", "explore").replace("tools: Read", "tools: Read, WebFetch"))
+    outside = str(folder.parent / "outside.txt")
+    script = (
+        Turn(when=Expectation(system=OF_CHILD, assistant_messages=1), items=(SayText(text="I have looked."),)),
+        Turn(
+            when=Expectation(system=OF_CHILD),
+            items=(Wait(seconds=0.4), call("read_file", path=outside)),
+        ),
+        Turn(when=Expectation(last_user=Texts(contains=("has ended",))), items=(SayText(text="Thanks."),)),
+        Turn(when=Expectation(assistant_messages=0), items=(begins,)),
+        Turn(when=BEGUN, items=(SayText(text="Going on."),)),
+    )
+    async with family(folder, *script, mode=Mode.FULL) as own, own.live.follow() as feed:
+        await own.live.post(Prompt(id="p", content=(Text(text="Go."),)), ME)
+        async with asyncio.timeout(PATIENCE):
+            async for one in feed:
+                if isinstance(one, TurnEnded) and one.outcome.text == "Going on.":
+                    await own.live.post(SetMode(mode=later), ME)
+                if isinstance(one, QuestionAsked):
+                    own.asked.append(one.question)
+                    await own.live.post(Answer(question_id=one.question.id, option=OptionKind.REJECT_ONCE), ME)
+                if isinstance(one, TurnEnded) and one.outcome.text == "Thanks.":
+                    break
+    assert len(own.asked) == 1  # the mode in which it was begun would not have asked
+    assert SECRET not in str([one.result for one in events_of(CallFinished)])
