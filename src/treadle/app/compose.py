@@ -19,7 +19,7 @@ from treadle.app.models.model_notes import named_profile, plain_ref
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.files.roots import further_roots, past_roots
 from treadle.app.session.live import LiveSession
-from treadle.app.session.model_finder import model_for, require_sandbox, set_model
+from treadle.app.session.model_finder import model_for, require_model, require_sandbox, set_model
 from treadle.app.session.parts import Brought, Parts, new_session_id
 from treadle.engine.core.state import Idle, State
 from treadle.protocol.codec import encode
@@ -195,6 +195,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     if log.damage is not None:
         lost.append(await _leave_out(store, row, log.damage))
     state = recalled.past.state
+    require_model(state.choice.model, opening.models)
     settings = bind_base_url(opening.settings, opening.settings.model or state.choice.model)
     if "profile" not in opening.given:
         settings = replace(settings, profile=named_profile(state.choice.model))

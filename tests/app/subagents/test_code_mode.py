@@ -7,10 +7,13 @@ import pytest
 from msgspec.structs import replace
 
 from tests.app.subagents.families import ME, call, events_of, family
+from treadle.app.models.model_notes import PROGRAM_REF
+from treadle.app.reports.usage_report import UsageKey, usage_report
 from treadle.app.session.children import child_book, code_mode
 from treadle.app.session.children.program_model import ProgramModel
 from treadle.protocol.children import ChildEnded, ChildOutcome
-from treadle.protocol.events import Interrupt, Prompt
+from treadle.protocol.errors import SessionError
+from treadle.protocol.events import Compacted, Interrupt, Prompt, SessionStarted
 from treadle.protocol.messages import Message, Role, Text, ToolResult, ToolUse
 from treadle.protocol.models import ModelRequest, StreamCallStart, StreamText
 from treadle.protocol.notifications import ChildChanged, TurnEnded
@@ -192,3 +195,28 @@ async def test_an_interrupt_ends_the_program_with_all_that_it_started(folder: Pa
             if isinstance(one, TurnEnded):
                 break
     assert [one.outcome for one in events_of(ChildEnded)] == [ChildOutcome.INTERRUPTED]
+
+
+async def test_what_a_program_reads_is_bounded_by_no_window(folder: Path) -> None:
+    for number in range(30):
+        (folder / f"f{number}.txt").write_text("".join(f"line {line} of {number}\n" for line in range(2_500)))
+    code = """
+sizes = [len(await read_file(f"f{number}.txt")) for number in range(30)]
+again = await read_file("f0.txt")
+print(sum(sizes) > 1_000_000, len(again) == sizes[0])
+"""
+    async with family(folder, *runs(code), code_mode=True) as own:
+        await own.turn()
+    assert own.text == "True True"
+    assert events_of(Compacted) == []
+
+
+async def test_the_session_of_a_program_is_no_session_of_a_model(folder: Path) -> None:
+    async with family(folder, *runs('print(await read_file("a.py"))'), code_mode=True) as own:
+        await own.turn()
+    (child,) = [one for one in events_of(SessionStarted) if one.child_of]
+    with pytest.raises(SessionError, match="of a program of code mode"):
+        async with family(folder, resume=child.session_id):
+            pass
+    rows = {row.name: row for row in usage_report(UsageKey.MODEL, None, folder).rows}
+    assert (rows[PROGRAM_REF].requests, rows[PROGRAM_REF].uncounted, rows[PROGRAM_REF].calls) == (0, 0, 1)

@@ -1,4 +1,4 @@
-"""What the error codes of schedules mean, and what to do about them."""
+"""What the error codes of schedules and of programs mean, and what to do about them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -7,6 +7,10 @@ from treadle.app.errors.session_explanations import Explanation
 
 ABOUT_SCHEDULES: Mapping[str, Explanation] = MappingProxyType(
     {
+        "session-program": Explanation(
+            "The session is that of a program of code mode: it has no model that could go on with it.",
+            "Continue the session that began it: `treadle sessions --tree` shows which one.",
+        ),
         "schedule-time": Explanation(
             "The time, the zone or the limit of a schedule cannot be used.",
             'Write the time like "every weekday 9:00", "every 30 minutes" or "2027-01-31 9:00".',

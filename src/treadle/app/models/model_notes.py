@@ -23,6 +23,10 @@ UNHOSTED = ("scripted", "local")
 """What stands in place of a provider before scripts, and before the models that Treadle runs by itself."""
 
 
+PROGRAM_REF = "treadle/program"
+"""Stands in place of a model in the session of a program of code mode."""
+
+
 class SelectedModel(Record, frozen=True, kw_only=True):
     """A model to work with: how its calls are written, how many tokens it may think, and what to tell the user."""
 

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from treadle.app.config.layers import load_settings
 from treadle.app.models.known import known_models
 from treadle.app.models.model_choice import Models
+from treadle.app.models.model_notes import PROGRAM_REF
 from treadle.app.reports.known_sessions import SessionUsage, sessions_usage
 from treadle.app.reports.line_wrapping import columns, harmless, shortened, wrapped
 from treadle.app.reports.usage_sums import SLOT, Amounts, UsageSlot, sum_amounts
@@ -244,7 +245,8 @@ def usage_lines(report: UsageReport, width: int | None, *, every: bool = False, 
         yield f"{label}  {spent[row.name]:>{costly}}  {drawn}".rstrip()
         yield wrapped(f"  {_figures(row, cost=False)}", width)
         if report.by is UsageKey.MODEL:
-            yield wrapped(f"  {_priced(row.prices)}", width)
+            price = "It is a program, which costs nothing." if row.name == PROGRAM_REF else _priced(row.prices)
+            yield wrapped(f"  {price}", width)
     yield from (wrapped(line, width) for line in _ends(report, len(report.rows) - len(rows)))
 
 

@@ -5,6 +5,7 @@ from math import fsum
 
 from msgspec import field
 
+from treadle.app.models.model_notes import PROGRAM_REF
 from treadle.context.sizes import bytes_of_text
 from treadle.context.transcript import estimated_tokens
 from treadle.present.spending_words import Spending
@@ -233,6 +234,8 @@ class UsageReader:
                 pass
 
     def _request(self, event: Event, model: str, usage: Usage, cost: float | None, *, uncounted: bool = False) -> None:
+        if model == PROGRAM_REF:  # no model was called
+            return
         amounts = Amounts(
             requests=1, usage=usage, cost=cost or 0.0, unpriced=int(cost is None), uncounted=int(uncounted)
         )

@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from treadle.app.config.sections import SandboxUse, Settings
-from treadle.app.models.model_choice import Models
-from treadle.app.models.model_notes import as_now, plain_ref
+from treadle.app.models.model_choice import Models, OwnModel
+from treadle.app.models.model_notes import PROGRAM_REF, as_now, plain_ref
+from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SetModel
 from treadle.protocol.models import ModelChoice, ModelSpec
 from treadle.protocol.permissions import Mode
@@ -33,6 +34,17 @@ class ModelFinder(Struct, frozen=True, kw_only=True):
     offered: "Callable[[], Sequence[OfferedModel]]" = tuple
     cheaper: "Callable[[NextRequest], str]" = lambda sent: ""  # noqa: ARG005
     settings: Settings | None = None
+
+
+def require_model(ref: str, own: Sequence[OwnModel]) -> None:
+    """Raise `SessionError` for the session of a program, which nobody can go on with but who runs the program."""
+    if ref == PROGRAM_REF and not any(one.spec.ref == ref for one in own):
+        raise SessionError(
+            "session-program",
+            "This session is that of a program of code mode.",
+            why="The program made its calls, and no model is there to answer.",
+            fix="Continue the session that began it: `treadle sessions --tree` shows which one.",
+        )
 
 
 def require_sandbox(mode: Mode, settings: Settings) -> None:

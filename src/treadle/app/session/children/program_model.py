@@ -4,6 +4,7 @@ from collections.abc import AsyncGenerator, Iterator, Mapping, Sequence
 
 import msgspec
 
+from treadle.app.models.model_notes import PROGRAM_REF
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Message, Text, ToolResult, ToolUse
 from treadle.protocol.models import (
@@ -29,8 +30,9 @@ from treadle.workspace.programs.program_process import (
     run_shut_off,
 )
 
-PROGRAM_SPEC = ModelSpec(provider="treadle", name="program", images=False, documents=False)
-"""Stands where other sessions have a model; nothing of it is billed."""
+_PROVIDER, _, _NAME = PROGRAM_REF.partition("/")
+PROGRAM_SPEC = ModelSpec(provider=_PROVIDER, name=_NAME, context_window=10**12, images=False, documents=False)
+"""Stands where other sessions have a model. Nothing of it is billed, and nothing leaves it to make room."""
 
 MOST_OF_PROGRAM = 30_000
 """Characters that come back of what a program prints."""
