@@ -132,7 +132,11 @@ def test_what_a_script_reads_says_what_is_next_and_what_was_last(folder: Path) -
     take_due(NOW + 31 * MINUTE)
     (row,) = schedule_rows()
     assert (row.when, row.mode, row.last_due, row.last_session) == ("every 30 minutes", "plan", NOW + 30 * MINUTE, "")
-    assert row.last_problem == "" if time.time() < NOW else "the program ended before its session began"
+    assert (
+        row.last_problem == ""
+        if time.time() < NOW
+        else "it is not known whether its session began, as the server was ended meanwhile"
+    )
 
 
 def _take(home: str, moments: Sequence[float]) -> list[float]:
@@ -213,3 +217,38 @@ async def test_a_run_is_left_out_while_the_session_before_works(folder: Path) ->
     await asyncio.gather(server, return_exceptions=True)
     store.close()
     assert done.runs[1].problem == "left out: its session s-1 still works"
+
+
+def test_a_schedule_that_cannot_be_read_here_is_named_and_keeps_no_other_one_from_running(folder: Path) -> None:
+    good = add_schedule(wanted(folder))
+    bad = (
+        replace(good, id="b1", zone="Mars/Olympus", last_missed=NOW, missed=1),
+        replace(good, id="b2", when="every blue 9:00"),
+    )
+    with schedule_book._changing() as all_of_them:
+        all_of_them[:0] = bad
+    ((schedule, _),) = take_due(NOW + 31 * MINUTE)
+    assert schedule.id == good.id
+    text = schedules_text(read_schedules())
+    assert "never due: this computer knows no time zone 'Mars/Olympus'" in text
+    assert "never due: 'every blue 9:00' is no time for a schedule" in text
+
+
+async def test_a_run_that_begins_while_the_server_ends_is_noted(folder: Path, tmp_path: Path) -> None:
+    script = tmp_path / "script.toml"
+    script.write_text(SCRIPT)
+    add_schedule(wanted(folder, created=time.time() - 1_799.9, model=f"scripted/{script}"))
+    server = asyncio.create_task(run_schedules(lambda _: None))
+    while not (await asyncio.to_thread(read_schedules))[0].runs:
+        await asyncio.sleep(0.01)
+    await asyncio.sleep(0.05)
+    server.cancel()
+    await asyncio.gather(server, return_exceptions=True)
+    (run,) = read_schedules()[0].runs
+    assert run.session
+    store = open_store()
+    try:
+        while run.session in store.leased():
+            await asyncio.sleep(0.05)
+    finally:
+        store.close()

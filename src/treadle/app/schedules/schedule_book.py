@@ -59,8 +59,21 @@ class Schedule(Struct, frozen=True, kw_only=True, omit_defaults=True):
     last_missed: float = 0.0
     runs: tuple[ScheduledRun, ...] = ()
 
+    @property
+    def problem(self) -> str:
+        """Why it is never due, though it should be: the file may have been edited, or come from another computer."""
+        if not is_zone(self.zone):
+            return f"this computer knows no time zone {self.zone!r}"
+        try:
+            schedule_rule(self.when)
+        except ConfigError as error:
+            return error.what.rstrip(".")
+        return ""
+
     def next_after(self, moment: float) -> float | None:
         """Give when it is due next, after a moment; None where it never is."""
+        if self.problem:
+            return None
         after, begun = (datetime.fromtimestamp(one, UTC) for one in (moment, self.created))
         found = next_due(schedule_rule(self.when), ZoneInfo(self.zone), after, begun)
         return None if found is None else found.timestamp()
@@ -140,6 +153,7 @@ def add_schedule(wanted: Schedule) -> Schedule:
     if not is_zone(wanted.zone):
         fix = "Name one such as Europe/Berlin. Where none is known, install the system's package tzdata."
         raise ConfigError("schedule-time", f"{wanted.zone!r} is no time zone of this computer.", fix=fix)
+    schedule_rule(wanted.when)
     if wanted.next is None:
         raise ConfigError("schedule-time", f"{wanted.when!r} is over.", fix="Name a time that is still to come.")
     with _changing() as all_of_them:
@@ -224,6 +238,6 @@ def note_run(schedule_id: str, run: ScheduledRun) -> None:
                 all_of_them[place] = replace(one, runs=runs)
 
 
-def has_not_begun(run: ScheduledRun, now: float) -> bool:
-    """Whether the program that took a run ended before it could begin a session."""
+def is_unknown(run: ScheduledRun, now: float) -> bool:
+    """Whether the program that took a run ended before it could say what became of it."""
     return not run.session and not run.problem and now - run.due > _BEGINS_WITHIN + LATE

@@ -2,11 +2,11 @@
 
 import time
 from collections.abc import Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
-from treadle.app.schedules.schedule_book import Schedule, ScheduledRun, has_not_begun, read_schedules
+from treadle.app.schedules.schedule_book import Schedule, ScheduledRun, is_unknown, is_zone, read_schedules
 from treadle.present.words import counted
 from treadle.protocol.base import Record
 
@@ -56,19 +56,23 @@ def _row(one: Schedule) -> ScheduleRow:
 
 
 def _problem(run: ScheduledRun) -> str:
-    return "the program ended before its session began" if has_not_begun(run, time.time()) else run.problem
+    unknown = "it is not known whether its session began, as the server was ended meanwhile"
+    return unknown if is_unknown(run, time.time()) else run.problem
 
 
 def next_words(one: Schedule) -> str:
     """Say when a schedule is due next, in its zone."""
     if one.paused:
         return "paused"
+    if one.problem:
+        return f"never due: {one.problem}"
     due = one.next
     return "not due any more" if due is None else f"next {_moment(due, one.zone)}"
 
 
 def _moment(at: float, zone: str) -> str:
-    return f"{datetime.fromtimestamp(at, ZoneInfo(zone)):%a %Y-%m-%d %H:%M %Z}"
+    own = ZoneInfo(zone) if is_zone(zone) else UTC
+    return f"{datetime.fromtimestamp(at, own):%a %Y-%m-%d %H:%M %Z}"
 
 
 def past_words(one: Schedule) -> str:

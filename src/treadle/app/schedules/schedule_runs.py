@@ -24,6 +24,9 @@ _LOOKS = 20.0
 """Seconds after which a server sees that the schedules were changed."""
 
 _BEGINS_WITHIN = 120.0
+_ENDS_WITHIN = 10.0
+"""Seconds that a session which is just beginning has when the server ends."""
+
 _MOST_SAID = 600
 
 
@@ -66,17 +69,28 @@ def _until_next(now: float) -> float:
 
 
 async def _begin(schedule: Schedule, run: ScheduledRun, tell: Callable[[str], None]) -> None:
+    beginning = asyncio.ensure_future(_become(schedule, run))
     try:
-        busy = await asyncio.to_thread(_still_works, schedule)
-        done = (
-            replace(run, problem=f"left out: its session {busy} still works") if busy else await _begun(schedule, run)
-        )
-    except (TreadleError, OSError) as error:
-        done = replace(run, problem=str(error))
+        done = await asyncio.shield(beginning)
+    except asyncio.CancelledError:  # the server ends: the session that has begun goes on, so it is noted
+        with suppress(TimeoutError, TreadleError):
+            await asyncio.to_thread(note_run, schedule.id, await asyncio.wait_for(beginning, _ENDS_WITHIN))
+        raise
     if done.problem:
         tell(f"The schedule {schedule.id} ({schedule.when}) was due: {done.problem}")
     with suppress(TreadleError):
         await asyncio.to_thread(note_run, schedule.id, done)
+
+
+async def _become(schedule: Schedule, run: ScheduledRun) -> ScheduledRun:
+    """Begin the session, unless an earlier one still works; gives what became of the run."""
+    try:
+        busy = await asyncio.to_thread(_still_works, schedule)
+        if busy:
+            return replace(run, problem=f"left out: its session {busy} still works")
+        return await _begun(schedule, run)
+    except (TreadleError, OSError) as error:
+        return replace(run, problem=str(error))
 
 
 def _still_works(schedule: Schedule) -> str:

@@ -84,7 +84,7 @@ async def run_in_session(
     ended = replace(result.ended, changes=run.changes)
     if is_done(result) and program.failed:
         why = text.rpartition(f"{FAILED}\n")[2].rpartition("\n")[2]
-        ended = replace(ended, outcome=ChildOutcome.FAILED, why=f"the program failed: {why}")
+        ended = replace(ended, outcome=ChildOutcome.FAILED, why=why or "its program failed")
     return replace(result, ended=ended, text=text, applied=run.changes)
 
 
