@@ -58,19 +58,28 @@ async def test_an_edit_is_made_as_the_user_wants_it(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    "edited",
-    [{"oldText": OLD, "newText": OLD}, {"oldText": OLD, "newText": OLD + "------- SEARCH\n"}],
-    ids=["nothing of it is left", "it cannot be written by this call"],
+    ("old", "new", "why"),
+    [
+        (OLD, OLD, "left out every part"),
+        (OLD, OLD + "------- SEARCH\n", "this call cannot write the result"),
+        (OLD, OLD.replace("line 2\n", "line two\n").removesuffix("\n"), "took away the line end"),
+        (OLD + "line 31\n", OLD.replace("line 2\n", "line two\n"), "saw another text of the file than you"),
+        ("", "line two\n", "saw another text of the file than you"),
+    ],
+    ids=["nothing is left", "the call cannot write it", "the last line end", "another text", "it seems to be new"],
 )
-async def test_an_edit_that_cannot_be_made_so_is_not_made_otherwise(tmp_path: Path, edited: dict[str, str]) -> None:
+async def test_an_edit_that_cannot_be_made_so_is_not_made_otherwise(
+    tmp_path: Path, old: str, new: str, why: str
+) -> None:
     async with (
         ScriptedServer(Script(turns=(EDIT, DONE))) as server,
         working(tmp_path, server) as (client, session, folder),
     ):
         (folder / "a.txt").write_text(OLD)
-        client.answers["session/request_permission"] = saying("allow_once", edited=edited)
+        client.answers["session/request_permission"] = saying("allow_once", edited={"oldText": old, "newText": new})
         await client.prompt(session)
         assert (folder / "a.txt").read_text() == OLD
+        assert why in json.dumps(server.requests[-1].body)
         (call,) = {one["toolCallId"] for one in client.of("tool_call") + client.of("tool_call_update")}
         ended = [one for one in client.of("tool_call_update") if one.get("status") in ("completed", "failed")]
     assert [(one["toolCallId"], one["status"]) for one in ended] == [(call, "failed")]

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from tests.acp.driving import RefusedByAgentError, editor, working
-from tests.e2e.faults.driving import script
+from tests.e2e.faults.driving import make, script
 from tests.e2e.process import Program
 from tests.ready import TREADLE
 from treadle.providers.scripted.scripted_server import ScriptedServer
@@ -49,6 +49,23 @@ async def test_what_is_wrong_is_answered_and_ends_nothing(tmp_path: Path) -> Non
             found.append((line, client.raw[-1]["id"], client.raw[-1]["error"]["code"]))
         await client.initialize()
     assert found == WRONG
+
+
+async def test_an_answer_is_taken_whose_text_has_half_a_character(tmp_path: Path) -> None:
+    """Nothing waits for ever: the text is read with a character in its place that says so."""
+    async with (
+        ScriptedServer(script(make("read_file", path="a.txt"))) as server,
+        working(tmp_path, server, fs={"readTextFile": True}) as (client, session, folder),
+    ):
+        (folder / "a.txt").write_text("saved\n")
+        client.answers["fs/read_text_file"] = lambda _: asyncio.Future()
+        turn = client.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Read it."}])
+        await client.until(lambda: any(method == "fs/read_text_file" for method, _ in client.asked))
+        for one in [one["id"] for one in client.raw if one.get("method") == "fs/read_text_file"]:
+            client.send_line(b'{"jsonrpc":"2.0","id":%d,"result":{"content":"typed \\ud83d\\n"}}' % one)
+        assert (await turn)["stopReason"] == "end_turn"
+        sent = json.dumps(server.requests[-1].body, ensure_ascii=False)
+    assert "typed \N{REPLACEMENT CHARACTER}" in sent
 
 
 async def test_a_prompt_of_twenty_megabytes_is_taken_and_one_of_sixty_is_refused(tmp_path: Path) -> None:

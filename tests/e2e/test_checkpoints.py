@@ -150,6 +150,16 @@ async def test_undo_and_rewind_are_commands_too(tmp_path: Path) -> None:
         assert "2: " not in (await headless(program, work, server, "/rewind", "--continue")).out
 
 
+async def test_an_undo_that_leaves_something_as_it_is_is_no_success(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    async with ScriptedServer(script(over("a.txt", "two\n"))) as server:
+        await headless(program, work, server, "The first task.")
+        (work / "a.txt").write_text("the user's own\n")
+        undone = await headless(program, work, server, "/undo", "--continue")
+    assert (undone.code, (work / "a.txt").read_text()) == (Exit.FAILED, "the user's own\n"), undone.err
+    assert "a.txt" in undone.err
+
+
 async def test_what_is_not_covered_is_named_and_never_touched(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
     os.mkfifo(work / "pipe")

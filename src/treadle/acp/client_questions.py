@@ -8,8 +8,8 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.acp.call_shapes import in_fence, preview_content, text_content
-from treadle.acp.shapes import ChosenOption, FormAnswer, PermissionChoice, ToolCallShape, ToolContent
-from treadle.door.open_session import arguments_for_text, writes_one_text
+from treadle.acp.shapes import ChosenOption, EditedText, FormAnswer, PermissionChoice, ToolCallShape, ToolContent
+from treadle.door.open_session import arguments_for_text, is_text_of, writes_one_text
 from treadle.present.answer_rows import Act, answer_rows, can_be_changed
 from treadle.present.escape import printable
 from treadle.present.forms import filled_in, form_lines
@@ -36,7 +36,10 @@ ALL_EDITS = "allow_always:edits"
 
 _YES = frozenset({OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS})
 _NOTHING_LEFT = "The user left out every part of this edit."
-_NOT_MADE = "The user changed this edit before allowing it, and this call cannot write the result. Nothing was written."
+_CHANGED = "The user changed this edit before allowing it, and"
+_NOT_MADE = f"{_CHANGED} this call cannot write the result. Nothing was written."
+_NO_LINE_END = f"{_CHANGED} took away the line end at the end of the file, which this call keeps. Nothing was written."
+_OTHER_FILE = f"{_CHANGED} saw another text of the file than you. Nothing was written. Read the file again."
 _NO = frozenset({"no", "cancel"})
 _WITH_NO = (QuestionKind.PERMISSION, QuestionKind.BUDGET, QuestionKind.ELICITATION)
 
@@ -105,13 +108,24 @@ def answer_of_choice(question: Question, chosen: ChosenOption) -> Answer | None:
     if answer is None or details is None or question.kind is not QuestionKind.PERMISSION:
         return answer
     answer = replace(answer, text=details.comment.strip())
-    wanted = details.edited
-    if wanted is None or answer.option not in _YES or wanted.old_text == wanted.new_text:
-        return answer if wanted is None or answer.option not in _YES else _not_as_is(question, answer, _NOTHING_LEFT)
+    if details.edited is None or answer.option not in _YES:
+        return answer
+    made = _as_edited(question, details.edited)
+    return _not_as_is(question, answer, made) if isinstance(made, str) else replace(answer, arguments=made)
+
+
+def _as_edited(question: Question, wanted: EditedText) -> dict[str, Any] | str:
+    """Give the arguments with which a call makes what the user made of it, or say why it cannot."""
+    if wanted.old_text == wanted.new_text:
+        return _NOTHING_LEFT
     if not can_be_changed(question):
-        return _not_as_is(question, answer, _NOT_MADE)
+        return _NOT_MADE
+    if not all(is_text_of(wanted.old_text, one) for one in question.accesses if isinstance(one, WritePath)):
+        return _OTHER_FILE
     arguments = arguments_for_text(question.arguments, wanted.old_text, wanted.new_text)
-    return _not_as_is(question, answer, _NOT_MADE) if arguments is None else replace(answer, arguments=arguments)
+    if arguments is not None:
+        return arguments
+    return _NO_LINE_END if wanted.old_text.endswith("\n") and not wanted.new_text.endswith("\n") else _NOT_MADE
 
 
 def _not_as_is(question: Question, answer: Answer, why: str) -> Answer:

@@ -202,10 +202,10 @@ class RpcConnection:
         if not line.strip():
             return
         try:
-            message = _decoder.decode(line)
+            message = _read(line)
         except msgspec.ValidationError as error:
             self._refuse(_id_in(line), RpcError(INVALID_REQUEST, f"Invalid request: {error}"))
-        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        except (ValueError, RecursionError) as error:
             self._refuse(None, RpcError(PARSE_ERROR, f"Parse error: {error}"))
         else:
             self._take(message)
@@ -256,6 +256,20 @@ class RpcConnection:
 
     def _refuse(self, number: RequestId, error: RpcError) -> None:
         self._send(_Error(number, _Failure(error.code, error.message, error.data)))
+
+
+def _read(line: bytes) -> _Message:
+    """Read a message; what is no character in its texts becomes a replacement character, as an editor may hold such.
+
+    Raises `ValueError`, of which errors of msgspec are a kind, and `RecursionError`.
+    """
+    try:
+        return _decoder.decode(line)
+    except msgspec.ValidationError:
+        raise
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        text = json.dumps(json.loads(line.decode(errors="replace")), ensure_ascii=False)
+        return _decoder.decode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
 class _Cancelled(Struct):

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from treadle.app.session.files.edit_blocks import block_spans as block_spans
     from treadle.app.session.files.edit_blocks import keep_blocks as keep_blocks
     from treadle.app.session.files.edited_result import arguments_for_text as arguments_for_text
+    from treadle.app.session.files.edited_result import is_text_of as is_text_of
     from treadle.app.session.files.edited_result import writes_one_text as writes_one_text
     from treadle.app.session.live import LiveSession as LiveSession
     from treadle.app.session.model_finder import require_sandbox as require_sandbox
@@ -37,7 +38,7 @@ else:
             "treadle.app.security.op_effects": "FROM_AFAR Reach mode_effect op_effect",
             "treadle.app.session.shared.access": "ServersAccess SessionAccess",
             "treadle.app.session.files.edit_blocks": "block_spans keep_blocks",
-            "treadle.app.session.files.edited_result": "arguments_for_text writes_one_text",
+            "treadle.app.session.files.edited_result": "arguments_for_text is_text_of writes_one_text",
             "treadle.app.session.live": "LiveSession",
             "treadle.app.session.model_finder": "require_sandbox",
             "treadle.app.session.own_commands.own_shell": "Ended OwnShell",

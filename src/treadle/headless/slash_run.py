@@ -17,6 +17,7 @@ from treadle.headless.headless_main import (
     finish_task,
 )
 from treadle.headless.records import CommandRecord
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.goals import GoalState
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification
@@ -56,6 +57,8 @@ async def _run(
             if answer.send and row.name == "btw":
                 answer, problem = await answered_aside(answer.send, live, post), Exit.FAILED
             elif not answer.send:
+                if any(isinstance(op, Restore) for op in answer.ops):
+                    problem = Exit.FAILED
                 await _until_quiet(live, feed, console)
                 for notification in heard():
                     console.show(notification)

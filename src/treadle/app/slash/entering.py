@@ -78,7 +78,8 @@ async def _restored(
         await post(op)
         async for one in feed:
             if isinstance(one, FilesRestored):
-                return replace(answer, text=restored_words(one.restored, conversation=one.conversation))
+                left = bool(one.restored.error or one.restored.conflicts)
+                return replace(answer, text=restored_words(one.restored, conversation=one.conversation), warning=left)
     return replace(answer, text="The session was closed. What was restored is not known.", warning=True)
 
 

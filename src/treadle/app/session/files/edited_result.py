@@ -1,13 +1,20 @@
 """An edit whose result a person changed before allowing it: the arguments with which the call makes that text."""
 
+from codecs import BOM_UTF8
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from hashlib import sha256
 from itertools import accumulate
+from pathlib import Path
 from typing import Any
 
 from treadle.editing import EditFormat, EditResult, apply_edit
 from treadle.editing.edit_results import AddFile, EditError, UpdateFile
 from treadle.editing.patches import parse_patch
+from treadle.protocol.errors import ToolError
+from treadle.protocol.tools import WritePath
 from treadle.workspace.checkpoints.merging import LineChange, line_edits, split_lines
+from treadle.workspace.files.text_files import decode
 
 _CONTEXT = 3
 _CELL = "cell"
@@ -28,10 +35,12 @@ def arguments_for_text(arguments: Mapping[str, Any], old: str, new: str) -> dict
     if form is None:
         return None
     name, notation = form
+    # An edit keeps a last line as it ends; an empty line after it is how one gets the line end that it lacks.
+    written = f"{after}\n" if before and not before.endswith("\n") and after.endswith("\n") else after
     if notation is EditFormat.WHOLE:
-        return {**arguments, name: after}
-    lines, changes = split_lines(before.encode()), line_edits(split_lines(before.encode()), split_lines(after.encode()))
-    parts = _parts(lines, split_lines(after.encode()), changes)
+        return {**arguments, name: written} if not before or _makes(notation, before, written, after) else None
+    lines, wanted = split_lines(before.encode()), split_lines(written.encode())
+    parts = _parts(lines, wanted, line_edits(lines, wanted))
     if notation is EditFormat.SEARCH_REPLACE:
         text = "".join(map(_block, parts))
     else:
@@ -40,6 +49,19 @@ def arguments_for_text(arguments: Mapping[str, Any], old: str, new: str) -> dict
         return None
     kept = {key: value for key, value in arguments.items() if key != "replace_all"}
     return {**kept, name: text}
+
+
+def is_text_of(text: str, file: WritePath) -> bool:
+    """Whether a text is that of a file as it was when a call was prepared, with whatever line ends it was shown."""
+    if not file.before:
+        return not text
+    with suppress(ToolError, OSError):
+        raw = Path(file.path).read_bytes()
+        if sha256(raw).hexdigest() == file.before:
+            return _unix(decode(raw, file.path).text) == _unix(text)
+    # What is typed and not saved, or a file of a subagent's copy.
+    texts = {text, _unix(text), _unix(text).replace("\n", "\r\n")}
+    return any(sha256(mark + one.encode()).hexdigest() == file.before for one in texts for mark in (b"", BOM_UTF8))
 
 
 def _form(arguments: Mapping[str, Any]) -> tuple[str, EditFormat] | None:
