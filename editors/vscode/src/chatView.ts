@@ -4,6 +4,7 @@ import { randomBytes } from 'node:crypto';
 import { relative } from 'node:path';
 import * as vscode from 'vscode';
 import type { Attachment, Sessions } from './sessions.ts';
+import type { Transcript } from './transcript.ts';
 
 const PAUSE = 40;
 const MOST_FILES = 20;
@@ -68,18 +69,13 @@ export class ChatView implements vscode.WebviewViewProvider {
     const reset = whole || this.shown !== sessions.active;
     this.shown = sessions.active;
     const changed = transcript?.taken() ?? [];
-    const list = [...sessions.open].filter(([id]) => id).map(([id, one]) => ({
-      id,
-      title: one.title || 'New session',
-      waits: one.asked.length,
-      running: one.running,
-    }));
+    const row = (id: string, one: Transcript): unknown => ({ id, title: one.title || 'New session', waits: one.asked.length, running: one.running });
     this.post({
       type: 'state',
       reset,
       state: sessions.state,
       active: sessions.active,
-      sessions: list,
+      sessions: [...sessions.open].filter(([id]) => id).map(([id, one]) => row(id, one)),
       rows: reset ? (transcript?.rows ?? []) : changed,
       asked: transcript?.asked ?? [],
       plan: transcript?.plan ?? [],
@@ -153,7 +149,7 @@ export class ChatView implements vscode.WebviewViewProvider {
 <section id="asked" aria-label="Questions"></section>
 <form id="compose">
 <div id="attached"></div>
-<div id="menu" role="listbox" aria-label="Suggestions" hidden></div>
+<div id="menu" role="listbox" aria-label="Suggestions" tabindex="0" hidden></div>
 <label class="hidden" for="text">Message</label>
 <textarea id="text" rows="3" placeholder="Message (Enter sends, / for commands, @ for files)" aria-autocomplete="list" aria-controls="menu"></textarea>
 <div id="below"><span id="selects"></span><span id="doing" role="status"></span>

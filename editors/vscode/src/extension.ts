@@ -44,6 +44,7 @@ function watch(context: vscode.ExtensionContext, open: Sessions, chat: ChatView,
   bar.command = 'treadle.chat.focus';
   let before = '';
   let running = false;
+  let seen = '';
   const show = (): void => {
     const transcript = open.transcript;
     const usage = usageWords(transcript?.usage);
@@ -54,7 +55,9 @@ function watch(context: vscode.ExtensionContext, open: Sessions, chat: ChatView,
     bar.accessibilityInformation = { label: `Treadle ${waits ? `asks ${waits} questions` : usage}` };
     bar.backgroundColor = waits ? new vscode.ThemeColor('statusBarItem.warningBackground') : undefined;
     if (open.active !== before || (running && !transcript?.running)) parts.checkpoints.refresh();
-    if (open.state === 'on' && before === '' && open.active) void parts.inbox.look();
+    const now = JSON.stringify([open.state, open.active, waits, transcript?.running]);
+    if (now !== seen) void parts.inbox.look();
+    seen = now;
     before = open.active;
     running = transcript?.running ?? false;
   };
@@ -64,7 +67,6 @@ function watch(context: vscode.ExtensionContext, open: Sessions, chat: ChatView,
     bar,
     open.onDidChange(show),
     open.onDidAsk(async (pending) => {
-      void parts.inbox.look();
       if (pending.review && vscode.workspace.getConfiguration('treadle').get('openDiffs', true)) await pending.review.open();
       if (chat.visible) return;
       const look = 'Look';
@@ -82,11 +84,8 @@ function sessionCommands(open: Sessions, chat: ChatView, parts: Parts): Record<s
     }),
     openSession: shown(async () => {
       const listed = (await open.ask('session/list', { cwd: open.folder })).sessions ?? [];
-      const rows = listed.map((one: any) => ({
-        label: one.title || one.sessionId,
-        description: one.updatedAt ? new Date(one.updatedAt).toLocaleString() : '',
-        id: String(one.sessionId),
-      }));
+      const when = (one: any): string => (one.updatedAt ? new Date(one.updatedAt).toLocaleString() : '');
+      const rows = listed.map((one: any) => ({ label: one.title || one.sessionId, description: when(one), id: String(one.sessionId) }));
       const picked: any = await vscode.window.showQuickPick(rows, { placeHolder: 'Continue a session of this folder', matchOnDescription: true });
       if (picked) await open.load(picked.id);
       if (picked) await chat.focus();
@@ -104,7 +103,7 @@ function sessionCommands(open: Sessions, chat: ChatView, parts: Parts): Record<s
     install: shown(install),
     'checkpoint.compare': shown((row: CheckpointRow) => parts.checkpoints.compare(row)),
     'checkpoint.restore': (row: CheckpointRow) => parts.checkpoints.restore(row),
-    commitMessage: shown(() => commitMessage(open)),
+    commitMessage: shown((of?: vscode.SourceControl) => commitMessage(open, of?.rootUri)),
   };
 }
 
@@ -167,9 +166,10 @@ function selection(uri?: vscode.Uri, range?: vscode.Range): { uri: vscode.Uri; r
   if (!document) return undefined;
   const last = document.lineAt(document.lineCount - 1).range.end;
   const wanted = range ?? (editor && !editor.selection.isEmpty ? editor.selection : new vscode.Range(new vscode.Position(0, 0), last));
-  const lines = new vscode.Range(wanted.start.line, 0, wanted.end.line, document.lineAt(wanted.end.line).text.length);
+  const end0 = wanted.end.character || wanted.end.line === wanted.start.line ? wanted.end.line : wanted.end.line - 1;
+  const lines = new vscode.Range(wanted.start.line, 0, end0, document.lineAt(end0).text.length);
   const [first, end] = [lines.start.line + 1, lines.end.line + 1];
-  const label = `${vscode.workspace.asRelativePath(document.uri)}:${first}-${end}`;
+  const label = `${vscode.workspace.asRelativePath(document.uri)}:${first === end ? first : `${first}-${end}`}`;
   const resource = { uri: `${document.uri.toString()}#L${first}-L${end}`, mimeType: 'text/plain', text: document.getText(lines) };
   return { uri: document.uri, range: lines, attachment: { label, block: { type: 'resource', resource } } };
 }
@@ -186,9 +186,10 @@ function actionsFor(document: vscode.TextDocument, range: vscode.Range, context:
 }
 
 /** Write the message of the next commit from what is staged, or else from all that is changed. */
-async function commitMessage(open: Sessions): Promise<void> {
+async function commitMessage(open: Sessions, root?: vscode.Uri): Promise<void> {
   const git = vscode.extensions.getExtension('vscode.git');
-  const repository = git && (await git.activate()).getAPI(1).repositories[0];
+  const all: any[] = git ? (await git.activate()).getAPI(1).repositories : [];
+  const repository = all.find((one) => one.rootUri.toString() === root?.toString()) ?? all[0];
   if (!repository) throw new Error('No git repository is open.');
   const diff = String((await repository.diff(true)) || (await repository.diff(false)));
   if (!diff.trim()) throw new Error('Nothing is changed.');

@@ -26,14 +26,13 @@ export class EditorTexts {
       throw new RpcError(INTERNAL_ERROR, 'that the user typed in the file in the meantime');
     }
     const change = smallestChange(document.getText(), wanted);
-    if (change.start !== change.end || change.text) {
-      const edit = new vscode.WorkspaceEdit();
-      const range = new vscode.Range(document.positionAt(change.start), document.positionAt(change.end));
-      edit.replace(document.uri, range, change.text);
-      if (!(await vscode.workspace.applyEdit(edit))) throw new RpcError(INTERNAL_ERROR, 'that the change could not be made');
-    }
-    if (document.isDirty && !(await document.save())) throw new RpcError(INTERNAL_ERROR, 'that the file could not be saved');
-    this.versions.set(document.uri.toString(), document.version);
+    const edit = new vscode.WorkspaceEdit();
+    edit.replace(document.uri, new vscode.Range(document.positionAt(change.start), document.positionAt(change.end)), change.text);
+    if (!(await vscode.workspace.applyEdit(edit))) throw new RpcError(INTERNAL_ERROR, 'that the change could not be made');
+    // The text from before may be closed by now, with the diff editor that it was in.
+    const now = await vscode.workspace.openTextDocument(document.uri);
+    if (!(await now.save())) throw new RpcError(INTERNAL_ERROR, 'that the file could not be saved');
+    this.versions.set(document.uri.toString(), now.version);
     return {};
   }
 }

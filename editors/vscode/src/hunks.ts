@@ -45,10 +45,8 @@ function fromTable(a: string[], b: string[], head: number, n: number, m: number)
   const table = new Uint32Array((n + 1) * width);
   for (let i = n - 1; i >= 0; i--) {
     for (let j = m - 1; j >= 0; j--) {
-      table[i * width + j] =
-        a[head + i] === b[head + j]
-          ? table[(i + 1) * width + j + 1]! + 1
-          : Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!);
+      const longest = Math.max(table[(i + 1) * width + j]!, table[i * width + j + 1]!);
+      table[i * width + j] = a[head + i] === b[head + j] ? table[(i + 1) * width + j + 1]! + 1 : longest;
     }
   }
   const found: Hunk[] = [];

@@ -8,6 +8,7 @@ export type Params = Record<string, any>;
 export const METHOD_NOT_FOUND = -32601;
 export const INTERNAL_ERROR = -32603;
 export const AUTH_REQUIRED = -32000;
+export const RESOURCE_NOT_FOUND = -32002;
 
 /** The error of a request, as the other side gave it. */
 export class RpcError extends Error {
@@ -24,10 +25,7 @@ export class RpcError extends Error {
 /** The other side is gone: what was asked of it has no answer. */
 export class GoneError extends Error {}
 
-interface Waiting {
-  resolve(result: any): void;
-  reject(error: Error): void;
-}
+interface Waiting { resolve(result: any): void; reject(error: Error): void }
 
 /** Both directions of one connection. `handlers` answer what the other side asks; `notice` takes what it tells. */
 export class RpcConnection {

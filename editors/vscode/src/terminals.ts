@@ -77,5 +77,4 @@ export class Terminals {
     this.shown.set(session, { terminal, write });
     return write;
   }
-
 }

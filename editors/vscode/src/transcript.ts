@@ -2,11 +2,7 @@
 
 import type { Place } from './hunks.ts';
 
-export interface Choice {
-  optionId: string;
-  name: string;
-  kind: string;
-}
+export type Choice = Record<'optionId' | 'name' | 'kind', string>;
 
 export interface Call {
   id: string;

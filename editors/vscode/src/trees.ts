@@ -2,6 +2,7 @@
 
 import { basename } from 'node:path';
 import * as vscode from 'vscode';
+import { GoneError, RESOURCE_NOT_FOUND, RpcError } from './rpc.ts';
 import { words, type Sessions } from './sessions.ts';
 import type { Call } from './transcript.ts';
 
@@ -18,14 +19,19 @@ const SIGNS: Record<string, [string, string?]> = {
   stopped: ['circle-slash'],
 };
 
-/** What the lists have in common: whose they are, and that they change. */
+/** What the lists have in common: whose they are, that they change, and a line above their rows. */
 class List {
   protected readonly changes = new vscode.EventEmitter<void>();
   protected readonly sessions: Sessions;
+  protected view: vscode.TreeView<any> | undefined;
   readonly onDidChangeTreeData = this.changes.event;
 
   constructor(sessions: Sessions) {
     this.sessions = sessions;
+  }
+
+  protected say(message = ''): void {
+    if (this.view) this.view.message = message || undefined;
   }
 }
 
@@ -34,7 +40,6 @@ export class Inbox extends List implements vscode.TreeDataProvider<InboxRow> {
   private rows: InboxRow[] = [];
   private timer: NodeJS.Timeout | undefined;
   private seen = '';
-  private view: vscode.TreeView<InboxRow> | undefined;
 
   register(context: vscode.ExtensionContext): void {
     const view = (this.view = vscode.window.createTreeView('treadle.inbox', { treeDataProvider: this }));
@@ -48,8 +53,9 @@ export class Inbox extends List implements vscode.TreeDataProvider<InboxRow> {
       try {
         const found = await this.sessions.ask('_treadle/inbox', {});
         this.show(found.sessions ?? [], Number(found.waiting ?? 0));
-      } catch {
-        // The agent is older, or is just ending: what was known stays.
+        this.say(this.rows.length ? '' : 'There are no sessions yet.');
+      } catch (error) {
+        if (!(error instanceof GoneError)) this.say(`This list is not up to date: ${words(error)}`);
       }
     }
     this.timer = setTimeout(() => void this.look(), this.view?.visible ? OFTEN : SELDOM);
@@ -94,7 +100,7 @@ export class Checkpoints extends List implements vscode.TreeDataProvider<Checkpo
 
   register(context: vscode.ExtensionContext): void {
     context.subscriptions.push(
-      vscode.window.createTreeView('treadle.checkpoints', { treeDataProvider: this }),
+      (this.view = vscode.window.createTreeView('treadle.checkpoints', { treeDataProvider: this })),
       vscode.workspace.registerTextDocumentContentProvider(Checkpoints.scheme, this),
       vscode.workspace.onDidCloseTextDocument((document) => this.texts.delete(document.uri.toString())),
     );
@@ -116,13 +122,17 @@ export class Checkpoints extends List implements vscode.TreeDataProvider<Checkpo
 
   async getChildren(row?: CheckpointRow): Promise<CheckpointRow[]> {
     const session = this.sessions.active;
-    if (row || !session || this.sessions.state !== 'on') return [];
+    if (row) return [];
+    let rows: any[] = [];
+    let none = 'The session has changed no files yet.';
     try {
-      const found = await this.sessions.ask('_treadle/checkpoints', { sessionId: session });
-      return (found.checkpoints ?? []).map((one: any) => ({ ...one, session })).reverse();
-    } catch {
-      return []; // nothing was said in it yet, so it is in no log
+      if (session && this.sessions.state === 'on') rows = (await this.sessions.ask('_treadle/checkpoints', { sessionId: session })).checkpoints;
+    } catch (error) {
+      // Nothing was said yet in a session that is in no log.
+      if (!(error instanceof RpcError && error.code === RESOURCE_NOT_FOUND)) none = `The checkpoints could not be read: ${words(error)}`;
     }
+    this.say(rows.length ? '' : none);
+    return rows.map((one) => ({ ...one, session })).reverse();
   }
 
   provideTextDocumentContent(uri: vscode.Uri): string {
@@ -146,7 +156,7 @@ export class Checkpoints extends List implements vscode.TreeDataProvider<Checkpo
     const wanted = { sessionId: row.session, checkpoint: row.number };
     try {
       const seen = await this.sessions.ask('_treadle/restore', { ...wanted, preview: true });
-      const lines = (seen.paths ?? []).map((one: any) => `${one.what} ${one.path}${one.why ? `: ${one.why}` : ''}`);
+      const lines = (seen.paths ?? []).map((one: any) => `${one.what} ${vscode.workspace.asRelativePath(one.path)}${one.why ? `: ${one.why}` : ''}`);
       const yes = 'Restore Files';
       const said = await vscode.window.showWarningMessage(
         `Restore the files as they were at checkpoint ${row.number}?`,
@@ -162,7 +172,7 @@ export class Checkpoints extends List implements vscode.TreeDataProvider<Checkpo
   private async done(went: any, session: string): Promise<void> {
     this.refresh();
     const count = (went.written?.length ?? 0) + (went.removed?.length ?? 0);
-    const left = (went.conflicts ?? []).map((one: any) => `${one.path}: ${one.why}`);
+    const left = (went.conflicts ?? []).map((one: any) => `${vscode.workspace.asRelativePath(one.path)}: ${one.why}`);
     const text = went.error || [`${count} file${count === 1 ? ' was' : 's were'} restored.`, ...left].join(' ');
     const undo = 'Undo';
     const said = await vscode.window.showInformationMessage(text, ...(count && went.undo ? [undo] : []));
@@ -175,7 +185,7 @@ export class Subagents extends List implements vscode.TreeDataProvider<Call | st
   private seen = '';
 
   register(context: vscode.ExtensionContext): void {
-    const view = vscode.window.createTreeView('treadle.subagents', { treeDataProvider: this });
+    const view = (this.view = vscode.window.createTreeView('treadle.subagents', { treeDataProvider: this }));
     const changed = this.sessions.onDidChange(() => {
       const now = JSON.stringify(this.rows());
       if (now === this.seen) return;
@@ -199,6 +209,7 @@ export class Subagents extends List implements vscode.TreeDataProvider<Call | st
   }
 
   getChildren(row?: Call | string): (Call | string)[] {
+    if (row === undefined) this.say(this.rows().length ? '' : 'The session has no subagents.');
     if (row === undefined) return this.rows();
     return typeof row === 'string' ? [] : row.text.split('\n').filter((line) => line.trim());
   }

@@ -134,6 +134,7 @@ export const workspace = {
     providers.set(scheme, provider);
     return { dispose: () => undefined };
   },
+  openTextDocument: async (uri: Uri): Promise<TextDocument> => open(uri),
   async applyEdit(edit: WorkspaceEdit): Promise<boolean> {
     for (const [uri, range, text] of edit.edits) {
       const document = open(uri);

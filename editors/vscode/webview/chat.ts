@@ -81,13 +81,10 @@ function rowElement(row: Row, before: HTMLElement | undefined): HTMLElement {
     }
     case 'calls':
       return callsElement(row.calls, before);
-    case 'problem':
-      return make(
-        'div',
-        { class: 'row problem', role: 'alert' },
-        prose(row.text, 'body'),
-        row.action && make('button', { type: 'button', click: () => host.postMessage({ type: 'command', command: row.action }) }, row.label ?? ''),
-      );
+    case 'problem': {
+      const does = row.action && make('button', { type: 'button', click: () => host.postMessage({ type: 'command', command: row.action }) }, row.label ?? '');
+      return make('div', { class: 'row problem', role: 'alert' }, prose(row.text, 'body'), does);
+    }
   }
 }
 
@@ -192,18 +189,9 @@ function showPlan(plan: Transcript['plan']): void {
   const section = byId('plan');
   const done = plan.filter((one) => one.status === 'completed').length;
   const open = section.querySelector('details')?.open ?? true;
-  section.replaceChildren(
-    ...(plan.length
-      ? [
-          make(
-            'details',
-            { open },
-            make('summary', {}, `Plan: ${done} of ${plan.length} done`),
-            make('ul', {}, ...plan.map((one) => make('li', {}, `${one.status === 'completed' ? '☑' : one.status === 'in_progress' ? '◐' : '☐'} ${one.content}`))),
-          ),
-        ]
-      : []),
-  );
+  const items = plan.map((one) => make('li', {}, `${one.status === 'completed' ? '☑' : one.status === 'in_progress' ? '◐' : '☐'} ${one.content}`));
+  const summary = make('summary', {}, `Plan: ${done} of ${plan.length} done`);
+  section.replaceChildren(...(plan.length ? [make('details', { open }, summary, make('ul', {}, ...items))] : []));
 }
 
 let selectsSeen = '';
@@ -258,7 +246,6 @@ const WELCOME: Record<string, string> = {
 };
 
 function showRows(state: State): void {
-  const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60;
   if (state.reset) {
     shown.clear();
     log.replaceChildren();
@@ -277,7 +264,14 @@ function showRows(state: State): void {
     const again = state.state === 'failed' && make('button', { type: 'button', click: () => host.postMessage({ type: 'command', command: 'again' }) }, 'Start it again');
     log.append(make('div', { class: 'welcome' }, prose(words, 'body'), install, again));
   }
-  if (atEnd || state.reset) log.scrollTop = log.scrollHeight;
+  if (state.reset) atEnd = true;
+}
+
+let atEnd = true;
+
+/** Keep the end in sight, unless the person looks at what is above. */
+function follow(): void {
+  if (atEnd) log.scrollTop = log.scrollHeight;
 }
 
 function show(state: State): void {
@@ -292,6 +286,7 @@ function show(state: State): void {
   byId('send').textContent = state.running ? 'Steer' : 'Send';
   const doing = state.asked.length ? 'Waiting for you' : state.running ? 'Working …' : '';
   if (byId('doing').textContent !== doing) byId('doing').textContent = doing;
+  follow();
 }
 
 // The message and its suggestions
@@ -348,6 +343,7 @@ function drawMenu(): void {
       ),
     ),
   );
+  menu.children[chosen]?.scrollIntoView({ block: 'nearest' });
   if (suggestions.length) text.setAttribute('aria-activedescendant', `option-${chosen}`);
   else text.removeAttribute('aria-activedescendant');
 }
@@ -391,6 +387,8 @@ byId('compose').addEventListener('submit', (event) => {
   event.preventDefault();
   send();
 });
+log.addEventListener('scroll', () => (atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 60));
+new ResizeObserver(follow).observe(log);
 stop.addEventListener('click', () => host.postMessage({ type: 'cancel' }));
 sessions.addEventListener('change', () => host.postMessage({ type: 'session', id: sessions.value }));
 
