@@ -69,9 +69,9 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/
 vscode: ## Build the extension for VS Code, editors/vscode/dist/treadle.vsix (needs node and npm)
 	@cd editors/vscode && npm ci --silent && npm run --silent build && mkdir -p dist && npm run --silent package
 
-editors: $(VENV)/.dev vscode ## Install real editors and drive Treadle in them: minutes, needs node, npm and Chromium
+editors: $(VENV)/.dev vscode ## Install real editors and drive Treadle in them: minutes, needs node, npm, Emacs, tmux and Chromium
 	@scripts/editors.sh
-	@$(BIN)/python -m pytest -m soak tests/editors $(ARGS)
+	@$(BIN)/python -m pytest -m "soak or not soak" tests/editors $(ARGS)
 
 picture: $(VENV)/.dev ## Draw docs/terminal.svg from a run of the demo
 	@$(BIN)/python scripts/picture.py

@@ -22,6 +22,7 @@ NAMES = (
     "mentions",
     "checkpoints",
     "editor",
+    "vscode",
     "servers",
     "web",
     "step",

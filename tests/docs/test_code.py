@@ -52,7 +52,11 @@ def words_of_the_source() -> frozenset[str]:
     kinds = (".py", ".md", ".js", ".css", ".html", ".toml", ".txt")
     files = [file for file in SOURCE.rglob("*.*") if file.suffix in kinds and "__pycache__" not in file.parts]
     files += [ROOT / "pyproject.toml", ROOT / "Makefile", ROOT / "Dockerfile", *(ROOT / "scripts").glob("*.*")]
-    files += [*(ROOT / "bench").glob("*.py")]
+    files += [
+        *(ROOT / "bench").glob("*.py"),
+        *(ROOT / "editors").glob("neovim/*/*.lua"),
+        *(ROOT / "editors").glob("emacs/*"),
+    ]
     return frozenset(word for file in files for word in _WORD.findall(file.read_text(encoding="utf-8")))
 
 

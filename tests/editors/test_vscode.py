@@ -227,21 +227,24 @@ async def _suggested(seen: Studio) -> None:
     await seen.shown("So far.")
     await seen.idle()
     assert await seen.chat.locator("#plan summary").inner_text() == "Plan: 1 of 2 done"
-    assert "a.txt#L1-L1" in sent(seen.server)[-1]
+    assert "a.txt:1" in sent(seen.server)[-1]
     await seen.picture("plan")
 
 
 async def _sessions(seen: Studio) -> None:
     """A new session is begun, the first one is shown again, and its mode changed."""
     await seen.command("Treadle: New Session")
-    await seen.chat.locator("#log .welcome").wait_for()
+    await seen.chat.locator("#log .user").first.wait_for(state="detached")
     picker = seen.chat.locator("#sessions")
     assert await picker.locator("option").count() == 2
     await picker.select_option(index=0)
     await seen.shown("The file has 30 lines.")
     await seen.chat.get_by_label("Mode", exact=True).select_option("edits")
+    (agent,) = seen.agents()
     await seen.command("Treadle: Restart the Agent")
-    await seen.chat.locator("#log .welcome").wait_for(state="detached")
+    async with asyncio.timeout(LONG):
+        while agent in seen.agents() or not seen.agents():
+            await asyncio.sleep(0.1)
     await seen.shown("The file has 30 lines.")
     assert await seen.chat.get_by_label("Mode", exact=True).input_value() == "edits"
     await seen.picture("sessions")
@@ -350,7 +353,7 @@ async def _do(seen: Studio, act: str, number: int, text: str) -> str:
             changed = text
         case "switch":
             await seen.command("Treadle: New Session")
-            await seen.chat.locator("#log .welcome").wait_for()
+            await seen.chat.locator("#log .user").first.wait_for(state="detached")
             await seen.chat.locator("#sessions").select_option(index=0)
             await seen.answer("Apply this edit", "Yes")
         case _:

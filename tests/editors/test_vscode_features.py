@@ -43,7 +43,7 @@ TURNS = {
 async def test_what_an_editor_offers_beside_the_chat(tmp_path: Path) -> None:
     folder = repository(tmp_path)
     (folder / "calc.py").write_text("def add(a, b):  # Task EXPLAIN\n    return a + b\n")
-    (folder / "broken.json").write_text('{\n  "Task FIX": \n}\n')
+    (folder / "broken.json").write_text('{\n  "a": Task FIX\n}\n')
     async with studio(tmp_path, TURNS, LIGHT) as seen:
         await _explained(seen)
         await _fixed(seen)
@@ -63,7 +63,7 @@ async def _explained(seen: Studio) -> None:
     await seen.answer("Do you trust", "Yes, for this session only")
     await seen.shown("It adds two numbers.")
     await seen.idle()
-    assert "calc.py#L1-L2" in sent(seen.server)[-1]
+    assert "calc.py:1-2" in sent(seen.server)[-1]
     await seen.picture("explained")
 
 
@@ -71,7 +71,7 @@ async def _fixed(seen: Studio) -> None:
     await seen.open("broken.json")
     await seen.page.locator(".squiggly-error").first.wait_for()
     await seen.page.locator(".editor-instance .view-line", has_text="Task FIX").first.click()
-    await seen.page.keyboard.press("End")
+    await seen.page.keyboard.press("Home")
     await seen.page.keyboard.press("Control+.")
     row = seen.page.locator(".action-widget .monaco-list-row", has_text="Fix with Treadle").first
     await row.wait_for()

@@ -47,13 +47,7 @@ class Studio:
 
     async def command(self, name: str) -> None:
         """Do a command by its name."""
-        await self.page.keyboard.press("F1")
-        box = self.page.locator(".quick-input-widget input[type=text]").first
-        await box.wait_for(timeout=MILLISECONDS)
-        await box.fill(f">{name}")
-        row = self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first
-        await row.wait_for(timeout=MILLISECONDS)
-        await self.page.keyboard.press("Enter")
+        await command_in(self.page, name)
 
     async def say(self, text: str) -> None:
         """Send a message."""
@@ -84,7 +78,7 @@ class Studio:
         await self.page.keyboard.press("Control+P")
         box = self.page.locator(".quick-input-widget input[type=text]").first
         await box.fill(name)
-        await self.page.locator(".quick-input-list .monaco-list-row", has_text=name).first.wait_for(
+        await self.page.locator(".quick-input-list .monaco-list-row.focused", has_text=name).first.wait_for(
             timeout=MILLISECONDS
         )
         await self.page.keyboard.press("Enter")
@@ -158,7 +152,7 @@ async def studio(
 ) -> AsyncIterator[Studio]:
     """Start a window on the folder `ws`, with the chat open; all of it ends with the block."""
     async with window(tmp_path, turns, settings) as (page, server):
-        seen = Studio(page, tmp_path / "ws", tmp_path / "home", server, await _chat(page))
+        seen = Studio(page, tmp_path / "ws", tmp_path / "home", server, await open_chat(page))
         try:
             yield seen
         except BaseException:
@@ -223,14 +217,24 @@ async def _load(page: Page, address: str) -> None:
     await page.wait_for_selector(".monaco-workbench")
 
 
-async def _chat(page: Page) -> Frame:
+async def command_in(page: Page, name: str) -> None:
+    """Do a command of VS Code by its name."""
+    await page.keyboard.press("F1")
+    box = page.locator(".quick-input-widget input[type=text]").first
+    await box.wait_for(timeout=MILLISECONDS)
+    await box.fill(f">{name}")
+    await page.locator(".quick-input-list .monaco-list-row.focused", has_text=name).first.wait_for(timeout=MILLISECONDS)
+    await page.keyboard.press("Enter")
+
+
+async def open_chat(page: Page) -> Frame:
     """Open the chat; gives the frame that it is in."""
     await page.locator(".activitybar [aria-label^='Treadle']").first.click()
     async with asyncio.timeout(LONG):
         while True:
             for frame in page.frames:
                 with suppress(Error):
-                    if await frame.query_selector("#compose"):
+                    if await frame.query_selector("#log > *"):
                         return frame
             await asyncio.sleep(0.1)
 

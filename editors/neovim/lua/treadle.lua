@@ -89,8 +89,10 @@ local function current_text(path)
   return text
 end
 
+local function unix(text) return (text:gsub("\r\n", "\n")) end
+
 local function lines_of(text)
-  local lines = vim.split(text:gsub("\r\n", "\n"), "\n", { plain = true })
+  local lines = vim.split(text, "\n", { plain = true })
   local ends = lines[#lines] == ""
   if ends then lines[#lines] = nil end
   return lines, ends
@@ -109,7 +111,7 @@ local function write_file(params)
   if read_at[buffer] and read_at[buffer] ~= vim.b[buffer].changedtick then
     return nil, { code = INTERNAL_ERROR, message = "that the user typed in the file in the meantime" }
   end
-  local lines, ends = lines_of(params.content)
+  local lines, ends = lines_of(vim.bo[buffer].fileformat == "dos" and unix(params.content) or params.content)
   local old = vim.api.nvim_buf_get_lines(buffer, 0, -1, false)
   local head, tail = 0, 0
   while head < #old and head < #lines and old[head + 1] == lines[head + 1] do head = head + 1 end
@@ -126,9 +128,9 @@ end
 -- A change before it is applied: the file on the left, what is proposed on the right, where it can be edited
 
 local function proposed_text(base, places)
-  local lines, out, at = vim.split(base:gsub("\r\n", "\n"), "\n", { plain = true }), {}, 1
+  local lines, out, at = vim.split(base, "\n", { plain = true }), {}, 1
   for _, place in ipairs(places) do
-    local old, made = place.oldText or "", place.newText or ""
+    local old, made = unix(place.oldText or ""), unix(place.newText or "")
     local first, count = place._meta.treadle.oldLine, #vim.split(old, "\n", { plain = true }) - 1
     if not vim.endswith(old, "\n") and old ~= "" then count = count + 1 end
     if table.concat(vim.list_slice(lines, first, first + count - 1), "\n") ~= old:gsub("\n$", "") then return nil end
@@ -146,7 +148,7 @@ local function scratch(name, text, kind)
   vim.api.nvim_buf_set_name(buffer, name)
   vim.api.nvim_buf_set_lines(buffer, 0, -1, false, (lines_of(text)))
   vim.bo[buffer].filetype = kind or ""
-  vim.bo[buffer].bufhidden = "wipe"
+  vim.bo[buffer].bufhidden = "hide"
   return buffer
 end
 
@@ -160,19 +162,25 @@ local function review(question)
     end
   end
   if not path then return nil end
-  local base = current_text(path)
+  local base = unix(current_text(path))
   local made = proposed_text(base, places)
   if not made then return nil end
   local kind = vim.filetype.match({ filename = path })
   local name = ("treadle://%s/%s"):format(question.id, vim.fs.basename(path))
   local left, right = scratch(name .. " (now)", base, kind), scratch(name .. " (proposed)", made, kind)
   vim.bo[left].modifiable = false
-  vim.cmd("tab sbuffer " .. left)
-  vim.cmd("diffthis | rightbelow vertical sbuffer " .. right .. " | diffthis")
+  return { base = base, made = made, left = left, right = right, ends = vim.endswith(made, "\n") }
+end
+
+--- Show the change that waits, also again after its tab was closed.
+function M.diff()
+  local question = asked[1]
+  if not (question and question.review) then return vim.notify("No change waits.") end
+  vim.cmd("tab sbuffer " .. question.review.left)
+  vim.cmd("diffthis | rightbelow vertical sbuffer " .. question.review.right .. " | diffthis")
   local answers = {}
   for number, option in ipairs(question.params.options) do answers[number] = ("%d %s"):format(number, option.name) end
   vim.wo.winbar = (":TreadleAnswer " .. table.concat(answers, " · ")):gsub("%%", "%%%%")
-  return { base = base, made = made, left = left, right = right, ends = vim.endswith(made, "\n") }
 end
 
 local function reviewed(one)
@@ -199,9 +207,12 @@ local function ask(method, params, done)
   send({ id = agent.number, method = method, params = params })
 end
 
-local function permission(id, params)
-  local question = { id = id, params = params }
-  asked[#asked + 1] = question
+-- Show the question that waits longest: it is the one that is answered.
+local function show_question()
+  local question = asked[1]
+  if not question or question.shown then return end
+  question.shown = true
+  local params = question.params
   M.open()
   local about = params.toolCall._meta and params.toolCall._meta.treadle or {}
   local title = "**" .. (params.toolCall.title or "") .. "**"
@@ -220,6 +231,7 @@ local function permission(id, params)
   beside(table.concat(lines, "\n"))
   question.review = review(question)
   question.editable = about.editable
+  if question.review then M.diff() end
 end
 
 local function title_of(update)
@@ -258,6 +270,7 @@ local function over(question)
     if one == question then table.remove(asked, number) end
   end
   if question.review then close_review(question.review) end
+  vim.schedule(show_question)
 end
 
 local function take(message)
@@ -265,7 +278,8 @@ local function take(message)
     local show = UPDATES[message.params.update.sessionUpdate]
     if show and session and message.params.sessionId == session.id then show(message.params.update) end
   elseif message.method == "session/request_permission" then
-    permission(message.id, message.params)
+    asked[#asked + 1] = { id = message.id, params = message.params }
+    show_question()
   elseif message.method == "$/cancel_request" then
     for _, question in ipairs({ unpack(asked) }) do
       if question.id == message.params.requestId then over(question) end
@@ -285,7 +299,9 @@ end
 local function ended(this, code, said)
   if agent ~= this then return end
   agent = nil
-  for _, question in ipairs({ unpack(asked) }) do over(question) end
+  local gone = asked
+  asked = {}
+  for _, question in ipairs(gone) do over(question) end
   if session then session.running = false end
   note(("The agent is not running (%s).%s `:Treadle` starts it again."):format(code, said ~= "" and " " .. said or ""))
 end
@@ -317,20 +333,21 @@ end
 
 local function enter(id, ready)
   local params = { cwd = vim.fn.getcwd(), mcpServers = {}, sessionId = id }
-  session = { id = id, calls = {}, running = false }
+  local this = { id = id, calls = {}, running = false, opening = agent, waits = { ready } }
+  session = this
   if id then
     vim.api.nvim_buf_set_lines(chat_buffer(), 0, -1, false, {})
     spoke = nil
   end
   ask(id and "session/load" or "session/new", params, function(error, opened)
     if error then
-      session = nil
+      if session == this then session = nil end
       return note(error.message .. (error.code == AUTH_REQUIRED and " Run `treadle start` in a terminal." or ""))
     end
-    session.id = id or opened.sessionId
-    session.modes = vim.tbl_map(function(mode) return mode.id end, opened.modes and opened.modes.availableModes or {})
-    session.agent = agent
-    ready()
+    this.id = id or opened.sessionId
+    this.modes = vim.tbl_map(function(mode) return mode.id end, opened.modes and opened.modes.availableModes or {})
+    this.agent, this.opening = agent, nil
+    for _, does in ipairs(this.waits) do does() end
   end)
 end
 
@@ -338,6 +355,7 @@ end
 local function in_session(ready)
   start(function()
     if session and session.agent == agent then return ready() end
+    if session and session.opening == agent then return table.insert(session.waits, ready) end
     enter(session and session.id, ready)
   end)
 end
@@ -375,7 +393,9 @@ end
 
 function M.stop()
   if not (agent and session) then return end
-  for _, question in ipairs({ unpack(asked) }) do
+  local gone = asked
+  asked = {}
+  for _, question in ipairs(gone) do
     over(question)
     send({ id = question.id, result = { outcome = { outcome = "cancelled" } } })
   end

@@ -1,5 +1,7 @@
 -- The commands of Treadle in Neovim.
 
+if vim.fn.has("nvim-0.10") == 0 then return vim.notify("Treadle needs Neovim 0.10.", vim.log.levels.ERROR) end
+
 local command = vim.api.nvim_create_user_command
 
 command("Treadle", function(given)
@@ -15,6 +17,7 @@ command("TreadleAnswer", function(given)
   require("treadle").answer(tonumber(number), comment)
 end, { nargs = "+", desc = "Answer the question that waits" })
 
+command("TreadleDiff", function() require("treadle").diff() end, { desc = "Show the change that waits" })
 command("TreadleStop", function() require("treadle").stop() end, { desc = "Stop what Treadle does" })
 command("TreadleNew", function() require("treadle").new() end, { desc = "Begin a new session" })
 command("TreadleResume", function(given) require("treadle").resume(given.args) end, { nargs = "?", desc = "Continue a session" })

@@ -420,5 +420,5 @@ window.addEventListener('message', (event: MessageEvent) => {
   }
 });
 
-text.value = host.getState()?.text ?? '';
+text.value ||= host.getState()?.text ?? '';
 host.postMessage({ type: 'ready' });

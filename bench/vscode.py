@@ -1,0 +1,86 @@
+"""The extension in real VS Code: how long it takes to be activated, and the memory of its host with and without it."""
+
+import asyncio
+import re
+import statistics
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from playwright.async_api import Page
+from tests.e2e.faults.driving import make
+from tests.editors.scripted_tasks import turn
+from tests.editors.vscode_driving import LONG, Studio, command_in, open_chat, window
+from tests.needed import missing
+
+TURNS = {"LOOK": [turn("I look.", make("read_file", path="a.txt")), turn("The file has one line.")]}
+_SETTLED = 15.0
+"""Seconds until a host that does nothing holds what it holds."""
+
+_SAMPLES = 7
+
+
+def _host(place: Path) -> int:
+    """The process in which the extensions of a window run."""
+    for process in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            words = (process / "cmdline").read_bytes()
+            if b"--type=extensionHost" in words and f"HOME={place}".encode() in (process / "environ").read_bytes():
+                return int(process.name)
+    raise LookupError("There is no host of extensions.")
+
+
+def _megabytes(process: int) -> float:
+    rollup = Path(f"/proc/{process}/smaps_rollup").read_text()
+    return sum(int(found) for found in re.findall(r"^Private_\w+:\s+(\d+) kB", rollup, re.MULTILINE)) / 1000
+
+
+async def _settled(process: int) -> float:
+    await asyncio.sleep(_SETTLED)
+    samples = []
+    for _ in range(_SAMPLES):
+        samples.append(_megabytes(process))
+        await asyncio.sleep(1)
+    return statistics.median(samples)
+
+
+async def _activated(page: Page) -> str:
+    """What VS Code says of the time that the extension took."""
+    await command_in(page, "Developer: Show Running Extensions")
+    row = page.locator(".runtime-extensions-editor .extension", has_text="Treadle").first
+    await row.wait_for(timeout=LONG * 1000)
+    return await row.locator(".activation-time").inner_text()
+
+
+async def _measure(place: Path, *, extension: bool) -> tuple[float, str]:
+    (place / "ws").mkdir(parents=True)
+    (place / "ws" / "a.txt").write_text("line\n")
+    async with window(place, TURNS, extension=extension) as (page, server):
+        activated = ""
+        if extension:
+            seen = Studio(page, place / "ws", place / "home", server, await open_chat(page))
+            await seen.say("Task LOOK")
+            await seen.shown("The file has one line.")
+            await seen.idle()
+            activated = await _activated(page)
+        return await _settled(_host(place)), activated
+
+
+async def _figures() -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        empty, _ = await _measure(Path(folder) / "empty", extension=False)
+        used, activated = await _measure(Path(folder) / "used", extension=True)
+    print(f"activation                     {activated}   (budget 200 ms)")
+    print(f"memory of the extension host   {used:.1f} MB, {used - empty:.1f} MB more than without   (budget 30 MB)")
+
+
+def main() -> None:
+    """Print the figures, after a task was done in the chat."""
+    if why := missing("code-server") or missing("browser"):
+        print(f"not measured: {why}")
+    else:
+        asyncio.run(_figures())
+
+
+if __name__ == "__main__":
+    main()
