@@ -28,6 +28,7 @@
 (defvar treadle--waiting (make-hash-table) "What is done with the answer of each request.")
 (defvar treadle--session nil "The id of the session.")
 (defvar treadle--opened nil "The agent in which the session is open.")
+(defvar treadle--entering nil "What is done once the session is open, where it is being opened in an agent.")
 (defvar treadle--running nil "Whether a turn runs.")
 (defvar treadle--titles (make-hash-table :test #'equal) "The titles of calls.")
 (defvar treadle--asked nil "The questions that wait, as (ID . PARAMS), first the one that was put first.")
@@ -270,7 +271,7 @@
 (defun treadle--sentinel (process _)
   "Say that PROCESS has ended; what it asked is over."
   (when (and (eq process treadle--process) (not (process-live-p process)))
-    (setq treadle--process nil treadle--running nil treadle--asked nil)
+    (setq treadle--process nil treadle--running nil treadle--asked nil treadle--entering nil)
     (treadle--hide-diff)
     (let ((said (with-current-buffer "*Treadle errors*" (string-trim (buffer-string)))))
       (treadle--note (format "The agent is not running (%s %d). %s\n`M-x treadle' starts it again."
@@ -299,24 +300,26 @@
 
 (defun treadle--enter (id ready)
   "Open the session ID, or a new one for nil, and call READY."
-  (setq treadle--session id treadle--folder (or (and id treadle--folder) (treadle--root)))
+  (setq treadle--session id treadle--folder (or (and id treadle--folder) (treadle--root)) treadle--entering (list ready))
   (when id
     (with-current-buffer (treadle--chat) (let ((inhibit-read-only t)) (erase-buffer)))
     (setq treadle--spoke nil))
   (treadle--ask (if id "session/load" "session/new")
                 `((cwd . ,treadle--folder) (mcpServers . []) ,@(and id `((sessionId . ,id))))
                 (lambda (error opened)
-                  (if error
-                      (treadle--note (alist-get 'message error))
-                    (setq treadle--session (or id (alist-get 'sessionId opened)) treadle--opened treadle--process)
-                    (funcall ready)))))
+                  (let ((waits (reverse treadle--entering)))
+                    (setq treadle--entering nil)
+                    (if error
+                        (treadle--note (alist-get 'message error))
+                      (setq treadle--session (or id (alist-get 'sessionId opened)) treadle--opened treadle--process)
+                      (mapc #'funcall waits))))))
 
 (defun treadle--in-session (ready)
   "Call READY in the session, opened where it is not."
   (treadle--start (lambda ()
-                    (if (and treadle--session (eq treadle--opened treadle--process))
-                        (funcall ready)
-                      (treadle--enter treadle--session ready)))))
+                    (cond (treadle--entering (push ready treadle--entering))
+                          ((and treadle--session (eq treadle--opened treadle--process)) (funcall ready))
+                          (t (treadle--enter treadle--session ready))))))
 
 ;;;###autoload
 (defun treadle (text &optional region)

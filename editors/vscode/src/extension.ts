@@ -42,9 +42,7 @@ function watch(context: vscode.ExtensionContext, open: Sessions, chat: ChatView,
   const bar = vscode.window.createStatusBarItem('treadle.status', vscode.StatusBarAlignment.Right, 90);
   bar.name = 'Treadle';
   bar.command = 'treadle.chat.focus';
-  let before = '';
-  let running = false;
-  let seen = '';
+  let [before, running, seen] = ['', false, ''];
   const show = (): void => {
     const transcript = open.transcript;
     const usage = usageWords(transcript?.usage);

@@ -33,6 +33,8 @@ export class Sessions implements AgentClient {
   private agent: Agent | undefined;
   private starting: Promise<Agent> | undefined;
   private opening: Promise<string> | undefined;
+  private loading: Promise<unknown> = Promise.resolve();
+  private reopening: Promise<void> = Promise.resolve();
   readonly onDidChange = this.changes.event;
   readonly onDidAsk = this.asks.event;
 
@@ -67,8 +69,10 @@ export class Sessions implements AgentClient {
     return (await this.connected()).rpc.ask(method, params);
   }
 
-  /** Give the id of the session that is shown; a new one where there is none. */
+  /** Give the id of the session that is shown, once it is open; a new one where there is none. */
   async current(): Promise<string> {
+    await this.reopening;
+    await this.loading.catch(() => undefined);
     if (this.active && this.open.has(this.active)) return this.active;
     this.opening ??= this.create().finally(() => (this.opening = undefined));
     return this.opening;
@@ -82,15 +86,12 @@ export class Sessions implements AgentClient {
 
   /** Show a session, with what was said in it. */
   async load(id: string, cwd?: string): Promise<void> {
-    if (this.open.has(id)) {
-      this.show(id);
-      return;
-    }
+    if (this.open.has(id)) return this.show(id);
     this.open.set(id, new Transcript());
     this.show(id);
     try {
-      const opened = await this.ask('session/load', { ...this.where(), ...(cwd ? { cwd } : {}), sessionId: id });
-      this.opened(id, opened);
+      this.loading = this.ask('session/load', { ...this.where(), ...(cwd ? { cwd } : {}), sessionId: id });
+      this.opened(id, await this.loading);
     } catch (error) {
       this.open.get(id)?.problem(words(error));
       this.changes.fire();
@@ -213,7 +214,11 @@ export class Sessions implements AgentClient {
   }
 
   /** Open what was open when the agent went away. */
-  async again(): Promise<void> {
+  again(): Promise<void> {
+    return (this.reopening = this.reopen());
+  }
+
+  private async reopen(): Promise<void> {
     const [ids, active] = [[...this.open.keys()].filter(Boolean), this.active];
     this.open.clear();
     try {
