@@ -95,7 +95,6 @@ async def _image(seen: Studio) -> None:
 
 async def _terminal(seen: Studio) -> None:
     await seen.say("Task RUN")
-    await seen.answer("echo seen", "Yes")
     await seen.page.locator(".xterm-rows", has_text="seen in the terminal").first.wait_for()
     await seen.shown("It ran.")
     await seen.idle()

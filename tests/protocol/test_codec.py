@@ -1,6 +1,10 @@
 """The codec: no text can stop it, and what a record becomes is what it reads back as."""
 
+import subprocess
+import sys
+
 import msgspec
+import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
@@ -39,3 +43,32 @@ def test_a_sound_record_stays_the_same_object() -> None:
 def test_halves_of_characters_become_escapes_that_are_like_nothing_else() -> None:
     assert encodable("caf\udce9 \\xe9 \ud83d") == r"caf\xe9 \\xe9 \ud83d"
     assert msgspec.json.decode(encode({"a\udcff": ["\udcff"]})) == {r"a\xff": [r"\xff"]}
+
+
+READING = """
+import random, sys, threading, typing, json
+sys.setswitchinterval(1e-6)
+from treadle.protocol import codec, errors, events
+samples = [
+    json.dumps({"type": one.__struct_config__.tag, name: 1}).encode()
+    for one in typing.get_args(events.EventData) for name in one.__struct_encode_fields__
+]
+start = threading.Barrier(4)
+def read():
+    start.wait()
+    for sample in random.sample(samples, len(samples)):
+        try:
+            codec.decode_data(sample)
+        except errors.StoreError:
+            pass
+threads = [threading.Thread(target=read) for _ in range(4)]
+for one in threads: one.start()
+for one in threads: one.join()
+"""
+
+
+@pytest.mark.parametrize("number", range(6))
+def test_threads_that_read_events_for_the_first_time_at_once_do_not_end_the_program(number: int) -> None:
+    """One look through the types at a time; without that about every second run ended with SIGSEGV."""
+    ended = subprocess.run([sys.executable, "-c", READING], capture_output=True, text=True, check=False)
+    assert (ended.returncode, ended.stderr) == (0, ""), number

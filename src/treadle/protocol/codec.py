@@ -1,6 +1,7 @@
 """The one JSON codec."""
 
 from functools import cache
+from threading import Lock
 from typing import Any, TypeVar
 
 import msgspec
@@ -18,15 +19,28 @@ _HALF_OR_BACKSLASH = regex(rf"{_HALF.pattern}|\\")
 _encoder = msgspec.json.Encoder(order="deterministic")
 
 
+_looking = Lock()
+
+
+def decoder_of(kind: Any) -> "msgspec.json.Decoder[Any]":
+    """Make a decoder of types of the protocol: one thread at a time looks through them.
+
+    Where two do that with the same types for the first time, one reads with what the other has half found, which ends
+    the process (SIGSEGV).
+    """
+    with _looking:
+        return msgspec.json.Decoder(kind)
+
+
 @cache
 def _data_decoder() -> "msgspec.json.Decoder[EventData]":
     """Make the decoder when something is read: to look through so many types takes milliseconds."""
-    return msgspec.json.Decoder(EventData)
+    return decoder_of(EventData)
 
 
 @cache
 def _source_decoder() -> "msgspec.json.Decoder[Source]":
-    return msgspec.json.Decoder(Source)
+    return decoder_of(Source)
 
 
 def encode(value: object) -> bytes:

@@ -8,9 +8,10 @@ import msgspec
 
 from treadle.app.session.shared.session_wire import WIRE_VERSION, Address, receive, send_message
 from treadle.protocol.attach import AskServers, Attach, Attached, FeedCursor, Post, Refused, StopSession, ToClient
+from treadle.protocol.codec import decoder_of
 from treadle.protocol.errors import SessionError
 
-_decoder: msgspec.json.Decoder[ToClient] = msgspec.json.Decoder(ToClient)
+_decoder: msgspec.json.Decoder[ToClient] = decoder_of(ToClient)
 
 _ANSWERS_WITHIN = 10.0
 """Seconds."""

@@ -39,6 +39,7 @@ from treadle.protocol.attach import (
     Taken,
     ToSession,
 )
+from treadle.protocol.codec import decoder_of
 from treadle.protocol.errors import RefusedError, SessionClosedError, TreadleError
 from treadle.protocol.events import EditQueued, Interrupt, Op, Source
 from treadle.protocol.notifications import CallChanged, CallDelta, CallOutput, TextDelta, ThinkingDelta
@@ -57,7 +58,7 @@ _KINDS = frozenset({"tui", "mcp", "acp", "library", "headless", _PAGE})
 _STATUS_STAYS = (TextDelta, ThinkingDelta, CallDelta, CallOutput, CallChanged)
 """Notifications after which a session's status is what it was."""
 
-_decoder: msgspec.json.Decoder[ToSession] = msgspec.json.Decoder(ToSession)
+_decoder: msgspec.json.Decoder[ToSession] = decoder_of(ToSession)
 
 
 class Attendance:
