@@ -273,6 +273,7 @@ async def test_the_agent_is_killed_while_it_asks_and_the_session_goes_on(tmp_pat
         assert await seen.faults() == []
         await seen.picture("killed")
         await seen.chat.get_by_role("button", name="Start it again").last.click()
+        await seen.chat.locator("#log .problem").first.wait_for(state="detached")
         await seen.chat.locator("#log .user", has_text="Task KILL").wait_for()
         await seen.idle()
         assert not (folder / "kill.txt").exists()
@@ -285,6 +286,10 @@ async def test_the_agent_is_killed_while_it_asks_and_the_session_goes_on(tmp_pat
                 await asyncio.sleep(0.2)
         await seen.idle()
         assert not (folder / "kill.txt").exists()
+        assert await seen.chat.locator("#log .user").all_inner_texts() == [
+            "You: Task KILL",
+            "You: Go on with Task KILL",
+        ]
         await seen.picture("gone on")
 
 

@@ -15,7 +15,7 @@ export class ChatView implements vscode.WebviewViewProvider {
   private view: vscode.WebviewView | undefined;
   private ready = false;
   private timer: NodeJS.Timeout | undefined;
-  private shown = '';
+  private shown: Transcript | undefined;
   private whenReady: (() => void)[] = [];
   attached: Attachment[] = [];
 
@@ -66,8 +66,8 @@ export class ChatView implements vscode.WebviewViewProvider {
     if (!this.ready) return;
     const { sessions } = this;
     const transcript = sessions.transcript ?? sessions.open.get('');
-    const reset = whole || this.shown !== sessions.active;
-    this.shown = sessions.active;
+    const reset = whole || this.shown !== transcript;
+    this.shown = transcript;
     const changed = transcript?.taken() ?? [];
     const row = (id: string, one: Transcript): unknown => ({ id, title: one.title || 'New session', waits: one.asked.length, running: one.running });
     this.post({
