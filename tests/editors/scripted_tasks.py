@@ -42,14 +42,14 @@ _OVER = Turn(items=(SayText(text="Nothing is left to do."),))
 
 @dataclass
 class Tasks:
-    """Does the task whose name was said last: `Task NAME`; each request is its next turn."""
+    """Does the task whose name was said last: `Task NAME`, or words as its name; each request is its next turn."""
 
     turns: Mapping[str, Sequence[Turn]]
     model: str = "scripted"
     played: Counter[str] = field(default_factory=Counter)
 
     def play(self, seen: SeenRequest) -> Performance:
-        name = max(self.turns, key=lambda one: seen.conversation.rfind(f"Task {one}"))
+        name = max(self.turns, key=lambda one: seen.conversation.rfind(one if " " in one else f"Task {one}"))
         turns = self.turns[name]
         at = self.played[name]
         self.played[name] += 1
