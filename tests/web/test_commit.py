@@ -54,14 +54,29 @@ async def test_the_last_turn_is_undone_once_and_what_was_undone_comes_back(
         visit = here.visit()
         page = await worked(here, visit)
         path = f"/s/{page.session.id}"
-        assert (html := await visit.get(path)).count("data-undo") == 1
+        html = await visit.get(path)
         assert "data-commit" in html
-        said = await visit.done(f"{path}/undo")
+        (turn,) = re.findall(r'data-undo="(\d+)"', html)
+        assert (await visit.post(f"{path}/undo", turn=int(turn) + 1))[1]["code"] == "nothing-to-undo", "another turn"
+        said = await visit.done(f"{path}/undo", turn=int(turn))
         assert not said["error"]
         assert [one.name for one in here.folder.iterdir()] == []
-        assert (await visit.post(f"{path}/undo"))[1]["code"] == "nothing-to-undo", "not the turn before"
+        assert (await visit.post(f"{path}/undo", turn=int(turn)))[1]["code"] == "nothing-to-undo", "once"
         await visit.done(f"{path}/restore", **said["undo"])
         assert (here.folder / "new.txt").read_text() == "1\n2\n"
+
+
+async def test_a_long_past_is_shown_in_parts_that_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treadle.web.screens.timeline_screen._MOST_STEPS", 2)
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        path = f"/s/{(await worked(here, visit)).session.id}/timeline"
+        newest = await visit.get(path)
+        assert "1 of the messages and steps" in newest
+        first = await visit.get(f"{path}?until=1")
+        assert 'data-name="before this message"' in first
+        assert 'data-name="step 1"' not in first
+        assert "2 of the messages and steps" in first
 
 
 async def test_the_steps_name_what_was_done_and_lead_to_the_checkpoints(
@@ -87,7 +102,11 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
 ) -> None:
     repository(tmp_path / "ws")
     git(tmp_path, "init", "-q", "--bare", "remote")
-    git(tmp_path / "ws", "remote", "add", "origin", str(tmp_path / "remote"))
+    git(tmp_path / "ws", "remote", "add", "origin", str(tmp_path / "elsewhere"))
+    git(tmp_path / "ws", "remote", "add", "fork", str(tmp_path / "remote"))
+    git(tmp_path / "ws", "config", "branch.main.remote", "origin")
+    monkeypatch.setenv("HOME", str(tmp_path))
+    (tmp_path / ".gitconfig").write_text("[remote]\n\tpushDefault = fork\n")
     tools = tmp_path / "tools"
     tools.mkdir()
     (tools / "gh").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$0.said"\n')
@@ -109,6 +128,7 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         assert git(here.folder, "diff", "--cached", "--name-only") == "theirs.txt\n", "what was staged stays staged"
         assert (await visit.post(f"{path}/commit", message="x", paths=files))[1]["code"] == "commit-gone"
         assert (await visit.post(f"{path}/push", line="git push --force"))[1]["code"] == "commit-gone"
+        assert said["push"] == "git push --set-upstream -- fork work", "where the user's own settings lead"
         assert (await visit.done(f"{path}/push", line=said["push"]))["good"]
         assert git(tmp_path / "remote", "log", "-1", "--format=%s", "work").strip() == MESSAGE
         wanted = {"title": MESSAGE, "body": "Why.", "base": "main"}
@@ -124,7 +144,8 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
     repository(tmp_path / "ws")
     hook = tmp_path / "ws" / ".git" / "hooks" / "pre-commit"
     hook.parent.mkdir(exist_ok=True)
-    hook.write_text("#!/bin/sh\necho lint: no\nexit 1\n")
+    hook.write_text("#!/bin/sh\necho lint: no, with ${SECRET_OF_MINE-nothing}\nexit 1\n")
+    monkeypatch.setenv("SECRET_OF_MINE", "a secret")
     hook.chmod(0o755)
     async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
         visit = here.visit()
@@ -139,7 +160,7 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
         for _ in range(2):
             said = await visit.done(f"{path}/commit", **files, branch="work")
             assert (said["good"], said["branch"]) == (False, "main")
-            assert "lint: no" in said["output"], "the second time, too: no branch is left"
+            assert "lint: no, with nothing" in said["output"], "the second time, too: no branch is left"
             now = sorted(git(here.folder, "status", "--short").splitlines())
             assert now == ["?? new.txt", "?? other.txt", "A  staged.txt", "M  theirs.txt"], "as it was before"
             assert git(here.folder, "branch", "--format=%(refname:short)") == "main\n"
@@ -162,6 +183,13 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
         assert len(odd) == 3
         assert (await phone.done(f"{path}/commit", message="odd", paths=odd))["good"], "by the names that are shown"
         assert git(here.folder, "status", "--short").splitlines() == ["M  theirs.txt", "?? other.txt"]
+        monkeypatch.setenv("HOME", str(tmp_path))
+        (tmp_path / ".gitconfig").write_text("[core]\n\thooksPath = odd hooks\n")
+        (here.folder / "odd hooks").mkdir()
+        (here.folder / "odd hooks" / "pre-commit").write_text("#!/bin/sh\nexit 1\n")
+        assert "the hook odd hooks/pre-commit" in await phone.get(f"{path}/commit")
+        assert (await phone.post(f"{path}/commit", message="x", paths=["other.txt"]))[0] == 403
+        (tmp_path / ".gitconfig").unlink()
         hook.write_text("#!/bin/sh\nsleep 600 & echo $! > ../left\n")
         hook.chmod(0o755)
         assert (await visit.done(f"{path}/commit", message="y", paths=["other.txt"]))["good"], (

@@ -35,6 +35,9 @@ if TYPE_CHECKING:
     from treadle.app.reports.session_review import review_steps as review_steps
     from treadle.app.slash.committing import CommitPlan as CommitPlan
     from treadle.app.slash.committing import commit_files as commit_files
+    from treadle.app.slash.committing import commit_programs as commit_programs
+    from treadle.app.slash.committing import handing_on as handing_on
+    from treadle.app.slash.committing import last_subjects as last_subjects
     from treadle.app.slash.committing import plan_commit as plan_commit
     from treadle.app.slash.committing import push_line as push_line
     from treadle.app.slash.committing import request_line as request_line
@@ -44,7 +47,8 @@ else:
         __name__,
         {
             "treadle.app.slash.committing": """
-                CommitPlan commit_files plan_commit push_line request_line run_shown
+                CommitPlan commit_files commit_programs handing_on last_subjects plan_commit push_line
+                request_line run_shown
             """,
             "treadle.app.checkpoints.conflicts": "FileConflict",
             "treadle.app.checkpoints.opening_checkpoints": "opened_checkpoints",

@@ -92,8 +92,9 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             canvas.know(phase=phase, since=canvas.at, retry=retry)
             if phase is not Phase.CANCELLING:  # the end of the reply that is cut is still to come
                 canvas.await_reply(phase is Phase.AWAITING_LLM_RESPONSE)
-        case TurnStarted():
-            canvas.know(active=True, started=canvas.at, since=canvas.at, waited=0.0, received=0, speed=0.0, step=0)
+        case TurnStarted(turn=turn):
+            at = canvas.at
+            canvas.know(active=True, turn=turn, started=at, since=at, waited=0.0, received=0, speed=0.0, step=0)
         case TurnResumed():
             _leave_out(canvas)
         case PromptDelivered(prompt_id=prompt_id, content=content, enclosed=enclosed, by=by):
@@ -187,7 +188,7 @@ def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:
     if view.listed and view.checklist:
         canvas.add(ChecklistItem(view.checklist))
     left_open = open_words(view.checklist) if outcome.completed else ""
-    canvas.add(TurnItem(outcome, files, seconds, view.waited, left_open))
+    canvas.add(TurnItem(outcome, files, seconds, view.waited, left_open, view.turn))
     canvas.know(
         active=False,
         started=None,

@@ -209,7 +209,8 @@ class TurnItem(Struct, frozen=True):
     """The end of a turn; `files` are named as seen from the workspace.
 
     `seconds` is how long it worked, `waited` how long it waited for the person in that time; None where not known.
-    `left_open` says what of the checklist is not done, although the model said that the task is.
+    `left_open` says what of the checklist is not done, although the model said that the task is. `turn` is its number,
+    0 where it is not known.
     """
 
     outcome: TurnOutcome
@@ -217,6 +218,7 @@ class TurnItem(Struct, frozen=True):
     seconds: float | None = None
     waited: float = 0.0
     left_open: str = ""
+    turn: int = 0
 
 
 Item: TypeAlias = (

@@ -77,12 +77,12 @@ class SessionView(Struct, frozen=True, kw_only=True):
 
     `root` is the workspace, as seen from which files are named. `version` rises with each notification; `known_at` is
     the one in which something changed that is no item. `places` is how many items have had a place, `seq` the last
-    event told of, and `heard` when that happened. `active`: a turn goes on, the `started` one; that is put off by the
-    time in which no program worked on it. `since` is when it came to what it does now, `asking` since when the person
-    is asked, `waited` how long (s) they were asked before that in this turn. `received` are the tokens of the turn's
-    replies, `speed` how many of the last one came in a second. `added` and `removed` count the changed lines of the
-    session: `counted` by its checkpoints, or else as the ends of turns said. `stop` is how the last turn ended.
-    `checklist` is Markdown, `listed` that this turn changed it.
+    event told of, and `heard` when that happened. `active`: a turn goes on, the `started` one, with the number `turn`;
+    that is put off by the time in which no program worked on it. `since` is when it came to what it does now, `asking`
+    since when the person is asked, `waited` how long (s) they were asked before that in this turn. `received` are the
+    tokens of the turn's replies, `speed` how many of the last one came in a second. `added` and `removed` count the
+    changed lines of the session: `counted` by its checkpoints, or else as the ends of turns said. `stop` is how the
+    last turn ended. `checklist` is Markdown, `listed` that this turn changed it.
 
     `calls` are the open ones at their places, `children` the subagents that work; `proposed` are calls of a reply that
     nobody heard and that is not whole yet: it says where they stand. `silent` are the places of those that show nothing
@@ -100,6 +100,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     seq: int = 0
     phase: Phase = Phase.WAITING_FOR_EVENT
     active: bool = False
+    turn: int = 0
     step: int = 0
     started: float | None = None
     heard: float | None = None

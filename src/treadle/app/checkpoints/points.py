@@ -139,10 +139,10 @@ class Points:
         before = (self._checkpoint_before(turn.after) for turn in reversed(self.turns()))
         return next((n for n in before if 0 < n < at.n and self.checkpoint(n).trees != at.trees), 0)
 
-    def undo_of_last(self) -> int:
-        """Give the checkpoint before the last turn; 0 where it changed no files, or its changes are undone already."""
+    def undo_of(self, number: int) -> int:
+        """Give the checkpoint before a turn; 0 where it is not the last one, changed no files, or is undone already."""
         turns, n = self.turns(), self.undo()
-        return n if n and self._checkpoint_before(turns[-1].after) == n else 0
+        return n if n and turns[-1].number == number and self._checkpoint_before(turns[-1].after) == n else 0
 
     def _restored(self) -> CheckpointTaken | None:
         """Give the checkpoint whose files are there, where one was restored and nothing was done since."""

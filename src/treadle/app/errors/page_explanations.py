@@ -33,11 +33,19 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
         "commit-merge": Explanation("A merge has conflicts, so nothing can be committed.", "Settle the merge first."),
         "commit-message": Explanation("A commit has no message.", "Write one."),
         "commit-program": Explanation("The program that the page would run is not on the PATH.", "Install it."),
+        "commit-slow": Explanation(
+            "Git did not answer in time, so nothing is known of the repository.",
+            "Try again when the disk has less to do.",
+        ),
         "commit-text": Explanation(
             "A text for a program, such as the message of a commit, has the character U+0000.", "Write another one."
         ),
         "commit-trust": Explanation(
             "The folder is not trusted, so the page runs no git in it.", "Trust it, or commit in a terminal."
+        ),
+        "commit-unknown": Explanation(
+            "A commit failed or took too long, and git did not say afterwards whether it was made.",
+            "Look with git log in a terminal.",
         ),
         "file-not-shown": Explanation(
             "The page shows no file that is ignored, too large, no text, outside the session's folder, or asked about.",
@@ -55,7 +63,7 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "Put long texts into a file in the project, and name the file.",
         ),
         "nothing-to-undo": Explanation(
-            "The last turn changed no files, or its changes are undone already.",
+            "The turn that was to be undone changed no files, is undone already, or is not the last one any more.",
             "`/undo` undoes the turn before. The timeline leads to every checkpoint.",
         ),
         "session-elsewhere": Explanation(

@@ -7,6 +7,7 @@ import subprocess
 import tempfile
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 
@@ -16,13 +17,13 @@ from msgspec.structs import replace
 from treadle.app.checkpoints.reviewing import FileToReview
 from treadle.app.reports.policy_explain import asked_context, judge_access
 from treadle.app.security.file_view import DiskView
-from treadle.app.session.mentions.repository_state import ask_git
+from treadle.app.session.mentions.repository_state import git_answer
 from treadle.policy.repository import surprising_settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import RunCommand
-from treadle.workspace.commands.variables import find_outside
+from treadle.workspace.commands.variables import child_variables, find_outside
 from treadle.workspace.files.names import shown_name
 
 _LOOK_SECONDS, _RUN_SECONDS = 10.0, 300.0
@@ -40,8 +41,13 @@ _STATUS = (
 )
 _KINDS: Mapping[str, str] = MappingProxyType({"?": "added", "A": "added", "D": "deleted"})
 _UNKNOWN = "??"
+_BRANCH = ("symbolic-ref", "--quiet", "--short", "HEAD")
 _HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
 _CONFLICTS = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
+
+
+_OWN_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType({"gh": ("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")})
+"""Variables of programs that hold what the user signs in with for this program."""
 
 
 class CommitFile(Struct, frozen=True, kw_only=True):
@@ -58,17 +64,22 @@ class CommitFile(Struct, frozen=True, kw_only=True):
 
 
 class CommitPlan(Struct, frozen=True, kw_only=True):
-    """What there is to commit, and where to: `programs` are what the repository makes git run, such as its hooks.
-
-    `remote` is where the branch goes, empty without one; `subjects` are those of the last commits; `requests` says that
-    the program is there that opens pull requests.
-    """
+    """What there is to commit, and on which branch, if any: `programs` are what the repository makes git run."""
 
     branch: str
     files: tuple[CommitFile, ...]
     programs: tuple[str, ...]
+
+
+class HandingOn(Struct, frozen=True, kw_only=True):
+    """Where a branch goes: `remote` is empty where there is none, and `tracked` says that it follows a branch already.
+
+    `requests` says that the program is there that opens pull requests.
+    """
+
+    branch: str
     remote: str
-    subjects: tuple[str, ...]
+    tracked: bool
     requests: bool
 
 
@@ -87,15 +98,50 @@ def plan_commit(root: str, changed: Sequence[FileToReview]) -> CommitPlan:
     """
     own = {file.path: file for file in changed if file.own and file.root == 0}
     files = [_planned(shown_name(path), state, own.get(path)) for path, state in _status(root).items()]
-    branch = _asked(root, "symbolic-ref", "--quiet", "--short", "HEAD").strip()
-    remotes = _asked(root, "remote").split()
-    known = _asked(root, "config", f"branch.{branch}.remote").strip()
     return CommitPlan(
-        branch=branch,
+        branch=_asked(root, *_BRANCH),
         files=tuple(sorted(files, key=lambda file: (not file.own, file.path))),
-        programs=tuple(surprising_settings(root, DiskView())),
-        remote=known or ("origin" if "origin" in remotes else next(iter(remotes), "")),
-        subjects=tuple(_asked(root, "log", f"-{_SUBJECTS}", "--format=%s").splitlines()),
+        programs=commit_programs(root),
+    )
+
+
+def commit_programs(root: str) -> tuple[str, ...]:
+    """List what the repository makes git run when it commits, such as its hooks. Raises `ConfigError`."""
+    return (*surprising_settings(root, DiskView()), *_hooks_in_folder(root))
+
+
+def _hooks_in_folder(root: str) -> list[str]:
+    """List hooks that the user's own settings look for in the repository itself: their folder is named relatively."""
+    for scope in ("--global", "--system"):
+        named = _asked(root, "config", scope, "--includes", "--type=path", "--get", "core.hooksPath")
+        if not named:
+            continue
+        top = _asked(root, "rev-parse", "--show-toplevel")
+        folder = Path(os.path.realpath(Path(top, named)))
+        if not folder.is_relative_to(os.path.realpath(top)):
+            return []
+        with suppress(OSError):
+            return [f"the hook {hook.relative_to(os.path.realpath(top))}" for hook in sorted(folder.iterdir())]
+        return []
+    return []
+
+
+def last_subjects(root: str) -> tuple[str, ...]:
+    """Give the subjects of the last commits. Raises `ConfigError`."""
+    return tuple(_asked(root, "log", f"-{_SUBJECTS}", "--format=%s").splitlines())
+
+
+def handing_on(root: str) -> HandingOn:
+    """Find where the branch of a trusted folder goes, as git itself would. Raises `ConfigError`."""
+    branch = _asked(root, *_BRANCH)
+    follows = _asked(root, "config", f"branch.{branch}.remote")
+    remotes = _asked(root, "remote").split("\n")
+    named = (_asked(root, "config", f"branch.{branch}.pushRemote"), _asked(root, "config", "remote.pushDefault"))
+    usual = "origin" if "origin" in remotes else remotes[0]
+    return HandingOn(
+        branch=branch,
+        remote=next((one for one in (*named, follows) if one in remotes), usual),
+        tracked=bool(follows),
         requests=bool(find_outside("gh", root)),
     )
 
@@ -110,15 +156,18 @@ def _planned(path: str, state: str, file: FileToReview | None) -> CommitFile:
 
 def _status(root: str) -> dict[str, str]:
     """Give what differs from the last commit, named from the folder, with its two letters of git."""
-    said = ask_git(root, _STATUS, seconds=_LOOK_SECONDS)
-    if said is None:
+    try:
+        status, said = git_answer(root, _STATUS, seconds=_LOOK_SECONDS) or (None, b"")
+    except subprocess.TimeoutExpired as error:
+        raise _slow(_STATUS) from error
+    if status != 0:
         raise ConfigError(
             "commit-git",
             "git gives no changes for this folder.",
             why="It is in no repository, or the repository's settings could make git run a program.",
             fix="The session's checkpoints keep its files. Commit in a terminal where there is a repository.",
         )
-    prefix = _asked(root, "rev-parse", "--show-prefix").strip()
+    prefix = _asked(root, "rev-parse", "--show-prefix")
     found: dict[str, str] = {}
     for entry in filter(None, os.fsdecode(said).split("\0")):
         state, path = entry[:2], entry[3:]
@@ -131,15 +180,30 @@ def _status(root: str) -> dict[str, str]:
     return found
 
 
+def _slow(arguments: Sequence[str]) -> ConfigError:
+    return ConfigError(
+        "commit-slow",
+        f"git did not answer in {_LOOK_SECONDS:.0f} seconds: git {shlex.join(arguments)}",
+        fix="Try again when the disk has less to do.",
+    )
+
+
 def _asked(root: str, *arguments: str) -> str:
-    said = ask_git(root, arguments, seconds=_LOOK_SECONDS)
-    return "" if said is None else said.decode(errors="replace")
+    """Give what git says, empty where it says nothing or no. Raises `ConfigError` where it does not answer."""
+    try:
+        status, said = git_answer(root, arguments, seconds=_LOOK_SECONDS) or (None, b"")
+    except subprocess.TimeoutExpired as error:
+        raise _slow(arguments) from error
+    return said.decode(errors="replace").strip() if status == 0 else ""
 
 
-def commit_files(root: str, paths: Collection[str], message: str, *, branch: str = "") -> GitRun:
+def commit_files(
+    root: str, paths: Collection[str], message: str, *, branch: str = "", pass_on: Sequence[str] = ()
+) -> GitRun:
     """Commit these files as they are now, all of each, on the branch or a new one; what is staged besides stays so.
 
-    `paths` are shown names. Hooks run, and their failure is the commit's. Raises `ConfigError` where nothing is run.
+    `paths` are shown names. Hooks run, with the variables of a session's commands, `pass_on` besides the usual ones;
+    their failure is the commit's. Raises `ConfigError` where nothing is run, or nothing says what came of it.
     """
     if not message.strip():
         raise ConfigError("commit-message", "The commit has no message.", fix="Write one.")
@@ -154,35 +218,45 @@ def commit_files(root: str, paths: Collection[str], message: str, *, branch: str
     paths = [known[path] for path in paths]
     names = b"".join(os.fsencode(path) + b"\0" for path in paths)
     listed = ("--pathspec-from-file=-", "--pathspec-file-nul")
-    reference, commit = _asked(root, "symbolic-ref", "--quiet", "HEAD").strip(), _asked(root, *_HEAD)
+    reference, commit = _asked(root, "symbolic-ref", "--quiet", "HEAD"), _asked(root, *_HEAD)
+    git = partial(_run, root, "git", pass_on=pass_on)
     if branch:
-        switched = _run(root, "git", ("switch", "--create", branch))
+        switched = git(("switch", "--create", branch))
         if switched.status != 0:
             return switched
     new = b"".join(os.fsencode(path) + b"\0" for path in paths if status[path] == _UNKNOWN)
-    made = _run(root, "git", ("add", "--intent-to-add", *listed), given=new) if new else None
+    made = git(("add", "--intent-to-add", *listed), given=new) if new else None
     if made is None or made.status == 0:
-        made = _run(root, "git", ("commit", "--only", "--message", message.strip(), *listed), given=names)
-    if made.status != 0:
-        if _asked(root, *_HEAD) != commit:  # a hook took too long after it
-            return replace(made, status=0)
-        if new:
-            _run(root, "git", ("reset", "--quiet", *listed), given=new)
-        if branch:
-            _leave(root, branch, reference, commit.strip())
+        made = git(("commit", "--only", "--message", message.strip(), *listed), given=names)
+    if made.status == 0:
+        return made
+    if _head_after(root, made) != commit:  # a hook took too long after it
+        return replace(made, status=0)
+    if new:
+        git(("reset", "--quiet", *listed), given=new)
+    back = ("symbolic-ref", "HEAD", reference) if reference else ("update-ref", "--no-deref", "HEAD", commit)
+    if branch and git(back).status == 0:  # from the new branch, which has no commits; no file changes
+        git(("branch", "--quiet", "-d", "--", branch))
     return made
 
 
-def _leave(root: str, branch: str, reference: str, commit: str) -> None:
-    """Go back from a new branch without commits to where HEAD was, its branch or its commit; no file changes."""
-    back = ("symbolic-ref", "HEAD", reference) if reference else ("update-ref", "--no-deref", "HEAD", commit)
-    if _run(root, "git", back).status == 0:
-        _run(root, "git", ("branch", "--quiet", "-d", "--", branch))
+def _head_after(root: str, made: GitRun) -> str:
+    """Give the commit that is checked out after one that went wrong."""
+    try:
+        return _asked(root, *_HEAD)
+    except ConfigError as slow:
+        raise ConfigError(
+            "commit-unknown",
+            "Nothing says whether the commit was made.",
+            why="\n".join(filter(None, (made.output, slow.what))),
+            fix="Look with git log in a terminal.",
+        ) from slow
 
 
-def push_line(plan: CommitPlan) -> tuple[str, ...]:
-    """Give the command that brings the branch to its remote."""
-    return ("git", "push", "--set-upstream", "--", plan.remote, plan.branch)
+def push_line(way: HandingOn) -> tuple[str, ...]:
+    """Give the command that brings the branch to its remote; one that follows another branch goes on following it."""
+    follow = () if way.tracked else ("--set-upstream",)
+    return ("git", "push", *follow, "--", way.remote, way.branch)
 
 
 def request_line(title: str, body: str, base: str, branch: str) -> tuple[str, ...]:
@@ -191,11 +265,11 @@ def request_line(title: str, body: str, base: str, branch: str) -> tuple[str, ..
     return ("gh", "pr", "create", "--title", title, "--body", body, *into, "--head", branch)
 
 
-def run_shown(root: str, words: Sequence[str]) -> GitRun:
-    """Run a command as it was shown, unless a rule denies it. Raises `ConfigError`."""
+def run_shown(root: str, words: Sequence[str], *, pass_on: Sequence[str] = ()) -> GitRun:
+    """Run a command as it was shown, unless a rule denies it; `pass_on` names variables. Raises `ConfigError`."""
     _require_text(*words)
     _require_allowed(root, shlex.join(words))
-    return _run(root, words[0], words[1:])
+    return _run(root, words[0], words[1:], pass_on=(*pass_on, *_OWN_VARIABLES.get(words[0], ())))
 
 
 def _require_text(*texts: str) -> None:
@@ -211,7 +285,9 @@ def _require_allowed(root: str, line: str) -> None:
         raise ConfigError("commit-denied", f"A rule denies: {line}", why=why, fix="Change the rule, or use a terminal.")
 
 
-def _run(root: str, program: str, arguments: Sequence[str], *, given: bytes = b"") -> GitRun:
+def _run(
+    root: str, program: str, arguments: Sequence[str], *, given: bytes = b"", pass_on: Sequence[str] = ()
+) -> GitRun:
     line = shlex.join((program, *arguments))
     found = find_outside(program, root)
     if not found:
@@ -224,7 +300,7 @@ def _run(root: str, program: str, arguments: Sequence[str], *, given: bytes = b"
         process = subprocess.Popen(
             (found, *arguments),
             cwd=root,
-            env={**os.environ, **quiet},
+            env={**child_variables(os.environ, pass_on), **quiet},
             stdin=asked,
             stdout=printed,
             stderr=subprocess.STDOUT,

@@ -12,17 +12,21 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.commands import answered_aside
 from treadle.door.open_session import LiveSession, Reach
-from treadle.door.opening import session_log
+from treadle.door.opening import session_log, session_workspace
 from treadle.door.review import (
     CommitPlan,
     commit_files,
+    commit_programs,
+    handing_on,
+    last_subjects,
     open_review,
     plan_commit,
     push_line,
     request_line,
     run_shown,
 )
-from treadle.protocol.errors import ConfigError, SessionError
+from treadle.door.settings import load_settings
+from treadle.protocol.errors import ConfigError, SessionError, TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.page_requests import answer, body_of, book_of, opened_session, visitor_of
 from treadle.web.rights import PageRoute, may, require
@@ -38,7 +42,7 @@ _ASKED = (
 async def _show(request: Request) -> Response:
     """Give the form of a commit: the files that differ from the last one, and a field for the message."""
     session_id = request.path_params["session_id"]
-    _, title, plan = await asyncio.to_thread(_planned, book_of(request), session_id)
+    title, plan = await asyncio.to_thread(_planned, book_of(request), session_id)
     who = visitor_of(request)
     opened = book_of(request).opened.get(session_id)
     return HTMLResponse(
@@ -52,18 +56,33 @@ async def _show(request: Request) -> Response:
     )
 
 
-def _planned(book: SessionBook, session_id: str) -> tuple[str, str, CommitPlan]:
-    """Find what can be committed; only of a folder that is trusted. Raises `TreadleError`."""
+def _planned(book: SessionBook, session_id: str) -> tuple[str, CommitPlan]:
+    """Find what can be committed, and the title of the session. Raises `TreadleError`."""
+    root = _trusted_folder(book, session_id)
     with session_log(session_id) as (row, store):
-        root, title = row.workspace, row.title or row.id
-        if not book.trust(Path(root)).trusted:
-            raise ConfigError("commit-trust", "This folder is not trusted.", fix="Trust it, or commit in a terminal.")
         review = open_review(store, row)
         try:
-            return root, title, plan_commit(root, () if review is None else review.files)
+            return row.title or row.id, plan_commit(root, () if review is None else review.files)
         finally:
             if review is not None:
                 review.close()
+
+
+def _trusted_folder(book: SessionBook, session_id: str) -> str:
+    """Give the folder of a session in which git may run. Raises `TreadleError`."""
+    root = session_workspace(session_id)
+    if not book.trust(root).trusted:
+        raise ConfigError("commit-trust", "This folder is not trusted.", fix="Trust it, or commit in a terminal.")
+    return str(root)
+
+
+async def _folder(request: Request) -> str:
+    return await asyncio.to_thread(_trusted_folder, book_of(request), request.path_params["session_id"])
+
+
+def _passed(book: SessionBook, root: str) -> tuple[str, ...]:
+    """Name the variables that the user lets commands of this folder have."""
+    return load_settings(book.flags, workspace=Path(root), trusted=True).pass_variables
 
 
 class _Commit(Struct):
@@ -74,23 +93,21 @@ class _Commit(Struct):
 
 async def _commit(request: Request) -> Response:
     """Commit the chosen files. Where that makes git run programs of the repository, only on this computer."""
-    said, who = await body_of(request, _Commit), visitor_of(request)
-    root, _, plan = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
-    if plan.programs:
+    said, who, root = await body_of(request, _Commit), visitor_of(request), await _folder(request)
+    if await asyncio.to_thread(commit_programs, root):
         require(who, Reach.OWN_COMMANDS)
-    ran = await asyncio.to_thread(partial(commit_files, root, said.paths, said.message, branch=said.branch.strip()))
-    _, _, now = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
+    pass_on = await asyncio.to_thread(_passed, book_of(request), root)
+    make = partial(commit_files, root, said.paths, said.message, branch=said.branch.strip(), pass_on=pass_on)
+    ran = await asyncio.to_thread(make)
     book_of(request).relist()  # the branch may be another one
-    return answer(
-        {
-            "good": ran.status == 0,
-            "line": ran.line,
-            "output": ran.output,
-            "branch": now.branch,
-            "push": shlex.join(push_line(now)) if now.remote and now.branch and may(who, Reach.OWN_COMMANDS) else "",
-            "requests": now.requests and may(who, Reach.OWN_COMMANDS),
-        }
-    )
+    found: dict[str, Any] = {"good": ran.status == 0, "line": ran.line, "output": ran.output, "branch": said.branch}
+    try:
+        way = await asyncio.to_thread(handing_on, root)
+    except TreadleError as error:  # the commit is made all the same
+        return answer({**found, "push": "", "requests": False, "note": f"{error.what} Push it in a terminal."})
+    near = may(who, Reach.OWN_COMMANDS)
+    push = shlex.join(push_line(way)) if way.remote and way.branch and near else ""
+    return answer({**found, "branch": way.branch, "push": push, "requests": way.requests and near, "note": ""})
 
 
 class _Files(Struct):
@@ -102,8 +119,8 @@ async def _message(request: Request) -> Response:
     said, who, page = await body_of(request, _Files), visitor_of(request), opened_session(request)
     if not isinstance(page.session, LiveSession):
         raise SessionError("session-elsewhere", "This session is open in another program.", fix="Write the message.")
-    _, _, plan = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
-    style = f"The last ones were: {'; '.join(plan.subjects)}. " if plan.subjects else ""
+    subjects = await asyncio.to_thread(last_subjects, await _folder(request))
+    style = f"The last ones were: {'; '.join(subjects)}. " if subjects else ""
     asked = _ASKED.format(files=", ".join(said.paths), style=style)
     found = await answered_aside(f"/btw {asked}", page.session, partial(page.post, who=who))
     if found.warning:
@@ -117,9 +134,8 @@ class _Push(Struct):
 
 async def _push(request: Request) -> Response:
     """Bring the branch to its remote, by the line that was shown."""
-    said = await body_of(request, _Push)
-    root, _, plan = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
-    return await _ran(root, said.line, push_line(plan))
+    said, root = await body_of(request, _Push), await _folder(request)
+    return await _ran(request, root, said.line, push_line(await asyncio.to_thread(handing_on, root)))
 
 
 class _Request(Struct):
@@ -131,16 +147,17 @@ class _Request(Struct):
 
 async def _open_request(request: Request) -> Response:
     """Show the line that opens a pull request; with that `line` it runs."""
-    said = await body_of(request, _Request)
-    root, _, plan = await asyncio.to_thread(_planned, book_of(request), request.path_params["session_id"])
-    words = request_line(said.title.strip(), said.body, said.base.strip(), plan.branch)
-    return await _ran(root, said.line, words) if said.line else answer({"line": shlex.join(words)})
+    said, root = await body_of(request, _Request), await _folder(request)
+    way = await asyncio.to_thread(handing_on, root)
+    words = request_line(said.title.strip(), said.body, said.base.strip(), way.branch)
+    return await _ran(request, root, said.line, words) if said.line else answer({"line": shlex.join(words)})
 
 
-async def _ran(root: str, shown: str, words: tuple[str, ...]) -> Response:
+async def _ran(request: Request, root: str, shown: str, words: tuple[str, ...]) -> Response:
     if shown != shlex.join(words):
         raise ConfigError("commit-gone", "The command is another one now.", why=shlex.join(words), fix="Look again.")
-    ran = await asyncio.to_thread(run_shown, root, words)
+    pass_on = await asyncio.to_thread(_passed, book_of(request), root)
+    ran = await asyncio.to_thread(partial(run_shown, root, words, pass_on=pass_on))
     said: dict[str, Any] = {"good": ran.status == 0, "line": ran.line, "output": ran.output}
     return answer(said)
 

@@ -52,19 +52,21 @@ def _rendered(session_id: str, path: str, trust: SessionTrust) -> str:
     colours = LineColours().of(path, lines)
     shown = [line_html(line, colours[at] if at < len(colours) else ()) for at, line in enumerate(lines)]
     folder, name = posixpath.split(path)
+    added = _added(session_id, path)
     return render(
         "file_shown.html",
         path=path,
         name=name,
         folder=f"{folder}/" if folder else "",
         lines=shown[:-1] if lines[-1] == "" else shown,
-        added=_added(session_id, path),
+        added=added or (),
+        unknown=added is None,
         written=written_path(path),
     )
 
 
-def _added(session_id: str, path: str) -> frozenset[int]:
-    """Give the numbers of the lines that the session added, as far as that is known."""
+def _added(session_id: str, path: str) -> frozenset[int] | None:
+    """Give the numbers of the lines that the session added; None where that is not known."""
     try:
         with session_log(session_id) as (row, store):
             review = open_review(store, row)
@@ -79,7 +81,7 @@ def _added(session_id: str, path: str) -> frozenset[int]:
             finally:
                 review.close()
     except TreadleError:
-        return frozenset()
+        return None
 
 
 ROUTES = (

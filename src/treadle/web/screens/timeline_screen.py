@@ -38,7 +38,7 @@ _PREVIEWED = 50
 _LONGEST_NUMBER = 12
 
 _MOST_STEPS, _FOLDED = 1_000, 3
-"""Messages and steps that are shown, the last ones, and how many that changed nothing are one line."""
+"""Messages and steps that are shown at once, and how many that changed nothing are one line."""
 
 
 async def _show(request: Request) -> Response:
@@ -50,7 +50,10 @@ async def _show(request: Request) -> Response:
 def _steps(request: Request) -> dict[str, Any]:
     """Give the steps, those in a row that changed nothing together."""
     with session_log(request.path_params["session_id"]) as (row, store):
-        steps = past_steps(store, row)[-_MOST_STEPS:]
+        every = past_steps(store, row)
+        until = min(_number(request.query_params.get("until", "0")) or len(every), len(every))
+        first = max(0, until - _MOST_STEPS)
+        steps = every[first:until]
         groups: list[tuple[bool, list[PastStep]]] = []
         for folds, found in groupby(steps, key=lambda one: bool(one.number) and not one.checkpoint):
             group = list(found)
@@ -61,6 +64,8 @@ def _steps(request: Request) -> dict[str, Any]:
             "title": row.title or row.id,
             "events": row.events,
             "groups": groups,
+            "earlier": first,
+            "later": len(every) - until,
         }
 
 
@@ -164,16 +169,26 @@ async def _restore(request: Request) -> Response:
     return answer(went_back_words(await restore_in(request, wanted)))
 
 
+class _Turn(Struct):
+    turn: int
+
+
 async def _undo(request: Request) -> Response:
-    """Take back what the last turn changed in the files."""
+    """Take back what a turn changed in the files, the last one, which the person saw the end of."""
+    said = await body_of(request, _Turn)
 
     def checkpoint() -> int:
         with session_log(request.path_params["session_id"]) as (row, store):
-            return Points(store, row.id).undo_of_last()
+            return Points(store, row.id).undo_of(said.turn)
 
     n = await asyncio.to_thread(checkpoint)
     if not n:
-        raise SessionError("nothing-to-undo", "The changes of this turn are undone already, or it has made none.")
+        raise SessionError(
+            "nothing-to-undo",
+            "This turn cannot be undone.",
+            why="Its changes are undone already, it has made none, or a later turn has ended.",
+            fix="Restore to a step in the timeline.",
+        )
     return answer(went_back_words(await restore_in(request, Restore(checkpoint=n))))
 
 

@@ -71,8 +71,8 @@ async function commit() {
   const closing = made("div", "", { className: "answers" });
   closing.append(made("button", "Close", { type: "button", value: "no" }));
   form.replaceChildren(made("h2", `Committed on ${said.branch || "no branch"}`, { id: "commit-title" }), place, closing);
-  told(place, { ...said, line: "" }, "");
-  put(document.getElementById("bar-branch"), said.branch);
+  told(place, { ...said, line: "" }, said.note);
+  if (said.branch) put(document.getElementById("bar-branch"), said.branch);
   if (said.push) offer(place, "Push it", said.push, () => send(`${path}/push`, { line: said.push }));
   if (said.requests) pullRequest(place, message);
 }

@@ -159,7 +159,7 @@ items.addEventListener("click", async (event) => {
   const undo = event.target.closest("[data-undo]");
   if (!undo) return;
   undo.disabled = true;
-  const said = await send(`/s/${session}/undo`);
+  const said = await send(`/s/${session}/undo`, { turn: Number(undo.dataset.undo) });
   undo.disabled = false;
   if (said) showRestored(session, said, () => {}, undo.closest(".done").querySelector(".undone"));
 });

@@ -37,12 +37,17 @@ async function want(changed) {
 // ---- whether somebody sees a tab of this browser
 
 let release = null;
+let asks = false; // the lock comes later than it is asked for: who saw the tab may be gone by then
 function look() {
   if (document.hidden) {
     release?.();
     release = null;
-  } else if (!release) {
-    navigator.locks?.request(SEEN, { mode: "shared" }, () => new Promise((done) => (release = done)));
+  } else if (!release && !asks) {
+    asks = true;
+    navigator.locks?.request(SEEN, { mode: "shared" }, () => {
+      asks = false;
+      return document.hidden ? undefined : new Promise((done) => (release = done));
+    });
   }
 }
 look();

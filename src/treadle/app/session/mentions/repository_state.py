@@ -47,6 +47,18 @@ def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | N
 
     Only for a folder that is trusted, and for what only reads. To be called in a thread.
     """
+    try:
+        status, said = git_answer(root, arguments, seconds=seconds) or (None, b"")
+    except subprocess.TimeoutExpired:
+        return None
+    return said if status == 0 else None
+
+
+def git_answer(root: str, arguments: Sequence[str], *, seconds: float) -> tuple[int, bytes] | None:
+    """Give the exit status of git and what it prints, as `ask_git` does; None where it is not to run.
+
+    Raises `subprocess.TimeoutExpired`.
+    """
     if not any(os.path.lexists(folder / ".git") for folder in (Path(root), *Path(root).parents)):
         return None
     git = find_outside("git", root)
@@ -63,9 +75,9 @@ def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | N
             timeout=seconds,
             check=False,
         )
-    except (OSError, subprocess.TimeoutExpired):
+    except OSError:
         return None
-    return shown.stdout if shown.returncode == 0 else None
+    return shown.returncode, shown.stdout
 
 
 def branch_of(folder: Path) -> str:
