@@ -69,7 +69,8 @@ async def serving(home: Path, folder: Path, *flags: str) -> AsyncIterator[Served
     """Start `treadle web` in a folder; it is ended with the block."""
     folder.mkdir(exist_ok=True)
     program = Program(home)
-    process = await program.start("web", "--no-open", "-C", str(folder), *flags, command=treadle())
+    port = () if "--port" in flags else ("--port", "0")
+    process = await program.start("web", "--no-open", "-C", str(folder), *port, *flags, command=treadle())
     try:
         assert process.stdout is not None
         async with asyncio.timeout(PATIENCE):

@@ -84,7 +84,7 @@ async def test_a_link_lets_one_browser_in_and_only_once(tmp_path: Path, monkeypa
         assert sorted(one.status for one in await asyncio.gather(*many)) == [200, *[403] * 19]
         shown = await server.ask("/devices", owner)
         assert "browser 2" in shown.text
-        assert "signed in with a link" in shown.text
+        assert "a device: sees and works in sessions" in shown.text
 
 
 async def test_a_paired_device_lets_nobody_in_and_shuts_out_itself_alone(

@@ -2,6 +2,7 @@
 
 import asyncio
 import hashlib
+import re
 import signal
 import socket
 import ssl
@@ -17,7 +18,7 @@ from tests.e2e.process import Program
 from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import PATIENCE, model
 from tests.rehearsal.surfaces import Reader, Server, Wire, begin_session, words_of
-from tests.web.driving import curl, serving
+from tests.web.driving import Served, curl, serving
 from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.workspace.installed import extras, install_command
@@ -132,6 +133,15 @@ async def test_a_data_directory_that_cannot_be_used_is_said_on_the_page(tmp_path
             assert "<nav" in shown.text
 
 
+async def let_in(served: Served, token: str, knock: str) -> None:
+    """Say yes on this computer."""
+    async with httpx2.AsyncClient(base_url=served.address, headers={"origin": served.address}) as owner:
+        given = (await owner.post("/login", json={"token": token})).json()
+        headers = {"x-treadle-key": given["key"]}
+        said = await owner.post(f"{given['base']}/devices/knock", json={"id": knock, "yes": True}, headers=headers)
+        assert said.status_code == 200
+
+
 async def test_on_the_network_a_link_lets_in_and_the_token_does_not(tmp_path: Path) -> None:
     async with serving(tmp_path / "home", tmp_path / "ws", "--lan") as served:
         assert served.process.stdout is not None
@@ -155,11 +165,18 @@ async def test_on_the_network_a_link_lets_in_and_the_token_does_not(tmp_path: Pa
         async with httpx2.AsyncClient(base_url=f"https://{host}", headers=own, verify=False) as client:
             assert "Open the link" in (await client.get("/")).text
             answers = [await client.post("/login", json={"token": one}) for one in (secret, secret, token)]
-            assert [one.status_code for one in answers] == [200, 403, 403]
+            assert [one.status_code for one in answers] == [202, 403, 403]
+            knock = answers[0].json()
+            assert (await client.post("/login", json={"knock": knock["knock"]})).status_code == 202, "nobody said yes"
+            asked = (await served.process.stdout.readline()).decode()
+            assert f"shows the code {knock['code']}? Answer on the page" in asked
+            await let_in(served, token, knock["knock"])
+            answers = [await client.post("/login", json={"knock": knock["knock"]}) for _ in range(2)]
+            assert [one.status_code for one in answers] == [200, 403]
             cookie = answers[0].headers["set-cookie"].lower()
             assert {"secure", "httponly", "samesite=strict"} <= {one.strip() for one in cookie.split(";")}
             shown = (await client.get(f"{answers[0].json()['base']}/devices")).text
-            assert "signed in with a link" in shown
+            assert "a device: sees and works in sessions" in shown
             assert "New link" not in shown
             carried = f"{answers[0].headers['set-cookie'].partition(';')[0]}"
         plain = curl(f"http://{host}/inbox", "-H", f"cookie: {carried}").stdout
@@ -211,14 +228,32 @@ async def test_all_addresses_of_both_kinds_are_listened_on_and_each_only_by_its_
             assert near.status_code == 200, "loopback of IPv6 is this computer, too"
 
 
-async def test_in_a_terminal_the_link_is_drawn(tmp_path: Path) -> None:
+async def test_in_a_terminal_the_link_is_drawn_and_a_kept_device_is_let_in_again_by_the_next_start(
+    tmp_path: Path,
+) -> None:
     (tmp_path / "ws").mkdir()
-    async with on_terminal(
-        Program(tmp_path / "home"), "web", "--lan", "--no-open", "-C", str(tmp_path / "ws")
-    ) as shown:
+    program, command = Program(tmp_path / "home"), ("web", "--lan", "--no-open", "-C", str(tmp_path / "ws"))
+    async with on_terminal(program, *command) as shown:
         await shown.until_shown("▀", "Open it on another device")
+        link = re.search(r"https://(\S+?)/#token=([\w-]+)", shown.shown)
+        assert link is not None
+        host, secret = link.groups()
+        if socket.gethostname().lower() in host:
+            pytest.skip("this computer has no network")
+        own = {"origin": f"https://{host}"}
+        async with httpx2.AsyncClient(base_url=f"https://{host}", headers=own, verify=False) as phone:
+            knock = (await phone.post("/login", json={"token": secret})).json()["knock"]
+            await shown.until_shown("Let in A browser")
+            shown.type("keep\r")
+            while (answer := await phone.post("/login", json={"knock": knock})).status_code == 202:
+                await asyncio.sleep(0.05)
+            base = answer.json()["base"]
+            cookie = answer.headers["set-cookie"].partition(";")[0]
         shown.type("\x03")
         assert await shown.ended() == 128 + signal.SIGINT
+    async with serving(tmp_path / "home", tmp_path / "ws", "--lan", "--port", host.rpartition(":")[2]):
+        seen = curl(f"https://{host}{base}/devices", "-k", "-H", f"cookie: {cookie}").stdout
+        assert "browser 1</strong> (this one)" in seen or "A browser</strong> (this one)" in seen
 
 
 async def test_the_browser_that_it_opens_is_given_a_link_that_works_once(tmp_path: Path) -> None:

@@ -9,7 +9,9 @@ from treadle.protocol.errors import ConfigError
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    parser.add_argument("--port", type=int, default=0, help="the port (default: a free one)")
+    parser.add_argument(
+        "--port", type=int, help="the port; 0 is any free one (default: 8424, or the next that is free)"
+    )
     parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
     parser.add_argument("--lan", action="store_true", help="let other devices of the network in, with a link for each")
     parser.add_argument("--host", metavar="ADDRESS", help="with --lan: the address to listen on (default: all of IPv4)")

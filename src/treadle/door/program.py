@@ -34,6 +34,10 @@ if TYPE_CHECKING:
     from treadle.app.hosting.http_serving import log_quietly as log_quietly
     from treadle.app.hosting.http_serving import until_signal as until_signal
     from treadle.app.hosting.http_serving import url_host as url_host
+    from treadle.app.hosting.kept_devices import KeptDevice as KeptDevice
+    from treadle.app.hosting.kept_devices import KeptDevices as KeptDevices
+    from treadle.app.hosting.kept_devices import keep_devices as keep_devices
+    from treadle.app.hosting.kept_devices import kept_devices as kept_devices
     from treadle.app.reports.line_wrapping import harmless as harmless
     from treadle.app.reports.line_wrapping import screen_width as screen_width
     from treadle.app.reports.line_wrapping import shortened as shortened
@@ -50,6 +54,7 @@ else:
             "treadle.app.errors.exits": "Exit exit_code",
             "treadle.app.errors.explanations": "EXPLANATIONS errors_page nearest_codes",
             "treadle.app.hosting.http_serving": "HttpServer is_loopback listen log_quietly until_signal url_host",
+            "treadle.app.hosting.kept_devices": "KeptDevice KeptDevices keep_devices kept_devices",
             "treadle.app.hosting.descriptor_lines": "MOST_UNREAD_BYTES own_stdout read_lines write_whole",
             "treadle.app.errors.error_report": """
                 describe_crash describe_error describe_model_error describe_no_permission four_lines

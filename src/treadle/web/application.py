@@ -16,7 +16,7 @@ from treadle.door.open_session import Reach
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.event_stream_out import EventStreams
-from treadle.web.page_keys import Keys
+from treadle.web.page_keys import KEPT_SECONDS, Keys
 from treadle.web.page_requests import answer, body_of, file_error_answer, not_served, refusal_answer
 from treadle.web.request_guard import PageGuard, is_near
 from treadle.web.rights import PageRoute
@@ -45,11 +45,12 @@ from treadle.web.screens.devices import browser_in_words
 from treadle.web.templating import render
 
 _STATIC = Path(__file__).parent / "static"
-_WEEK = 7 * 24 * 3600
+_USED_UP = "The link is not valid any more. Open a new one of `treadle web`."
 
 
 class _Entering(Struct):
-    token: str
+    token: str = ""
+    knock: str = ""
 
 
 _ROUTES = (
@@ -116,19 +117,32 @@ def web_application(
 
 def _login(keys: Keys, cookie: str) -> Callable[[Request], Awaitable[Response]]:
     async def login(request: Request) -> Response:
-        """Let a browser in that has the token, or a link; what it gets is a cookie, and a key for what it does."""
-        given = keys.let_in(
-            (await body_of(request, _Entering)).token,
-            about=browser_in_words(request.headers.get("user-agent", "")),
-            near=is_near(request.scope),
-        )
+        """Let a browser in that has the token, or a link; what it gets is a cookie, and a key for what it does.
+
+        A device on the network waits until somebody at this computer has said yes.
+        """
+        said = await body_of(request, _Entering)
+        about = browser_in_words(request.headers.get("user-agent", ""))
+        if said.knock:
+            if any(one.id == said.knock for one in keys.knocks()):
+                return answer({}, status=202)
+            given = keys.enter(said.knock)
+            refused = "The computer did not let this device in. Ask there for another link."
+        elif is_near(request.scope):
+            given = keys.let_in(said.token, about=about)
+            refused = _USED_UP
+        else:
+            knock = keys.knock(said.token, about=about or "A browser", address=(request.client or ("",))[0])
+            if knock is not None:
+                return answer({"knock": knock.id, "code": knock.code}, status=202)
+            given, refused = None, _USED_UP
         if given is None:
-            raise HTTPException(403, "The link is not valid any more. Open a new one of `treadle web`.")
+            raise HTTPException(403, refused)
         response = answer({"key": given.key, "base": keys.base})
         response.set_cookie(
             cookie,
             given.cookie,
-            max_age=_WEEK,
+            max_age=int(KEPT_SECONDS),
             httponly=True,
             samesite="strict",
             path=keys.base,

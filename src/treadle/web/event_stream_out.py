@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import Any
 
 import msgspec
@@ -11,12 +11,14 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
+from treadle.door.open_session import Reach
 from treadle.present.items import Placed
 from treadle.web.book import SessionBook
 from treadle.web.page_keys import Keys, Visitor
 from treadle.web.page_requests import book_of, visitor_of, whole_number
 from treadle.web.page_session import PageSession
 from treadle.web.page_view import PageContent
+from treadle.web.rights import may
 from treadle.web.signals import Signal
 from treadle.web.status import listed_state, page_status
 
@@ -62,8 +64,13 @@ class EventStreams:
             raise HTTPException(503, "Too many pages are open. Close some.")
         cursor = request.headers.get("last-event-id") or request.query_params.get("cursor", "")
         session, opened = request.query_params.get("session", ""), request.query_params.get("opened", "") == "yes"
-        news = _News(book_of(request), session, cursor, visitor, opened=opened)
+        knocking = self._knocking if may(visitor, Reach.DEVICES) else tuple
+        news = _News(book_of(request), session, cursor, visitor, opened=opened, knocking=knocking)
         return StreamingResponse(self._counted(news, visitor), media_type="text/event-stream")
+
+    def _knocking(self) -> Sequence[dict[str, str]]:
+        known = self._keys.knocks()
+        return [{"id": one.id, "about": one.about, "address": one.address, "code": one.code} for one in known]
 
     async def _counted(self, news: "_News", visitor: Visitor) -> AsyncIterator[bytes]:
         self._open[visitor.name] += 1
@@ -81,8 +88,19 @@ class EventStreams:
 class _News:
     """What one browser has not heard yet."""
 
-    def __init__(self, book: SessionBook, session_id: str, cursor: str, who: Visitor, *, opened: bool) -> None:
+    def __init__(
+        self,
+        book: SessionBook,
+        session_id: str,
+        cursor: str,
+        who: Visitor,
+        *,
+        opened: bool,
+        knocking: Callable[[], Sequence[dict[str, str]]],
+    ) -> None:
         self._book = book
+        self._knocking = knocking
+        self._knocked: Sequence[dict[str, str]] = ()
         self._who = who
         self._session_id = session_id
         self._opened = opened
@@ -126,6 +144,8 @@ class _News:
     def _news(self, page: PageSession | None) -> dict[str, Any]:
         news: dict[str, Any] = {}
         self._add_questions(news)
+        if (knocked := list(self._knocking())) != list(self._knocked):
+            self._knocked = news["knocks"] = knocked
         states = {id_: listed_state(one) for id_, one in self._book.opened.items()}
         if states != self._states:
             self._states = states

@@ -148,9 +148,15 @@ class PageGuard:
         """Answer who has no cookie: the page that asks for the token, or that one is needed."""
         if path == "/" or "text/html" in headers.get("accept", ""):
             # Outside of its own path the page knows nobody: a browser that was let in goes on from there by itself.
-            return HTMLResponse(self._empty(_what_became(path, inside=inside)), 401 if inside and path != "/" else 200)
+            became = _what_became(path, inside=inside and not self._of_another_run(headers))
+            return HTMLResponse(self._empty(became), 401 if inside and path != "/" else 200)
         what = {"what": "This browser is not signed in.", "fix": "Open the link that `treadle web` printed."}
         return JSONResponse(what, status_code=401)
+
+    def _of_another_run(self, headers: Headers) -> bool:
+        """Whether a browser was let in before Treadle was started again."""
+        cookies = list(_cookies(headers, self._cookie))
+        return bool(cookies) and not any(one.startswith(f"{self._keys.run}.") for one in cookies)
 
     def _has_room(self, who: str) -> bool:
         now = self._clock()

@@ -1,11 +1,14 @@
 """Serving the page: on loopback, or on this computer's network where that is asked for."""
 
 import asyncio
+import os
 import socket
 import sys
+import termios
 import webbrowser
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,12 +20,15 @@ from treadle.door.program import (
     PageCertificate,
     harmless,
     is_loopback,
+    keep_devices,
+    kept_devices,
     listen,
     log_quietly,
     page_certificate,
     until_signal,
     url_host,
 )
+from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
@@ -32,6 +38,11 @@ from treadle.web.listening import PageServer
 from treadle.web.page_keys import Keys
 from treadle.web.screens.devices import device_link
 from treadle.web.templating import load_templates
+
+USUAL_PORT = 8424
+"""The port where none is named, so that addresses last; the next free one where it is taken."""
+
+_NEXT_PORTS = 16
 
 _GRACE = 2
 """Seconds that open answers have when the server ends."""
@@ -43,22 +54,24 @@ _ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
 
 async def serve_page(
-    folder: Path, flags: Mapping[str, Any], *, port: int, opens: bool, trust: bool, network: str = ""
+    folder: Path, flags: Mapping[str, Any], *, port: int | None, opens: bool, trust: bool, network: str = ""
 ) -> int:
     """Serve until a signal; returns the exit code. Raises `ConfigError` for an address that cannot be used.
 
+    Without a `port` it is the usual one or the next that is free.
     `network` is the address of this computer that other devices reach it at, or `0.0.0.0` for all that it has, `::` for
     those of IPv6 besides. One of loopback opens it to nobody.
     """
     near, network = (network, "") if is_loopback(network) else (_LOOPBACK, network)
     listening = _listen(port, near, network)
     log_quietly()
-    keys = Keys()
     near, number = (_LOOPBACK if network in _ALL else listening[0].getsockname()[0]), listening[0].getsockname()[1]
     far = _own_address() if network in _ALL else listening[-1].getsockname()[0]
     shared = f"{url_host(far)}:{number}" if network else ""
     certificate = page_certificate(_far_names(far)) if network else None
     printed = certificate.fingerprint if certificate else ""
+    # What is kept is sent over TLS alone: whoever has this port while Treadle does not run is not sent it.
+    keys = Keys(kept=kept_devices(number), note=partial(keep_devices, number)) if network and port != 0 else Keys()
     async with SessionBook(folder, flags, trust=trust) as book:
         application, streams = web_application(
             book, keys, _names(near, number, network), cookie=f"treadle-{number}", network=shared, fingerprint=printed
@@ -67,24 +80,82 @@ async def serve_page(
         async def serve() -> None:
             address = f"http://{url_host(near)}:{number}/"
             _say(f"{address}#token={keys.token}\n")
+            if port is None and number != USUAL_PORT:
+                _say(f"Another program has port {USUAL_PORT}: the address is not the usual one.\n")
             if shared:
                 _say_link(device_link(shared, keys.new_link(), printed), printed)
             if opens:
                 # The browser's command line can be read by others: what it holds can be used once.
                 await asyncio.to_thread(webbrowser.open, f"{address}#token={keys.new_link(paired=False)}")
             loading = asyncio.create_task(asyncio.to_thread(load_templates), name="loading templates")
-            scheduling = asyncio.create_task(run_schedules(_tell), name="schedules")
+            asking = {
+                asyncio.create_task(run_schedules(_tell), name="schedules"),
+                asyncio.create_task(_ask_here(keys), name="letting devices in"),
+            }
             try:
                 await serve_at(listening, application, streams, certificate)
             finally:
-                scheduling.cancel()
-                await asyncio.wait({loading, scheduling})
+                for one in asking:
+                    one.cancel()
+                await asyncio.wait({loading, *asking})
 
         return await until_signal(serve, hang_up=False)
 
 
-def _listen(port: int, near: str, network: str) -> Sequence[socket.socket]:
+async def _ask_here(keys: Keys) -> None:
+    """Ask in the terminal, if there is one, whether a device that knocks is let in; no is what an empty line says."""
+    asks = sys.stdin.isatty() and sys.stdout.isatty() and sys.stdin.fileno() == 0
+    known, event = "", asyncio.Event()
+    with keys.changed.notifying(event):
+        while True:
+            event.clear()
+            knock = next(iter(keys.knocks()), None)
+            if knock is not None and knock.id != known:
+                known = knock.id
+                about = f"Let in {printable(knock.about)} from {knock.address}, which shows the code {knock.code}?"
+                if not asks:
+                    _say(f"{about} Answer on the page of this computer.\n")
+                else:
+                    termios.tcflush(0, termios.TCIFLUSH)  # what was typed before is no answer
+                    _say(f"{about} Type yes, or keep to have it stay signed in when Treadle is started again: [no] ")
+            if not asks or not known:
+                await event.wait()
+                continue
+            said = await _line_or(event)
+            if said is not None:
+                word = said.strip().lower()
+                keys.answer_knock(known, yes=word in ("y", "yes", "keep"), keep=word == "keep")
+                known = ""
+            elif all(one.id != known for one in keys.knocks()):
+                _say("answered elsewhere\n")
+                known = ""
+
+
+async def _line_or(event: asyncio.Event) -> str | None:
+    """Give what is typed; None where the event comes first, or this program is not the one that the terminal serves."""
+    loop = asyncio.get_running_loop()
+    typed = asyncio.Event()
+    if os.tcgetpgrp(0) != os.getpgrp():
+        await event.wait()
+        return None
+    loop.add_reader(0, typed.set)
+    waiting = [asyncio.ensure_future(one.wait()) for one in (typed, event)]
+    try:
+        await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        loop.remove_reader(0)
+        for one in waiting:
+            one.cancel()
+    return os.read(0, 1_000).decode(errors="replace") if typed.is_set() else None
+
+
+def _listen(port: int | None, near: str, network: str) -> Sequence[socket.socket]:
     """Listen on loopback, and at what is named of the network besides."""
+    if port is None:
+        for number in range(USUAL_PORT, USUAL_PORT + _NEXT_PORTS):
+            with suppress(ConfigError):
+                return _listen(number, near, network)
+        port = 0
     wanted = {"": [near], _ALL[0]: [_ALL[0]], _ALL[1]: list(_ALL)}.get(network, [near, network])
     opened: list[socket.socket] = []
     try:

@@ -47,6 +47,13 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "A commit failed or took too long, and git did not say afterwards whether it was made.",
             "Look with git log in a terminal.",
         ),
+        "device-gone": Explanation(
+            "A device that wanted in does not wait any more: it was answered, or its ten minutes are over.",
+            "Make another link for it under Devices.",
+        ),
+        "device-name": Explanation(
+            "A device got no new name: it was empty, or another one is called so.", "Choose another name."
+        ),
         "file-not-shown": Explanation(
             "The page shows no file that is ignored, too large, no text, outside the session's folder, or asked about.",
             "Open it in an editor, or let the session read it.",

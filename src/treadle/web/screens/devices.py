@@ -9,6 +9,8 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
+from treadle.present.escape import printable
+from treadle.protocol.errors import ConfigError
 from treadle.web.page_keys import LINK_SECONDS, Keys
 from treadle.web.page_requests import body_of, done, page, visitor_of
 from treadle.web.rights import PageRoute, require
@@ -60,6 +62,7 @@ async def _show(request: Request) -> Response:
         "devices.html",
         browsers=sorted(keys.visitors(), key=lambda one: -one[1]),
         me=me.name,
+        keeps=keys.keeps,
         network=request.app.state.network,
         fingerprint=request.app.state.fingerprint,
     )
@@ -81,6 +84,45 @@ async def _link(request: Request) -> Response:
         fingerprint=request.app.state.fingerprint,
     )
     return HTMLResponse(shown)
+
+
+class _Renamed(Struct):
+    name: str
+    new: str
+
+
+async def _rename(request: Request) -> Response:
+    """Call a device otherwise."""
+    said = await body_of(request, _Renamed)
+    if not _keys(request).rename(said.name, printable(said.new)):
+        raise ConfigError("device-name", "There is no name, or another device has it.", fix="Choose another name.")
+    return done()
+
+
+class _Kept(Struct):
+    name: str
+    kept: bool
+
+
+async def _keep(request: Request) -> Response:
+    """Let a device stay signed in when Treadle is started again, or not."""
+    said = await body_of(request, _Kept)
+    _keys(request).keep(said.name, kept=said.kept)
+    return done()
+
+
+class _Answered(Struct):
+    id: str
+    yes: bool
+    keep: bool = False
+
+
+async def _answer_knock(request: Request) -> Response:
+    """Let a device in that knocked, or not."""
+    said = await body_of(request, _Answered)
+    if not _keys(request).answer_knock(said.id, yes=said.yes, keep=said.keep):
+        raise ConfigError("device-gone", "This device does not wait any more.", fix="Make another link for it.")
+    return done()
 
 
 class _ShutOut(Struct):
@@ -105,5 +147,8 @@ def _keys(request: Request) -> Keys:
 ROUTES = (
     PageRoute("/devices", _show, Reach.SEE),
     PageRoute("/devices/link", _link, Reach.DEVICES, methods=["POST"]),
+    PageRoute("/devices/name", _rename, Reach.DEVICES, methods=["POST"]),
+    PageRoute("/devices/keep", _keep, Reach.DEVICES, methods=["POST"]),
+    PageRoute("/devices/knock", _answer_knock, Reach.DEVICES, methods=["POST"]),
     PageRoute("/devices/out", _shut_out, Reach.WORK, methods=["POST"]),
 )

@@ -10,7 +10,12 @@ document.getElementById("new")?.addEventListener("click", async () => {
   document.getElementById("made").replaceChildren(holder.content);
 });
 
-document.querySelector(".browsers").addEventListener("click", async (event) => {
-  const button = event.target.closest("button[data-out]");
-  if (button && (await send("/devices/out", { name: button.dataset.out }))) location.reload();
+const browsers = document.querySelector(".browsers");
+browsers.addEventListener("click", async (event) => {
+  const { out, name } = event.target.closest("button")?.dataset ?? {};
+  const wanted = name && window.prompt("Name of this device", name);
+  if ((out && (await send("/devices/out", { name: out }))) || (wanted && (await send("/devices/name", { name, new: wanted })))) location.reload();
+});
+browsers.addEventListener("change", async ({ target }) => {
+  if (target.dataset.keep && !(await send("/devices/keep", { name: target.dataset.keep, kept: target.checked }))) target.checked = !target.checked;
 });

@@ -8,7 +8,9 @@ async function come() {
     goIn();
     return;
   }
-  const trouble = await enter(token);
+  const trouble = await enter(token, (code) => {
+    document.getElementById("enter").textContent = `Say yes on the computer that runs Treadle. It shows the code ${code}, too.`;
+  });
   if (trouble) document.getElementById("enter").textContent = trouble;
   else if (!goIn()) location.reload();
 }

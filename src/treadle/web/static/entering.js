@@ -38,23 +38,31 @@ export function tokenOfAddress() {
   return token;
 }
 
-/** Enter with a token; gives what went wrong, empty if nothing did. */
-export async function enter(token) {
-  let answer;
-  try {
-    answer = await fetch("/login", {
-      method: "POST",
-      headers: { "content-type": "application/json" },
-      body: JSON.stringify({ token }),
-    });
-  } catch {
-    return "Treadle cannot be reached.";
+const later = (pause) => new Promise((done) => setTimeout(done, pause));
+
+/** Enter with a token; gives what went wrong, empty if nothing did. `waits` is told that somebody has to say yes, with a code. */
+export async function enter(token, waits = () => {}) {
+  for (let body = { token }; ; ) {
+    let answer;
+    try {
+      answer = await fetch("/login", { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) });
+    } catch {
+      return "Treadle cannot be reached.";
+    }
+    const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
+    if (!answer.ok) return said.what;
+    if (answer.status === 202) {
+      if (said.knock) {
+        body = { knock: said.knock };
+        waits(said.code);
+      }
+      await later(1_000);
+      continue;
+    }
+    localStorage.setItem(KEY, said.key);
+    localStorage.setItem(BASE, said.base);
+    return "";
   }
-  const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
-  if (!answer.ok) return said.what;
-  localStorage.setItem(KEY, said.key);
-  localStorage.setItem(BASE, said.base);
-  return "";
 }
 
 // ---- how the page looks: kept by the browser, and sent along so that the server draws it so at once
