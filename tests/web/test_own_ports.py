@@ -18,7 +18,7 @@ SERVES = make("execute_command", command="exec python3 -m http.server 8179", bac
 WAITS = run("for i in $(seq 100); do curl -sf localhost:8179 >/dev/null && break; sleep 0.1; done")
 DONE = Turn(items=(make("attempt_completion", result="It serves."),))
 TURNS = (Turn(items=(SERVES,)), Turn(items=(WAITS,)), DONE)
-ROW = "#jobs li.port"
+ROW = "#ports li.port"
 
 
 def fetch(url: str) -> str:
@@ -33,7 +33,7 @@ async def test_a_port_is_seen_opened_closed_and_gone_with_its_server(tmp_path: P
         (served.folder / "index.html").write_text("made here")
         page = await seen.page(served)
         await start_session(page, "Serve it.")
-        await page.click("#tab-plan")
+        await page.click("#tab-terminal")
         await page.wait_for_selector(ROW)
         assert " ".join((await page.inner_text(ROW)).split()).startswith("Port 8179 python3")
         await page.click(f"{ROW} button[data-act=open]")
@@ -47,14 +47,21 @@ async def test_a_port_is_seen_opened_closed_and_gone_with_its_server(tmp_path: P
         await other.wait_for_selector("text=made here")
         assert await other.evaluate("window.opener") is None
         await other.close()
-        await page.focus(f"{ROW} button")
+        async with page.context.expect_page() as opening:
+            await page.click(f"{ROW} button[data-act=preview]")
+        other = await opening.value
+        await other.wait_for_selector("text=made here")
+        assert await other.evaluate("window.opener") is None, "what the session serves does not reach the page"
+        await other.close()
+        await page.focus(f"{ROW} button[data-act=close]")
         async with page.expect_response("**/jobs"):
             pass  # the list is read anew, and what had the focus keeps it
-        await becomes(page, "document.activeElement.dataset.port === '8179'")
+        await becomes(page, "document.activeElement.dataset.act === 'close'")
         await page.keyboard.press("Enter")
         await page.wait_for_selector(f"{ROW} button[data-act=open]")
         with pytest.raises(urllib.error.URLError):
             await asyncio.to_thread(fetch, url)
+        await page.click("#tab-plan")
         await page.click("#jobs button[data-job]")
         await page.wait_for_selector(ROW, state="detached")
 

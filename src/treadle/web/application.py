@@ -38,6 +38,7 @@ from treadle.web.screens import (
     settings_folder,
     settings_screen,
     share,
+    shell_screen,
     timeline_screen,
     usage_screen,
 )
@@ -73,6 +74,7 @@ _ROUTES = (
     *health_screen.ROUTES,
     *saying.ROUTES,
     *beside.ROUTES,
+    *shell_screen.ROUTES,
 )
 
 

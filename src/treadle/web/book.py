@@ -18,6 +18,7 @@ from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.closing import UNUSED_SECONDS
 from treadle.web.folder_index import FolderIndex
+from treadle.web.own_shells import OwnShells
 from treadle.web.page_session import KIND, PageSession
 from treadle.web.page_view import PageContent, page_content
 from treadle.web.signals import Signal
@@ -46,6 +47,7 @@ class SessionBook:
         self.changed = Signal()
         self.listed = 0
         self.files = FolderIndex()
+        self.shells = OwnShells()
         self._once = trust or trusted_by_variable()
         self._trusted_once: set[Path] = set()
         self._open: dict[str, PageSession] = {}
@@ -68,7 +70,8 @@ class SessionBook:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         opened, self._open = list(self._open.values()), {}
-        await asyncio.gather(*(one.close() for one in opened), *self._closing, return_exceptions=True)
+        closing = (*(one.close() for one in opened), self.shells.close(), *self._closing)
+        await asyncio.gather(*closing, return_exceptions=True)
 
     @property
     def opened(self) -> Mapping[str, PageSession]:

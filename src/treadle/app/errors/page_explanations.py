@@ -80,5 +80,11 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "Nobody has the session open, so nothing in it can be answered or changed.",
             "Send a message to continue it.",
         ),
+        "shell": Explanation("No shell of your own can be opened on the page.", "The message says why."),
+        "shell-closed": Explanation("The shell that the page typed into has ended.", "Open it again under Terminal."),
+        "shell-off": Explanation(
+            "Shells of your own on the page are switched off, as they are when Treadle starts.",
+            "Switch them on under Terminal, on the computer that runs Treadle.",
+        ),
     }
 )

@@ -2,14 +2,17 @@
 
 import asyncio
 import time
+from os import SEEK_END
+from pathlib import Path
 
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response
+from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from treadle.door.known_models import EFFORT_BUDGETS
 from treadle.door.open_session import Reach
 from treadle.door.reports import end_timer, find_job, kill_job, session_jobs
+from treadle.present.escape import output_of_command
 from treadle.present.words import tokens
 from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import SessionError
@@ -19,6 +22,8 @@ from treadle.web.rights import PageRoute, may
 from treadle.web.templating import render
 
 _MOST_TYPED = 1_000
+_MOST_PRINTED = 50_000
+"""Bytes of what a command in the background printed that are shown, its end."""
 
 
 async def _complete(request: Request) -> Response:
@@ -106,6 +111,24 @@ async def _stop_job(request: Request) -> Response:
     return done()
 
 
+async def _printed(request: Request) -> Response:
+    """Give the end of what a command in the background printed."""
+    wanted, session_id = request.query_params.get("id", ""), request.path_params["session_id"]
+    return PlainTextResponse(await asyncio.to_thread(_end_of, wanted, session_id))
+
+
+def _end_of(wanted: str, session_id: str) -> str:
+    line = next((one for one in session_jobs(session_id, now=int(time.time() * 1000)) if one.id == wanted), None)
+    if line is None or not line.number:
+        raise SessionError("job-unknown", "This session has no such command in the background any more.")
+    with Path(find_job(wanted)[1].output).open("rb") as file:
+        begin = max(0, file.seek(0, SEEK_END) - _MOST_PRINTED)
+        file.seek(begin)
+        text = file.read(_MOST_PRINTED).decode(errors="replace")
+    text = output_of_command(text.partition("\n")[2] if begin else text)
+    return f"… {begin:,} bytes before this\n{text}" if begin else text or "It has printed nothing yet."
+
+
 def _stop(wanted: str, session_id: str) -> None:
     if not any(line.id == wanted for line in session_jobs(session_id, now=int(time.time() * 1000))):
         raise SessionError("job-unknown", "This session has no such command in the background any more.")
@@ -120,6 +143,7 @@ ROUTES = (
     PageRoute("/s/{session_id}/complete", _complete, Reach.SEE),
     PageRoute("/s/{session_id}/models", _models, Reach.SEE),
     PageRoute("/s/{session_id}/jobs", _jobs, Reach.SEE),
+    PageRoute("/s/{session_id}/jobs/output", _printed, Reach.SEE),
     PageRoute("/s/{session_id}/jobs/stop", _stop_job, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/ports/open", _open_port, Reach.PORTS, methods=["POST"]),
     PageRoute("/s/{session_id}/ports/close", _close_port, Reach.PORTS, methods=["POST"]),

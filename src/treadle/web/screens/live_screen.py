@@ -38,6 +38,7 @@ async def _show(request: Request) -> Response:
         entries=[view.html(entry) for entry in entries],
         questions=[] if opened is None else [html for _, html in opened.cards(visitor_of(request))],
         modes=list(Mode),
+        shells=book_of(request).shells.on,
         model=model if opened is None else opened.session.status.model,
         facts=view.view,
         goal=goal_line(view.view.goal),

@@ -225,6 +225,7 @@ export function beside(session) {
   // ---- jobs and ports: read when a call may have begun or ended one, and while there is one
 
   const jobs = id("jobs");
+  const ports = id("ports");
   let reading = false;
   let later = 0;
 
@@ -235,12 +236,16 @@ export function beside(session) {
       const answer = await fetch(`${at}${path}/jobs`);
       if (!answer.ok) return;
       const list = jobs.querySelector("ul");
-      const { job, port } = list.contains(document.activeElement) ? document.activeElement.dataset : {};
+      const { job, port, act } = document.activeElement.dataset;
       list.innerHTML = await answer.text();
-      if (job || port) list.querySelector(job ? `[data-job="${job}"]` : `[data-port="${port}"]`)?.focus();
+      const found = list.querySelectorAll(".port");
+      ports.querySelector("ul").replaceChildren(...found);
+      if (job || port) document.querySelector(job ? `[data-job="${job}"]` : `[data-port="${port}"][data-act="${act}"]`)?.focus();
       jobs.hidden = jobs.querySelector("li") === null;
+      ports.hidden = found.length === 0;
+      count("terminal", found.length || "");
       plain();
-      if (jobs.querySelector(".running")) mayHaveJobs(2_000);
+      if (document.querySelector("#jobs .running, #ports .running")) mayHaveJobs(2_000);
     } catch {
       // The stream says that the server cannot be reached.
     } finally {
@@ -256,14 +261,28 @@ export function beside(session) {
     }, after);
   }
 
-  jobs.addEventListener("click", async (event) => {
-    const one = event.target.closest("button[data-job], button[data-port]");
+  async function doJob(event) {
+    const one = event.target.closest("button[data-job], button[data-port], button[data-preview], button[data-printed]");
     if (!one) return;
+    const { job, port, act, preview, printed } = one.dataset;
+    if (preview) {
+      // A page of the session's own program, in a window of its own beside this one: no frame of this page holds it.
+      window.open(preview, `preview-${session}`, `popup,noopener,noreferrer,width=480,height=${window.outerHeight},left=${window.screenX + window.outerWidth - 480},top=${window.screenY}`);
+      return;
+    }
+    if (printed) {
+      const answer = await get(`${path}/jobs/output?${new URLSearchParams({ id: printed })}`);
+      if (!answer) return;
+      id("shown").hidden = false;
+      id("shown").querySelector("pre").textContent = await answer.text();
+      id("shown").querySelector("pre").focus();
+      return;
+    }
     one.disabled = true;
-    const { job, port, act } = one.dataset;
     await (job ? send(`${path}/jobs/stop`, { id: job }) : send(`${path}/ports/${act}`, { port: Number(port) }));
     readJobs();
-  });
+  }
+  for (const one of [jobs, ports]) one.addEventListener("click", doJob);
   readJobs();
 
   // ---- mode, model and context

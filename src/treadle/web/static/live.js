@@ -5,6 +5,7 @@ import { beside } from "./beside.js";
 import "./commit.js";
 import { composer } from "./compose.js";
 import "./files.js";
+import "./shell.js";
 import { listen, lost } from "./line.js";
 import { morph, parsed } from "./morph.js";
 import { showRestored } from "./pages.js";

@@ -1,0 +1,155 @@
+"""The person's own shells, one for a session's folder: no model sees them, and they are off until switched on."""
+
+import asyncio
+import fcntl
+import os
+import pty
+import signal
+import struct
+import subprocess
+import sys
+import termios
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from pathlib import Path
+
+from treadle.protocol.errors import ConfigError, SessionError
+from treadle.protocol.patterns import regex
+from treadle.web.signals import Signal
+
+_KEPT = 200_000
+"""Bytes of what a shell printed that a page which comes later is shown."""
+
+_ASKS = regex(rb"\x1b\[\??6n|\x1b\[[>=]?0?c")
+"""What programs ask a terminal: where the cursor is, and what it is."""
+
+_MOST = 20
+_PIECE = 65_536
+_PATIENCE = 1.0
+_IN_A_TERMINAL = (
+    "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "os.execv(sys.argv[1], [sys.argv[2]])"
+)
+
+
+class OwnShell:
+    """A shell on a terminal: what it printed last, and how much that was in all."""
+
+    def __init__(self, folder: str, columns: int, rows: int) -> None:
+        self.printed = b""
+        self.total = 0
+        self.ended = False
+        self._changed = Signal()
+        self._typed = b""
+        self._master, slave = pty.openpty()
+        os.set_blocking(self._master, False)
+        self.resize(columns, rows)
+        shell = os.environ.get("SHELL") or "/bin/sh"
+        try:
+            self._process = subprocess.Popen(
+                (sys.executable, "-I", "-S", "-c", _IN_A_TERMINAL, shell, f"-{Path(shell).name}"),
+                cwd=folder,
+                env={**os.environ, "TERM": "xterm-256color"},
+                stdin=slave,
+                stdout=slave,
+                stderr=slave,
+            )
+        except OSError as error:
+            os.close(self._master)
+            raise ConfigError("shell", "The shell cannot be started.", why=str(error), fix="Set SHELL.") from error
+        finally:
+            os.close(slave)
+        asyncio.get_running_loop().add_reader(self._master, self._read)
+
+    def _read(self) -> None:
+        try:
+            piece = os.read(self._master, _PIECE)
+        except BlockingIOError:
+            return
+        except OSError:  # nobody has the terminal any more
+            piece = b""
+        if piece:
+            self.total += len(piece)
+            self.printed = (self.printed + piece)[-_KEPT:]
+        else:
+            asyncio.get_running_loop().remove_reader(self._master)
+            self.ended = True
+        self._changed.set()
+
+    def type(self, text: str) -> None:
+        """Type into it; what it does not take yet waits."""
+        self._typed += text.encode(errors="replace")
+        self._write()
+
+    def _write(self) -> None:
+        loop = asyncio.get_running_loop()
+        loop.remove_writer(self._master)
+        if self.ended:
+            return
+        with suppress(BlockingIOError, OSError):
+            self._typed = self._typed[os.write(self._master, self._typed) :]
+        if self._typed:
+            loop.add_writer(self._master, self._write)
+
+    def resize(self, columns: int, rows: int) -> None:
+        """Say how large the terminal is."""
+        fcntl.ioctl(self._master, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+
+    async def output(self) -> AsyncIterator[bytes]:
+        """Give what it printed last, and what it prints, until it ends."""
+        event, told = asyncio.Event(), self.total
+        with self._changed.notifying(event):
+            yield _ASKS.sub(b"", self.printed)  # these were answered when they came
+            while not self.ended:
+                await event.wait()
+                event.clear()
+                new, told = self.total - told, self.total
+                yield self.printed[max(0, len(self.printed) - new) :] if new else b""
+
+    async def close(self) -> None:
+        """End it and all that it runs, as a terminal that is closed does."""
+        loop = asyncio.get_running_loop()
+        loop.remove_reader(self._master)
+        loop.remove_writer(self._master)
+        for number in (signal.SIGHUP, signal.SIGKILL):
+            with suppress(ProcessLookupError, PermissionError):
+                os.killpg(self._process.pid, number)
+            with suppress(subprocess.TimeoutExpired):
+                await asyncio.to_thread(self._process.wait, _PATIENCE)
+                break
+        if not self.ended:
+            self.ended = True
+            self._changed.set()
+        os.close(self._master)
+
+
+class OwnShells:
+    """The shells of sessions by their ids; none until they are switched on, for as long as Treadle serves the page."""
+
+    def __init__(self) -> None:
+        self.on = False
+        self._open: dict[str, OwnShell] = {}
+
+    def find(self, session_id: str) -> OwnShell:
+        """Give the shell of a session; raises `SessionError` where it has none."""
+        found = self._open.get(session_id)
+        if found is None or not self.on:
+            raise SessionError("shell-closed", "No shell is open in this session.", fix="Open one under Terminal.")
+        return found
+
+    def open(self, session_id: str, folder: str, columns: int, rows: int) -> OwnShell:
+        """Give the shell of a session, a new one where it has none that runs. Raises `TreadleError`."""
+        if not self.on:
+            raise ConfigError("shell-off", "Shells of your own are switched off.", fix="Switch them on under Terminal.")
+        found = self._open.get(session_id)
+        if found is None or found.ended:
+            if sum(not one.ended for one in self._open.values()) >= _MOST:
+                raise ConfigError("shell", f"{_MOST} shells are open.", fix="Close some: type exit in them.")
+            found = self._open[session_id] = OwnShell(folder, columns, rows)
+        return found
+
+    async def close(self) -> None:
+        """End all of them, and switch them off."""
+        self.on = False
+        opened, self._open = self._open, {}
+        await asyncio.gather(*(one.close() for one in opened.values()))
