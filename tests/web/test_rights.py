@@ -46,6 +46,8 @@ ACTING: Mapping[str, Reach] = {
                 "undo",
                 "rename",
                 "archive",
+                "pin",
+                "unpin",
                 "unarchive",
                 "delete",
                 "fork",

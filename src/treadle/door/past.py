@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from treadle.app.history.keeping_sessions import old_sessions as old_sessions
     from treadle.app.history.keeping_sessions import rename_session as rename_session
     from treadle.app.history.keeping_sessions import unarchive_session as unarchive_session
+    from treadle.app.history.pinned_sessions import pin_session as pin_session
+    from treadle.app.history.pinned_sessions import pinned_sessions as pinned_sessions
     from treadle.app.processes.stopping import StoppedSession as StoppedSession
     from treadle.app.processes.stopping import StopResult as StopResult
     from treadle.app.processes.stopping import stop_background as stop_background
@@ -42,6 +44,7 @@ else:
             "treadle.app.history.keeping_sessions": """
                 archive_sessions delete_session find_session old_sessions rename_session unarchive_session
             """,
+            "treadle.app.history.pinned_sessions": "pin_session pinned_sessions",
             "treadle.app.reports.known_sessions": """
                 DAMAGED LEFT_OFF UNREADABLE ListedSession SessionState end_words how_it_ended listed_runs
                 listed_sessions listed_words state_words

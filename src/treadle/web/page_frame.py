@@ -18,7 +18,7 @@ LOOK_COOKIE = "treadle-look"
 
 _LOOKS = {"light": "light", "dark": "dark", "folded": "folded-column"}
 
-_DONE = "Done"
+_PINNED, _DONE = "Pinned", "Done"
 _SHOWN = 20
 """Sessions that are done that stand in the column; the others are in the list."""
 
@@ -58,6 +58,10 @@ def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
         return replace(row, branch=branches.get(row.workspace, ""))
 
     found = [(name, [row for row in rows if row.state in states]) for name, states in _GROUPS]
+    found[-1:] = [
+        (_PINNED, [row for row in found[-1][1] if row.pinned]),
+        (_DONE, [row for row in found[-1][1] if not row.pinned]),
+    ]
     groups = [(name, group[:_SHOWN] if name == _DONE else group, len(group)) for name, group in found if group]
     return PageColumn(
         groups=[(name, list(map(with_branch, group)), count) for name, group, count in groups],

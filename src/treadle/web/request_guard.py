@@ -32,7 +32,8 @@ _MOST_BUCKETS = 1_000
 
 _POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; "
-    "manifest-src 'self'; form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+    "manifest-src 'self'; trusted-types treadle; require-trusted-types-for 'script'; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
 
 ANSWER_HEADERS = {

@@ -6,7 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.door.past import ListedSession, SessionState, found_places, listed_sessions
+from treadle.door.past import ListedSession, SessionState, found_places, listed_sessions, pinned_sessions
 from treadle.present.goal_words import goal_label
 from treadle.web.book import SessionBook
 from treadle.web.status import chip_of, listed_state, spent_words
@@ -55,6 +55,7 @@ class PageRow(Struct, frozen=True, kw_only=True):
     waiting: int = 0
     places: tuple[str, ...] = ()
     branch: str = ""
+    pinned: bool = False
 
     @property
     def project(self) -> str:
@@ -74,7 +75,8 @@ def page_rows(book: SessionBook, wish: ListFilter) -> PageRows:
     runs = bool(wish.folder or wish.search.strip())
     opened = tuple(book.opened)
     rows = listed_sessions(None, archived=wish.archived, unread=opened, runs=runs, subagents=wish.subagents)
-    lines: Iterable[PageRow] = (_with_life(_line(row), book) for row in rows)
+    pinned = frozenset(pinned_sessions())
+    lines: Iterable[PageRow] = (_with_life(_line(row, pinned), book) for row in rows)
     if wish.folder:
         lines = (line for line in lines if line.workspace == wish.folder)
     lines = list(lines) if not wish.search.strip() else _searched(list(lines), wish)
@@ -92,7 +94,7 @@ def _searched(lines: Sequence[PageRow], wish: ListFilter) -> list[PageRow]:
     return [replace(line, places=tuple(filter(None, places[line.id][:2]))) for line in found]
 
 
-def _line(row: ListedSession) -> PageRow:
+def _line(row: ListedSession, pinned: frozenset[str]) -> PageRow:
     chip = chip_of(row.state, row.ended)
     return PageRow(
         id=row.id,
@@ -110,6 +112,7 @@ def _line(row: ListedSession) -> PageRow:
         updated_at=row.updated_at,
         open=row.open,
         archived=row.archived,
+        pinned=row.id in pinned,
     )
 
 

@@ -12,6 +12,7 @@ from treadle.door.past import (
     copy_whole,
     delete_session,
     find_session,
+    pin_session,
     rename_session,
     unarchive_session,
 )
@@ -54,6 +55,20 @@ async def _unarchive(request: Request) -> Response:
     return done()
 
 
+async def _pin(request: Request) -> Response:
+    """Keep a session in sight when it is done."""
+    await asyncio.to_thread(pin_session, request.path_params["session_id"], pinned=True)
+    book_of(request).relist()
+    return done()
+
+
+async def _unpin(request: Request) -> Response:
+    """List a session among the others that are done again."""
+    await asyncio.to_thread(pin_session, request.path_params["session_id"], pinned=False)
+    book_of(request).relist()
+    return done()
+
+
 async def _delete(request: Request) -> Response:
     """Delete a session that nobody has open, for good; the page has asked before."""
     session_id = request.path_params["session_id"]
@@ -72,6 +87,8 @@ async def _fork(request: Request) -> Response:
 ROUTES = (
     PageRoute("/s/{session_id}/menu", _menu, Reach.SEE),
     PageRoute("/s/{session_id}/rename", _rename, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/pin", _pin, Reach.WORK, methods=["POST"]),
+    PageRoute("/s/{session_id}/unpin", _unpin, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/archive", _archive, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/unarchive", _unarchive, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/delete", _delete, Reach.WORK, methods=["POST"]),

@@ -2,14 +2,19 @@
 
 import { at, enter, goIn, key, shownSession, takeLook, tokenOfAddress } from "./entering.js";
 import { listen } from "./line.js";
+import { made } from "./morph.js";
 import "./notify.js";
 
 const messages = document.getElementById("messages");
 
+/** What was told by lines that went away, the newest first. */
+export const notices = [];
+
 /** Show a line that goes away by itself. */
 export function tell(text) {
-  const line = document.createElement("p");
-  line.textContent = text;
+  notices.unshift(`${new Date().toLocaleTimeString()}: ${text}`);
+  notices.length = Math.min(notices.length, 50);
+  const line = made("p", text);
   messages.append(line);
   setTimeout(() => line.remove(), 10_000);
 }
@@ -111,9 +116,10 @@ document.addEventListener("news", ({ detail: news }) => {
 
 const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
 
+const LETTERS = "treadle-letters";
 let gone = -Infinity; // a page that has just been opened has heard no g
 document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || localStorage.getItem(LETTERS) === "off") return;
   if (event.key === "g") {
     gone = event.timeStamp;
   } else if (event.timeStamp - gone < 1_500) {
@@ -134,17 +140,16 @@ function showKeys() {
   const rows = [...document.querySelectorAll("nav a[data-key]")].map((one) => [`g ${one.dataset.key}`, (one.querySelector("span:not(.num)") ?? one).firstChild.textContent.trim()]);
   if (!document.getElementById("page-keys")) rows.push(["n", "New session"]);
   rows.push(["?", "these keys"], ["Esc", "close"]);
-  for (const one of document.querySelectorAll("#page-keys [data-key]")) rows.push([one.dataset.key, one.textContent]);
-  for (const [key, what] of rows) {
-    const term = document.createElement("dt");
-    const about = document.createElement("dd");
-    term.textContent = key;
-    about.textContent = what;
-    list.append(term, about);
-  }
-  dialog.append(list);
+  for (const one of document.querySelectorAll("#page-keys [data-key], #frame-keys [data-key]")) rows.push([one.dataset.key, one.textContent]);
+  for (const [key, what] of rows) list.append(made("dt", key), made("dd", what));
+  const label = made("label", "", { className: "check" });
+  const box = made("input", "", { type: "checkbox", checked: localStorage.getItem(LETTERS) !== "off" });
+  box.addEventListener("change", () => localStorage.setItem(LETTERS, box.checked ? "on" : "off"));
+  label.append(box, "Single letters are keys, outside of fields");
+  dialog.append(list, label);
   dialog.showModal();
 }
+document.addEventListener("show-keys", showKeys);
 
 if (!document.body.dataset.session) listen(() => {});
 

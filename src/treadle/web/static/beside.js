@@ -2,7 +2,8 @@
 
 import { get, send } from "./app.js";
 import { at } from "./entering.js";
-import { put } from "./morph.js";
+import { fragment, made, put } from "./morph.js";
+import { pick } from "./palette.js";
 
 const id = (name) => document.getElementById(name);
 
@@ -11,9 +12,9 @@ function list(name, rows, fill) {
   section.hidden = rows.length === 0;
   section.querySelector("ul").replaceChildren(
     ...rows.map((row) => {
-      const made = document.createElement("li");
-      fill(made, row);
-      return made;
+      const one = made("li");
+      fill(one, row);
+      return one;
     }),
   );
 }
@@ -33,14 +34,11 @@ function icon(name) {
 }
 
 function button(label, about, does, sign = "") {
-  const made = document.createElement("button");
-  made.type = "button";
-  made.className = sign ? "bare ico" : "small";
-  made.append(sign ? icon(sign) : label);
-  if (sign) made.title = label;
-  made.setAttribute("aria-label", `${label}: ${about.slice(0, 80)}`);
-  made.addEventListener("click", does);
-  return made;
+  const one = made("button", "", { type: "button", className: sign ? "bare ico" : "small", title: sign ? label : "" });
+  one.append(sign ? icon(sign) : label);
+  one.setAttribute("aria-label", `${label}: ${about.slice(0, 80)}`);
+  one.addEventListener("click", does);
+  return one;
 }
 
 /** Show it; gives what brings it up to date. */
@@ -155,7 +153,7 @@ export function beside(session) {
     if (!answer?.ok || mine !== wanted) return;
     const place = id("p-changes");
     const focused = place.contains(document.activeElement) ? document.activeElement.dataset.path : null;
-    place.innerHTML = await answer.text();
+    place.replaceChildren(fragment(await answer.text()));
     const files = place.querySelectorAll(".flist a").length;
     count("changes", files || "");
     put(id("review-words"), files ? `Review ${files} ${files === 1 ? "file" : "files"}` : "Review");
@@ -173,9 +171,7 @@ export function beside(session) {
     list("todo", rows, (row, one) => {
       const isNext = rows.indexOf(one) === next;
       row.className = `${one.done ? "done" : isNext ? "next" : ""} depth-${Math.min(3, one.depth)}`;
-      const sign = document.createElement("span");
-      sign.className = one.done ? "tick" : isNext ? "spin" : "dot";
-      sign.textContent = one.done ? "✓" : "";
+      const sign = made("span", one.done ? "✓" : "", { className: one.done ? "tick" : isNext ? "spin" : "dot" });
       row.append(sign, one.text);
     });
     plain();
@@ -190,15 +186,10 @@ export function beside(session) {
     if (JSON.stringify(rows) === queued) return;
     queued = JSON.stringify(rows);
     list("queue", rows, (row, one) => {
-      const [when, text] = [document.createElement("span"), document.createElement("span")];
-      when.className = "when";
-      when.textContent = "waits";
-      text.className = "words";
-      text.title = one.text;
-      text.textContent = one.more ? `${one.text}\n+ ${one.more} ${one.more === 1 ? "image" : "images"}` : one.text;
+      const words = one.more ? `${one.text}\n+ ${one.more} ${one.more === 1 ? "image" : "images"}` : one.text;
       row.append(
-        when,
-        text,
+        made("span", "waits", { className: "when" }),
+        made("span", words, { className: "words", title: one.text }),
         button("Change", one.text, () => edit(row, one), "pencil"),
         button("Send at the next step", one.text, () => send(`${path}/queue`, { id: one.id, steer: true }), "up"),
         button("Remove", one.text, () => send(`${path}/queue`, { id: one.id, text: "" }), "x"),
@@ -207,10 +198,7 @@ export function beside(session) {
   }
 
   function edit(row, one) {
-    const field = document.createElement("textarea");
-    field.value = one.text;
-    field.rows = 3;
-    field.setAttribute("aria-label", "Queued message");
+    const field = made("textarea", "", { value: one.text, rows: 3, ariaLabel: "Queued message" });
     const save = button("Save", one.text, async () => {
       if (await send(`${path}/queue`, { id: one.id, text: field.value })) save.disabled = true;
     });
@@ -237,7 +225,7 @@ export function beside(session) {
       if (!answer.ok) return;
       const list = jobs.querySelector("ul");
       const { job, port, act } = document.activeElement.dataset;
-      list.innerHTML = await answer.text();
+      list.replaceChildren(fragment(await answer.text()));
       const found = list.querySelectorAll(".port");
       ports.querySelector("ul").replaceChildren(...found);
       if (job || port) document.querySelector(job ? `[data-job="${job}"]` : `[data-port="${port}"][data-act="${act}"]`)?.focus();
@@ -298,7 +286,7 @@ export function beside(session) {
     if (!event.target.open) return;
     const place = event.target.querySelector("div");
     const answer = await get(`${path}/context/shares`);
-    if (answer) place.innerHTML = await answer.text();
+    if (answer) place.replaceChildren(fragment(await answer.text()));
     else place.textContent = "This cannot be loaded.";
   });
 
@@ -307,75 +295,13 @@ export function beside(session) {
 }
 
 function models(path) {
-  const dialog = id("models");
-  const find = id("find-model");
-  const effort = id("effort");
-  const rows = id("model-list");
-  let known = [];
-  let now = "";
-
   id("choose-model")?.addEventListener("click", async () => {
-    dialog.showModal();
-    rows.replaceChildren("Loading the models …");
     const answer = await get(`${path}/models`);
-    if (!answer) {
-      rows.replaceChildren("The models cannot be loaded.");
-      return;
-    }
-    const found = await answer.json();
-    ({ models: known, now } = found);
-    effort.replaceChildren(new Option("default", ""), ...found.efforts.map((one) => new Option(one, one)));
-    find.value = "";
-    draw();
-    find.focus();
+    if (!answer) return;
+    const { now, models: known, efforts } = await answer.json();
+    const change = (said) => () => send(`${path}/change`, said);
+    const rows = known.map((one) => ({ kind: one.usable ? "Models" : "Without a key", title: one.ref, about: one.ref === now ? `now · ${one.about}` : one.about, does: change({ model: one.ref }) }));
+    const thinks = known.find((one) => one.ref === now)?.thinks;
+    pick("Choose a model", [...rows, ...(thinks ? efforts : []).map((one) => ({ kind: "Thinking", title: `Think ${one}`, about: now, does: change({ model: now, effort: one }) }))]);
   });
-
-  /** Whether a text has these characters in this order. */
-  function fits(one, wanted) {
-    let at = 0;
-    for (const char of `${one.ref} ${one.about}`.toLowerCase()) if (char === wanted[at]) at++;
-    return at >= wanted.length;
-  }
-
-  function draw() {
-    const wanted = find.value.toLowerCase().replaceAll(" ", "");
-    const found = known.filter((one) => fits(one, wanted)).sort((a, b) => rank(b, wanted) - rank(a, wanted));
-    rows.replaceChildren(
-      ...found.slice(0, 80).map((one) => {
-        const line = document.createElement("li");
-        const choose = document.createElement("button");
-        const about = document.createElement("small");
-        choose.type = "button";
-        choose.textContent = one.ref;
-        about.textContent = one.about;
-        if (one.ref === now) choose.setAttribute("aria-current", "true");
-        if (!one.usable) line.className = "unusable";
-        choose.addEventListener("click", async () => {
-          const said = { model: one.ref };
-          if (effort.value && one.thinks) said.effort = effort.value;
-          if (await send(`${path}/change`, said)) dialog.close();
-        });
-        line.append(choose, about);
-        return line;
-      }),
-    );
-    if (!found.length) rows.replaceChildren("No model matches.");
-  }
-
-  const rank = (one, wanted) => (one.ref.toLowerCase().includes(wanted) ? 2 : 0) + (one.usable ? 1 : 0);
-
-  find.addEventListener("input", draw);
-  find.addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowDown" && event.key !== "Enter") return;
-    event.preventDefault();
-    rows.querySelector("button")?.focus();
-  });
-  rows.addEventListener("keydown", (event) => {
-    if (event.key !== "ArrowDown" && event.key !== "ArrowUp") return;
-    event.preventDefault();
-    const all = [...rows.querySelectorAll("button")];
-    const at = all.indexOf(document.activeElement) + (event.key === "ArrowDown" ? 1 : -1);
-    (all[at] ?? find).focus();
-  });
-  id("close-models").addEventListener("click", () => dialog.close());
 }

@@ -2,7 +2,7 @@
 
 import { sessionDone } from "./doing.js";
 import { at, keepLook, shownSession } from "./entering.js";
-import { morph, put } from "./morph.js";
+import { fragment, morph, put } from "./morph.js";
 
 const page = document.documentElement;
 const column = document.getElementById("column");
@@ -29,7 +29,7 @@ async function read() {
   const answer = await fetch(`${at}/sessions/column?${new URLSearchParams({ session: shownSession })}`).catch(() => null);
   if (!answer?.ok) return;
   const fresh = place.cloneNode(false);
-  fresh.innerHTML = await answer.text();
+  fresh.replaceChildren(fragment(await answer.text()));
   morph(place, fresh);
   note();
   const named = place.querySelector(".ses[aria-current] .t")?.firstChild.data;
@@ -154,7 +154,7 @@ document.addEventListener(
     if (!menu.open || !menu.dataset.menu) return;
     const answer = await fetch(`${at}/s/${menu.dataset.menu}/menu`).catch(() => null);
     const acts = menu.querySelector(".acts");
-    if (answer?.ok) acts.innerHTML = await answer.text();
+    if (answer?.ok) acts.replaceChildren(fragment(await answer.text()));
     else acts.textContent = "This cannot be loaded.";
     menu.querySelector(".choices").scrollIntoView({ block: "nearest" });
   },

@@ -2,7 +2,7 @@
 
 import { get, send } from "./app.js";
 import { shownSession } from "./entering.js";
-import { made, parsed, put } from "./morph.js";
+import { fragment, made, parsed, put } from "./morph.js";
 
 const path = `/s/${shownSession}`;
 const dialog = parsed('<dialog id="commit" aria-labelledby="commit-title"><form></form></dialog>');
@@ -14,7 +14,7 @@ const chosen = () => [...form.querySelectorAll("[name=path]:checked")].map((one)
 async function open() {
   const answer = await get(`${path}/commit`);
   if (!answer) return;
-  form.innerHTML = await answer.text();
+  form.replaceChildren(fragment(await answer.text()));
   dialog.showModal();
 }
 

@@ -1,13 +1,12 @@
 // The browsers that were let in: a link for another one, and shutting one out.
 
 import { send, sendFor } from "./app.js";
+import { fragment } from "./morph.js";
 
 document.getElementById("new")?.addEventListener("click", async () => {
   const answer = await sendFor("/devices/link");
   if (!answer) return;
-  const holder = document.createElement("template");
-  holder.innerHTML = await answer.text();
-  document.getElementById("made").replaceChildren(holder.content);
+  document.getElementById("made").replaceChildren(fragment(await answer.text()));
 });
 
 const browsers = document.querySelector(".browsers");

@@ -2,17 +2,16 @@
 
 import { send } from "./app.js";
 import { at, shownSession } from "./entering.js";
+import { parsed } from "./morph.js";
 
 let dialog = null;
 
 /** Make the dialog with which something is asked for first. */
 function made() {
-  const holder = document.createElement("template");
-  holder.innerHTML = `<dialog id="ask" aria-labelledby="ask-title"><form method="dialog"><h2 id="ask-title"></h2><p id="ask-about"></p>
+  dialog = parsed(`<dialog id="ask" aria-labelledby="ask-title"><form method="dialog"><h2 id="ask-title"></h2><p id="ask-about"></p>
 <label id="ask-field" hidden>Name <input name="name" autocomplete="off" maxlength="200"></label>
-<div class="answers"><button value="no">Cancel</button><button value="yes" id="ask-yes" class="fill">Yes</button></div></form></dialog>`;
-  document.body.append(holder.content);
-  dialog = document.getElementById("ask");
+<div class="answers"><button value="no">Cancel</button><button value="yes" id="ask-yes" class="fill">Yes</button></div></form></dialog>`);
+  document.body.append(dialog);
   // Enter in the field means yes; else the first button of the form, which is no, would be taken.
   dialog.querySelector("input").addEventListener("keydown", (event) => {
     if (event.key !== "Enter" || event.isComposing) return;
@@ -49,6 +48,8 @@ const DO = {
     if (made) location.assign(`${at}/s/${made.session}`);
     return made;
   },
+  pin: (id) => send(`/s/${id}/pin`),
+  unpin: (id) => send(`/s/${id}/unpin`),
   archive: (id) => send(`/s/${id}/archive`),
   unarchive: (id) => send(`/s/${id}/unarchive`),
   async close(id, title, { working }) {

@@ -1,6 +1,7 @@
 // The files of the folder in the panel: found by name, looked at, and named in the message.
 
 import { get } from "./app.js";
+import { fragment } from "./morph.js";
 
 const place = document.getElementById("p-files");
 const list = document.getElementById("file-list");
@@ -17,14 +18,14 @@ async function read(query) {
   const answer = await get(`${path}/files?${new URLSearchParams(query)}`);
   if (!answer || mine !== wanted) return;
   const inside = list.contains(document.activeElement);
-  list.innerHTML = await answer.text();
+  list.replaceChildren(fragment(await answer.text()));
   if (inside) list.querySelector("button")?.focus();
 }
 
 async function show(file) {
   const answer = await get(`${path}/file?${new URLSearchParams({ path: file })}`);
   if (!answer) return;
-  shown.innerHTML = await answer.text();
+  shown.replaceChildren(fragment(await answer.text()));
   place.classList.add("reading");
   shown.querySelector(".add")?.scrollIntoView({ block: "center" });
   shown.querySelector("button").focus({ preventScroll: true });
@@ -36,6 +37,8 @@ new IntersectionObserver((seen) => {
   begun = true;
   read({});
 }).observe(place);
+
+document.addEventListener("show-file", ({ detail }) => show(detail));
 
 let typing = 0;
 find.addEventListener("input", () => {

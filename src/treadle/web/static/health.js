@@ -1,6 +1,7 @@
 // The checks: they come one by one, problems first.
 
 import { sendFor } from "./app.js";
+import { made } from "./morph.js";
 import "./reports.js";
 
 const checks = document.getElementById("checks");
@@ -11,22 +12,13 @@ const ORDER = ["fail", "warn", "ok"];
 const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
 function row(check) {
-  const line = document.createElement("li");
-  line.className = "check";
+  const [word, look] = WORDS[check.status];
+  const line = made("li", "", { className: "check" });
+  const about = made("div");
+  about.append(made("strong", check.name), `: ${check.found}`);
+  if (check.fix) about.append(made("p", check.fix));
   line.dataset.status = check.status;
-  const tag = document.createElement("span");
-  tag.className = `tag ${WORDS[check.status][1]}`;
-  tag.textContent = WORDS[check.status][0];
-  const about = document.createElement("div");
-  const name = document.createElement("strong");
-  name.textContent = check.name;
-  about.append(name, `: ${check.found}`);
-  if (check.fix) {
-    const fix = document.createElement("p");
-    fix.textContent = check.fix;
-    about.append(fix);
-  }
-  line.append(tag, about);
+  line.append(made("span", word, { className: `tag ${look}` }), about);
   const rank = ORDER.indexOf(check.status);
   const before = [...checks.children].find((one) => ORDER.indexOf(one.dataset.status) > rank);
   checks.insertBefore(line, before ?? null);

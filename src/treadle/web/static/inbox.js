@@ -1,6 +1,7 @@
 // Everything that waits: the list and the cards follow what happens in all sessions; one card is shown.
 
 import { get } from "./app.js";
+import { fragment } from "./morph.js";
 import { answerable, came, closeLine, keyOf, onStep, wasMine } from "./questions.js";
 
 const inbox = document.getElementById("inbox");
@@ -97,10 +98,9 @@ if (location.hash) show(cardOf(location.hash.slice(1)) ?? shown());
 async function follow() {
   const answer = await get(`/inbox/cards${by}`);
   if (!answer) return;
-  const holder = document.createElement("template");
-  holder.innerHTML = await answer.text();
+  const content = fragment(await answer.text());
   const known = new Map([...cards.querySelectorAll(".question:not(.closed-line)")].map((one) => [one.id, one]));
-  for (const fresh of holder.content.querySelectorAll(".card")) {
+  for (const fresh of content.querySelectorAll(".card")) {
     if (known.delete(of(fresh).id)) continue; // what was typed in it stays
     take(fresh);
     cards.append(fresh);
@@ -113,9 +113,9 @@ async function follow() {
   const empty = cards.querySelector(".nothing");
   const any = cards.querySelector(".card") !== null;
   if (empty && any) empty.remove();
-  const nothing = holder.content.querySelector(".nothing");
+  const nothing = content.querySelector(".nothing");
   if (!empty && !any && nothing) cards.append(nothing);
-  tidy(holder.content.querySelector(".ilist"));
+  tidy(content.querySelector(".ilist"));
 }
 
 // One after the other: the answer to an older request must not undo a newer one.

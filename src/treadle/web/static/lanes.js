@@ -1,7 +1,7 @@
 // The subagents of a session: their lanes follow what happens.
 
 import { get } from "./app.js";
-import { morph } from "./morph.js";
+import { fragment, morph } from "./morph.js";
 import { watch } from "./pages.js";
 
 const session = document.body.dataset.lanes;
@@ -11,7 +11,7 @@ async function read() {
   const answer = await get(`/s/${session}/agents/rows`);
   if (!answer) return;
   const fresh = place.cloneNode(false);
-  fresh.innerHTML = await answer.text();
+  fresh.replaceChildren(fragment(await answer.text()));
   morph(place, fresh);
 }
 

@@ -7,7 +7,7 @@ import { composer } from "./compose.js";
 import "./files.js";
 import "./shell.js";
 import { listen, lost } from "./line.js";
-import { morph, parsed } from "./morph.js";
+import { fragment, made, morph, parsed } from "./morph.js";
 import { showRestored } from "./pages.js";
 import { answerable, came, closeLine, keyOf, wasMine } from "./questions.js";
 
@@ -109,15 +109,8 @@ function group() {
       const lines = run.reduce((sum, one) => sum + Number(one.dataset.lines), 0);
       let line = head.querySelector(":scope > .together");
       if (!line) {
-        line = document.createElement("button");
-        line.type = "button";
-        line.className = "together";
-        line.setAttribute("aria-expanded", "false");
-        const sign = head.querySelector(".ic").cloneNode(true);
-        const [word, what, ends] = ["b", "code", "span"].map((name) => document.createElement(name));
-        what.className = "cut";
-        ends.className = "ends";
-        line.append(sign, word, what, ends);
+        line = made("button", "", { type: "button", className: "together", ariaExpanded: "false" });
+        line.append(head.querySelector(".ic").cloneNode(true), made("b"), made("code", "", { className: "cut" }), made("span", "", { className: "ends" }));
         head.prepend(line);
       }
       const open = line.getAttribute("aria-expanded") === "true";
@@ -178,13 +171,12 @@ async function lookBack() {
   try {
     const answer = await get(`/s/${session}/items?before=${first}`);
     if (!answer) return;
-    const holder = document.createElement("template");
-    holder.innerHTML = await answer.text();
-    const added = holder.content.querySelectorAll("li.item");
+    const content = fragment(await answer.text());
+    const added = content.querySelectorAll("li.item");
     const anchor = items.firstElementChild;
     const top = anchor?.getBoundingClientRect().top ?? 0;
     if (added.length) first = number(added[0]);
-    items.prepend(holder.content);
+    items.prepend(content);
     group();
     earlier.hidden = answer.headers.get("x-more") !== "yes";
     if (anchor) window.scrollBy({ top: anchor.getBoundingClientRect().top - top, behavior: "instant" });
@@ -256,8 +248,7 @@ function stack() {
     card.classList.toggle("behind", card !== openCard);
     let line = card.querySelector(":scope > header .of");
     if (!line && cards.length > 1) {
-      line = document.createElement("span");
-      line.className = "of meta";
+      line = made("span", "", { className: "of meta" });
       card.querySelector(":scope > header")?.append(line);
     }
     if (line) line.textContent = cards.length > 1 ? `${at + 1} of ${cards.length}` : "";

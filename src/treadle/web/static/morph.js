@@ -1,11 +1,16 @@
 // Bringing an element to what fresh HTML says while what is the same stays: scrolled, opened and selected as it was.
 
-/** Parse one element. */
-export function parsed(html) {
+const policy = window.trustedTypes?.createPolicy("treadle", { createHTML: (html) => html });
+
+/** Make elements of HTML from the server: no other place of the page makes any. */
+export function fragment(html) {
   const holder = document.createElement("template");
-  holder.innerHTML = html;
-  return holder.content.firstElementChild;
+  holder.innerHTML = policy?.createHTML(html) ?? html;
+  return holder.content;
 }
+
+/** Make one element. */
+export const parsed = (html) => fragment(html).firstElementChild;
 
 /** Make an element with a text. */
 export function made(tag, text = "", properties = {}) {

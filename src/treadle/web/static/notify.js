@@ -2,6 +2,7 @@
 
 import { at } from "./entering.js";
 import { reads } from "./line.js";
+import { fragment, made } from "./morph.js";
 
 const NAME = "treadle-notify";
 const SEEN = "treadle-seen"; // the lock that each tab holds as long as somebody sees it
@@ -109,9 +110,7 @@ function show(session, head, body) {
 
 async function question(session) {
   const answer = await fetch(`${at}/inbox/cards`).catch(() => null);
-  const holder = document.createElement("template");
-  if (answer?.ok) holder.innerHTML = await answer.text();
-  const row = holder.content.querySelector(`.ilist [data-card^="c-${CSS.escape(session)}-"]`);
+  const row = fragment(answer?.ok ? await answer.text() : "").querySelector(`.ilist [data-card^="c-${CSS.escape(session)}-"]`);
   return [...(row?.querySelectorAll(".t, .g.mono") ?? [])].map((one) => one.textContent).join(" ");
 }
 
@@ -157,10 +156,7 @@ document.addEventListener("click", async (event) => {
   const button = event.target.closest("[data-notify]");
   if (!button) return;
   const trouble = await want({ on: true });
-  const said = document.createElement("p");
-  said.setAttribute("role", "status");
-  said.textContent = trouble || "This browser calls you now. What it tells is in the settings.";
-  button.replaceWith(said);
+  button.replaceWith(made("p", trouble || "This browser calls you now. What it tells is in the settings.", { role: "status" }));
 });
 
 const form = document.getElementById("notify");

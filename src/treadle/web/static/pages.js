@@ -30,7 +30,7 @@ let gone = -10_000;
 /** Do what belongs to a key; never while something is typed, nor for the second key after `g`. */
 export function keys(table) {
   document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target)) return;
+    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || localStorage.getItem("treadle-letters") === "off") return;
     const second = event.timeStamp - gone < 1_500;
     gone = event.key === "g" ? event.timeStamp : -10_000;
     const does = second ? undefined : table[event.key];

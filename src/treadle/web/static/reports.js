@@ -1,14 +1,13 @@
 // What the screens of reports share: fragments of HTML from the server, and forms that ask it for something.
 
 import { get, send, tell } from "./app.js";
+import { fragment } from "./morph.js";
 
 /** Load a fragment of HTML into an element; gives whether that worked. The person hears why it did not. */
 export async function load(path, place) {
   const answer = await get(path);
   if (!answer) return false;
-  const holder = document.createElement("template");
-  holder.innerHTML = await answer.text();
-  place.replaceChildren(holder.content);
+  place.replaceChildren(fragment(await answer.text()));
   return true;
 }
 

@@ -4,7 +4,7 @@ import { get, send, tell } from "./app.js";
 import "./commit.js";
 import { comments, showComments } from "./comments.js";
 import { at } from "./entering.js";
-import { made } from "./morph.js";
+import { fragment, made, parsed } from "./morph.js";
 import { keep, kept, keys, showRestored, watch } from "./pages.js";
 
 const session = document.body.dataset.review;
@@ -90,9 +90,7 @@ async function load(button) {
   const answer = await get(`/s/${session}/review/file?${query({ path: file.dataset.path })}`);
   button.disabled = false;
   if (!answer) return;
-  const holder = document.createElement("template");
-  holder.innerHTML = await answer.text();
-  button.closest(".later").replaceWith(holder.content);
+  button.closest(".later").replaceWith(fragment(await answer.text()));
   showComments(main);
 }
 
@@ -100,7 +98,7 @@ async function load(button) {
 async function refresh() {
   const answer = await get(location.pathname.replace(at, "") + location.search);
   if (!answer) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("review");
+  const fresh = fragment(await answer.text()).getElementById("review");
   const open = [...main.querySelectorAll("form.field")].map((form) => ({
     form,
     key: hunkOf(form)?.dataset.key,
@@ -167,9 +165,7 @@ async function takeBack(button, hunks, marked) {
 
 /** Show the three versions of a file that could not be merged, where its changes are. */
 function showConflict(place, html) {
-  const holder = document.createElement("template");
-  holder.innerHTML = html;
-  const conflict = holder.content.firstElementChild;
+  const conflict = parsed(html);
   for (const old of main.querySelectorAll(".conflict")) if (old.ariaLabel === conflict.ariaLabel) old.remove();
   const header = find(place)?.querySelector("header");
   if (header) header.after(conflict);

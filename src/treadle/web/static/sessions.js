@@ -2,7 +2,7 @@
 
 import { get } from "./app.js";
 import { at } from "./entering.js";
-import { morph, put } from "./morph.js";
+import { fragment, morph, put } from "./morph.js";
 
 const filter = document.getElementById("filter");
 const rows = document.getElementById("rows");
@@ -24,7 +24,7 @@ async function read() {
   const answer = await get(`/sessions/rows?${said}`);
   if (mine !== wanted || !answer) return;
   const fresh = document.createElement("tbody");
-  fresh.innerHTML = await answer.text();
+  fresh.replaceChildren(fragment(await answer.text()));
   const known = new Map([...rows.children].map((row) => [row.id, row]));
   const placed = [...fresh.children].map((row) => {
     const old = row.id ? known.get(row.id) : undefined;

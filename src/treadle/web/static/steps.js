@@ -2,6 +2,7 @@
 
 import { get, send } from "./app.js";
 import { at } from "./entering.js";
+import { fragment } from "./morph.js";
 import { keys, showRestored, watch } from "./pages.js";
 
 const session = document.body.dataset.timeline;
@@ -44,7 +45,7 @@ async function restore(row) {
   const mine = ++asked;
   const answer = await send(`/s/${session}/restore/preview`, wish());
   if (!answer || mine !== asked) return;
-  preview.innerHTML = answer.html;
+  preview.replaceChildren(fragment(answer.html));
   document.getElementById("restore-title").textContent = `Restore to ${row.dataset.name}?`;
   panel.hidden = false;
   document.body.classList.add("with-panel");
@@ -64,7 +65,7 @@ function close() {
 async function refresh() {
   const answer = await get(location.pathname.replace(at, ""));
   if (!answer) return;
-  const fresh = new DOMParser().parseFromString(await answer.text(), "text/html").getElementById("steps");
+  const fresh = fragment(await answer.text()).getElementById("steps");
   steps.replaceChildren(...fresh.childNodes);
   document.getElementById("fresh").hidden = true;
 }

@@ -1,6 +1,7 @@
 // The timeline: events come a page at a time, each is opened where it stands.
 
 import { get } from "./app.js";
+import { fragment } from "./morph.js";
 import { keys, watch } from "./pages.js";
 
 const { timeline: session, topic } = document.body.dataset;
@@ -17,9 +18,7 @@ let newest = known;
 async function fetched(query) {
   const answer = await get(`/s/${session}/timeline/rows?${new URLSearchParams({ topic, ...query })}`);
   if (!answer) return null;
-  const holder = document.createElement("template");
-  holder.innerHTML = await answer.text();
-  return holder.content;
+  return fragment(await answer.text());
 }
 
 async function before() {
@@ -60,9 +59,7 @@ async function fill(detail) {
     detail.textContent = "This event cannot be read.";
     return;
   }
-  const holder = document.createElement("template");
-  holder.innerHTML = await answer.text();
-  detail.replaceChildren(holder.content);
+  detail.replaceChildren(fragment(await answer.text()));
 }
 
 rows.addEventListener(

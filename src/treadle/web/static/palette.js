@@ -1,0 +1,265 @@
+// Everything that the page can do and go to, found by some of its letters; and the keys that work on every screen.
+
+import { get, notices } from "./app.js";
+import { at, keepLook, shownSession } from "./entering.js";
+import { fragment, made, parsed } from "./morph.js";
+
+const LAST = "palette-last";
+const MOST = 60;
+const mac = /Mac|iP/.test(navigator.platform);
+const id = (name) => document.getElementById(name);
+const press = (selector) => () => document.querySelector(selector)?.click();
+const has = (selector) => () => {
+  const found = document.querySelector(selector);
+  return found !== null && !found.disabled && found.closest("[hidden]") === null;
+};
+
+/** Do something from the menu of the session, which is read first. */
+const fromMenu = (name) => async () => {
+  const menu = id("more");
+  menu.open = true;
+  for (let tries = 0; tries < 40 && !menu.querySelector(`[data-do=${name}]`); tries++) await new Promise((done) => setTimeout(done, 50));
+  menu.querySelector(`[data-do=${name}]:not(:disabled)`)?.click();
+};
+
+function theme(name) {
+  const { classList } = document.documentElement;
+  classList.remove("light", "dark");
+  if (name) classList.add(name);
+  keepLook();
+}
+
+function panel(name) {
+  if (getComputedStyle(id("panel")).display === "none") id("show-panel").click();
+  document.querySelector(`[data-tab=${name}]`).click();
+}
+
+function beside(by) {
+  const rows = [...document.querySelectorAll("#sessions-column .ses")];
+  const here = rows.findIndex((row) => row.dataset.session === shownSession);
+  rows[here < 0 ? 0 : (here + by + rows.length) % rows.length]?.click();
+}
+
+const onSession = has("#more");
+const onLive = has("#say");
+
+// What it is called, its key, whether it is possible on this screen, and how it is done.
+const COMMANDS = [
+  ["Stop", "Esc Esc", has("#stop"), press("#stop")],
+  ["Choose the mode", "Alt-M", onLive, () => id("mode").focus()],
+  ["Choose the model", "Alt-P", has("#choose-model"), press("#choose-model")],
+  ["Add images", "", onLive, press("#attach")],
+  ["Go to the newest", "End", onLive, press("#newest")],
+  ["Go to the question", "Alt-Q", has("#questions .question"), press("#waits")],
+  ["Commit…", "", has("[data-commit]"), press("[data-commit]")],
+  ["Undo the last turn", "", has("[data-undo]"), () => [...document.querySelectorAll("[data-undo]")].at(-1).click()],
+  ...["Changes", "Files", "Plan", "Terminal", "Context"].map((name) => [`Show ${name.toLowerCase()}`, "", onLive, () => panel(name.toLowerCase())]),
+  ["Rename this session…", "", onSession, fromMenu("rename")],
+  ["Pin this session", "", onSession, fromMenu("pin")],
+  ["Unpin this session", "", onSession, fromMenu("unpin")],
+  ["Fork this session", "", onSession, fromMenu("fork")],
+  ["Archive this session", "", onSession, fromMenu("archive")],
+  ["Close this session", "", onSession, fromMenu("close")],
+  ["Delete this session…", "", onSession, fromMenu("delete")],
+  ["Next session", "Alt-↓", () => true, () => beside(1)],
+  ["Previous session", "Alt-↑", () => true, () => beside(-1)],
+  ["Narrow the column", "[", () => true, press("#fold")],
+  ["Panel", "]", has("#show-panel"), press("#show-panel")],
+  ["Theme: as the system", "", () => true, () => theme("")],
+  ["Theme: light", "", () => true, () => theme("light")],
+  ["Theme: dark", "", () => true, () => theme("dark")],
+  ["Notices", "", () => notices.length > 0, () => showNotices()],
+  ["Keys", "?", () => true, () => document.dispatchEvent(new Event("show-keys"))],
+];
+
+function showNotices() {
+  const dialog = id("keys");
+  dialog.replaceChildren(made("h2", "Notices"), ...notices.map((one) => made("p", one)));
+  dialog.showModal();
+}
+
+const commands = () => COMMANDS.filter(([, , possible]) => possible()).map(([title, key, , does]) => ({ kind: "Do", title, about: "", key, does }));
+
+// ---- the list
+
+const KINDS = { Recent: "Recent", Session: "Sessions", File: "Files", Do: "Commands", "Go to": "Go to", Setting: "Settings" };
+
+const dialog = parsed(`<dialog id="palette" aria-label="Find and do"><input type="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Find" autocomplete="off" spellcheck="false"><ul id="palette-list" role="listbox" aria-label="Found"></ul><p class="pkeys" aria-hidden="true"><kbd>↑</kbd><kbd>↓</kbd> choose <kbd>↵</kbd> open <kbd>${mac ? "⌘" : "Ctrl"}</kbd><kbd>↵</kbd> open in a new tab <kbd>&gt;</kbd> commands only</p></dialog>`);
+document.body.append(dialog);
+const [field, list] = dialog.children;
+let known = [];
+let only = null; // the rows that are chosen among, where it is not all that there is
+let shown = [];
+let chosen = 0;
+let asked = 0;
+
+const last = () => {
+  try {
+    return JSON.parse(localStorage.getItem(LAST)) ?? [];
+  } catch {
+    return [];
+  }
+};
+
+/** Give where the wanted letters are, the best first as a piece; null where they are not all there in this order. */
+function places(text, wanted) {
+  const low = text.toLowerCase();
+  const piece = low.indexOf(wanted);
+  if (piece >= 0) return Array.from(wanted, (_, n) => piece + n);
+  const found = [];
+  let from = 0;
+  for (const char of wanted) {
+    from = low.indexOf(char, from);
+    if (from < 0) return null;
+    found.push(from++);
+  }
+  return found;
+}
+
+function found(wanted) {
+  const all = only ?? (wanted.startsWith(">") ? commands() : [...commands(), ...known]);
+  const letters = wanted.replace(/^>\s*/, "").toLowerCase();
+  if (!letters && only) return only;
+  if (!letters) {
+    const names = last();
+    const recent = names.map((name) => all.find((one) => one.title === name)).filter(Boolean);
+    const others = all.filter((one) => !recent.includes(one) && (wanted || one.kind !== "Setting"));
+    return [...recent.map((one) => ({ ...one, kind: "Recent" })), ...others.filter((one) => one.kind === "Session").slice(0, 8), ...others.filter((one) => one.kind !== "Session")];
+  }
+  const ranked = [];
+  for (const one of all) {
+    const marks = places(one.title, letters);
+    const beside = marks ? null : places(one.about, letters);
+    if (!marks && !beside?.every((place, n) => place === beside[0] + n)) continue;
+    const spread = marks ? marks.at(-1) - marks[0] - marks.length + (marks[0] ? 1 : 0) : 50;
+    if (spread < 60) ranked.push([spread, { ...one, marks }]);
+  }
+  return ranked.sort(([a], [b]) => a - b).map(([, one]) => one);
+}
+
+function draw() {
+  const order = Object.keys(KINDS);
+  shown = found(field.value.trimStart()).slice(0, MOST).sort((a, b) => order.indexOf(a.kind) - order.indexOf(b.kind));
+  chosen = Math.min(chosen, Math.max(0, shown.length - 1));
+  list.replaceChildren();
+  shown.forEach((one, n) => {
+    if (one.kind !== shown[n - 1]?.kind) list.append(made("li", KINDS[one.kind] ?? one.kind, { className: "kind", role: "presentation" }));
+    const row = made("li", "", { id: `pal-${n}`, className: one.sign ?? "" });
+    row.setAttribute("role", "option");
+    const title = made("span", "", { className: one.kind === "File" ? "t cut mono" : "t cut" });
+    for (const [place, char] of [...one.title].entries()) title.append(one.marks?.includes(place) ? made("u", char) : char);
+    row.append(title, made("span", one.about, { className: "g cut" }));
+    if (one.key) row.append(...keysOf(one.key).map((key) => made("kbd", key)));
+    list.append(row);
+  });
+  if (!shown.length) list.append(made("li", "Nothing matches.", { className: "quiet" }));
+  mark();
+}
+
+const keysOf = (text) => text.split(/[ -]/).map((key) => (mac ? ({ Ctrl: "⌘", Alt: "⌥" }[key] ?? key) : key));
+
+function mark() {
+  const rows = [...list.querySelectorAll("[role=option]")];
+  rows.forEach((row, n) => row.setAttribute("aria-selected", String(n === chosen)));
+  field.setAttribute("aria-activedescendant", shown.length ? `pal-${chosen}` : "");
+  if (chosen === 0) list.scrollTop = 0;
+  else rows[chosen]?.scrollIntoView({ block: "nearest" });
+}
+
+function run(one, aside = false) {
+  if (!one) return;
+  if (!only) localStorage.setItem(LAST, JSON.stringify([one.title, ...last().filter((name) => name !== one.title)].slice(0, 8)));
+  dialog.close();
+  if (one.does) one.does();
+  else if (aside) window.open(at + one.path, "_blank", "noopener");
+  else location.assign(at + one.path);
+}
+
+async function files(wanted) {
+  const mine = ++asked;
+  if (only || !shownSession || wanted.length < 2 || wanted.startsWith(">") || !onLive()) return;
+  const answer = await fetch(`${at}/s/${shownSession}/files?${new URLSearchParams({ find: wanted })}`).catch(() => null);
+  if (!answer?.ok || mine !== asked) return;
+  const content = fragment(await answer.text());
+  const rows = [...content.querySelectorAll("[data-file]")].slice(0, 20).map((button) => ({
+    kind: "File",
+    title: button.dataset.file,
+    about: "",
+    does: () => {
+      panel("files");
+      document.dispatchEvent(new CustomEvent("show-file", { detail: button.dataset.file }));
+    },
+  }));
+  known = [...known.filter((one) => one.kind !== "File"), ...rows];
+  draw();
+}
+
+function show(placeholder) {
+  field.value = "";
+  field.placeholder = placeholder;
+  chosen = 0;
+  dialog.showModal();
+  draw();
+}
+
+async function open() {
+  if (document.querySelector("dialog[open]")) return;
+  [known, only] = [[], null];
+  show("Find a session, file, setting or command");
+  const answer = await get(`/palette?${new URLSearchParams({ session: shownSession })}`);
+  if (!answer) return;
+  known = [...(await answer.json()), ...known];
+  draw();
+}
+
+/** Let one of these rows be chosen, in the same way; each has a kind, a title, words about it, and what it does. */
+export function pick(placeholder, rows) {
+  only = rows;
+  show(placeholder);
+}
+
+let typing = 0;
+field.addEventListener("input", () => {
+  chosen = 0;
+  draw();
+  clearTimeout(typing);
+  typing = setTimeout(() => files(field.value.trim()), 150);
+});
+field.addEventListener("keydown", (event) => {
+  const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (by && shown.length) {
+    event.preventDefault();
+    chosen = (chosen + by + shown.length) % shown.length;
+    mark();
+  } else if (event.key === "Enter" && !event.isComposing) {
+    event.preventDefault();
+    run(shown[chosen], event.ctrlKey || event.metaKey);
+  }
+});
+list.addEventListener("click", ({ target }) => run(shown[[...list.querySelectorAll("[role=option]")].indexOf(target.closest("li"))]));
+dialog.addEventListener("click", ({ target }) => {
+  if (target === dialog) dialog.close();
+});
+document.addEventListener("click", ({ target }) => {
+  if (target.closest("[data-palette]")) open();
+});
+
+// ---- the keys of every screen
+
+document.addEventListener("keydown", (event) => {
+  const typed = event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null;
+  if ((event.ctrlKey || (mac && event.metaKey)) && !event.altKey && !event.shiftKey && event.key === "k") {
+    if (event.target.closest("#shell")) return; // the shell of the person has this key
+    event.preventDefault();
+    open();
+  } else if (event.altKey && !event.ctrlKey && !event.metaKey) {
+    const name = { ArrowUp: "Previous session", ArrowDown: "Next session", KeyM: "Choose the mode", KeyP: "Choose the model" }[event.code];
+    const command = commands().find((one) => one.title === name);
+    if (!command || event.target.closest("#shell, .question")) return;
+    event.preventDefault();
+    command.does();
+  } else if (!typed && !event.ctrlKey && !event.metaKey && ["[", "]", "End"].includes(event.key)) {
+    if (event.key !== "End" && localStorage.getItem("treadle-letters") === "off") return;
+    commands().find((one) => one.key === event.key)?.does();
+  }
+});

@@ -1,0 +1,56 @@
+"""The palette: everything that the page can do and go to, found by some of its letters; and pinned sessions."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
+from tests.web.in_process import idle, page_here
+from treadle.providers.scripted.script import SayText, Turn
+
+pytestmark = in_shared_browser
+
+HELLO = Turn(items=(SayText(text="Hello."),))
+
+
+async def test_a_session_is_pinned_from_the_palette_and_a_file_and_a_setting_are_found(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [HELLO]) as (served, seen):
+        (served.folder / "alpha_module.py").write_text("x = 1\n")
+        page = await seen.page(served)
+        await start_session(page, "Say hello.")
+        await page.wait_for_selector(".item.end")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("amod")
+        await becomes(page, "document.querySelector('#pal-0 .t')?.textContent === 'alpha_module.py'")
+        assert await page.inner_text("#pal-0 u:nth-of-type(2)") == "m"
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#file-shown >> text=x = 1")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("> pinthis")
+        await becomes(page, "document.querySelectorAll('#palette [role=option]').length > 0")
+        assert await page.inner_text("#palette .kind") == "Commands", "and nothing else"
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#sessions-column h2 >> text=Pinned")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("network.allow")
+        await page.wait_for_selector("#palette .g >> text=network.allow")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/settings#k-network.allow")
+
+
+async def test_what_is_pinned_stays_in_the_column_until_it_is_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [HELLO]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        path = f"/s/{page.session.id}"
+        assert "Pinned" not in await visit.get("/sessions/column")
+        await visit.done(f"{path}/pin")
+        column = await visit.get("/sessions/column")
+        assert column.count(f'id="r-{page.session.id}"') == 1
+        assert "Pinned" in column
+        assert 'data-do="unpin"' in await visit.get(f"{path}/menu")
+        await visit.done(f"{path}/unpin")
+        assert "Pinned" not in await visit.get("/sessions/column")
