@@ -23,11 +23,17 @@ from treadle.web.templating import render
 
 _KINDS = ("Danger", "Commands", "Edits", "Outside the project", "Network", "Asked by the model", "Budget", "Others")
 _SIGNS = {"Danger": "flag", "Commands": "term", "Edits": "pencil", "Network": "globe", "Asked by the model": "comment"}
+_ALLOW = 'data-act="allow"'
+"""What a card has that may be answered with yes from where it is shown."""
+
 _ORDERS = (("", "By kind"), ("session", "By session"), ("oldest", "Oldest first"))
 
 
 class WaitingCard(Struct, frozen=True, kw_only=True):
-    """A question that waits: its row in the list, and its card. `since` is when its session began to wait (ms)."""
+    """A question that waits: its row in the list, and its card. `since` is when its session began to wait (ms).
+
+    Those with the same word `together`, none where it is empty, have one effect, and may be allowed together.
+    """
 
     id: str
     session: str
@@ -40,6 +46,7 @@ class WaitingCard(Struct, frozen=True, kw_only=True):
     figures: tuple[int, int] | None
     html: str
     since: int | None = None
+    together: str = ""
 
 
 async def _show(request: Request) -> Response:
@@ -69,7 +76,17 @@ async def _waiting(request: Request, by: str) -> dict[str, Any]:
     key: Callable[[WaitingCard], str] = {"session": _of_session, "oldest": _of_all}.get(by, _of_kind)
     cards.sort(key=lambda one: _rank(one, by))
     groups = [(name, list(found)) for name, found in groupby(cards, key)]
-    return {"cards": cards, "groups": groups, "working": working, "sessions": len({one.session for one in cards})}
+    alike: dict[str, list[str]] = {}
+    for one in cards:
+        if one.together:
+            alike.setdefault(one.together, []).append(one.id)
+    return {
+        "cards": cards,
+        "groups": groups,
+        "alike": [ids for ids in alike.values() if len(ids) > 1],
+        "working": working,
+        "sessions": len({one.session for one in cards}),
+    }
 
 
 def _rank(card: WaitingCard, by: str) -> tuple[int, str]:
@@ -116,6 +133,7 @@ def _cards(book: SessionBook, who: Visitor, titles: dict[str, str]) -> list[Wait
                     figures=None if words.text else words.figures,
                     html=html,
                     since=None if since is None else in_milliseconds(since),
+                    together=_together(kind, question, words) if _ALLOW in html else "",
                 )
             )
     return found
@@ -141,6 +159,16 @@ def _kind(question: Question, words: QuestionWords) -> str:
     if "outside this project" in words.title:
         return "Outside the project"
     return "Edits" if is_edit(question) else "Others"
+
+
+def _together(kind: str, question: Question, words: QuestionWords) -> str:
+    """Name the one effect of a call that may be allowed with others of it: never a deletion, the network or a right."""
+    if question.copy is not None or words.rights or any(part.effect.warns for part in words.parts):
+        return ""
+    if kind == "Edits":
+        return "" if words.title.startswith("Delete") else kind
+    effects = {part.effect.verb for part in words.parts}
+    return f"{kind}: {effects.pop()}" if kind == "Commands" and len(effects) == 1 else ""
 
 
 def _about(question: Question, words: QuestionWords) -> str:

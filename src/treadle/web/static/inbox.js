@@ -1,7 +1,7 @@
 // Everything that waits: the list and the cards follow what happens in all sessions; one card is shown.
 
-import { get } from "./app.js";
-import { fragment } from "./morph.js";
+import { get, send } from "./app.js";
+import { fragment, parsed } from "./morph.js";
 import { answerable, came, closeLine, keyOf, onStep, wasMine } from "./questions.js";
 
 const inbox = document.getElementById("inbox");
@@ -40,12 +40,49 @@ function step(step) {
 
 onStep(step);
 
+/** Show several calls of one effect in full, and allow those that are ticked, each by its own question. */
+function together(ids) {
+  const there = ids.map((id) => document.getElementById(id)).filter(Boolean);
+  const dialog = parsed('<dialog class="alike" aria-labelledby="alike-title"><h2 id="alike-title">Allow these once?</h2><ul></ul><div class="answers"><button type="button">Cancel</button><button type="button" class="fill"></button></div></dialog>');
+  const [no, yes] = dialog.querySelectorAll(".answers button");
+  const boxes = there.map((card) => {
+    const row = parsed('<li><label class="check"><input type="checkbox" checked><b></b></label></li>');
+    row.querySelector("b").textContent = `${card.querySelector("h2").textContent} · ${card.closest(".card").querySelector(".crumb a").textContent}`;
+    const what = card.querySelector(".scrolls-in").cloneNode(true);
+    for (const one of what.querySelectorAll("button, .more")) one.remove();
+    for (const one of what.querySelectorAll(".long")) one.classList.add("all");
+    row.append(what);
+    dialog.querySelector("ul").append(row);
+    return row.querySelector("input");
+  });
+  const count = () => {
+    const chosen = boxes.filter((one) => one.checked).length;
+    yes.textContent = `Allow ${chosen} once`;
+    yes.disabled = chosen === 0;
+  };
+  dialog.addEventListener("change", count);
+  no.addEventListener("click", () => dialog.close());
+  yes.addEventListener("click", async () => {
+    dialog.close();
+    for (const [at, card] of there.entries()) {
+      if (boxes[at].checked && card.isConnected) await send(`/s/${card.dataset.session}/answer`, { question_id: card.dataset.question, option: "allow_once" });
+    }
+  });
+  dialog.addEventListener("close", () => dialog.remove());
+  count();
+  document.body.append(dialog);
+  dialog.showModal();
+  no.focus();
+}
+
 inbox.addEventListener("click", (event) => {
   const row = event.target.closest("a.item");
   if (row && !event.ctrlKey && !event.metaKey) {
     event.preventDefault();
     show(cardOf(row.dataset.card), true);
   }
+  const alike = event.target.closest("[data-together]");
+  if (alike) together(alike.dataset.together.split(" "));
   const button = event.target.closest("button[data-step]");
   if (button) {
     const all = rows();

@@ -1,0 +1,45 @@
+"""Questions of one effect in the inbox are allowed together, each by itself and after all of it was shown."""
+
+from pathlib import Path
+
+from tests.e2e.faults.driving import make, run
+from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
+from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
+
+pytestmark = in_shared_browser
+
+LONG = "".join(f"line {n}\n" for n in range(1, 60))
+CALLS = {
+    "first": make("write_to_file", path="a.txt", content=LONG),
+    "second": make("write_to_file", path="b.txt", content="b\n"),
+    "third": make("write_to_file", path="c.txt", content="c\n"),
+    "fourth": run("git push origin main"),
+}
+TURNS = (
+    *(Turn(when=Expectation(last_user=Texts(contains=(word,))), items=(call,)) for word, call in CALLS.items()),
+    *(Turn(items=(SayText(text="Written."),)) for _ in CALLS),
+)
+
+
+async def test_edits_are_allowed_together_without_those_that_were_unticked_and_without_what_reaches_further(
+    tmp_path: Path,
+) -> None:
+    async with page_with_model(tmp_path, TURNS) as (served, seen):
+        page = await seen.page(served)
+        for word in CALLS:
+            await page.goto(f"{served.address}/")
+            await start_session(page, f"Do the {word} one.")
+            await page.wait_for_selector(".question")
+        await page.goto(f"{served.address}/inbox")
+        await page.wait_for_selector("[data-together]:has-text('Allow 3 once')")
+        await page.click("[data-together]")
+        shown = await page.inner_text("dialog.alike")
+        assert "line 59" in shown, "all of each call is shown"
+        assert "git push" not in shown
+        await page.click("dialog.alike li:has-text('c.txt') input")
+        await page.click("dialog.alike .fill:has-text('Allow 2 once')")
+        await becomes(page, "document.querySelectorAll('.ilist a.item').length === 2")
+        left = await page.inner_text(".ilist")
+        assert "c.txt" in left
+        assert "git push" in left
+        assert sorted(one.name for one in served.folder.glob("*.txt")) == ["a.txt", "b.txt"]
