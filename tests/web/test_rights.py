@@ -281,3 +281,19 @@ def test_an_answer_does_what_was_asked_about(option: OptionKind, scope: AllowSco
         assert found is Reach.POLICY
     else:
         assert found is (Reach.CONTROL if yes and rule != "delete" else Reach.WORK)
+
+
+async def test_a_device_starts_and_reads_only_where_somebody_has_worked(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (private := tmp_path / "private").mkdir()
+    async with page_here(tmp_path, monkeypatch, TALK) as here:
+        device = phone(here)
+        for path, body in (("/sessions", {"folder": str(private), "text": "Read all of it."}),):
+            status, said = await device.post(path, **body)
+            assert (status, REFUSED in said["what"]) == (403, True)
+        status, _ = await device.look(f"/settings?folder={private}")
+        assert status == 403
+        await here.start(device, "Where the page was started.")
+        await here.visit().done("/sessions", folder=str(private), text="Work here.")
+        assert (await device.done("/sessions", folder=str(private), text="Now I may."))["session"]

@@ -1,11 +1,15 @@
 """The folders that screens are about: which a person can choose from, and how the chosen one stands."""
 
+from pathlib import Path
+
 from starlette.requests import Request
 
+from treadle.door.open_session import Reach
 from treadle.door.opening import check_workspace, list_sessions
 from treadle.door.trust import SessionTrust
 from treadle.web.book import SessionBook
-from treadle.web.page_requests import book_of, folder_of
+from treadle.web.page_requests import book_of, folder_of, visitor_of
+from treadle.web.rights import may, require
 
 
 def folders_known(book: SessionBook) -> list[str]:
@@ -13,8 +17,19 @@ def folders_known(book: SessionBook) -> list[str]:
     return list(dict.fromkeys([str(book.folder), *(row.workspace for row in list_sessions(None))]))
 
 
+def require_known(request: Request, workspace: Path) -> None:
+    """Raise `HTTPException` for a folder in which nobody has worked, where the browser may not choose such a one."""
+    if not may(visitor_of(request), Reach.TRUST) and str(workspace) not in folders_known(book_of(request)):
+        require(visitor_of(request), Reach.TRUST)
+
+
 def trust_of(request: Request) -> SessionTrust:
-    """Say how the folder stands that a request names, or that of the command line. Raises `ConfigError`."""
+    """Say how the folder stands that a request names, or that of the command line.
+
+    Raises `ConfigError`, and `HTTPException` for one that the browser may not choose.
+    """
     book = book_of(request)
     said = request.query_params.get("folder", "").strip()
-    return book.trust(check_workspace(folder_of(said) if said else book.folder))
+    workspace = check_workspace(folder_of(said) if said else book.folder)
+    require_known(request, workspace)
+    return book.trust(workspace)

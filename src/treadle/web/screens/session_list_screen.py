@@ -18,7 +18,7 @@ from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
 from treadle.web.folder_trust import AnsweredTrust, folder_trust
-from treadle.web.folders import folders_known, trust_of
+from treadle.web.folders import folders_known, require_known, trust_of
 from treadle.web.page_frame import page_column
 from treadle.web.page_requests import answer, body_of, book_of, folder_of, page, visitor_of
 from treadle.web.rights import PageRoute, may, require
@@ -118,6 +118,7 @@ async def _start(request: Request) -> Response:
         raise ConfigError("task-empty", "There is no message.", fix="Write what is to be done.")
     book, who = book_of(request), visitor_of(request)
     workspace = await asyncio.to_thread(check_workspace, folder_of(wanted.folder))
+    await asyncio.to_thread(require_known, request, workspace)
     trust = await folder_trust(book, workspace, AnsweredTrust(wanted.trust, wanted.seen), who)
     if isinstance(trust, dict):
         return answer({"trust": trust})
