@@ -233,8 +233,13 @@ def test_what_says_where_a_key_goes_or_what_goes_there_is_asked_about_before_it_
     assert ("confirm" in asked) is (key in ASKED)
     assert (file.read_text() == 'model = "anthropic/claude-sonnet-4-5"\n') is (key in ASKED)
     if key in ASKED:
-        assert asked["confirm"].endswith("Is that what you want?")
-        assert "Saved in" in visit.done("/settings/set", key=key, value=value, sure=True)["said"]
+        host = asked["host"]
+        assert asked["confirm"].endswith(f"Type its host to go on: {host}" if host else "Is that what you want?")
+        assert bool(host) is (key.endswith(("base_url", "proxy")) and "127.0.0.1" not in value)
+        if host:
+            assert "confirm" in visit.done("/settings/set", key=key, value=value, sure=True, host=f"x{host}")
+            assert file.read_text() == 'model = "anthropic/claude-sonnet-4-5"\n'
+        assert "Saved in" in visit.done("/settings/set", key=key, value=value, sure=True, host=host)["said"]
 
 
 def test_every_setting_of_a_provider_was_thought_of(visit: Visit) -> None:

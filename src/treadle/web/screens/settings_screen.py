@@ -4,6 +4,7 @@ import asyncio
 from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import urlsplit
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -31,6 +32,7 @@ from treadle.door.known_models import (
     winning_origin,
 )
 from treadle.door.open_session import Reach
+from treadle.door.program import is_loopback
 from treadle.door.settings import (
     WORKSPACE_FILE,
     Saved,
@@ -106,6 +108,16 @@ class _Setting(Struct):
     key: str
     value: str = ""
     sure: bool = False
+    host: str = ""
+
+
+def _host_to_type(path: tuple[str, ...], value: str) -> str:
+    """Name the host to which a key would go with an address of another computer: whoever sets it types it."""
+    try:
+        host = urlsplit(value).hostname if path[-1] in ("base_url", "proxy") else None
+    except ValueError:
+        return ""
+    return "" if host is None or host == "localhost" or is_loopback(host) else host
 
 
 async def _set(request: Request) -> Response:
@@ -114,9 +126,12 @@ async def _set(request: Request) -> Response:
     if len(said.value) > _LONGEST_VALUE or len(said.key) > _LONGEST_VALUE:
         raise ConfigError("config-value", "This value is too long.", fix=f"At most {_LONGEST_VALUE:,} characters.")
     path = key_path(said.key)
-    if not said.sure and redirects(path) and said.value.strip():
+    host = _host_to_type(path, said.value.strip())
+    sure = said.sure and said.host.strip().lower() == host
+    if not sure and redirects(path) and said.value.strip():
         about = next((_ASKED[name] for name in path[-1:-3:-1] if name in _ASKED), _ASKED_OF_ALL)
-        return answer({"confirm": f"{about.format(value=printable(said.value))} {_SURE}"})
+        asked = f"Type its host to go on: {host}" if host else _SURE
+        return answer({"confirm": f"{about.format(value=printable(said.value))} {asked}", "host": host})
     saved = await asyncio.to_thread(set_value, said.key, said.value, check_setting)
     return answer({"said": _saved(said.key, saved)})
 

@@ -38,7 +38,15 @@ async function post(form) {
   for (const one of form.querySelectorAll("input[type=password]")) one.value = "";
   for (const one of buttons) one.disabled = true;
   let answered = await send(form.dataset.post, body);
-  if (answered?.confirm) answered = window.confirm(answered.confirm) ? await send(form.dataset.post, { ...body, sure: true }) : null;
+  if (answered?.confirm) {
+    const { confirm, host } = answered;
+    const typed = host ? window.prompt(confirm) : window.confirm(confirm) ? "" : null;
+    answered = typed === null ? null : await send(form.dataset.post, { ...body, sure: true, host: typed });
+    if (answered?.confirm) {
+      tell("That is another host. Nothing was saved.");
+      answered = null;
+    }
+  }
   for (const one of buttons) one.disabled = false;
   if (!answered) return;
   if (form.dataset.stays === undefined) {
