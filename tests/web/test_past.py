@@ -60,10 +60,10 @@ async def _review(page: Page, served: Served) -> None:
     await _press(page, "x")
     assert file.read_text() == EDITED, "a key alone takes nothing back"
     await _press(page, "Enter")
-    await page.wait_for_selector("#undo:not([hidden])")
+    await page.wait_for_selector(".told:has-text('Rejected')")
     assert file.read_text() == EDITED.replace("<b>29</b>\n", "line 29\n")
     await becomes(page, "document.querySelectorAll('#f1 .hunk').length === 2")
-    await page.click("#undo button:has-text('Undo')")
+    await page.click(".told button:has-text('Undo')")
     await becomes(page, "document.querySelectorAll('#f1 .hunk').length === 3")
     assert file.read_text() == EDITED
     assert await page.locator(".hunk.rejected").count() == 0

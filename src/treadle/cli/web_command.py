@@ -13,6 +13,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--port", type=int, help="the port; 0 is any free one (default: 8424, or the next that is free)"
     )
     parser.add_argument("--no-open", action="store_true", help="print the address without opening a browser")
+    parser.add_argument("--bell", action="store_true", help="ring the bell of this terminal when a session needs you")
     parser.add_argument("--lan", action="store_true", help="let other devices of the network in, with a link for each")
     parser.add_argument("--host", metavar="ADDRESS", help="with --lan: the address to listen on (default: all of IPv4)")
     add_settings(parser)
@@ -38,6 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
         flags(arguments),
         port=arguments.port,
         opens=not arguments.no_open,
+        bell=arguments.bell,
         trust=arguments.trust,
         network=arguments.host or ("0.0.0.0" if arguments.lan else ""),  # noqa: S104 - it was asked for
     )

@@ -54,11 +54,19 @@ _ELSEWHERE = ((socket.AF_INET, "192.0.2.1"), (socket.AF_INET6, "2001:db8::1"))
 
 
 async def serve_page(
-    folder: Path, flags: Mapping[str, Any], *, port: int | None, opens: bool, trust: bool, network: str = ""
+    folder: Path,
+    flags: Mapping[str, Any],
+    *,
+    port: int | None,
+    opens: bool,
+    trust: bool,
+    network: str = "",
+    bell: bool = False,
 ) -> int:
     """Serve until a signal; returns the exit code. Raises `ConfigError` for an address that cannot be used.
 
-    Without a `port` it is the usual one or the next that is free.
+    Without a `port` it is the usual one or the next that is free. `bell` rings the terminal for each question.
+
     `network` is the address of this computer that other devices reach it at, or `0.0.0.0` for all that it has, `::` for
     those of IPv6 besides. One of loopback opens it to nobody.
     """
@@ -92,6 +100,8 @@ async def serve_page(
                 asyncio.create_task(run_schedules(_tell), name="schedules"),
                 asyncio.create_task(_ask_here(keys), name="letting devices in"),
             }
+            if bell:
+                asking.add(asyncio.create_task(_ring(book), name="ringing"))
             try:
                 await serve_at(listening, application, streams, certificate)
             finally:
@@ -129,6 +139,20 @@ async def _ask_here(keys: Keys) -> None:
             elif all(one.id != known for one in keys.knocks()):
                 _say("answered elsewhere\n")
                 known = ""
+
+
+async def _ring(book: SessionBook) -> None:
+    """Ring the bell of the terminal for each question that comes."""
+    known: set[tuple[str, str]] = set()
+    event = asyncio.Event()
+    with book.changed.notifying(event):
+        while True:
+            event.clear()
+            asked = {(name, question.id) for name, page in book.opened.items() for question in page.questions}
+            if not asked <= known:
+                _say("\a")
+            known = asked
+            await event.wait()
 
 
 async def _line_or(event: asyncio.Event) -> str | None:

@@ -59,9 +59,9 @@ export function keep(name, value) {
 }
 
 /** Say what was restored, with a button that undoes it; `after` is called when that is done. */
-export function showRestored(session, said, after, place = document.getElementById("undo")) {
+export function showRestored(session, said, after, place = document.getElementById("undo"), words = "") {
   const count = said.files.length;
-  const lines = [`${count} ${count === 1 ? "file" : "files"} restored.`];
+  const lines = [(count && words) || `${count} ${count === 1 ? "file" : "files"} restored.`];
   lines.push(...said.conflicts.map((line) => `Not restored: ${line}`));
   if (said.error) lines.push(said.error);
   place.replaceChildren(...lines.map((line) => made("p", line)));

@@ -158,9 +158,14 @@ async function takeBack(button, hunks, marked) {
     await send(`/s/${session}/review/marks`, { marks: none });
     await refresh();
   };
-  if (!said.conflict || said.error) showRestored(session, said, undone);
   await refresh();
   if (said.conflict) showConflict(place, said.conflict);
+  if (said.conflict && !said.error) return;
+  const line = made("div", "", { className: "fresh undone told", role: "status" });
+  const header = find(place)?.querySelector("header");
+  if (header) header.after(line);
+  else page().prepend(line); // nothing of the file is changed any more
+  showRestored(session, said, undone, line, `${mark === "amended" ? "Changed" : "Rejected"} in ${place}.`);
 }
 
 /** Show the three versions of a file that could not be merged, where its changes are. */
