@@ -10,7 +10,7 @@ RUN apt-get update -qq \
 FROM base AS test
 RUN apt-get update -qq \
     && apt-get install -y -qq --no-install-recommends \
-        tmux bubblewrap zsh fish nodejs npm curl openssl xxd bsdextrautils cmake gcc redis-server postgresql util-linux chromium-headless-shell \
+        tmux bubblewrap zsh fish nodejs npm curl openssl xxd bsdextrautils cmake gcc redis-server postgresql util-linux chromium-headless-shell emacs-nox \
     && rm -rf /var/lib/apt/lists/*
 COPY . /src
 WORKDIR /src
