@@ -15,19 +15,23 @@ from tests.needed import missing
 
 TURNS = {"LOOK": [turn("I look.", make("read_file", path="a.txt")), turn("The file has one line.")]}
 _SETTLED = 15.0
-"""Seconds until a host that does nothing holds what it holds."""
+"""Seconds in which a host that does nothing works for fewer than so many ticks."""
+
+_IDLE = 10
 
 _SAMPLES = 7
 
 
-def _host(place: Path) -> int:
-    """The process in which the extensions of a window run."""
-    for process in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            words = (process / "cmdline").read_bytes()
-            if b"--type=extensionHost" in words and f"HOME={place}".encode() in (process / "environ").read_bytes():
-                return int(process.name)
-    raise LookupError("There is no host of extensions.")
+async def _host(place: Path) -> int:
+    """The process in which the extensions of a window run, once it runs."""
+    async with asyncio.timeout(LONG):
+        while True:
+            for process in Path("/proc").glob("[0-9]*"):
+                with suppress(OSError):
+                    words, environment = ((process / name).read_bytes() for name in ("cmdline", "environ"))
+                    if b"--type=extensionHost" in words and f"HOME={place}".encode() in environment:
+                        return int(process.name)
+            await asyncio.sleep(0.2)
 
 
 def _megabytes(process: int) -> float:
@@ -35,8 +39,19 @@ def _megabytes(process: int) -> float:
     return sum(int(found) for found in re.findall(r"^Private_\w+:\s+(\d+) kB", rollup, re.MULTILINE)) / 1000
 
 
+def _worked(process: int) -> int:
+    """The ticks of a processor that it took so far."""
+    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
+    return int(fields[11]) + int(fields[12])
+
+
 async def _settled(process: int) -> float:
-    await asyncio.sleep(_SETTLED)
+    """The memory that it holds once it does next to nothing."""
+    before = -_IDLE - 1
+    async with asyncio.timeout(LONG * 4):
+        while (now := _worked(process)) - before > _IDLE:
+            before = now
+            await asyncio.sleep(_SETTLED)
     samples = []
     for _ in range(_SAMPLES):
         samples.append(_megabytes(process))
@@ -47,9 +62,12 @@ async def _settled(process: int) -> float:
 async def _activated(page: Page) -> str:
     """What VS Code says of the time that the extension took."""
     await command_in(page, "Developer: Show Running Extensions")
-    row = page.locator(".runtime-extensions-editor .extension", has_text="Treadle").first
-    await row.wait_for(timeout=LONG * 1000)
-    return await row.locator(".activation-time").inner_text()
+    found = []
+    for name in ("Treadle", "Git"):
+        row = page.locator(".runtime-extensions-editor .extension", has_text=name).first
+        await row.wait_for(timeout=LONG * 1000)
+        found.append(await row.locator(".activation-time").inner_text())
+    return f"{found[0]}   (budget 200 ms; Git here: {found[1]})"
 
 
 async def _measure(place: Path, *, extension: bool) -> tuple[float, str]:
@@ -63,14 +81,14 @@ async def _measure(place: Path, *, extension: bool) -> tuple[float, str]:
             await seen.shown("The file has one line.")
             await seen.idle()
             activated = await _activated(page)
-        return await _settled(_host(place)), activated
+        return await _settled(await _host(place)), activated
 
 
 async def _figures() -> None:
     with tempfile.TemporaryDirectory() as folder:
         empty, _ = await _measure(Path(folder) / "empty", extension=False)
         used, activated = await _measure(Path(folder) / "used", extension=True)
-    print(f"activation                     {activated}   (budget 200 ms)")
+    print(f"activation                     {activated}")
     print(f"memory of the extension host   {used:.1f} MB, {used - empty:.1f} MB more than without   (budget 30 MB)")
 
 
