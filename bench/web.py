@@ -234,6 +234,7 @@ def huge() -> None:
 def _home() -> Iterator[None]:
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         os.environ["TREADLE_HOME"] = f"{folder}/home"
+        os.environ["ANEW"] = "1"  # the process that is started is the one that serves
         (Path(folder) / "ws").mkdir()
         yield
 

@@ -1,5 +1,6 @@
 """What stands around every screen: the column of all sessions, and the bar of the one that is shown."""
 
+import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -9,7 +10,9 @@ from msgspec.structs import replace
 
 from treadle.door.opening import branch_of
 from treadle.door.past import SessionState
+from treadle.door.reports import budget_report
 from treadle.protocol.errors import TreadleError
+from treadle.protocol.models import money
 from treadle.web.book import SessionBook
 from treadle.web.session_rows import ListFilter, PageRow, page_rows
 
@@ -32,14 +35,15 @@ _GROUPS = (
 class PageColumn(Struct, frozen=True, kw_only=True):
     """The column: groups with their name, the rows shown of them, and how many there are; empty ones are left out.
 
-    `current` is the session that is shown, `row` what its bar says, `waiting` how many questions there are. `unread`:
-    the logs could not be listed.
+    `current` is the session that is shown, `row` what its bar says, `waiting` how many questions there are, `today`
+    what was spent, empty where that is not known. `unread`: the logs could not be listed.
     """
 
     groups: Sequence[tuple[str, Sequence[PageRow], int]] = ()
     current: str = ""
     row: PageRow | None = None
     waiting: int = 0
+    today: str = ""
     unread: bool = False
 
 
@@ -68,7 +72,17 @@ def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
         current=session_id,
         row=with_branch(session_row(book, session_id, rows)) if session_id else None,
         waiting=waiting,
+        today=_today(),
     )
+
+
+def _today() -> str:
+    """Say what was spent on this day, in UTC."""
+    try:
+        spent = budget_report(int(time.time() * 1_000))
+    except (TreadleError, OSError):
+        return ""
+    return f"{money(spent.cost, estimated=spent.estimated)} today"
 
 
 def session_row(book: SessionBook, session_id: str, rows: Sequence[PageRow] | None = None) -> PageRow:

@@ -2,7 +2,7 @@
 
 import { get, send } from "./app.js";
 import { at } from "./entering.js";
-import { fragment, made, put } from "./morph.js";
+import { fragment, made, pressed, put } from "./morph.js";
 import { pick } from "./palette.js";
 
 const id = (name) => document.getElementById(name);
@@ -34,10 +34,9 @@ function icon(name) {
 }
 
 function button(label, about, does, sign = "") {
-  const one = made("button", "", { type: "button", className: sign ? "bare ico" : "small", title: sign ? label : "" });
-  one.append(sign ? icon(sign) : label);
+  const one = pressed(sign ? "" : label, does, { className: sign ? "bare ico" : "small", title: sign ? label : "" });
+  if (sign) one.append(icon(sign));
   one.setAttribute("aria-label", `${label}: ${about.slice(0, 80)}`);
-  one.addEventListener("click", does);
   return one;
 }
 

@@ -1,7 +1,7 @@
 // Comments on changes: kept in this browser until they are sent, all of them as one message.
 
 import { newId, send, tell } from "./app.js";
-import { made } from "./morph.js";
+import { made, pressed } from "./morph.js";
 import { keep, kept } from "./pages.js";
 import { askTrust } from "./trust.js";
 
@@ -65,8 +65,7 @@ function open(hunk, range, line = null) {
   about.addEventListener("change", () => {
     labels[1].hidden = !about.value;
   });
-  const close = made("button", "Cancel", { type: "button" });
-  close.addEventListener("click", () => {
+  const close = pressed("Cancel", () => {
     form.remove();
     hunk.focus();
   });

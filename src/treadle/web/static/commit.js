@@ -2,7 +2,7 @@
 
 import { get, send } from "./app.js";
 import { shownSession } from "./entering.js";
-import { fragment, made, parsed, put } from "./morph.js";
+import { fragment, made, parsed, pressed, put } from "./morph.js";
 
 const path = `/s/${shownSession}`;
 const dialog = parsed('<dialog id="commit" aria-labelledby="commit-title"><form></form></dialog>');
@@ -25,8 +25,7 @@ function told(place, said, good) {
 
 /** Offer a command, which is shown and runs with the next click. */
 function offer(place, label, line, run) {
-  const button = made("button", label, { type: "button" });
-  button.addEventListener("click", async () => {
+  const button = pressed(label, async () => {
     button.disabled = true;
     const said = await run();
     button.disabled = false;
@@ -44,8 +43,7 @@ function pullRequest(place, message) {
   const field = (name) => fields.querySelector(`[name=${name}]`);
   field("title").value = title;
   field("body").value = rest.join("\n").trim();
-  const show = made("button", "Show the command", { type: "button" });
-  show.addEventListener("click", async () => {
+  const show = pressed("Show the command", async () => {
     const wanted = { title: field("title").value, body: field("body").value, base: field("base").value };
     const shown = await send(`${path}/pull-request`, wanted);
     if (shown) offer(place, "Create it", shown.line, () => send(`${path}/pull-request`, { ...wanted, line: shown.line }));

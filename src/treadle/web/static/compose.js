@@ -3,6 +3,7 @@
 import { newId, send, tell } from "./app.js";
 import { at } from "./entering.js";
 import { lost } from "./line.js";
+import { made, pressed } from "./morph.js";
 import { askTrust } from "./trust.js";
 
 const text = document.getElementById("text");
@@ -100,17 +101,13 @@ export function composer(session, { isActive, followed }) {
     text.readOnly = pending !== null;
     hint.replaceChildren(pending ? "Sends when the connection is back. It arrives once. " : "");
     if (!pending) return;
-    const back = document.createElement("button");
-    back.type = "button";
-    back.className = "plain";
-    back.textContent = "Take it back";
-    back.addEventListener("click", () => {
+    const back = () => {
       pending = null;
       keep({ sending: false });
       showPending();
       text.focus();
-    });
-    hint.append(back);
+    };
+    hint.append(pressed("Take it back", back, { className: "plain" }));
   }
 
   document.addEventListener("line", ({ detail }) => {
@@ -240,14 +237,8 @@ export function composer(session, { isActive, followed }) {
     chosen = found.free ? -1 : 0;
     menu.replaceChildren(
       ...rows.map((row, at) => {
-        const line = document.createElement("li");
-        line.id = `m${at}`;
-        line.setAttribute("role", "option");
-        const name = document.createElement("code");
-        name.textContent = row.name;
-        const about = document.createElement("small");
-        about.textContent = row.about;
-        line.append(name, " ", about);
+        const line = made("li", "", { id: `m${at}`, role: "option" });
+        line.append(made("code", row.name), " ", made("small", row.about));
         line.addEventListener("pointerdown", (event) => {
           event.preventDefault();
           take(at);
@@ -326,17 +317,12 @@ export function composer(session, { isActive, followed }) {
     pasted.hidden = images.length === 0;
     pasted.replaceChildren(
       ...images.map((one) => {
-        const line = document.createElement("li");
-        const small = document.createElement("canvas");
-        const drop = document.createElement("button");
-        drop.type = "button";
-        drop.textContent = "Remove";
-        drop.setAttribute("aria-label", `Remove ${one.name}`);
-        drop.addEventListener("click", () => {
+        const [line, small] = [made("li"), made("canvas")];
+        const drop = pressed("Remove", () => {
           images = images.filter((other) => other !== one);
           showImages();
           text.focus();
-        });
+        }, { ariaLabel: `Remove ${one.name}` });
         line.append(small, one.name, " ", drop);
         draw(small, one.file);
         return line;

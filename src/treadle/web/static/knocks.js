@@ -1,35 +1,21 @@
 // A device that wants in: this computer says yes or no, and no is what Enter says first.
 
 import { send } from "./app.js";
-import { made } from "./morph.js";
+import { parsed, pressed } from "./morph.js";
 
 let dialog = null;
 let shown = "";
 
-function ask(knock) {
-  dialog = made("dialog", "", { className: "knock" });
-  dialog.setAttribute("aria-labelledby", "knock-title");
-  const keep = made("input", "", { type: "checkbox" });
-  const label = made("label", "", { className: "check" });
-  label.append(keep, "Keep it signed in when Treadle is started again");
-  const answers = made("div", "", { className: "answers" });
-  const answer = async (yes) => {
-    await send("/devices/knock", { id: knock.id, yes, keep: keep.checked });
-  };
-  const [no, yes] = [made("button", "No", { type: "button" }), made("button", "Let it in", { type: "button" })];
-  no.addEventListener("click", () => answer(false));
-  yes.addEventListener("click", () => answer(true));
-  answers.append(no, yes);
-  dialog.append(
-    made("h2", `Let in ${knock.about}?`, { id: "knock-title" }),
-    made("p", `It comes from ${knock.address} with a link of yours, and shows the code ${knock.code}. A device sees all sessions and works in them.`),
-    label,
-    answers,
-  );
+function ask({ id, about, address, code }) {
+  dialog = parsed('<dialog aria-labelledby="knock-title"><h2 id="knock-title"></h2><p></p><label class="check"><input type="checkbox">Keep it signed in when Treadle is started again</label><div class="answers"></div></dialog>');
+  const answer = (yes) => send("/devices/knock", { id, yes, keep: dialog.querySelector("input").checked });
+  dialog.querySelector("h2").textContent = `Let in ${about}?`;
+  dialog.querySelector("p").textContent = `It comes from ${address} with a link of yours, and shows the code ${code}. A device sees all sessions and works in them.`;
+  dialog.querySelector(".answers").append(pressed("No", () => answer(false)), pressed("Let it in", () => answer(true)));
   dialog.addEventListener("cancel", () => answer(false));
   document.body.append(dialog);
   dialog.showModal();
-  no.focus();
+  dialog.querySelector("button").focus();
 }
 
 document.addEventListener("news", ({ detail: { knocks } }) => {

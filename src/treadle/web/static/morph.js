@@ -19,6 +19,13 @@ export function made(tag, text = "", properties = {}) {
   return Object.assign(element, properties);
 }
 
+/** Make a button that does something. */
+export function pressed(label, does, properties = {}) {
+  const button = made("button", label, { type: "button", ...properties });
+  button.addEventListener("click", does);
+  return button;
+}
+
 /** Put a text in an element, if there is one and it says something else. */
 export function put(element, text) {
   if (element && element.textContent !== text) element.textContent = text;

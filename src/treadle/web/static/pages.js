@@ -2,7 +2,7 @@
 
 import { send } from "./app.js";
 import { at } from "./entering.js";
-import { made } from "./morph.js";
+import { made, pressed } from "./morph.js";
 
 const PAUSE = 2_000; // milliseconds between two looks at how far the log is
 
@@ -67,8 +67,7 @@ export function showRestored(session, said, after, place = document.getElementBy
   place.replaceChildren(...lines.map((line) => made("p", line)));
   place.classList.toggle("warns", Boolean(said.error || said.conflicts.length));
   if (count || said.undo.conversation) {
-    const button = made("button", "Undo", { type: "button" });
-    button.addEventListener("click", async () => {
+    const button = pressed("Undo", async () => {
       button.disabled = true;
       const undone = await send(`/s/${session}/restore`, said.undo);
       button.disabled = false;
@@ -78,8 +77,7 @@ export function showRestored(session, said, after, place = document.getElementBy
     });
     place.append(button);
   }
-  const close = made("button", "Close", { type: "button" });
-  close.addEventListener("click", () => {
+  const close = pressed("Close", () => {
     place.hidden = true;
   });
   place.append(close);

@@ -23,9 +23,7 @@ const fromMenu = (name) => async () => {
 };
 
 function theme(name) {
-  const { classList } = document.documentElement;
-  classList.remove("light", "dark");
-  if (name) classList.add(name);
+  for (const one of ["light", "dark"]) document.documentElement.classList.toggle(one, one === name);
   keepLook();
 }
 
@@ -54,20 +52,12 @@ const COMMANDS = [
   ["Commit…", "", has("[data-commit]"), press("[data-commit]")],
   ["Undo the last turn", "", has("[data-undo]"), () => [...document.querySelectorAll("[data-undo]")].at(-1).click()],
   ...["Changes", "Files", "Plan", "Terminal", "Context"].map((name) => [`Show ${name.toLowerCase()}`, "", onLive, () => panel(name.toLowerCase())]),
-  ["Rename this session…", "", onSession, fromMenu("rename")],
-  ["Pin this session", "", onSession, fromMenu("pin")],
-  ["Unpin this session", "", onSession, fromMenu("unpin")],
-  ["Fork this session", "", onSession, fromMenu("fork")],
-  ["Archive this session", "", onSession, fromMenu("archive")],
-  ["Close this session", "", onSession, fromMenu("close")],
-  ["Delete this session…", "", onSession, fromMenu("delete")],
+  ...["Rename", "Pin", "Unpin", "Fork", "Archive", "Close", "Delete"].map((name) => [`${name} this session`, "", onSession, fromMenu(name.toLowerCase())]),
   ["Next session", "Alt-↓", () => true, () => beside(1)],
   ["Previous session", "Alt-↑", () => true, () => beside(-1)],
   ["Narrow the column", "[", () => true, press("#fold")],
   ["Panel", "]", has("#show-panel"), press("#show-panel")],
-  ["Theme: as the system", "", () => true, () => theme("")],
-  ["Theme: light", "", () => true, () => theme("light")],
-  ["Theme: dark", "", () => true, () => theme("dark")],
+  ...["as the system", "light", "dark"].map((name) => [`Theme: ${name}`, "", () => true, () => theme(name)]),
   ["Notices", "", () => notices.length > 0, () => showNotices()],
   ["Keys", "?", () => true, () => document.dispatchEvent(new Event("show-keys"))],
 ];

@@ -1,5 +1,6 @@
 // The policy: what would be decided, what was decided, and the rules that follow from it.
 
+import { made } from "./morph.js";
 import { load } from "./reports.js";
 
 const explain = document.getElementById("explain");
@@ -20,8 +21,7 @@ explain.addEventListener("submit", (event) => {
 async function show(start = "") {
   const query = new URLSearchParams(new FormData(filter));
   if (start) query.set("start", start);
-  const place = document.createElement("div");
-  place.textContent = "Loading …";
+  const place = made("div", "Loading …");
   if (start) decisions.append(place);
   else decisions.replaceChildren(place);
   if (!(await load(`/policy/decisions?${query}`, place))) place.remove();

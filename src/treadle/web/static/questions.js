@@ -1,6 +1,7 @@
 // Answering questions: with the buttons of a card, or with keys while the card has the focus. Typing answers nothing.
 
 import { send, tell } from "./app.js";
+import { made } from "./morph.js";
 
 const QUIET = 600; // milliseconds in which a card that has just come takes no answer: it may have moved under a finger
 const TYPING = "input, textarea, select, button, summary, a";
@@ -213,9 +214,7 @@ const LINE = 4_000; // milliseconds that a card says how it was answered elsewhe
 /** Let a card say how it was answered elsewhere, and go. */
 export function closeLine(card, words, gone) {
   if (card.classList.contains("closed-line")) return;
-  const line = document.createElement("p");
-  line.textContent = words;
   card.classList.add("closed-line");
-  card.replaceChildren(line);
+  card.replaceChildren(made("p", words));
   setTimeout(() => gone(card), LINE);
 }

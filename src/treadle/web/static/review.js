@@ -4,7 +4,7 @@ import { get, send, tell } from "./app.js";
 import "./commit.js";
 import { comments, showComments } from "./comments.js";
 import { at } from "./entering.js";
-import { fragment, made, parsed } from "./morph.js";
+import { fragment, made, parsed, pressed } from "./morph.js";
 import { keep, kept, keys, showRestored, watch } from "./pages.js";
 
 const session = document.body.dataset.review;
@@ -193,8 +193,7 @@ async function amend(hunk) {
   const label = made("label", "New lines");
   const area = made("textarea", "", { value: said.text, rows: Math.min(20, said.text.split("\n").length + 1), spellcheck: false });
   const save = made("button", "Save", { type: "submit" });
-  const close = made("button", "Cancel", { type: "button" });
-  close.addEventListener("click", () => {
+  const close = pressed("Cancel", () => {
     form.remove();
     hunk.focus();
   });

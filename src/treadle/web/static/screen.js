@@ -1,5 +1,7 @@
 // The screen of a terminal: takes what a program prints, and shows it as rows of text in classes of the page.
 
+import { made } from "./morph.js";
+
 const MOST = 1_000; // rows above the screen that are kept
 const WIDE = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 const MARK = /\p{Mn}|\u200d|\ufe0f/u;
@@ -26,24 +28,22 @@ export function terminalScreen(place, answer) {
   lines = Array.from({ length: rows }, blank);
 
   function drawRow(row, cursor) {
-    const made = document.createElement("div");
+    const line = made("div");
     let run = null;
     row.forEach((one, at) => {
       const kind = at === cursor ? `${one.look} cursor` : one.look;
       if (!run || run.kind !== kind) {
-        run = { kind, element: document.createElement("span"), text: "" };
-        run.element.className = kind;
-        made.append(run.element);
+        run = { kind, element: made("span", "", { className: kind }), text: "" };
+        line.append(run.element);
       }
       run.text += one.text;
       run.element.textContent = run.text;
     });
-    if (cursor === undefined && made.lastChild && !made.lastChild.className) made.lastChild.textContent = made.lastChild.textContent.trimEnd();
-    return made;
+    if (cursor === undefined && line.lastChild && !line.lastChild.className) line.lastChild.textContent = line.lastChild.textContent.trimEnd();
+    return line;
   }
 
-  const history = document.createElement("div");
-  const shown = document.createElement("div");
+  const [history, shown] = [made("div"), made("div")];
   place.replaceChildren(history, shown);
 
   function draw() {
