@@ -36,6 +36,8 @@ if TYPE_CHECKING:
     from treadle.app.reports.job_list import kill_job as kill_job
     from treadle.app.reports.job_list import list_jobs as list_jobs
     from treadle.app.reports.job_list import session_jobs as session_jobs
+    from treadle.app.reports.known_batches import keep_progress as keep_progress
+    from treadle.app.reports.known_batches import known_batches as known_batches
     from treadle.app.reports.left_report import left_lines as left_lines
     from treadle.app.reports.left_report import left_notes as left_notes
     from treadle.app.reports.left_report import left_report as left_report
@@ -76,6 +78,7 @@ else:
     __getattr__ = names_of(
         __name__,
         {
+            "treadle.app.reports.known_batches": "keep_progress known_batches",
             "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",
             "treadle.app.reports.budget_report": "BudgetLine budget_report",
             "treadle.app.reports.doctor_checks": "Check CheckStatus failed_check",

@@ -16,6 +16,7 @@ SCREENS = (
     PageScreen("/sessions", "Sessions", "a"),
     PageScreen("/inbox", "Inbox", "i"),
     PageScreen("/usage", "Usage", "u"),
+    PageScreen("/fleet", "Fleet", "f"),
     PageScreen("/policy", "Policy", "p"),
     PageScreen("/settings", "Settings", "e"),
     PageScreen("/health", "Health", "h"),

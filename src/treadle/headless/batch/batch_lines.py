@@ -3,22 +3,28 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
+from treadle.door.opening import this_process
 from treadle.door.program import harmless, screen_width, shortened, write_wrapped
+from treadle.door.reports import keep_progress
 from treadle.headless.batch.batch_folder import TaskRow
+from treadle.present.batch_progress import BatchProgress, TaskMark, progress_line
 from treadle.present.spending_words import Spending
 from treadle.present.words import counted
 from treadle.protocol.base import Record
 from treadle.protocol.models import money
 
-_SECONDS_A_DAY = 86_400
 _NARROW = 80
 _BETWEEN = 0.2
 """Seconds between two writings of the line."""
+
+_KEEPS, _KEEPS_A_TASK = 1.0, 0.002
+"""Seconds between two writings for the page, and how much more for each task."""
 
 
 class BatchStarted(Record, frozen=True, kw_only=True, omit_defaults=False, tag="batch_started", tag_field="type"):
@@ -87,26 +93,35 @@ class BatchEnded(Record, frozen=True, kw_only=True, omit_defaults=False, tag="ba
 class BatchLines:
     """Says what happens. Progress goes to standard error, JSON lines and the sums at the end to standard output."""
 
-    def __init__(self, *, as_json: bool) -> None:
+    def __init__(self, *, as_json: bool, database: str = "") -> None:
         self._json = as_json
         self._live = not as_json and sys.stderr.isatty()
+        self._database = database
+        self._process = this_process()
+        self._started: BatchStarted | None = None
+        self._folder = ""
         self._states: Counter[str] = Counter()
         self._running: dict[str, str] = {}
-        self._tasks = 0
+        self._elsewhere: Mapping[str, str] = {}
+        self._ended: list[TaskMark] = []
+        self._before: Sequence[TaskMark] = ()
         self._spending = Spending()
-        self._most: float | None = None
         self._began = time.monotonic()
+        self._began_at = int(time.time() * 1000)
         self._shown = 0.0
+        self._kept = 0.0
         self._drawn = False
 
-    def began(self, started: BatchStarted, spending: Spending) -> None:
-        """Say what begins; `spending` is what the run has cost before."""
-        self._tasks, self._most, self._spending = started.tasks, started.max_cost, spending
+    def began(self, started: BatchStarted, spending: Spending, folder: Path, before: Collection[TaskRow] = ()) -> None:
+        """Say what begins; `spending` is what the run has cost before, `before` what had ended in its folder."""
+        self._started, self._folder, self._spending = started, str(folder), spending
+        self._before = [_mark(row) for row in before]
         self._write(started)
-        before = f", {started.ended_before} ended before" if started.ended_before else ""
+        said = f", {started.ended_before} ended before" if started.ended_before else ""
         limit = "" if started.max_cost is None else f", at most {money(started.max_cost)}"
         tasks, workers = counted(started.tasks, "task"), counted(started.workers, "worker")
-        self._say(f"# {started.run}: {tasks}{before}, {workers}{limit}")
+        self._say(f"# {started.run}: {tasks}{said}, {workers}{limit}")
+        self._keep(now=True)
 
     def waits(self) -> None:
         """Say that the workers of another batch are still there."""
@@ -146,15 +161,23 @@ class BatchLines:
         """Say how a task ended."""
         self._running.pop(row.id, None)
         self._states[row.state] += 1
+        self._ended.append(_mark(row))
         self._write(TaskEnded(result=row))
         if not self._json:
             self._say(row_line(row))
         self._draw(now=True)
 
-    def concluded(self, ended: BatchEnded, words: Sequence[str]) -> None:
-        """Say how it all ended."""
+    def stands(self, spending: Spending, running: Mapping[str, str]) -> None:
+        """Say what all workers together have spent and reserved, and at which step tasks are elsewhere."""
+        self._spending, self._elsewhere = spending, running
+        self._draw()
+
+    def concluded(self, ended: BatchEnded, words: Sequence[str], spending: Spending) -> None:
+        """Say how it all ended, and what it has cost."""
         self._clear()
         self._write(ended)
+        self._running, self._elsewhere, self._spending = {}, {}, spending
+        self._keep(now=True, exit_code=ended.exit_code)
         if not self._json:
             write_wrapped(sys.stdout, "\n".join(words))
             sys.stdout.flush()
@@ -171,36 +194,56 @@ class BatchLines:
             sys.stdout.flush()
 
     def _draw(self, *, now: bool = False) -> None:
+        self._keep()
         moment = time.monotonic()
         if not self._live or (moment - self._shown < _BETWEEN and not now):
             return
         self._shown = moment
-        line = shortened(harmless(self._status(moment - self._began)), (screen_width(sys.stderr) or _NARROW) - 1)
+        progress = self._progress()
+        line = "" if progress is None else harmless(progress_line(progress))
+        line = shortened(line, (screen_width(sys.stderr) or _NARROW) - 1)
         sys.stderr.write(f"\r\x1b[2K{line}")
         sys.stderr.flush()
         self._drawn = True
+
+    def _keep(self, *, now: bool = False, exit_code: int | None = None) -> None:
+        """Write down how far it is, for the page."""
+        moment = time.monotonic()
+        between = _KEEPS + _KEEPS_A_TASK * (len(self._ended) + len(self._before))
+        if moment - self._kept < between and not now:
+            return
+        self._kept = moment
+        progress = self._progress()
+        if progress is not None:
+            keep_progress(replace(progress, ended=self._ended, before=self._before, exit_code=exit_code))
+
+    def _progress(self) -> BatchProgress | None:
+        """Give how far it is, without each task that ended; None for who does tasks of no batch in particular."""
+        if self._started is None:
+            return None
+        return BatchProgress(
+            run=self._started.run,
+            folder=self._folder,
+            process=self._process,
+            began_at=self._began_at,
+            at=self._began_at + int((time.monotonic() - self._began) * 1000),
+            tasks=self._started.tasks,
+            workers=self._started.workers,
+            spending=self._spending,
+            most=self._started.max_cost,
+            database=self._database,
+            states=self._states,
+            running={**self._elsewhere, **self._running},
+        )
 
     def _clear(self) -> None:
         if self._drawn:
             sys.stderr.write("\r\x1b[2K")
             self._drawn = False
 
-    def _status(self, seconds: float) -> str:
-        """Say how far it is: what ended, what it costs, how long it may take, and what runs."""
-        ended = sum(self._states.values())
-        states = [f"{number} {state}" for state, number in sorted(self._states.items())]
-        cost = self._spending.words + ("" if self._most is None else f" of {money(self._most)}")
-        left = seconds / ended * (self._tasks - ended) if ended else 0.0
-        rest = [f"about {_span(left)} left"] if left else []
-        running = [f"{name}: {step}" for name, step in self._running.items()]
-        return " · ".join([f"{ended}/{self._tasks}", *states, cost, *rest, *running])
 
-
-def _span(seconds: float) -> str:
-    if seconds >= _SECONDS_A_DAY:
-        return f"{seconds / _SECONDS_A_DAY:.1f} days"
-    minutes = round(seconds / 60)
-    return f"{minutes // 60} h {minutes % 60} min" if minutes >= 60 else f"{max(1, minutes)} min"
+def _mark(row: TaskRow) -> TaskMark:
+    return TaskMark(id=row.id, state=row.state, kind=row.kind, session=row.session, cost=row.cost)
 
 
 def row_line(row: TaskRow) -> str:

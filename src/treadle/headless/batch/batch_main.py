@@ -115,7 +115,7 @@ def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], 
         max_cost=options.run_cost,
         spent=None if spending.unpriced else spending.total,
     )
-    lines.began(started, spending)
+    lines.began(started, spending, folder.path, left_alone(known, waiting))
     for notice in batch_notices(folder, wishes, tasks, waiting):
         lines.notice(notice)
     if unmatched:
@@ -127,6 +127,12 @@ def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], 
     code = Exit.DONE if not dispatcher.left else Exit.BUDGET if dispatcher.capped else Exit.TRANSIENT
     conclude(folder, lines, _spending(folder), left=(dispatcher.left, dispatcher.trouble), code=code)
     return code
+
+
+def left_alone(known: Mapping[str, TaskRow], waiting: Sequence[BatchTask]) -> list[TaskRow]:
+    """Give the results of tasks that are not done this time."""
+    again = {task.id for task in waiting}
+    return [row for row in known.values() if row.id not in again]
 
 
 def unmatched_kinds(
@@ -242,4 +248,4 @@ def conclude(folder: BatchFolder, lines: BatchLines, spending: Spending, *, left
     words.append(f"Results: {folder.path / RESULTS}. Patches: {folder.path / PREDICTIONS}.")
     cost = None if spending.unpriced else spending.total
     ended = BatchEnded(states=dict(states), kinds=dict(kinds), left=number_left, cost=cost, exit_code=int(code))
-    lines.concluded(ended, words)
+    lines.concluded(ended, words, spending)

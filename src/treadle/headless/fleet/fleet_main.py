@@ -13,6 +13,7 @@ from treadle.headless.batch.batch_main import (
     batch_notices,
     batch_options,
     conclude,
+    left_alone,
     require_models,
     unmatched_kinds,
     wanted_tasks,
@@ -81,7 +82,7 @@ def run_worker(fleet: FleetWishes, workers: int) -> int:
 
 def run_fleet_batch(wishes: BatchWishes, fleet: FleetWishes) -> int:
     """Submit tasks, do some of them, and write down what comes of all; returns the exit code. Raises `ConfigError`."""
-    lines = BatchLines(as_json=wishes.as_json)
+    lines = BatchLines(as_json=wishes.as_json, database=shown_url(fleet.database))
     tasks = wanted_tasks(wishes, lines)
     folder = BatchFolder(wishes.out.expanduser().absolute())
     with folder.held(lines.waits):
@@ -112,6 +113,8 @@ def _done(
                 spent=None if before.unpriced else before.total,
             ),
             before,
+            folder.path,
+            left_alone(known, waiting),
         )
         for notice in batch_notices(folder, wishes, tasks, waiting):
             lines.notice(notice)

@@ -1,0 +1,118 @@
+"""The screen of batches and fleets: a square for each task, failures by kind, money, rate, and what time is left."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import HTMLResponse, Response
+
+from treadle.door.open_session import Reach
+from treadle.door.program import Exit
+from treadle.door.reports import known_batches
+from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_of
+from treadle.protocol.models import money
+from treadle.web.page_requests import page
+from treadle.web.rights import PageRoute
+from treadle.web.templating import render
+
+_MOST_SQUARES = 2_000
+"""Tasks of one batch that get a square of their own; the sums count all of them."""
+
+_MOST_SHOWN = 20
+
+
+class TaskSquare(Struct, frozen=True, kw_only=True):
+    """A task in the grid: how it is in a word, what a person reads of it, and its session where that is here."""
+
+    sign: str
+    said: str
+    session: str = ""
+
+
+class ShownBatch(Struct, frozen=True, kw_only=True):
+    """A batch as the screen has it; `more` tasks have no square."""
+
+    progress: BatchProgress
+    sign: str
+    words: str
+    spent: str
+    rate: str
+    left: str
+    kinds: Sequence[tuple[str, int]]
+    squares: Sequence[TaskSquare]
+    more: int
+    ended: int
+    whole: int
+
+
+async def _show(request: Request) -> Response:
+    return await page(request, "fleet.html", **await asyncio.to_thread(_found))
+
+
+async def _rows(_: Request) -> Response:
+    """Give the batches alone, for a page that is open already."""
+    return HTMLResponse(render("fleet_rows.html", **await asyncio.to_thread(_found)))
+
+
+def _found() -> dict[str, Any]:
+    found = known_batches()
+    return {"batches": [_shown(one, works=works) for one, works in found[:_MOST_SHOWN]], "all": len(found)}
+
+
+def _shown(one: BatchProgress, *, works: bool) -> ShownBatch:
+    marks = [*one.before, *one.ended]
+    whole = len(one.before) + one.tasks
+    squares = [*(_ended(mark, here=not one.database) for mark in marks), *_running(one, works=works)]
+    squares += [TaskSquare(sign="waits", said="waits")] * min(_MOST_SQUARES, whole - len(squares))
+    kinds = Counter(f"{mark.state}: {mark.kind}" for mark in marks if mark.kind)
+    sign, words = _state(one, works=works)
+    rate, left = one.a_minute, one.seconds_left
+    return ShownBatch(
+        progress=one,
+        sign=sign,
+        words=words,
+        spent=spent_of(one),
+        rate="not known yet" if rate is None else f"{rate:.1f} a minute",
+        left="" if left is None or not works else long_span(left),
+        kinds=sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0])),
+        squares=squares[:_MOST_SQUARES],
+        more=max(0, whole - _MOST_SQUARES),
+        ended=len(marks),
+        whole=whole,
+    )
+
+
+def _ended(mark: TaskMark, *, here: bool) -> TaskSquare:
+    kind = f" ({mark.kind})" if mark.kind else ""
+    said = f"{mark.id}: {mark.state}{kind}, {money(mark.cost)}"
+    return TaskSquare(sign=mark.state, said=said, session=mark.session if here else "")
+
+
+def _running(one: BatchProgress, *, works: bool) -> Sequence[TaskSquare]:
+    if not works:
+        return ()  # nobody says what became of them since
+    return [TaskSquare(sign="working", said=f"{name}: {step or 'begins'}") for name, step in one.running.items()]
+
+
+def _state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
+    """Say how a batch is, in a word."""
+    if works:
+        return "working", "Working"
+    match one.exit_code:
+        case Exit.DONE:
+            return "done", "Done"
+        case Exit.BUDGET:
+            return "stopped", "Its money is used up"
+        case None:
+            return "gone", "Its program ended while it worked"
+        case _:
+            return "stopped", "Stopped"
+
+
+ROUTES = (
+    PageRoute("/fleet", _show, Reach.SEE),
+    PageRoute("/fleet/rows", _rows, Reach.SEE),
+)

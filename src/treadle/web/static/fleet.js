@@ -1,0 +1,19 @@
+// The batches of this computer, which follow what their workers do.
+
+import { get } from "./app.js";
+import { morph } from "./morph.js";
+
+const place = document.getElementById("fleet");
+const EACH = 2_000;
+
+async function read() {
+  if (document.hidden) return;
+  const answer = await get("/fleet/rows");
+  if (!answer) return;
+  const fresh = place.cloneNode(false);
+  fresh.innerHTML = await answer.text();
+  morph(place, fresh);
+}
+
+setInterval(read, EACH);
+document.addEventListener("visibilitychange", read);

@@ -1,0 +1,79 @@
+"""The screen of batches: what their line on the terminal says, a square for each task, and how each came to its end."""
+
+from pathlib import Path
+
+import pytest
+
+from tests.web.in_process import page_here
+from treadle.app.reports.known_batches import keep_progress, known_batches
+from treadle.door.opening import this_process
+from treadle.present.batch_progress import BatchProgress, TaskMark
+from treadle.present.spending_words import Spending
+
+DONE = TaskMark(id="a", state="done", session="run-1.a", cost=0.5)
+BROKEN = TaskMark(id="b", state="error", kind="provider-rate_limit", cost=None)
+
+
+def progress(run: str = "run-1", **more: object) -> BatchProgress:
+    known = {
+        "folder": "/out",
+        "process": this_process(),
+        "began_at": 1_000,
+        "at": 61_000,
+        "tasks": 5,
+        "workers": 2,
+        "spending": Spending(ended=1.5),
+        "most": 9.0,
+        "states": {"done": 1, "error": 1},
+        "running": {"c": "run 3"},
+        "ended": (DONE, BROKEN),
+        "before": (TaskMark(id="old", state="failed", kind="check"),),
+    }
+    return BatchProgress(run=run, **{**known, **more})  # type: ignore[arg-type]
+
+
+async def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *batches: BatchProgress) -> str:
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        for one in batches:
+            keep_progress(one)
+        visit = here.visit()
+        status, text = await visit.look("/fleet")
+        assert status == 200
+        assert (await visit.get("/fleet/rows")).count("<section") == len(batches)
+        return text
+
+
+async def test_a_batch_at_work_has_a_square_for_each_task_its_failures_money_rate_and_rest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    text = await shown(tmp_path, monkeypatch, progress())
+    for words in ("Working", "3 of 6", "$1.50 of $9.00", "2.0 a minute", "about 2 min", "failed: check: 1"):
+        assert words in text, words
+    assert "error: provider-rate_limit: 1" in text
+    assert 'href="' in text.partition("a: done, $0.50")[0].rpartition("<li")[2]
+    squares = [text.count(f'<li class="{sign}"') for sign in ("done", "failed", "error", "working", "waits")]
+    assert squares == [1, 1, 1, 1, 2]
+
+
+async def test_a_killed_batch_says_so_and_one_of_a_fleet_leads_to_no_session_of_another_computer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone = progress("killed", process=this_process().rpartition(":")[0].rpartition(":")[0] + ":1999999999:0-0")
+    fleet = progress("fleet", exit_code=54, database="postgresql://host/f", running={})
+    text = await shown(tmp_path, monkeypatch, gone, fleet, progress("all", exit_code=0, began_at=2_000))
+    for words in ("Its program ended while it worked", "Its money is used up", "postgresql://host/f"):
+        assert words in text, words
+    killed = text.partition('id="batch-killed"')[2].partition("</section>")[0]
+    assert ("about" in killed, killed.count('class="working"'), killed.count('class="waits"')) == (False, 0, 3)
+    assert "run-1.a" not in text.partition('id="batch-fleet"')[2].partition("</section>")[0]
+    assert text.index("batch-all") < text.index("batch-killed"), "the newest first"
+
+
+async def test_without_a_batch_it_says_how_to_begin_one_and_a_broken_file_hides_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert "treadle batch TASKS" in await shown(tmp_path, monkeypatch)
+    (tmp_path / "home" / "batches").mkdir()
+    (tmp_path / "home" / "batches" / "x.json").write_text("{")
+    keep_progress(progress())
+    assert [one.run for one, _ in known_batches()] == ["run-1"]
