@@ -283,6 +283,7 @@ def _late(ground: _Ground, make: Callable[[], Any]) -> Callable[[], Any]:
 def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
     parts, commands, workspace = ground.parts, ground.commands, ground.workspace
     rules, checklist, joined = along.rules, along.checklist, offered.joined
+    share = parts.brought.share
     prompting = Prompting(
         settings=parts.settings,
         rules=rules,
@@ -303,7 +304,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
         before_step=(
             *joined.before_step,
             *(checklist.before_step, rules.before_step, partial(changed_files, workspace)),
-            *([] if parts.brought.share is None else [partial(parts.brought.share.before_step, parts.row.id)]),
+            *([] if share is None or parts.brought.child else [partial(share.before_step, parts.row.id)]),
         ),
         environment=_environment(ground),
         trace=ground.hiding.trace,

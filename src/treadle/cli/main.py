@@ -30,6 +30,7 @@ _USAGE = frozenset(
         "variants-use",
         "attach-settings",
         "batch-option",
+        "service-option",
         "review-range",
         "review-use",
         "schedule-time",

@@ -17,6 +17,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "review": "review what is not committed, or a range of git: findings by file and line",
             "test": "test instructions, skills, hooks and tools: a prompt, recorded replies, what must hold",
             "web": "work in the browser: a page that shows all sessions",
+            "serve": "serve several users: a page for each, with a folder, limits and a log of their own",
             "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
             "schedule": "begin tasks at certain times, while `treadle web` runs; each run is a session",
             "batch": "do many tasks from a file side by side, within a limit in money; it continues after a stop",

@@ -45,6 +45,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.line_wrapping import write_wrapped as write_wrapped
     from treadle.workspace.diagnostics.tether import tethered as tethered
     from treadle.workspace.files.private_file import write_private as write_private
+    from treadle.workspace.sandbox.backend import find_bubblewraps as find_bubblewraps
 else:
     __getattr__ = names_of(
         __name__,
@@ -62,6 +63,7 @@ else:
             """,
             "treadle.workspace.diagnostics.tether": "tethered",
             "treadle.workspace.files.private_file": "write_private",
+            "treadle.workspace.sandbox.backend": "find_bubblewraps",
             "treadle.app.reports.line_wrapping": "harmless screen_width shortened wrapped write_wrapped",
         },
     )

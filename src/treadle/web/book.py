@@ -4,13 +4,14 @@ import asyncio
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
-from treadle.door.open_session import shared_sessions
+from treadle.door.open_session import LiveSession, shared_sessions
 from treadle.door.opening import Opening, attach_session, open_session, open_store, session_log, session_past
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
@@ -21,6 +22,7 @@ from treadle.web.folder_index import FolderIndex
 from treadle.web.own_shells import OwnShells
 from treadle.web.page_session import KIND, PageSession
 from treadle.web.page_view import PageContent, page_content
+from treadle.web.service.turn_gate import TurnGate
 from treadle.web.signals import Signal
 
 _LOOK, _LOOK_ANYWAY = 0.25, 2.0
@@ -36,15 +38,22 @@ class SessionBook:
     `folder` is where a new session works if nothing else is said, `flags` are settings of the command line.
     `changed` tells when a session was opened or closed, or has another question or state. A session of this process
     that nobody has needed for `unused` seconds is closed; a message opens it again. `listed` counts what changed in the
-    list besides: a name, or which sessions are in it.
+    list besides: a name, or which sessions are in it. With a `gate` turns of this process wait for their place.
     """
 
     def __init__(
-        self, folder: Path, flags: Mapping[str, Any], *, trust: bool = False, unused: float = UNUSED_SECONDS
+        self,
+        folder: Path,
+        flags: Mapping[str, Any],
+        *,
+        trust: bool = False,
+        unused: float = UNUSED_SECONDS,
+        gate: TurnGate | None = None,
     ) -> None:
         self.folder = folder
         self.flags = dict(flags)
-        self.changed = Signal()
+        self.gate = gate
+        self.changed = Signal() if gate is None else gate.moved
         self.listed = 0
         self.files = FolderIndex()
         self.shells = OwnShells()
@@ -114,10 +123,15 @@ class SessionBook:
         if not opening.resume:
             session = await open_session(opening)
             async with self._alone(session.id):
-                return await self._enter(PageSession(session, self.own_mode))
+                return await self._enter(self._page(session))
         async with self._alone(opening.resume):
             known = self._open.get(opening.resume)
-            return known or await self._enter(PageSession(await open_session(opening), self.own_mode))
+            return known or await self._enter(self._page(await open_session(opening)))
+
+    def _page(self, session: LiveSession) -> PageSession:
+        gate = self.gate
+        rests = None if gate is None else partial(gate.gives, session.id)
+        return PageSession(session, self.own_mode, rests)
 
     def _alone(self, session_id: str) -> asyncio.Lock:
         """Open, attach to and close one session only once at a time."""
@@ -136,6 +150,7 @@ class SessionBook:
                 given=frozenset(self.flags),
                 resume=session_id,
                 trust=trust,
+                share=self.gate,
             )
         )
 
@@ -148,7 +163,12 @@ class SessionBook:
         flags = {**self.flags, **{name: value for name, value in said.items() if value}}
         settings = load_settings(flags, workspace=trust.workspace, trusted=trust.trusted)
         return Opening(
-            workspace=trust.workspace, settings=settings, user_present=True, given=frozenset(flags), trust=trust
+            workspace=trust.workspace,
+            settings=settings,
+            user_present=True,
+            given=frozenset(flags),
+            trust=trust,
+            share=self.gate,
         )
 
     async def close(self, session_id: str) -> None:
@@ -210,6 +230,7 @@ class SessionBook:
         finally:
             ended.cancel()
         session_id, failure = page.session.id, ended.exception()
+        page.rests()
         if self._open.get(session_id) is not page:
             return  # it was closed from the page
         if page.behind:

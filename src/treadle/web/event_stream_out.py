@@ -181,7 +181,8 @@ class _News:
         if changed:
             news["items"] = [[entry.position, view.html(entry)] for entry in changed]
         self._version = view.version
-        status = page_status(page, self._who)
+        gate = self._book.gate
+        status = page_status(page, self._who, 0 if gate is None else gate.place(page.session.id))
         if status != self._status:
             self._status = status
             news["status"] = status

@@ -10,6 +10,7 @@ from itertools import count
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.door.open_session import Reach
 from treadle.door.program import KeptDevice, KeptDevices
 from treadle.web.pairing import Knock, Knocks
 from treadle.web.signals import Signal
@@ -29,13 +30,14 @@ _NOTED = 3600 * 1000
 class Visitor(Struct, frozen=True, kw_only=True):
     """A browser that was let in; the log calls it by its name. `paired` says that it came by a link for other devices.
 
-    `here` is true of a request of one that is not, from this computer: such a browser may do everything. `about` is
-    what it says it is, `since` when it was let in (ms since 1970).
+    `here` is true of a request of one that is not, from this computer: such a browser may do everything but what it
+    `lacks`. `about` is what it says it is, `since` when it was let in (ms since 1970).
     """
 
     name: str
     paired: bool = False
     here: bool = False
+    lacks: frozenset[Reach] = frozenset()
     about: str = ""
     since: int = 0
 
@@ -64,6 +66,7 @@ class Keys:
     cannot keep the right one out. `base` is the path below which the page is for them: the cookie of a
     computer goes to every server on it, whatever its port, but only for paths below its own, which nobody else knows.
     `changed` tells when a browser was let in or shut out, or wants in. Cookies begin with the `run` that gave them.
+    What it `lacks` no browser may do.
     """
 
     def __init__(
@@ -71,6 +74,8 @@ class Keys:
         clock: Callable[[], float] = time.time,
         kept: KeptDevices | None = None,
         note: Callable[[KeptDevices], None] | None = None,
+        *,
+        lacks: frozenset[Reach] = frozenset(),
     ) -> None:
         kept = kept or KeptDevices()
         self.token = secrets.token_urlsafe(32)
@@ -79,6 +84,7 @@ class Keys:
         self.keeps = note is not None
         self._clock = clock
         self._note = note
+        self._lacks = lacks
         self._links: dict[bytes, tuple[float, bool]] = {}
         self._knocks = Knocks()
         self._let = {
@@ -133,7 +139,7 @@ class Keys:
             self._let.pop(min(self._let, key=lambda one: self._let[one].seen))
         entrance = Entrance(cookie=f"{self.run}.{secrets.token_urlsafe(32)}", key=secrets.token_urlsafe(32))
         at = int(self._clock() * 1000)
-        visitor = Visitor(name=self._free_name(about), paired=paired, about=about, since=at)
+        visitor = Visitor(name=self._free_name(about), paired=paired, about=about, since=at, lacks=self._lacks)
         self._let[_digest(entrance.cookie)] = _Let(visitor, _digest(entrance.key), at, kept and self.keeps)
         self._changed_devices()
         return entrance

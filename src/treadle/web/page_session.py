@@ -22,7 +22,14 @@ from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Answer, Op, SetMode, Source
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import CallDelta, CallOutput, TextDelta, ThinkingDelta
+from treadle.protocol.notifications import (
+    CallDelta,
+    CallOutput,
+    QuestionAsked,
+    TextDelta,
+    ThinkingDelta,
+    TurnEnded,
+)
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.closing import SessionUse
 from treadle.web.page_keys import Visitor
@@ -45,11 +52,18 @@ KIND = "web"
 class PageSession:
     """A session that is open, here or elsewhere, and its page.
 
-    `changed` tells of whatever is new on it, `moved` of all but the pieces of a text that is written.
+    `changed` tells of whatever is new on it, `moved` of all but the pieces of a text that is written. `rests` is called
+    when it works no more, or waits for a person.
     """
 
-    def __init__(self, session: LiveSession | RemoteSession, own_mode: Callable[[SessionTrust], Mode]) -> None:
+    def __init__(
+        self,
+        session: LiveSession | RemoteSession,
+        own_mode: Callable[[SessionTrust], Mode],
+        rests: Callable[[], None] | None = None,
+    ) -> None:
         self.session = session
+        self.rests = rests or (lambda: None)
         self._own_mode = own_mode
         self._known_mode = _NARROWEST  # the user's own, as far as it is known
         self.own = isinstance(session, LiveSession)
@@ -192,6 +206,8 @@ class PageSession:
         return placed
 
     def _hear(self, stamped: Stamped) -> None:
+        if isinstance(stamped.notification, TurnEnded | QuestionAsked):
+            self.rests()
         if self._early is not None:
             self._early.append(stamped)  # after what was before, which is still read
             return

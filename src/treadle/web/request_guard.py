@@ -85,7 +85,7 @@ class PageGuard:
         if scope["type"] != "http":
             await send({"type": "websocket.close", "code": 1008})
             return
-        await self._serve(scope, receive, _with_headers(scope, send))
+        await self._serve(scope, receive, with_headers(scope, send))
 
     async def _serve(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
@@ -102,7 +102,7 @@ class PageGuard:
         if refusal is not None:
             await refusal(scope, receive, send)
             return
-        await self.application(scope, _bounded(receive, most), send)
+        await self.application(scope, bounded_receive(receive, most), send)
 
     def _refusal(self, scope: Scope, headers: Headers, most: int, *, inside: bool) -> Response | None:
         """Say no to what the page itself never sends, and to whoever was not let in."""
@@ -114,7 +114,7 @@ class PageGuard:
             return _only_encrypted(method, host, path)
         if method not in _METHODS:
             return PlainTextResponse("Only GET and POST are served.\n", 405, {"allow": "GET, HEAD, POST"})
-        if not _from_own_page(headers, scope, host):
+        if not from_own_page(headers, scope, host):
             return PlainTextResponse("Only the page itself may ask for this.\n", status_code=403)
         length = headers.get("content-length", "0")
         if not (length.isascii() and length.isdecimal() and len(length) < 20 and int(length) <= most):
@@ -126,7 +126,7 @@ class PageGuard:
             return JSONResponse(lost, status_code=403)
         # Whoever has the token or a link gets in, however many there are who have not; a page has a dozen fixed files.
         unbounded = path == "/login" or (visitor is not None and path.startswith(_STATIC))
-        if not unbounded and not self._has_room(visitor.name if visitor else _network_of(scope)):
+        if not unbounded and not self._has_room(visitor.name if visitor else network_of(scope)):
             return PlainTextResponse("Too many requests. Wait a moment.\n", 429, {"retry-after": "2"})
         return None
 
@@ -138,7 +138,7 @@ class PageGuard:
         return self._network and bool(address) and host in _as_hosts(address, port)
 
     def _visitor(self, headers: Headers, scope: Scope) -> Visitor | None:
-        found = (self._keys.visitor(value) for value in _cookies(headers, self._cookie))
+        found = (self._keys.visitor(value) for value in cookie_values(headers, self._cookie))
         visitor = next((visitor for visitor in found if visitor is not None), None)
         return None if visitor is None else replace(visitor, here=is_near(scope) and not visitor.paired)
 
@@ -188,13 +188,13 @@ def is_near(scope: Scope) -> bool:
     return is_loopback((scope.get("client") or ("",))[0])
 
 
-def _network_of(scope: Scope) -> str:
+def network_of(scope: Scope) -> str:
     """Give the address that a request comes from; of IPv6 the half that all addresses of one computer share."""
     address = (scope.get("client") or ("",))[0]
     return str(ip_network(f"{address.partition('%')[0]}/64", strict=False)) if ":" in address else address
 
 
-def _from_own_page(headers: Headers, scope: Scope, host: str) -> bool:
+def from_own_page(headers: Headers, scope: Scope, host: str) -> bool:
     """Whether a request may come from where it says it comes: no other site's page can make it so."""
     method, scheme = scope["method"], scope["scheme"]
     site = headers.get("sec-fetch-site", "same-origin")
@@ -207,7 +207,7 @@ def _from_own_page(headers: Headers, scope: Scope, host: str) -> bool:
     return site in ("same-origin", "none") or opened
 
 
-def _cookies(headers: Headers, name: str) -> Iterator[str]:
+def cookie_values(headers: Headers, name: str) -> Iterator[str]:
     """Give the values of a cookie. Other servers on this computer have cookies in the header, too, of whatever form."""
     for line in headers.getlist("cookie"):
         for piece in line.split(";"):
@@ -227,11 +227,11 @@ def _most_bytes(path: str, visitor: Visitor | None) -> int:
     return MOST_BODY_BYTES if path.endswith("/say") else _MOST_USUAL_BYTES
 
 
-def _bounded(receive: Receive, most: int) -> Receive:
+def bounded_receive(receive: Receive, most: int) -> Receive:
     """Give no more of a body than is allowed, whatever length it said it has."""
     size = 0
 
-    async def bounded() -> Message:
+    async def counted() -> Message:
         nonlocal size
         message = await receive()
         size += len(message.get("body", b""))
@@ -239,10 +239,12 @@ def _bounded(receive: Receive, most: int) -> Receive:
             raise HTTPException(413, f"A request has at most {most:,} bytes.")
         return message
 
-    return bounded
+    return counted
 
 
-def _with_headers(scope: Scope, send: Send) -> Send:
+def with_headers(scope: Scope, send: Send) -> Send:
+    """Give every answer the headers of `ANSWER_HEADERS`, and say how long it may be kept."""
+
     async def sending(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)

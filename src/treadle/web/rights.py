@@ -16,11 +16,13 @@ def may(visitor: Visitor | None, effect: Reach) -> bool:
     """Whether a browser may do something; None is one that was not let in."""
     if visitor is None:
         return effect is Reach.ENTER
-    return visitor.here or effect in FROM_AFAR
+    return effect not in visitor.lacks and (visitor.here or effect in FROM_AFAR)
 
 
 def require(visitor: Visitor | None, effect: Reach) -> None:
     """Raise `HTTPException` for what a browser may not do."""
+    if visitor is not None and effect in visitor.lacks:
+        raise HTTPException(403, f"This {effect}, which this service lets nobody do.")
     if not may(visitor, effect):
         raise HTTPException(
             403, f"This {effect}: it can be done only on the computer that runs Treadle, in a terminal or a browser."

@@ -20,8 +20,8 @@ from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
 
 
-def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
-    """Give what the screen of a session shows all the time, to a browser."""
+def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, Any]:
+    """Give what the screen of a session shows all the time, to a browser; `place` is the one in a service's queue."""
     status, facts = page.session.status, page.content.view
     return {
         "phase": status.phase.value,
@@ -37,7 +37,7 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
         "since": None if facts.since is None else in_milliseconds(facts.since),
         "added": facts.added,
         "removed": facts.removed,
-        "retry": _retry(facts),
+        "retry": queued_words(place) or _retry(facts),
         "retry_at": None if facts.retry is None or facts.retry.at is None else in_milliseconds(facts.retry.at),
         "queue": [_queued(one) for one in status.queue],
         "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
@@ -48,6 +48,11 @@ def page_status(page: PageSession, who: Visitor) -> dict[str, Any]:
 def goal_line(goal: GoalStatus | None) -> str:
     """Say what the goal is, and how it stands; empty without one."""
     return "" if goal is None else f"{goal_label(goal.state).capitalize()}: {goal.condition}"
+
+
+def queued_words(place: int) -> str:
+    """Say how long the queue of a service is before a turn; nothing where it does not wait."""
+    return f"Waiting for its turn: place {place} in the queue" if place else ""
 
 
 def _retry(view: SessionView) -> str:

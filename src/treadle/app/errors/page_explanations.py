@@ -73,6 +73,44 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "The turn that was to be undone changed no files, is undone already, or is not the last one any more.",
             "`/undo` undoes the turn before. The timeline leads to every checkpoint.",
         ),
+        "service-account": Explanation(
+            "A user of a service is to have an account of the system that does not exist, or that the service cannot "
+            "become.",
+            "Make the account and start the service as root, or add the user without --account.",
+        ),
+        "service-address": Explanation(
+            "The address of a service cannot be used, or would be reached over a network without TLS.",
+            "Put a proxy with TLS before the service, and name its address with --address https://...",
+        ),
+        "service-disk": Explanation(
+            "The folder of a user is larger than --disk-gb lets it be, so nothing new is begun.",
+            "Delete sessions or files, or add the user again with more.",
+        ),
+        "service-ends": Explanation("A service that was asked to end starts no page any more.", "Try again later."),
+        "service-folder": Explanation(
+            "The folder of a user cannot be made or used.", "Name another --data, or correct its owner and mode."
+        ),
+        "service-option": Explanation(
+            "An option of `treadle serve` cannot be used as it is given.", "`treadle serve --help` shows the options."
+        ),
+        "service-page": Explanation(
+            "The process with the page of a user did not start, or ended.",
+            "Try again. The program's log of whoever runs the service says what the process wrote.",
+        ),
+        "service-proxy": Explanation(
+            "A proxy is to name the users, but it has no secret that shows that it is the proxy.",
+            "Make one with `treadle serve proxy`, and let the proxy send it as the header x-treadle-proxy.",
+        ),
+        "service-sandbox": Explanation(
+            "The processes of users cannot be kept apart, as bubblewrap is not installed.",
+            "Install bubblewrap. Nothing is served without it.",
+        ),
+        "service-user": Explanation(
+            "A name is no user of the service, or cannot be one.", "`treadle serve list` names the users."
+        ),
+        "service-users": Explanation(
+            "The file with the users of a service cannot be read or written.", "Correct it, or restore a copy of it."
+        ),
         "session-elsewhere": Explanation(
             "The session is open in another program, which alone can close it.", "Close it there: /quit in a terminal."
         ),

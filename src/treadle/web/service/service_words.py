@@ -1,0 +1,63 @@
+"""What the front and the process of a user say to each other, a line of JSON each."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from treadle.protocol.base import Tagged
+
+
+class Began(Tagged, frozen=True, kw_only=True, tag="began"):
+    """The front says first how the page is to be served: in which folder, with which settings, under which names."""
+
+    folder: str
+    flags: Mapping[str, Any]
+    hosts: tuple[str, ...]
+    scheme: str
+    trust: bool = False
+    traces: str = ""
+
+
+class TurnPlace(Tagged, frozen=True, kw_only=True, tag="turn_place"):
+    """The front says which place a turn has in the queue; with 0 it may work."""
+
+    turn: str
+    place: int
+
+
+class PageReady(Tagged, frozen=True, kw_only=True, tag="page_ready"):
+    """The page is there: the token that lets browsers in, and the path below which it is."""
+
+    token: str
+    base: str
+
+
+class TurnWanted(Tagged, frozen=True, kw_only=True, tag="turn_wanted"):
+    """A turn wants to work."""
+
+    turn: str
+
+
+class TurnGiven(Tagged, frozen=True, kw_only=True, tag="turn_given"):
+    """A turn does not work any more, or does not wait any more."""
+
+    turn: str
+
+
+class PageUse(Tagged, frozen=True, kw_only=True, tag="page_use"):
+    """How many sessions are open, and what they have cost since the process began (US dollars)."""
+
+    sessions: int
+    cost: float
+
+
+FromFront = Began | TurnPlace
+FromPage = PageReady | TurnWanted | TurnGiven | PageUse
+
+_ENCODER = msgspec.json.Encoder()
+
+
+def wire_line(said: FromFront | FromPage) -> bytes:
+    """Write a line."""
+    return _ENCODER.encode(said) + b"\n"
