@@ -1,5 +1,6 @@
 """What workers share: claims that only the newest holder may use, money of all, and who is taken for dead."""
 
+import sqlite3
 import sys
 import threading
 from collections.abc import Iterator
@@ -11,15 +12,16 @@ import pytest
 from tests.needed import needs
 from treadle.cli import command_line
 from treadle.headless.batch.batch_folder import TaskBegun, TaskRow
+from treadle.headless.batch.batch_lines import BatchLines
 from treadle.headless.batch.batch_steps import BatchOptions, Said
 from treadle.headless.batch.batch_tasks import BatchTask
-from treadle.headless.fleet import fleet_task
+from treadle.headless.fleet import fleet_database, fleet_task
 from treadle.headless.fleet.artifact_store import FolderStore, artifact_store
 from treadle.headless.fleet.fleet_database import FleetDatabase, shown_url
 from treadle.headless.fleet.fleet_engine import LOOKS, OwnEngine, TakenForDeadError, id_of, task_name
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetResult, FleetState
 from treadle.headless.fleet.fleet_task import FleetPlace, FleetWork
-from treadle.headless.fleet.fleet_worker import FleetHome
+from treadle.headless.fleet.fleet_worker import FleetDispatcher, FleetHome, OpenedEngine
 from treadle.protocol.errors import ConfigError
 
 RUN = "batch-1"
@@ -194,7 +196,7 @@ def test_what_cannot_be_used_is_refused() -> None:
         FleetDatabase("mysql://x/y")
     assert refused.value.code == "fleet-database"
     with pytest.raises(ConfigError) as refused:
-        artifact_store("s3://bucket")
+        artifact_store("gs://bucket")
     assert refused.value.code == "fleet-store"
 
 
@@ -292,3 +294,89 @@ def test_a_run_that_was_given_more_money_is_not_closed_by_who_knows_of_the_old_l
     assert not state.standing(RUN).capped
     state.cap(RUN, 10.0)
     assert state.standing(RUN).capped
+
+
+def test_a_task_whose_workers_are_killed_again_and_again_is_given_up_and_told(
+    tmp_path: Path, state: FleetState
+) -> None:
+    for number in range(fleet_task.MOST_WORKER_DEATHS):
+        engine = OwnEngine(state.database, f"w{number}")
+        engine.beat()
+        claim = taken(state, engine, f"w{number}")
+        assert state.begin(claim, "elsewhere:1:0-0").deaths == number
+        engine._ring.bury([f"w{number}"])
+    engine = OwnEngine(state.database, "last")
+    claim = taken(state, engine, "last")
+    place, said = FleetPlace(url=state.database.url, home="here", folder=tmp_path / "copies"), list[Said]()
+    home = FleetHome(place.folder / RUN, RUN)
+    work = FleetWork(place=place, claim=claim)
+    assert work(home, BatchOptions(run=RUN, flags={"mode": "auto"}), claim.task, said.append) == 0
+    (row,) = [one.row for one in said if one.row]
+    assert (row.state, row.kind) == ("error", "killed")
+    state.end(claim, FleetResult(row=row))
+    ((_, _, notes),) = state.results(RUN, 0)
+    assert notes == "a is given up: 5 workers were killed while they had it.\n"
+    state.renew(RUN, claim.task, None)
+    again = taken(state, engine, "last")
+    assert (again.id, again.deaths) == ("a", 0)
+
+
+def test_a_process_that_ended_by_itself_is_no_death(state: FleetState) -> None:
+    engine = OwnEngine(state.database, "w1")
+    claim = taken(state, engine, "w1")
+    for _ in range(3):
+        assert state.begin(claim, "here:1:0-0").deaths == 0
+        state.rests(claim)
+
+
+def test_what_a_run_spends_and_does_is_seen_wherever_it_is(state: FleetState) -> None:
+    claim = taken(state, OwnEngine(state.database, "w1"), "w1")
+    state.begin(claim, "elsewhere:1:0-0")
+    state.went(claim, "run")
+    state.reserve(claim, f"{RUN}.a", "home", {"spent": 0.25, "step": 0.5})
+    live = state.live(RUN)
+    assert (live.counted, live.unpriced, live.steps) == (0.75, False, {"a": "run"})
+    state.note(claim, TaskBegun(digest="d", session=f"{RUN}.a", tree="t", unpriced=True), "home")
+    state.rests(claim)
+    live = state.live(RUN)
+    assert (live.unpriced, live.steps) == (True, {})
+
+
+def test_a_database_that_is_gone_is_waited_for_until_that_is_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(fleet_database, "PATIENT", 0.0)
+    monkeypatch.setattr(fleet_database, "_BUSY", 0.01)
+    database = FleetDatabase(f"sqlite:///{tmp_path}/fleet.db")
+    other = sqlite3.connect(tmp_path / "fleet.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN IMMEDIATE")
+    with pytest.raises(ConfigError) as gone:
+        database.transact(lambda one: one.one("SELECT 1"))
+    assert gone.value.code == fleet_database.GONE
+    looks = iter((False, False, False))
+
+    def over() -> bool:
+        if next(looks, True):
+            other.execute("ROLLBACK")
+        return False
+
+    database.over = over
+    assert database.transact(lambda one: one.one("SELECT 1")) == (1,)
+    assert capsys.readouterr().err.count("It is waited for.") == 1
+    other.close()
+    database.close()
+
+
+def test_a_batch_that_cannot_write_hands_its_tasks_back_and_says_why(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, state: FleetState
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+
+    def full() -> None:
+        raise ConfigError("batch-folder", "x.diff cannot be written.", why="No space left.", fix="")
+
+    engine = OpenedEngine("own", lambda worker: OwnEngine(state.database, worker))
+    place = FleetPlace(url=state.database.url, home="here", folder=tmp_path / "copies")
+    dispatcher = FleetDispatcher(state, engine, place, BatchLines(as_json=False), run=RUN, each_round=full)
+    dispatcher.work(0)
+    assert dispatcher.trouble == "x.diff cannot be written. No space left."

@@ -17,6 +17,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:
     from treadle.headless.fleet.fleet_main import FleetWishes
 
+_ENGINES = ("own", "dbos", "absurd")
+_ADOPT_AFTER = 30.0
+"""Seconds after which a worker that is not heard of is taken for dead, unless the command line says otherwise."""
+
 WORKERS = 4
 """How many tasks are done at the same time, unless the command line says otherwise."""
 
@@ -67,13 +71,20 @@ def add_fleet(parser: argparse.ArgumentParser, *, required: bool = False) -> Non
         help="share the tasks with workers: sqlite:///PATH on one computer, postgresql://USER@HOST/NAME on many",
     )
     parser.add_argument(
-        "--store", default="", metavar="DIR", help="keep logs and changes there, so that another computer can go on"
+        "--store",
+        default="",
+        metavar="DIR|s3://BUCKET/PREFIX",
+        help="keep logs and changes there, so that another computer can go on",
     )
     parser.add_argument(
-        "--engine", choices=("own", "dbos", "absurd"), default="own", help="what hands out the tasks (default: own)"
+        "--engine", choices=_ENGINES, default=_ENGINES[0], help=f"what hands out the tasks (default: {_ENGINES[0]})"
     )
     parser.add_argument(
-        "--adopt-after", type=float, default=30.0, metavar="SECONDS", help="when others take a silent worker for dead"
+        "--adopt-after",
+        type=float,
+        default=_ADOPT_AFTER,
+        metavar="SECONDS",
+        help=f"when others take a silent worker for dead (default: {_ADOPT_AFTER})",
     )
 
 

@@ -202,16 +202,20 @@ class Dispatcher:
         try:
             notice = report_task(self._folder, row, keeps_copies=self._options.keeps_copies)
         except TreadleError as error:
-            self.trouble = f"{error.what} {error.why}".strip()
-            self._lines.notice(self.trouble)
+            self._halt(error)
             self._lines.handed_back(task.id)
             self._waiting.append(task)
-            if not self._stops:
-                self._stop()
             return
         self._lines.ended(row)
         if notice:
             self._lines.notice(notice)
+
+    def _halt(self, error: TreadleError) -> None:
+        """Let the workers hand back what they have, as nothing can be written down."""
+        self.trouble = f"{error.what} {error.why}".strip()
+        self._lines.notice(self.trouble)
+        if not self._stops:
+            self._stop()
 
     def _stop(self) -> None:
         """Let the workers hand back what they have; the second time they are killed."""

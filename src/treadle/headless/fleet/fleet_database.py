@@ -4,6 +4,7 @@ A connection that breaks is made again, and the transaction done again: each of 
 """
 
 import sqlite3
+import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -17,9 +18,12 @@ from treadle.protocol.patterns import regex
 PATIENT = 60.0
 """Seconds for which a database that is gone is waited for."""
 
+GONE = "fleet-database"
+"""The code of the error that says so."""
+
 _T = TypeVar("_T")
 _BUSY = 30.0
-_BETWEEN = 0.25
+_BETWEEN, _SELDOM = 0.25, 2.0
 _SQLITE = "sqlite:///"
 _POSTGRES = ("postgresql://", "postgres://")
 _PASSWORD = regex(r"(password\s*=\s*)('[^']*'|[^&\s]+)")
@@ -79,7 +83,7 @@ class FleetDatabase:
     """The connection of one process. `transactions` counts them.
 
     A process that forks keeps no file of SQLite open: a fork would take locks for its own that only its parent has. It
-    says so by `forks`.
+    says so by `forks`. A database that is gone is waited for until `over` is true, however long that takes.
 
     Raises `ConfigError` where the address is of another kind, what it needs is not installed, or nobody answers.
     """
@@ -88,6 +92,7 @@ class FleetDatabase:
         self.url = url
         self.is_postgres = url.startswith(_POSTGRES)
         self.transactions = 0
+        self.over: Callable[[], bool] = lambda: True
         self._stays = self.is_postgres or not forks
         self._lock = RLock()
         self._connection: Any = None
@@ -132,7 +137,7 @@ class FleetDatabase:
 
     def transact(self, work: Callable[[Transaction], _T]) -> _T:
         """Do some work in one transaction; it is done again where the connection breaks. Raises `ConfigError`."""
-        end = time.monotonic() + PATIENT
+        end, told = time.monotonic() + PATIENT, False
         while True:
             try:
                 with self._lock:
@@ -145,7 +150,12 @@ class FleetDatabase:
             except self._errors as error:
                 self.close()
                 if time.monotonic() > end:
-                    raise _unusable(self.url, str(error).strip()) from error
+                    gone = _unusable(self.url, str(error).strip())
+                    if self.over():
+                        raise gone from error
+                    if not told:
+                        sys.stderr.write(f"{gone.what} {gone.why} It is waited for.\n")
+                    told = True
                 time.sleep(_BETWEEN)
 
     def _once(self, work: Callable[[Transaction], _T]) -> _T:
@@ -173,6 +183,21 @@ class FleetDatabase:
         connection, self._connection = self._connection, None
         if connection is not None:
             connection.close()
+
+
+def waiting_database(url: str) -> FleetDatabase:
+    """Connect to a database that was there before, and wait for it as long as it is gone. Raises `ConfigError`."""
+    end = time.monotonic() + PATIENT
+    while True:
+        try:
+            database = FleetDatabase(url)
+        except ConfigError as error:
+            if error.code != GONE:
+                raise
+            time.sleep(_BETWEEN if time.monotonic() < end else _SELDOM)
+        else:
+            database.over = lambda: False
+            return database
 
 
 def _errors(url: str) -> tuple[tuple[type[Exception], ...], type[Exception]]:
@@ -210,7 +235,7 @@ def _without_password(text: str, url: str) -> str:
 
 def _unusable(url: str, why: str) -> ConfigError:
     return ConfigError(
-        "fleet-database",
+        GONE,
         f"The database {shown_url(url)} cannot be used.",
         why=_without_password(why, url),
         fix="Give --database sqlite:///PATH, or --database postgresql://USER@HOST/NAME of a server that runs.",

@@ -32,12 +32,6 @@ from treadle.present.spending_words import Spending
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 
-ENGINES = ("own", "dbos", "absurd")
-"""What can hand out the tasks of a database."""
-
-ADOPT_AFTER = 30.0
-"""Seconds after which a worker that is not heard of is taken for dead, unless the command line says otherwise."""
-
 _COLLECTS_EACH = 0.5
 
 
@@ -49,12 +43,12 @@ class FleetWishes(Record, frozen=True, kw_only=True):
     """
 
     database: str
-    store: str = ""
-    engine: str = ENGINES[0]
-    adopt_after: float = ADOPT_AFTER
-    full: bool = False
-    trusts: bool = False
-    once: bool = False
+    store: str
+    engine: str
+    adopt_after: float
+    full: bool
+    trusts: bool
+    once: bool
 
 
 def run_worker(fleet: FleetWishes, workers: int) -> int:
@@ -129,13 +123,14 @@ def _done(
         )
         share_limits()
         dispatcher.work(wishes.workers)
-        collector.look(now=True)
+        if not dispatcher.trouble:
+            collector.look(now=True)
     finally:
         engine.calls.close()
     standing = state.standing(folder.run)
     left = len(collector.left)
     code = Exit.DONE if not left else Exit.BUDGET if standing.capped else Exit.TRANSIENT
-    conclude(folder, lines, _spending(state, folder), left=(left, ""), code=code)
+    conclude(folder, lines, _spending(state, folder), left=(left, dispatcher.trouble), code=code)
     return code
 
 
@@ -221,6 +216,7 @@ class _Collector:
         self._lines = lines
         self._place = 0
         self._looked = 0.0
+        self._unpriced = any(row.cost is None for row in folder.results().values())
         self.left = {task.id for task in tasks}
 
     def look(self, *, now: bool = False) -> None:
@@ -229,6 +225,9 @@ class _Collector:
         if not now and moment - self._looked < _COLLECTS_EACH:
             return
         self._looked = moment
+        live = self._state.live(self._folder.run)
+        self._unpriced = self._unpriced or live.unpriced
+        self._lines.stands(Spending(ended=live.counted, unpriced=self._unpriced), live.steps)
         while found := self._state.results(self._folder.run, self._place):
             for place, result, notes in found:
                 self._place = place
@@ -237,6 +236,7 @@ class _Collector:
 
     def _take(self, result: FleetResult, notes: str) -> None:
         row, folder = result.row, self._folder
+        self._unpriced = self._unpriced or row.cost is None
         for name, end, data in (
             ("patches", "diff", result.patch),
             ("sessions", "json", result.session.encode() or None),

@@ -22,7 +22,8 @@ _NANO = 1_000_000_000
 class Claim(Record, frozen=True, kw_only=True):
     """The right to work on a task. `number` is that of the claim, `again` how often the task was begun anew by order.
 
-    `process` and `home` are those of who had it before; `begun` is what is known of its session.
+    `process` and `home` are those of who had it before; `begun` is what is known of its session. `deaths` counts the
+    workers that were killed while a process of theirs had it.
     """
 
     run: str
@@ -33,6 +34,7 @@ class Claim(Record, frozen=True, kw_only=True):
     process: str = ""
     home: str = ""
     begun: TaskBegun | None = None
+    deaths: int = 0
 
 
 class FleetResult(Record, frozen=True, kw_only=True):
@@ -56,6 +58,14 @@ class RunStanding(Record, frozen=True, kw_only=True):
     capped: bool
     counted: float
     states: Mapping[str, int]
+
+
+class LiveRun(Record, frozen=True, kw_only=True):
+    """What counts against a run (US dollars), whether a part of its cost is unknown, and at which step each task is."""
+
+    counted: float
+    unpriced: bool
+    steps: Mapping[str, str]
 
 
 class FleetState:
@@ -151,6 +161,24 @@ class FleetState:
 
         return self.database.transact(read)
 
+    def live(self, run: str) -> LiveRun:
+        """Say what a run has spent by now, and what is worked on, wherever that is."""
+
+        def read(one: Transaction) -> LiveRun:
+            (total,) = one.one("SELECT total FROM treadle_runs WHERE run = ?", run)
+            rows = one.all(
+                "SELECT id, step FROM treadle_tasks WHERE run = ? AND state = 'held' AND process <> '' ORDER BY number",
+                run,
+            )
+            unknown = "SELECT COUNT(*) FROM treadle_tasks WHERE run = ? AND begun LIKE ?"
+            return LiveRun(
+                counted=total / _NANO,
+                unpriced=one.one(unknown, run, '%"unpriced":true%')[0] > 0,
+                steps=dict(rows),
+            )
+
+        return self.database.transact(read)
+
     def counted(self, run: str) -> float:
         """Give what counts against the limit of a run: what was spent, and is reserved (US dollars)."""
         (total,) = self.database.transact(lambda one: one.one("SELECT total FROM treadle_runs WHERE run = ?", run))
@@ -206,10 +234,18 @@ class FleetState:
         return self.database.transact(read)
 
     def begin(self, claim: Claim, process: str) -> Claim:
-        """Say which process works on a task now; gives the claim with who did before. Raises `FencedError`."""
+        """Say which process works on a task now; gives the claim with who did before. Raises `FencedError`.
+
+        A process that is still named did not end by itself: its worker was killed, or taken for dead.
+        """
 
         def taken(one: Transaction) -> Claim:
             self._fence(one, claim)
+            one.change(
+                "UPDATE treadle_tasks SET deaths = deaths + 1 WHERE run = ? AND id = ? AND process <> ''",
+                claim.run,
+                claim.id,
+            )
             before = _claim(one, claim.run, claim.id)
             one.change("UPDATE treadle_tasks SET process = ? WHERE run = ? AND id = ?", process, claim.run, claim.id)
             return before
@@ -314,9 +350,11 @@ class FleetState:
 
 def _claim(one: Transaction, run: str, task_id: str) -> Claim:
     row = one.one(
-        "SELECT claim, again, task, process, home, begun FROM treadle_tasks WHERE run = ? AND id = ?", run, task_id
+        "SELECT claim, again, task, process, home, begun, deaths FROM treadle_tasks WHERE run = ? AND id = ?",
+        run,
+        task_id,
     )
-    number, again, task, process, home, begun = row
+    number, again, task, process, home, begun, deaths = row
     return Claim(
         run=run,
         id=task_id,
@@ -326,6 +364,7 @@ def _claim(one: Transaction, run: str, task_id: str) -> Claim:
         process=process,
         home=home,
         begun=_begun(begun),
+        deaths=deaths,
     )
 
 

@@ -32,6 +32,7 @@ from treadle.headless.batch.batch_steps import (
     Said,
     UnfinishedError,
     copy_of,
+    failed_row,
     kind_of_error,
     next_attempt,
     prepare_task,
@@ -39,7 +40,7 @@ from treadle.headless.batch.batch_steps import (
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import HANDED_BACK, Say, work_on
 from treadle.headless.fleet.artifact_store import ArtifactStore, artifact_store
-from treadle.headless.fleet.fleet_database import FleetDatabase
+from treadle.headless.fleet.fleet_database import waiting_database
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState
 from treadle.protocol.base import Record
 from treadle.protocol.errors import TreadleError
@@ -53,6 +54,9 @@ _GIVEN = frozenset(
     }
 )
 """What the command line of a batch can say. Hooks, folders and variables are for the worker's computer to give."""
+
+MOST_WORKER_DEATHS = 5
+"""So often a task may have been at work when its whole worker was killed; then it may be what kills them."""
 
 _BUSY = 3.0
 """Seconds before a task is tried again whose session another process still has open."""
@@ -89,12 +93,16 @@ class FleetWork(Record, frozen=True, kw_only=True):
 
     def __call__(self, folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, /) -> int:
         """Do it, and say how far it is; returns the exit code of the process."""
-        state = FleetState(FleetDatabase(self.place.url))
+        state = FleetState(waiting_database(self.place.url))
         share = _Share(state, self.place, self.claim, folder)
         try:
             before = state.begin(self.claim, this_process())
             if before.process:
                 end_process(before.process)  # else it would go on beside us when it wakes up
+            if before.deaths >= MOST_WORKER_DEATHS:
+                state.said(before, f"{task.id} is given up: {before.deaths} workers were killed while they had it.")
+                say(Said(row=failed_row(folder, task, "killed")))
+                return 0
             if strange := sorted(options.flags.keys() - _GIVEN):
                 sys.stderr.write(f"This worker takes no settings from a database but flags: not {strange}.\n")
                 say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
@@ -117,8 +125,6 @@ class FleetWork(Record, frozen=True, kw_only=True):
         except (TreadleError, OSError) as error:
             sys.stderr.write(f"{error}\n")
             kind = kind_of_error(error) if isinstance(error, TreadleError) else "environment"
-            if kind == "setup":  # the database is gone: the task goes on elsewhere, or later
-                return HANDED_BACK
             say(Said(row=TaskRow(id=task.id, state="error", kind=kind)))
             return 0
         finally:

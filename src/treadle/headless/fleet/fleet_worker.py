@@ -21,6 +21,7 @@ from treadle.headless.fleet.artifact_store import artifact_store
 from treadle.headless.fleet.fleet_engine import TASK_STEPS, OpenEngine, TakenForDeadError, id_of, task_name
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetResult, FleetState
 from treadle.headless.fleet.fleet_task import FleetPlace, FleetWork, forget_parts
+from treadle.protocol.errors import TreadleError
 
 _RUNS_EACH = 1.0
 
@@ -91,6 +92,7 @@ class FleetDispatcher(Dispatcher):
         self._idles = True
         self._own += [engine.descriptor] if engine.descriptor >= 0 else []
         self._ended_here = False
+        state.database.over = lambda: self._stops > 0
 
     def _counted(self) -> float:
         return self._state.counted(self._options.run) if self._options.run else 0.0
@@ -102,7 +104,10 @@ class FleetDispatcher(Dispatcher):
 
     def _start(self, lives: int) -> None:
         self._beat()
-        self._each_round()
+        try:
+            self._each_round()
+        except TreadleError as error:
+            self._halt(error)
         if not self._workers and self._over():
             self._ended_here = True
             return
@@ -174,17 +179,15 @@ class FleetDispatcher(Dispatcher):
 
     def _claim(self) -> bool:
         run = self._options.run
-        name = self._engine.calls.claim(run, self._crowd - len(self._workers))
-        if name is None:
-            return False
-        claim = self._state.hold(run, id_of(name), self._engine.worker)
-        if claim is None or task_name(run, claim.id, claim.again) != name:
+        while (name := self._engine.calls.claim(run, self._crowd - len(self._workers))) is not None:
+            claim = self._state.hold(run, id_of(name), self._engine.worker)
+            if claim is not None and task_name(run, claim.id, claim.again) == name:
+                self._claims[claim.id] = claim
+                self._waiting.append(claim.task)
+                return True
             for step in TASK_STEPS:  # it has ended: only its engine did not hear of it
                 self._engine.calls.finish(name, step)
-            return self._claim()
-        self._claims[claim.id] = claim
-        self._waiting.append(claim.task)
-        return True
+        return False
 
     def _work(self, task: BatchTask) -> WorkOn:
         return FleetWork(place=self._place, claim=self._claims[task.id])
