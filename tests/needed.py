@@ -48,6 +48,7 @@ _MODULES = frozenset(
         *PEER_MODULES,
         _WEIGHTS,
         "dbos",
+        "moto",
         "psycopg",
         "playwright",
         "PIL",

@@ -1,4 +1,4 @@
-"""Where workers keep what another computer needs to go on with a task: a folder that all of them see."""
+"""Where workers keep what another computer needs to go on with a task: a folder that all of them see, or a bucket."""
 
 import os
 from collections.abc import Sequence
@@ -73,12 +73,16 @@ def artifact_store(place: str) -> ArtifactStore | None:
     """Open a store by its name; None where there is none. Raises `ConfigError`."""
     if not place:
         return None
+    if place.startswith("s3://"):
+        from treadle.headless.fleet.s3_store import BucketStore
+
+        return BucketStore(place)
     if "://" in place and not place.startswith("file://"):
         raise ConfigError(
             "fleet-store",
             f"The store {place} cannot be used.",
-            why="Only folders can be used: there is no store for object storage yet.",
-            fix="Name a folder with --store that all workers see, such as one of a network file system.",
+            why="It is neither a folder nor a bucket.",
+            fix="Name a folder with --store that all workers see, or s3://BUCKET/PREFIX.",
         )
     folder = Path(place.removeprefix("file://")).expanduser().absolute()
     try:
