@@ -49,6 +49,7 @@ _MODULES = frozenset(
         _WEIGHTS,
         "dbos",
         "moto",
+        "opentelemetry.sdk",
         "psycopg",
         "playwright",
         "PIL",

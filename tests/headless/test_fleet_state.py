@@ -315,7 +315,7 @@ def test_a_task_whose_workers_are_killed_again_and_again_is_given_up_and_told(
     assert (row.state, row.kind) == ("error", "killed")
     state.end(claim, FleetResult(row=row))
     ((_, _, notes),) = state.results(RUN, 0)
-    assert notes == "a is given up: 5 workers were killed while they had it.\n"
+    assert notes == f"a is given up: {fleet_task.MOST_WORKER_DEATHS} workers were killed while they had it.\n"
     state.renew(RUN, claim.task, None)
     again = taken(state, engine, "last")
     assert (again.id, again.deaths) == ("a", 0)
@@ -352,7 +352,7 @@ def test_a_database_that_is_gone_is_waited_for_until_that_is_over(
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(ConfigError) as gone:
         database.transact(lambda one: one.one("SELECT 1"))
-    assert gone.value.code == fleet_database.GONE
+    assert gone.value.code == fleet_database.DATABASE_GONE
     looks = iter((False, False, False))
 
     def over() -> bool:

@@ -41,6 +41,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     serving.add_argument(
         "--pass-env", action="append", default=[], metavar="NAME", help="a variable that users' processes get, too"
     )
+    serving.add_argument(
+        "--traces", default="", metavar="URL", help="send traces there: OTLP over HTTP, off by default"
+    )
     users = parser.add_argument_group("with add")
     users.add_argument("--turns", type=int, default=2, metavar="N", help="turns of the user at a time (default: 2)")
     users.add_argument("--day-cost", type=float, metavar="USD", help="the most US dollars a day")
@@ -79,7 +82,12 @@ def execute(arguments: argparse.Namespace) -> int:
         grace=arguments.grace,
     )
     terms = PageTerms(
-        flags=flags(arguments), hosts=(), scheme="", trust=arguments.trust, passed=tuple(arguments.pass_env)
+        flags=flags(arguments),
+        hosts=(),
+        scheme="",
+        trust=arguments.trust,
+        passed=tuple(arguments.pass_env),
+        traces=arguments.traces,
     )
     return asyncio.run(serve_users(wishes, terms))
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,6 +15,7 @@ from treadle.door.open_session import LiveSession, shared_sessions
 from treadle.door.opening import Opening, attach_session, open_session, open_store, session_log, session_past
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
+from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.closing import UNUSED_SECONDS
@@ -38,7 +39,8 @@ class SessionBook:
     `folder` is where a new session works if nothing else is said, `flags` are settings of the command line.
     `changed` tells when a session was opened or closed, or has another question or state. A session of this process
     that nobody has needed for `unused` seconds is closed; a message opens it again. `listed` counts what changed in the
-    list besides: a name, or which sessions are in it. With a `gate` turns of this process wait for their place.
+    list besides: a name, or which sessions are in it. With a `gate` turns of this process wait for their place,
+    and `hears` is told what its sessions tell.
     """
 
     def __init__(
@@ -49,10 +51,12 @@ class SessionBook:
         trust: bool = False,
         unused: float = UNUSED_SECONDS,
         gate: TurnGate | None = None,
+        hears: Callable[[str, str, Stamped], None] | None = None,
     ) -> None:
         self.folder = folder
         self.flags = dict(flags)
         self.gate = gate
+        self._hears = hears
         self.changed = Signal() if gate is None else gate.moved
         self.listed = 0
         self.files = FolderIndex()
@@ -131,7 +135,7 @@ class SessionBook:
     def _page(self, session: LiveSession) -> PageSession:
         gate = self.gate
         rests = None if gate is None else partial(gate.gives, session.id)
-        return PageSession(session, self.own_mode, rests)
+        return PageSession(session, self.own_mode, rests, self._hears)
 
     def _alone(self, session_id: str) -> asyncio.Lock:
         """Open, attach to and close one session only once at a time."""

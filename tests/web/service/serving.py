@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import os
 import signal
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager, suppress
@@ -159,6 +160,18 @@ class Service:
             except TimeoutError:
                 self.process.kill()
                 await self.process.communicate()
+
+
+def kill_page(folder: Path) -> None:
+    """Kill the process of a user, and all that it runs."""
+    for entry in Path("/proc").iterdir():
+        try:
+            words = (entry / "cmdline").read_bytes().split(b"\0")
+        except OSError:
+            continue
+        if words[0].endswith(b"bwrap") and str(folder).encode() in words and b"--user-page" in words:
+            with suppress(ProcessLookupError):
+                os.kill(int(entry.name), signal.SIGKILL)
 
 
 @asynccontextmanager

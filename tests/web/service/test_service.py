@@ -6,7 +6,7 @@ from pathlib import Path
 
 from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE, left_of
-from tests.web.service.serving import service_here
+from tests.web.service.serving import kill_page, service_here
 from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import SayText, Turn, Wait
 from treadle.web.service.service_front import PROXY_HEADER
@@ -52,8 +52,7 @@ async def test_a_token_lets_in_until_there_is_another_one_and_a_page_that_died_c
         alice = await service.sign_in("alice")
         session = await alice.start("Hello?")
         await alice.shows(session, "Hello.")
-        for program in _pages(service.data):
-            program.kill()
+        kill_page(alice.folder)
         async with asyncio.timeout(PATIENCE):
             while "Opening your page" not in (await alice.get(f"/s/{session}")).text:
                 await asyncio.sleep(0.1)
@@ -71,29 +70,6 @@ async def test_a_token_lets_in_until_there_is_another_one_and_a_page_that_died_c
         assert (ended.code, "Their folder stays" in ended.err) == (0, True)
         assert (await alice.get("/sessions")).status_code == 401
         assert (await alice.client.post("/login", json={"token": service.tokens["alice"]})).status_code == 403
-
-
-class _Found:
-    def __init__(self, pid: int) -> None:
-        self.pid = pid
-
-    def kill(self) -> None:
-        import os
-
-        os.kill(self.pid, signal.SIGKILL)
-
-
-def _pages(data: Path) -> list[_Found]:
-    """The bubblewraps of users of a service."""
-    found = []
-    for folder in Path("/proc").iterdir():
-        try:
-            line = (folder / "cmdline").read_bytes().split(b"\0")
-        except OSError:
-            continue
-        if line[0].endswith(b"bwrap") and str(data / "users" / "alice").encode() in line and b"--user-page" in line:
-            found.append(_Found(int(folder.name)))
-    return found
 
 
 async def test_a_proxy_names_users_only_with_its_secret(tmp_path: Path) -> None:

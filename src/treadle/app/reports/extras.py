@@ -4,7 +4,14 @@ from types import MappingProxyType
 
 from treadle.workspace.installed import extras
 
-_OTHER_NAMES = MappingProxyType({"docx": "python-docx", "google": "google-auth", "markdown_it": "markdown-it-py"})
+_OTHER_NAMES = MappingProxyType(
+    {
+        "docx": "python-docx",
+        "google": "google-auth",
+        "markdown_it": "markdown-it-py",
+        "opentelemetry": "opentelemetry-sdk",
+    }
+)
 """Modules whose package has another name."""
 
 

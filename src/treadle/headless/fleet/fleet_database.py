@@ -18,7 +18,7 @@ from treadle.protocol.patterns import regex
 PATIENT = 60.0
 """Seconds for which a database that is gone is waited for."""
 
-GONE = "fleet-database"
+DATABASE_GONE = "fleet-database"
 """The code of the error that says so."""
 
 _T = TypeVar("_T")
@@ -192,7 +192,7 @@ def waiting_database(url: str) -> FleetDatabase:
         try:
             database = FleetDatabase(url)
         except ConfigError as error:
-            if error.code != GONE:
+            if error.code != DATABASE_GONE:
                 raise
             time.sleep(_BETWEEN if time.monotonic() < end else _SELDOM)
         else:
@@ -235,7 +235,7 @@ def _without_password(text: str, url: str) -> str:
 
 def _unusable(url: str, why: str) -> ConfigError:
     return ConfigError(
-        GONE,
+        DATABASE_GONE,
         f"The database {shown_url(url)} cannot be used.",
         why=_without_password(why, url),
         fix="Give --database sqlite:///PATH, or --database postgresql://USER@HOST/NAME of a server that runs.",

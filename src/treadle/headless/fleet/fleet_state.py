@@ -170,12 +170,9 @@ class FleetState:
                 "SELECT id, step FROM treadle_tasks WHERE run = ? AND state = 'held' AND process <> '' ORDER BY number",
                 run,
             )
-            unknown = "SELECT COUNT(*) FROM treadle_tasks WHERE run = ? AND begun LIKE ?"
-            return LiveRun(
-                counted=total / _NANO,
-                unpriced=one.one(unknown, run, '%"unpriced":true%')[0] > 0,
-                steps=dict(rows),
-            )
+            like = "SELECT COUNT(*) FROM treadle_tasks WHERE run = ? AND begun LIKE ?"
+            unpriced = one.one(like, run, '%"unpriced":true%')[0] > 0
+            return LiveRun(counted=total / _NANO, unpriced=unpriced, steps=dict(rows))
 
         return self.database.transact(read)
 

@@ -55,7 +55,7 @@ _GIVEN = frozenset(
 )
 """What the command line of a batch can say. Hooks, folders and variables are for the worker's computer to give."""
 
-MOST_WORKER_DEATHS = 5
+MOST_WORKER_DEATHS = 10
 """So often a task may have been at work when its whole worker was killed; then it may be what kills them."""
 
 _BUSY = 3.0

@@ -9,8 +9,12 @@ from treadle.protocol.base import Tagged
 
 
 class Began(Tagged, frozen=True, kw_only=True, tag="began"):
-    """The front says first how the page is to be served: in which folder, with which settings, under which names."""
+    """The front says first how the page is to be served: for whom, where, with which settings, under which names.
 
+    `traces` is where spans are sent to; empty is nowhere.
+    """
+
+    user: str
     folder: str
     flags: Mapping[str, Any]
     hosts: tuple[str, ...]

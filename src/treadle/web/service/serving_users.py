@@ -5,6 +5,7 @@ import signal
 import sys
 import tempfile
 from contextlib import suppress
+from importlib import import_module
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -41,6 +42,8 @@ class ServiceWishes(Struct, frozen=True, kw_only=True):
 
 async def serve_users(wishes: ServiceWishes, terms: PageTerms) -> int:
     """Serve until SIGTERM or SIGINT; returns the exit code. Raises `ConfigError` for what cannot be served."""
+    if terms.traces:
+        import_module("treadle.web.service.turn_traces")  # what is missing is said before anybody signs in
     users = UserBook(wishes.data)
     if wishes.user_header and not users.has_proxy:
         raise ConfigError(

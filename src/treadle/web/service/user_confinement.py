@@ -20,7 +20,7 @@ _ETC = (
 )
 """Of `/etc` what programs need; the rest may be meant for the service alone."""
 
-_KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONDONTWRITEBYTECODE")
+_KEPT = ("PATH", "LANG", "LC_ALL", "LC_CTYPE", "TZ", "PYTHONDONTWRITEBYTECODE", "PYTHONPATH", "LD_LIBRARY_PATH")
 
 
 class UserPlace(Struct, frozen=True, kw_only=True):
@@ -125,6 +125,11 @@ def _programs() -> Iterator[str]:
         Path(sys.base_prefix),
         Path(sys.executable).resolve().parents[1],
         Path(treadle.__file__).resolve().parent,
+        *(
+            Path(one)
+            for one in os.environ.get("PYTHONPATH", "").split(":")
+            if one.startswith("/") and Path(one).is_dir()
+        ),
     }
     for root in sorted(roots):
         if not root.is_relative_to("/usr"):

@@ -6,8 +6,9 @@ import signal
 import socket
 import sys
 from collections.abc import Callable
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
@@ -20,6 +21,9 @@ from treadle.web.page_keys import Keys
 from treadle.web.service.service_words import Began, FromFront, FromPage, PageReady, PageUse, TurnPlace, wire_line
 from treadle.web.service.turn_gate import TurnGate
 from treadle.web.serving_page import serve_at
+
+if TYPE_CHECKING:
+    from treadle.web.service.turn_traces import TurnTraces
 
 NOT_IN_A_SERVICE = frozenset({Reach.PORTS, Reach.DEVICES})
 """What no user may do: a port of this computer is everybody's, and who is let in is for the front to say."""
@@ -40,7 +44,13 @@ async def serve_user_page(listening: int, control: int) -> int:
         writer.write(wire_line(said))
 
     gate, keys = TurnGate(says), Keys(lacks=NOT_IN_A_SERVICE)
-    async with SessionBook(Path(began.folder), began.flags, trust=began.trust, gate=gate) as book:
+    traces = _traces(began)
+    hears = None if traces is None else traces.hear
+    async with AsyncExitStack() as opened:
+        if traces is not None:
+            opened.push_async_callback(asyncio.to_thread, traces.close)
+        made = SessionBook(Path(began.folder), began.flags, trust=began.trust, gate=gate, hears=hears)
+        book = await opened.enter_async_context(made)
         application, streams = web_application(book, keys, began.hosts, cookie="treadle-page")
 
         async def serve() -> None:
@@ -48,17 +58,25 @@ async def serve_user_page(listening: int, control: int) -> int:
                 asyncio.create_task(_hear(reader, gate), name="what the front says"),
                 asyncio.create_task(_tell_use(book, says), name="what the page uses"),
             ]
-            with socket.socket(fileno=listening) as opened:
+            with socket.socket(fileno=listening) as served:
                 says(PageReady(token=keys.token, base=keys.base))
                 _be_quiet()
                 try:
-                    await serve_at([opened], _of_front(application, began.scheme), streams)
+                    await serve_at([served], _of_front(application, began.scheme), streams)
                 finally:
                     for task in tasks:
                         task.cancel()
                     await asyncio.gather(*tasks, return_exceptions=True)
 
         return await until_signal(serve)
+
+
+def _traces(began: Began) -> "TurnTraces | None":
+    if not began.traces:
+        return None
+    from treadle.web.service.turn_traces import TurnTraces
+
+    return TurnTraces(began.traces, began.user)
 
 
 def _be_quiet() -> None:

@@ -32,7 +32,10 @@ _GIGABYTE = 1e9
 
 
 class PageTerms(Struct, frozen=True, kw_only=True):
-    """How pages are served: settings of the command line, names of hosts, and variables that are passed to them."""
+    """How pages are served: settings of the command line, names of hosts, and variables that are passed to them.
+
+    `traces` is the address that spans are sent to, as OTLP over HTTP; empty is nowhere.
+    """
 
     flags: Mapping[str, Any]
     hosts: tuple[str, ...]
@@ -109,6 +112,7 @@ class UserPages:
         if user.day_cost is not None:
             flags["budget"] = {**flags.get("budget", {}), "day_cost": user.day_cost}
         began = Began(
+            user=user.name,
             folder=str(place.projects),
             flags=flags,
             hosts=self._terms.hosts,
@@ -133,7 +137,7 @@ class UserPages:
                 self._queue.want(user, turn)
                 self._wanted.setdefault((user, turn), time.monotonic())
                 if sum(1 for one, _ in self._wanted if one == user) > MOST_WAITING + self._turns_of(user):
-                    self._pages[user].kill()
+                    self._kill(user)
             case TurnGiven(turn=turn):
                 self._queue.gives(user, turn)
                 self._wanted.pop((user, turn), None)
@@ -141,6 +145,11 @@ class UserPages:
             case _:
                 return
         self._moved.set()
+
+    def _kill(self, user: str) -> None:
+        page = self._pages.get(user)
+        if page is not None:
+            page.kill()
 
     def _ended(self, page: UserProcess) -> None:
         name = page.user.name
