@@ -1,7 +1,6 @@
 """The page about what works is written from its rows, has every capability, and each row names tests that exist."""
 
 import re
-
 from collections.abc import Mapping
 
 from tests.architecture.test_shape import ROOT

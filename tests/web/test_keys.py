@@ -3,7 +3,7 @@
 import msgspec
 
 from treadle.app.hosting.kept_devices import KeptDevices
-from treadle.web.page_keys import KEPT_SECONDS, LINK_SECONDS, Keys
+from treadle.web.page_keys import DEVICE_SECONDS, LINK_SECONDS, Keys
 from treadle.web.screens.devices import browser_in_words
 
 
@@ -75,7 +75,7 @@ def test_a_device_that_is_kept_stays_signed_in_by_digests_alone_until_it_is_sign
     assert visitor is not None
     assert (visitor.name, visitor.paired, again.acts(visitor, phone.key)) == ("Pixel 8", True, True)
     assert [again.visitor(one.cookie) for one in (owner, other)] == [None, None]
-    clock.now += KEPT_SECONDS - 1
+    clock.now += DEVICE_SECONDS - 1
     assert Keys(clock, written[-1]).visitor(phone.cookie) is not None
     clock.now += 2
     assert Keys(clock, written[-1]).visitor(phone.cookie) is None, "nobody used it for so long"

@@ -16,7 +16,7 @@ from treadle.door.open_session import Reach
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.event_stream_out import EventStreams
-from treadle.web.page_keys import KEPT_SECONDS, Keys
+from treadle.web.page_keys import DEVICE_SECONDS, Keys
 from treadle.web.page_requests import answer, body_of, file_error_answer, not_served, refusal_answer
 from treadle.web.request_guard import PageGuard, is_near
 from treadle.web.rights import PageRoute
@@ -148,7 +148,7 @@ def _login(keys: Keys, cookie: str) -> Callable[[Request], Awaitable[Response]]:
         response.set_cookie(
             cookie,
             given.cookie,
-            max_age=int(KEPT_SECONDS),
+            max_age=int(DEVICE_SECONDS),
             httponly=True,
             samesite="strict",
             path=keys.base,

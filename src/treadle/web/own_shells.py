@@ -32,7 +32,7 @@ _IN_A_TERMINAL = (
 )
 
 
-class OwnShell:
+class PageShell:
     """A shell on a terminal: what it printed last, and how much that was in all."""
 
     def __init__(self, folder: str, columns: int, rows: int) -> None:
@@ -128,16 +128,16 @@ class OwnShells:
 
     def __init__(self) -> None:
         self.on = False
-        self._open: dict[str, OwnShell] = {}
+        self._open: dict[str, PageShell] = {}
 
-    def find(self, session_id: str) -> OwnShell:
+    def find(self, session_id: str) -> PageShell:
         """Give the shell of a session; raises `SessionError` where it has none."""
         found = self._open.get(session_id)
         if found is None or not self.on:
             raise SessionError("shell-closed", "No shell is open in this session.", fix="Open one under Terminal.")
         return found
 
-    def open(self, session_id: str, folder: str, columns: int, rows: int) -> OwnShell:
+    def open(self, session_id: str, folder: str, columns: int, rows: int) -> PageShell:
         """Give the shell of a session, a new one where it has none that runs. Raises `TreadleError`."""
         if not self.on:
             raise ConfigError("shell-off", "Shells of your own are switched off.", fix="Switch them on under Terminal.")
@@ -145,7 +145,7 @@ class OwnShells:
         if found is None or found.ended:
             if sum(not one.ended for one in self._open.values()) >= _MOST:
                 raise ConfigError("shell", f"{_MOST} shells are open.", fix="Close some: type exit in them.")
-            found = self._open[session_id] = OwnShell(folder, columns, rows)
+            found = self._open[session_id] = PageShell(folder, columns, rows)
         return found
 
     async def close(self) -> None:

@@ -18,7 +18,7 @@ from treadle.web.signals import Signal
 LINK_SECONDS = 600.0
 """How long a link can be used."""
 
-KEPT_SECONDS = 30 * 24 * 3600.0
+DEVICE_SECONDS = 30 * 24 * 3600.0
 """How long a device that is kept stays signed in without being used."""
 
 _MOST_VISITORS, _MOST_LINKS = 100, 20
@@ -92,7 +92,7 @@ class Keys:
                 Visitor(name=one.name, paired=True, about=one.about, since=one.since), one.key, one.seen, True
             )
             for one in kept.devices
-            if one.seen / 1000 + KEPT_SECONDS > clock()
+            if one.seen / 1000 + DEVICE_SECONDS > clock()
         }
         self.base = kept.base if self._let else f"/~{secrets.token_urlsafe(18)}"
 

@@ -156,7 +156,7 @@ class PageGuard:
 
     def _of_another_run(self, headers: Headers) -> bool:
         """Whether a browser was let in before Treadle was started again."""
-        cookies = list(_cookies(headers, self._cookie))
+        cookies = list(cookie_values(headers, self._cookie))
         return bool(cookies) and not any(one.startswith(f"{self._keys.run}.") for one in cookies)
 
     def _has_room(self, who: str) -> bool:

@@ -9,7 +9,7 @@ from starlette.responses import Response, StreamingResponse
 
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_workspace
-from treadle.web.own_shells import OwnShell
+from treadle.web.own_shells import PageShell
 from treadle.web.page_requests import body_of, book_of, done
 from treadle.web.rights import PageRoute
 
@@ -70,7 +70,7 @@ async def _resize(request: Request) -> Response:
     return done()
 
 
-def _shell(request: Request) -> OwnShell:
+def _shell(request: Request) -> PageShell:
     return book_of(request).shells.find(request.path_params["session_id"])
 
 
