@@ -57,14 +57,17 @@ async def _unarchive(request: Request) -> Response:
 
 async def _pin(request: Request) -> Response:
     """Keep a session in sight when it is done."""
-    await asyncio.to_thread(pin_session, request.path_params["session_id"], pinned=True)
-    book_of(request).relist()
-    return done()
+    return await _pinned(request, pinned=True)
 
 
 async def _unpin(request: Request) -> Response:
     """List a session among the others that are done again."""
-    await asyncio.to_thread(pin_session, request.path_params["session_id"], pinned=False)
+    return await _pinned(request, pinned=False)
+
+
+async def _pinned(request: Request, *, pinned: bool) -> Response:
+    session_id = request.path_params["session_id"]
+    await asyncio.to_thread(lambda: pin_session(find_session(session_id).id, pinned=pinned))
     book_of(request).relist()
     return done()
 
