@@ -7,7 +7,7 @@ let dialog = null;
 let shown = "";
 
 function ask({ id, about, address, code }) {
-  dialog = parsed('<dialog aria-labelledby="knock-title"><h2 id="knock-title"></h2><p></p><label class="check"><input type="checkbox">Keep it signed in when Treadle is started again</label><div class="answers"></div></dialog>');
+  dialog = parsed('<dialog class="knock" aria-labelledby="knock-title"><h2 id="knock-title"></h2><p></p><label class="check"><input type="checkbox">Keep it signed in when Treadle is started again</label><div class="answers"></div></dialog>');
   const answer = (yes) => send("/devices/knock", { id, yes, keep: dialog.querySelector("input").checked });
   dialog.querySelector("h2").textContent = `Let in ${about}?`;
   dialog.querySelector("p").textContent = `It comes from ${address} with a link of yours, and shows the code ${code}. A device sees all sessions and works in them.`;
