@@ -3,6 +3,7 @@
 import { sessionDone } from "./doing.js";
 import { at, keepLook, shownSession } from "./entering.js";
 import { fragment, morph, put } from "./morph.js";
+import { keep, kept } from "./pages.js";
 
 const page = document.documentElement;
 const column = document.getElementById("column");
@@ -45,19 +46,14 @@ function readSoon() {
 const SEEN = "seen-sessions";
 
 function note() {
-  let seen = {};
-  try {
-    seen = JSON.parse(localStorage.getItem(SEEN)) ?? {};
-  } catch {
-    // What was kept cannot be read: all counts as seen.
-  }
-  const kept = {};
+  const seen = kept(SEEN, {});
+  const now = {};
   for (const [id, row] of known()) {
     const at = Number(row.querySelector("time").dataset.at);
-    kept[id] = id === shownSession && !document.hidden ? Date.now() : (seen[id] ?? at);
-    row.classList.toggle("new", at > kept[id] && row.dataset.state !== "working");
+    now[id] = id === shownSession && !document.hidden ? Date.now() : (seen[id] ?? at);
+    row.classList.toggle("new", at > now[id] && row.dataset.state !== "working");
   }
-  localStorage.setItem(SEEN, JSON.stringify(kept));
+  keep(SEEN, now);
 }
 
 note();

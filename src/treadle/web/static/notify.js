@@ -3,6 +3,7 @@
 import { at } from "./entering.js";
 import { reads } from "./line.js";
 import { fragment, made } from "./morph.js";
+import { kept } from "./pages.js";
 
 const NAME = "treadle-notify";
 const SEEN = "treadle-seen"; // the lock that each tab holds as long as somebody sees it
@@ -13,14 +14,7 @@ const BURST = 10_000;
 const can = () => "Notification" in window && window.isSecureContext;
 
 /** What is wanted: whether at all, of which kinds, with details, with a sound. */
-function wanted() {
-  const usual = { on: false, waiting: true, done: true, failed: true, details: true, sound: false };
-  try {
-    return { ...usual, ...JSON.parse(localStorage.getItem(NAME)) };
-  } catch {
-    return usual;
-  }
-}
+const wanted = () => ({ on: false, waiting: true, done: true, failed: true, details: true, sound: false, ...kept(NAME, {}) });
 
 /** Say to the styles whether it is on: the buttons that switch it on go. */
 const note = () => document.documentElement.classList.toggle("notifies", wanted().on);

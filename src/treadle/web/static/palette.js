@@ -3,6 +3,7 @@
 import { get, notices } from "./app.js";
 import { at, keepLook, shownSession } from "./entering.js";
 import { fragment, made, parsed } from "./morph.js";
+import { keep, kept } from "./pages.js";
 
 const LAST = "palette-last";
 const MOST = 60;
@@ -83,13 +84,7 @@ let shown = [];
 let chosen = 0;
 let asked = 0;
 
-const last = () => {
-  try {
-    return JSON.parse(localStorage.getItem(LAST)) ?? [];
-  } catch {
-    return [];
-  }
-};
+const last = () => kept(LAST, []);
 
 /** Give where the wanted letters are, the best first as a piece; null where they are not all there in this order. */
 function places(text, wanted) {
@@ -158,7 +153,7 @@ function mark() {
 
 function run(one, aside = false) {
   if (!one) return;
-  if (!only) localStorage.setItem(LAST, JSON.stringify([one.title, ...last().filter((name) => name !== one.title)].slice(0, 8)));
+  if (!only) keep(LAST, [one.title, ...last().filter((name) => name !== one.title)].slice(0, 8));
   dialog.close();
   if (one.does) one.does();
   else if (aside) window.open(at + one.path, "_blank", "noopener");

@@ -123,12 +123,9 @@ export function terminalScreen(place, answer) {
       else if (code === 38 || code === 48) {
         const found = codes.shift() === 5 ? indexed(codes.shift() ?? 0) : near(...codes.splice(0, 3));
         look[code === 38 ? "fg" : "bg"] = found;
-      } else if (code === 39) look.fg = "";
-      else if (code === 49) look.bg = "";
-      else if (code >= 30 && code <= 37) look.fg = String(code - 30);
-      else if (code >= 40 && code <= 47) look.bg = String(code - 40);
-      else if (code >= 90 && code <= 97) look.fg = String(code - 82);
-      else if (code >= 100 && code <= 107) look.bg = String(code - 92);
+      } else if (code === 39 || code === 49) look[code === 39 ? "fg" : "bg"] = "";
+      else if ((code >= 30 && code <= 37) || (code >= 90 && code <= 97)) look.fg = String(code < 40 ? code - 30 : code - 82);
+      else if ((code >= 40 && code <= 47) || (code >= 100 && code <= 107)) look.bg = String(code < 50 ? code - 40 : code - 92);
     }
     look = { ...look, classes: new Set(look.classes) };
   }
@@ -156,10 +153,8 @@ export function terminalScreen(place, answer) {
       if (kind === "h" || kind === "l") codes.forEach((number) => mode(number, kind === "h"));
       return;
     }
-    if (kind === "A") y = at(y - one, rows - 1);
-    else if (kind === "B" || kind === "e") y = at(y + one, rows - 1);
-    else if (kind === "C" || kind === "a") x = at(x + one, columns - 1);
-    else if (kind === "D") x = at(Math.min(x, columns - 1) - one, columns - 1);
+    if ("ABe".includes(kind)) y = at(y + (kind === "A" ? -one : one), rows - 1);
+    else if ("CaD".includes(kind)) x = at(Math.min(x, columns - 1) + (kind === "D" ? -one : one), columns - 1);
     else if (kind === "E" || kind === "F") [x, y] = [0, at(y + (kind === "E" ? one : -one), rows - 1)];
     else if (kind === "G" || kind === "`") x = at(one - 1, columns - 1);
     else if (kind === "d") y = at(one - 1, rows - 1);

@@ -83,15 +83,12 @@ if (view) {
     event.preventDefault();
     type(text);
   });
-  field.addEventListener("input", (event) => {
+  const put = (event) => {
     if (event.isComposing || !screen) return;
     type(field.value);
     field.value = "";
-  });
-  field.addEventListener("compositionend", () => {
-    type(field.value);
-    field.value = "";
-  });
+  };
+  for (const name of ["input", "compositionend"]) field.addEventListener(name, put);
   field.addEventListener("paste", (event) => {
     event.preventDefault();
     if (screen) type(screen.pasted(event.clipboardData.getData("text").replaceAll(/\r?\n/g, "\r")));

@@ -3,6 +3,7 @@
 import { get } from "./app.js";
 import { fragment } from "./morph.js";
 import { keys, watch } from "./pages.js";
+import { load } from "./reports.js";
 
 const { timeline: session, topic } = document.body.dataset;
 const most = Number(document.body.dataset.most);
@@ -54,12 +55,7 @@ function announce() {
 
 async function fill(detail) {
   if (detail.childElementCount) return;
-  const answer = await get(`/s/${session}/timeline/event/${detail.dataset.event}`);
-  if (!answer) {
-    detail.textContent = "This event cannot be read.";
-    return;
-  }
-  detail.replaceChildren(fragment(await answer.text()));
+  if (!(await load(`/s/${session}/timeline/event/${detail.dataset.event}`, detail))) detail.textContent = "This event cannot be read.";
 }
 
 rows.addEventListener(
