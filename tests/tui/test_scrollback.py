@@ -294,15 +294,15 @@ def test_a_call_counts_its_own_seconds_and_the_turn_what_the_person_took() -> No
     hear(one, QuestionClosed(question_id="q"), at=51_000)
     hear(one, RAN, at=52_000)
     assert lines(*hear(one, finished(text="Exit status 0.\n(no output)"), at=56_000)) == ["✓ Run ls  4 s"]
-    assert hear(one, TurnEnded(outcome=OUTCOME), at=61_000) == [TurnItem(OUTCOME, (), 20.0, waited=40.0)]
+    assert hear(one, TurnEnded(outcome=OUTCOME), at=61_000) == [TurnItem(OUTCOME, (), 20.0, waited=40.0, turn=1)]
 
 
 def test_the_checklist_is_printed_once_when_all_of_it_is_done() -> None:
     ended = TurnEnded(outcome=OUTCOME)
     one, items = scrollback(TurnStarted(turn=1), ChecklistChanged(text="- [x] a\n- [ ] b\n"), ended)
-    assert items == [TurnItem(OUTCOME)]
+    assert items == [TurnItem(OUTCOME, turn=1)]
     items = hear(one, TurnStarted(turn=2), ChecklistChanged(text="- [x] a\n- [x] b\n"), ended, ended)
-    assert items == [ChecklistItem("- [x] a\n- [x] b\n"), TurnItem(OUTCOME), TurnItem(OUTCOME)]
+    assert items == [ChecklistItem("- [x] a\n- [x] b\n"), TurnItem(OUTCOME, turn=2), TurnItem(OUTCOME, turn=2)]
 
 
 def test_a_question_of_the_model_is_printed_when_it_is_answered() -> None:
@@ -505,7 +505,7 @@ def test_a_task_that_is_said_to_be_done_with_an_open_checklist_ends_with_what_is
     claimed = TurnOutcome(stop=TurnStop.END_TURN, completed=True, steps=1)
     open_list, whole = "- [x] a\n- [ ] b\n", "- [x] a\n- [x] b\n"
     one, items = scrollback(TurnStarted(turn=1), ChecklistChanged(text=open_list), TurnEnded(outcome=claimed))
-    assert items == [TurnItem(claimed, left_open="1 of 2 to-do items is open")]
+    assert items == [TurnItem(claimed, left_open="1 of 2 to-do items is open", turn=1)]
     assert lines(*items) == ["■ Done · 1 of 2 to-do items is open · 1 step · $0.00"]
     items = hear(one, TurnStarted(turn=2), ChecklistChanged(text=whole), TurnEnded(outcome=claimed))
-    assert items[-1] == TurnItem(claimed)
+    assert items[-1] == TurnItem(claimed, turn=2)
