@@ -31,20 +31,27 @@ async def test_a_shell_is_there_only_while_they_are_switched_on_and_its_processe
     monkeypatch.setenv("SHELL", "/bin/sh")
     shells = OwnShells()
     with pytest.raises(ConfigError, match="switched off"):
-        shells.open("s", str(tmp_path), 80, 24)
+        await shells.open("s", str(tmp_path), 80, 24)
     shells.on = True
-    shell = shells.open("s", str(tmp_path), 80, 24)
+    shell = await shells.open("s", str(tmp_path), 80, 24)
     shell.type("stty size; tty; printf '\\033[6n'; pwd; exec sh -c 'echo job=$$.; exec sleep 600'\n")
     heard = await read_until(shell.output(), b".\r\n")
     assert str(tmp_path).encode() in heard
     assert b"24 80" in heard
     assert b"/dev/" in heard
     job = int(heard.rpartition(b"job=")[2].partition(b".")[0])
-    assert shells.open("s", str(tmp_path), 80, 24) is shell, "one for a session"
+    assert await shells.open("s", str(tmp_path), 80, 24) is shell, "one for a session"
     again = await anext(aiter(shell.output()))
     assert again.endswith(heard[-10:])
     assert b"\x1b[6n" in heard
     assert b"\x1b[6n" not in again, "what was asked and answered is not asked once more"
+    other = await shells.open("t", str(tmp_path), 80, 24)
+    other.type("exit\n")
+    await read_until(other.output(), b"exit")
+    async with asyncio.timeout(PATIENCE):
+        while not other.ended:
+            await asyncio.sleep(0.01)
+    assert await shells.open("t", str(tmp_path), 80, 24) is not other, "a new one where it has ended"
     await shells.close()
     with pytest.raises(SessionError):
         shells.find("s")

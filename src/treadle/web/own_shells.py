@@ -137,13 +137,15 @@ class OwnShells:
             raise SessionError("shell-closed", "No shell is open in this session.", fix="Open one under Terminal.")
         return found
 
-    def open(self, session_id: str, folder: str, columns: int, rows: int) -> PageShell:
+    async def open(self, session_id: str, folder: str, columns: int, rows: int) -> PageShell:
         """Give the shell of a session, a new one where it has none that runs. Raises `TreadleError`."""
         if not self.on:
             raise ConfigError("shell-off", "Shells of your own are switched off.", fix="Switch them on under Terminal.")
+        over = [self._open.pop(one) for one in list(self._open) if self._open[one].ended]
+        await asyncio.gather(*(one.close() for one in over))
         found = self._open.get(session_id)
-        if found is None or found.ended:
-            if sum(not one.ended for one in self._open.values()) >= _MOST:
+        if found is None:
+            if len(self._open) >= _MOST:
                 raise ConfigError("shell", f"{_MOST} shells are open.", fix="Close some: type exit in them.")
             found = self._open[session_id] = PageShell(folder, columns, rows)
         return found

@@ -46,7 +46,7 @@ async def _open(request: Request) -> Response:
     size = (await body_of(request, _Size)).checked()
     session_id = request.path_params["session_id"]
     folder = await asyncio.to_thread(session_workspace, session_id)
-    shell = book_of(request).shells.open(session_id, str(folder), *size)
+    shell = await book_of(request).shells.open(session_id, str(folder), *size)
     shell.resize(*size)
     return StreamingResponse(shell.output(), media_type="application/octet-stream")
 
