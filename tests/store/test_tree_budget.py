@@ -97,6 +97,9 @@ async def grow(folder: Path, seed: int) -> tuple[float, float]:
     "seeds", [pytest.param(range(20)), pytest.param(range(20, 500), marks=pytest.mark.soak)], ids=["some", "all"]
 )
 async def test_the_sum_of_a_tree_never_passes_its_cap(tmp_path: Path, seeds: range) -> None:
+    idle = 0
     for seed in seeds:
         spent, cap = await grow(tmp_path, seed)
-        assert 0 < spent <= cap + 1e-9, seed
+        assert 0 <= spent <= cap + 1e-9, seed
+        idle += spent == 0  # nobody of those whose turn it was had room for a call
+    assert idle < len(seeds) / 10
