@@ -44,6 +44,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.line_wrapping import wrapped as wrapped
     from treadle.app.reports.line_wrapping import write_wrapped as write_wrapped
     from treadle.workspace.diagnostics.tether import tethered as tethered
+    from treadle.workspace.files.folder_lock import alone as alone
     from treadle.workspace.files.private_file import write_private as write_private
     from treadle.workspace.sandbox.backend import find_bubblewraps as find_bubblewraps
 else:
@@ -62,6 +63,7 @@ else:
                 is_own_folder print_notice resume_line write_log
             """,
             "treadle.workspace.diagnostics.tether": "tethered",
+            "treadle.workspace.files.folder_lock": "alone",
             "treadle.workspace.files.private_file": "write_private",
             "treadle.workspace.sandbox.backend": "find_bubblewraps",
             "treadle.app.reports.line_wrapping": "harmless screen_width shortened wrapped write_wrapped",

@@ -4,15 +4,37 @@ import asyncio
 import socket
 import ssl
 from contextlib import suppress
+from typing import Any
 
 from uvicorn import Config
 
 from treadle.door.program import HttpServer
+from treadle.web.browsers import PageConnection
 
 _TLS_HANDSHAKE = 0x16
 _FIRST_BYTE_SECONDS = 10.0
 _MOST_WAITING = 300
 """Connections that said nothing yet; the oldest one ends for a new one."""
+
+
+_GRACE = 2
+"""Seconds that open answers have when the server ends."""
+
+
+def page_config(application: Any) -> Config:
+    """Say how everything that browsers reach is served: nothing that a client says of itself is believed."""
+    return Config(
+        application,
+        http=PageConnection,
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        access_log=False,
+        server_header=False,
+        proxy_headers=False,
+        timeout_graceful_shutdown=_GRACE,
+        h11_max_incomplete_event_size=64 * 1024,
+    )
 
 
 class PageServer(HttpServer):

@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import segno
-from uvicorn import Config
 
 from treadle.door.opening import run_schedules
 from treadle.door.program import (
@@ -32,9 +31,8 @@ from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
-from treadle.web.browsers import PageConnection
 from treadle.web.event_stream_out import EventStreams
-from treadle.web.listening import PageServer
+from treadle.web.listening import PageServer, page_config
 from treadle.web.page_keys import Keys
 from treadle.web.screens.devices import device_link
 from treadle.web.templating import load_templates
@@ -43,9 +41,6 @@ USUAL_PORT = 8424
 """The port where none is named, so that addresses last; the next free one where it is taken."""
 
 _NEXT_PORTS = 16
-
-_GRACE = 2
-"""Seconds that open answers have when the server ends."""
 
 _LOOPBACK = "127.0.0.1"
 _ALL = ("0.0.0.0", "::")  # noqa: S104 - where it is asked for
@@ -248,19 +243,7 @@ async def serve_at(
     certificate: PageCertificate | None = None,
 ) -> None:
     """Serve until this is cancelled; with a certificate also those who speak TLS."""
-    config = Config(
-        application,
-        http=PageConnection,
-        ws="none",
-        lifespan="off",
-        log_config=None,
-        access_log=False,
-        server_header=False,
-        proxy_headers=False,
-        timeout_graceful_shutdown=_GRACE,
-        h11_max_incomplete_event_size=64 * 1024,
-    )
-    serving = PageServer(config, None if certificate is None else certificate.context())
+    serving = PageServer(page_config(application), None if certificate is None else certificate.context())
     working = asyncio.ensure_future(serving.serve(sockets=list(listening)))
     try:
         await asyncio.shield(working)

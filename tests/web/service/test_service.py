@@ -2,6 +2,7 @@
 
 import asyncio
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from tests.e2e.process import Program
@@ -10,6 +11,8 @@ from tests.web.service.serving import kill_page, service_here
 from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import SayText, Turn, Wait
 from treadle.web.service.service_front import PROXY_HEADER
+from treadle.web.service.service_users import ServiceUser, UserBook
+from treadle.web.service.user_confinement import FolderSize, folder_size
 
 HOLDS = tuple(Turn(items=(Wait(seconds=PATIENCE * 2), SayText(text="Late."))) for _ in range(20))
 TALK = tuple(Turn(items=(SayText(text="Hello."),)) for _ in range(20))
@@ -106,9 +109,29 @@ async def test_a_full_folder_begins_nothing_new_and_what_no_user_may_do_is_refus
         refused = await alice.post("/sessions", folder=str(alice.folder / "projects"), text="Hello?")
         assert (refused.status_code, refused.json()["code"]) == (503, "service-disk")
         assert "at most 1e-06 GB" in refused.json()["what"]
+        for path in ("/s/x/say", "/s/x/open", "/s/x/fork", "/s/x/review/message", "/s/x/commit/message"):
+            assert (await alice.post(path, text="Hello?")).json()["code"] == "service-disk", path
         link = await alice.post("/devices/link")
         assert (link.status_code, "this service lets nobody do" in link.text) == (403, True)
         assert (await alice.get("/settings")).status_code == 200
+
+
+def test_a_folder_that_cannot_be_looked_into_has_no_known_size(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("x")
+    assert folder_size(tmp_path / "file").unread == str(tmp_path / "file"), "it is not taken for an empty one"
+    assert folder_size(tmp_path / "gone") == FolderSize(0)
+    size = folder_size(tmp_path)
+    assert size.taken > 0
+    assert size.unread == ""
+
+
+def test_administrators_who_add_users_at_the_same_time_lose_none(tmp_path: Path) -> None:
+    def add(number: int) -> None:
+        UserBook(tmp_path / "data").add(ServiceUser(name=f"user{number}", token=""))
+
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(add, range(40)))
+    assert len(UserBook(tmp_path / "data").all()) == 40
 
 
 async def test_sigterm_waits_for_turns_lets_nobody_in_and_a_second_one_ends_them(tmp_path: Path) -> None:

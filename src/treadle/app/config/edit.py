@@ -1,10 +1,7 @@
 """Changing one value in the user's file; everything else in it, comments too, stays as it is."""
 
-import fcntl
-import os
 import tomllib
 from collections.abc import Callable, Iterator, MutableMapping, MutableSequence, Sequence
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +16,7 @@ from treadle.app.config.setting_lines import dotted, leaves, line_of, nested
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.providers.catalogue import find_provider
+from treadle.workspace.files.folder_lock import alone
 from treadle.workspace.files.private_file import write_private
 
 _Check = Callable[[Settings, tuple[str, ...]], None]
@@ -136,18 +134,6 @@ def _save(path: tuple[str, ...], change: _Change, check: _Check) -> Saved:
     file = config_file()
     with alone(file.parent):
         return _write(file, path, change, check)
-
-
-@contextmanager
-def alone(folder: Path) -> Iterator[None]:
-    """Let one process at a time change the file, so that none loses what another one wrote."""
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
-        yield
-    finally:
-        os.close(descriptor)
 
 
 def _write(file: Path, path: tuple[str, ...], change: _Change, check: _Check) -> Saved:

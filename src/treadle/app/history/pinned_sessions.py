@@ -6,6 +6,7 @@ from pathlib import Path
 import msgspec
 
 from treadle.app.config.places import data_directory
+from treadle.workspace.files.folder_lock import alone
 from treadle.workspace.files.private_file import write_private
 
 _MOST = 100
@@ -20,8 +21,9 @@ def pinned_sessions() -> tuple[str, ...]:
 
 def pin_session(session_id: str, *, pinned: bool) -> None:
     """Pin a session, or do so no more. Raises `OSError`."""
-    others = tuple(one for one in pinned_sessions() if one != session_id)
-    write_private(_file(), msgspec.json.encode((session_id, *others)[:_MOST] if pinned else others), follow=False)
+    with alone(_file().parent):
+        others = tuple(one for one in pinned_sessions() if one != session_id)
+        write_private(_file(), msgspec.json.encode((session_id, *others)[:_MOST] if pinned else others), follow=False)
 
 
 def _file() -> Path:

@@ -1,6 +1,5 @@
 """The schedules of a user, in one file of the data folder, which servers change one after the other."""
 
-import fcntl
 import os
 import time
 from collections.abc import Iterator, Sequence
@@ -16,6 +15,7 @@ from msgspec.structs import replace
 from treadle.app.config.places import data_directory
 from treadle.app.schedules.schedule_rules import next_due, schedule_rule
 from treadle.protocol.errors import ConfigError, StoreError
+from treadle.workspace.files.folder_lock import alone
 from treadle.workspace.files.private_file import write_private
 
 LATE = 600
@@ -107,26 +107,17 @@ def read_schedules() -> tuple[Schedule, ...]:
 @contextmanager
 def _changing() -> Iterator[list[Schedule]]:
     """Let the schedules be changed while no other process does; what is in the list at the end is kept."""
-    data_directory().mkdir(parents=True, exist_ok=True, mode=0o700)
     try:
-        lock = os.open(schedules_file().with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        with alone(data_directory()):
+            before = read_schedules()
+            now = list(before)
+            yield now
+            if tuple(now) != before:
+                write_private(schedules_file(), msgspec.json.format(msgspec.json.encode(now)))
     except OSError as error:
         raise StoreError(
             "schedules-unreadable", "The schedules cannot be changed.", why=str(error), fix="Check the data folder."
         ) from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        before = read_schedules()
-        now = list(before)
-        yield now
-        if tuple(now) != before:
-            write_private(schedules_file(), msgspec.json.format(msgspec.json.encode(now)))
-    except OSError as error:
-        raise StoreError(
-            "schedules-unreadable", "The schedules cannot be changed.", why=str(error), fix="Check the data folder."
-        ) from error
-    finally:
-        os.close(lock)
 
 
 def own_zone() -> str:

@@ -55,7 +55,7 @@ _NOT_FORWARDED = frozenset(
     | {"x-forwarded-proto", "x-real-ip", "expect"}
 )
 _NOT_RETURNED = frozenset({"connection", "keep-alive", "transfer-encoding", "set-cookie", "date", "server"})
-_STARTS_WORK = ("/sessions", "/say", "/open", "/fork")
+_STARTS_WORK = ("/sessions", "/say", "/open", "/fork", "/message")
 """How paths end that begin work, which takes space on the disk."""
 
 PROXY_HEADER = "x-treadle-proxy"
@@ -238,7 +238,7 @@ class ServiceFront:
             await self._entrance(scope, headers, known=True)(scope, receive, send)
             return
         if scope["method"] == "POST" and scope["path"].endswith(_STARTS_WORK):
-            self._pages.require_space(user)
+            await self._pages.require_space(user, page)
         if self._open[user.name] >= USER_REQUESTS:
             raise HTTPException(429, "Too many requests of yours are on their way. Close some pages.")
         self._open[user.name] += 1

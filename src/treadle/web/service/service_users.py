@@ -3,13 +3,14 @@
 import hashlib
 import hmac
 import secrets
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
 from msgspec.structs import replace
 
-from treadle.door.program import write_private
+from treadle.door.program import alone, write_private
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.patterns import regex
@@ -88,23 +89,36 @@ class UserBook:
                 fix="Choose another name.",
             )
         token = secrets.token_urlsafe(32)
-        users = {**self.all(), user.name: replace(user, token=token_digest(token))}
-        self._write(replace(self._kept, users=tuple(users.values())))
+        with self._changing():
+            users = {**self.all(), user.name: replace(user, token=token_digest(token))}
+            self._write(replace(self._kept, users=tuple(users.values())))
         return token
 
     def remove(self, name: str) -> None:
         """Shut a user out; their folder stays. Raises `ConfigError`."""
-        users = dict(self.all())
-        if users.pop(name, None) is None:
-            raise ConfigError("service-user", f"There is no user {name!r}.", fix="`treadle serve list` names them.")
-        self._write(replace(self._kept, users=tuple(users.values())))
+        with self._changing():
+            users = dict(self.all())
+            if users.pop(name, None) is None:
+                raise ConfigError("service-user", f"There is no user {name!r}.", fix="`treadle serve list` names them.")
+            self._write(replace(self._kept, users=tuple(users.values())))
 
     def new_secret(self, what: str) -> str:
         """Make a new secret for `metrics` or for a `proxy`; the one before is not valid any more."""
-        self._read()
         token = secrets.token_urlsafe(32)
-        self._write(replace(self._kept, **{what: token_digest(token)}))
+        with self._changing():
+            self._write(replace(self._read(), **{what: token_digest(token)}))
         return token
+
+    @contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Let nobody else change the file meanwhile. Raises `ConfigError`."""
+        try:
+            with alone(self.data):
+                yield
+        except OSError as error:
+            raise ConfigError(
+                "service-users", f"{self._file} cannot be written.", why=f"{error}.", fix="Name another --data."
+            ) from error
 
     def _read(self) -> _Kept:
         try:
@@ -121,10 +135,4 @@ class UserBook:
         return self._kept
 
     def _write(self, kept: _Kept) -> None:
-        try:
-            self.data.mkdir(parents=True, exist_ok=True)
-            write_private(self._file, msgspec.json.format(msgspec.json.encode(kept), indent=1))
-        except OSError as error:
-            raise ConfigError(
-                "service-users", f"{self._file} cannot be written.", why=f"{error}.", fix="Name another --data."
-            ) from error
+        write_private(self._file, msgspec.json.format(msgspec.json.encode(kept), indent=1))

@@ -11,12 +11,11 @@ from urllib.parse import urlsplit
 
 from msgspec import Struct
 from msgspec.structs import replace
-from uvicorn import Config
 
 from treadle.door.program import HttpServer, is_loopback, listen, log_quietly, url_host
 from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
-from treadle.web.browsers import PageConnection
+from treadle.web.listening import page_config
 from treadle.web.service.service_front import FrontAddress, ServiceFront
 from treadle.web.service.service_metrics import ServiceMetrics
 from treadle.web.service.service_users import UserBook
@@ -24,8 +23,6 @@ from treadle.web.service.user_pages import PageTerms, UserPages
 
 GRACE_SECONDS = 60.0
 """Seconds that turns have to end, unless it is said otherwise."""
-
-_LAST_ANSWERS = 2
 
 
 class ServiceWishes(Struct, frozen=True, kw_only=True):
@@ -61,20 +58,7 @@ async def serve_users(wishes: ServiceWishes, terms: PageTerms) -> int:
     with tempfile.TemporaryDirectory(prefix="treadle-serve-") as sockets:
         async with UserPages(users, terms, Path(sockets), metrics, most=wishes.turns) as pages:
             front = ServiceFront(users, pages, address, metrics)
-            server = HttpServer(
-                Config(
-                    front,
-                    http=PageConnection,
-                    ws="none",
-                    lifespan="off",
-                    log_config=None,
-                    access_log=False,
-                    server_header=False,
-                    proxy_headers=False,
-                    timeout_graceful_shutdown=_LAST_ANSWERS,
-                    h11_max_incomplete_event_size=64 * 1024,
-                )
-            )
+            server = HttpServer(page_config(front))
             _say(f"{address.scheme}://{address.host}/\n")
             serving = asyncio.create_task(server.serve(sockets=[listening]), name="serving users")
             try:

@@ -142,17 +142,27 @@ def user_variables(place: UserPlace, passed: Sequence[str]) -> Mapping[str, str]
     return {**kept, "HOME": str(place.folder), "TREADLE_HOME": str(place.home)}
 
 
-def folder_bytes(folder: Path) -> int:
-    """Add up what a folder takes on the disk; what cannot be read is left out. Takes its time."""
-    total = 0
+class FolderSize(Struct, frozen=True):
+    """What a folder takes on the disk in bytes, and a folder in it that could not be looked into; empty for none."""
+
+    taken: int
+    unread: str = ""
+
+
+def folder_size(folder: Path) -> FolderSize:
+    """Add up what a folder takes on the disk. Takes its time."""
+    total, unread = 0, ""
     waiting = [folder]
     while waiting:
+        inner = waiting.pop()
         try:
-            with os.scandir(waiting.pop()) as entries:
+            with os.scandir(inner) as entries:
                 for entry in entries:
                     total += entry.stat(follow_symlinks=False).st_blocks * 512
                     if entry.is_dir(follow_symlinks=False):
                         waiting.append(Path(entry.path))
-        except OSError:
+        except FileNotFoundError:  # it went meanwhile
             continue
-    return total
+        except OSError:
+            unread = str(inner)
+    return FolderSize(total, unread)

@@ -14,7 +14,7 @@ from treadle.web.service.service_metrics import ServiceMetrics
 from treadle.web.service.service_users import ServiceUser, UserBook
 from treadle.web.service.service_words import Began, FromPage, TurnGiven, TurnPlace, TurnWanted
 from treadle.web.service.turn_queue import TurnQueue
-from treadle.web.service.user_confinement import folder_bytes, user_place
+from treadle.web.service.user_confinement import FolderSize, folder_size, user_place
 from treadle.web.service.user_process import UserProcess
 from treadle.web.signals import Signal
 
@@ -63,10 +63,11 @@ class UserPages:
         self._queue = TurnQueue(most, self._turns_of)
         self._wanted: dict[tuple[str, str], float] = {}
         self._told: dict[tuple[str, str], int] = {}
-        self._bytes: dict[str, int] = {}
+        self._sizes: dict[str, FolderSize] = {}
         self._moved = asyncio.Event()
         self._draining = False
         self._tasks: list[asyncio.Task[None]] = []
+        self._closing: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         self._tasks = [
@@ -79,7 +80,8 @@ class UserPages:
         for task in (*self._tasks, *self._starting.values()):
             task.cancel()
         await asyncio.gather(*self._tasks, *self._starting.values(), return_exceptions=True)
-        await asyncio.gather(*(page.end() for page in self._pages.values()), return_exceptions=True)
+        ending = [page.end() for page in self._pages.values()]
+        await asyncio.gather(*ending, *self._closing, return_exceptions=True)
 
     @property
     def working(self) -> int:
@@ -121,7 +123,7 @@ class UserPages:
             traces=self._terms.traces,
         )
         if user.disk_gb is not None:
-            self._bytes[user.name] = await asyncio.to_thread(folder_bytes, place.folder)
+            self._sizes[user.name] = await asyncio.to_thread(folder_size, place.folder)
         await page.start(began, self._terms.passed)
         self._pages[user.name] = page
         self.changed.set()
@@ -153,8 +155,11 @@ class UserPages:
 
     def _ended(self, page: UserProcess) -> None:
         name = page.user.name
-        if self._pages.get(name) is page:
+        if self._pages.get(name) is page:  # it ended by itself: what it had here is closed
             del self._pages[name]
+            closing = asyncio.create_task(page.end(), name="closing a user's page")
+            self._closing.add(closing)
+            closing.add_done_callback(self._closing.discard)
         self._queue.gone(name)
         self._wanted = {one: at for one, at in self._wanted.items() if one[0] != name}
         self._told = {one: place for one, place in self._told.items() if one[0] != name}
@@ -190,16 +195,28 @@ class UserPages:
                     if user is None or page.idle(IDLE_SECONDS):
                         await self._end(page)
                     elif user.disk_gb is not None:
-                        self._bytes[name] = await asyncio.to_thread(folder_bytes, page.place.folder)
+                        self._sizes[name] = await asyncio.to_thread(folder_size, page.place.folder)
 
     async def _end(self, page: UserProcess) -> None:
         self._pages.pop(page.user.name, None)
         await page.end()
 
-    def require_space(self, user: ServiceUser) -> None:
-        """Raise `SessionError` where the folder of a user is larger than it may be."""
-        taken = self._bytes.get(user.name, 0)
-        if user.disk_gb is not None and taken > user.disk_gb * _GIGABYTE:
+    async def require_space(self, user: ServiceUser, page: UserProcess) -> None:
+        """Raise `SessionError` where the folder of a user is larger than it may be, or nobody can say how large."""
+        if user.disk_gb is None:
+            return
+        size = self._sizes.get(user.name)
+        if size is None:  # it was bounded after the process began
+            size = self._sizes[user.name] = await asyncio.to_thread(folder_size, page.place.folder)
+        taken = size.taken
+        if size.unread:
+            raise SessionError(
+                "service-disk",
+                f"The size of your folder is not known: {size.unread} cannot be read.",
+                why="It is bounded, so nothing new is begun until it can be measured.",
+                fix="Give its owner the right to read it (chmod u+rx); it is measured every half minute.",
+            )
+        if taken > user.disk_gb * _GIGABYTE:
             raise SessionError(
                 "service-disk",
                 f"Your folder takes {taken / _GIGABYTE:.1f} GB of at most {user.disk_gb:g} GB.",
@@ -219,5 +236,5 @@ class UserPages:
         for name, page in self._pages.items():
             metrics.gauge("treadle_sessions_open", page.use.sessions, user=name)
             metrics.gauge("treadle_cost_dollars", page.use.cost, user=name)
-        for name, size in self._bytes.items():
-            metrics.gauge("treadle_folder_bytes", size, user=name)
+        for name, size in self._sizes.items():
+            metrics.gauge("treadle_folder_bytes", size.taken, user=name)

@@ -105,6 +105,9 @@ class UserProcess:
         try:
             async with asyncio.timeout(STARTS_WITHIN):
                 self.page = await asyncio.shield(self._ready)
+        except SessionError:
+            await self.end()
+            raise
         except TimeoutError:
             await self.end()
             raise self._not_there(f"It was not there within {STARTS_WITHIN:.0f} s.", b"") from None

@@ -7,13 +7,13 @@ from pathlib import Path
 
 from msgspec import Struct
 
-from treadle.app.config.edit import alone
 from treadle.app.config.places import config_file, data_directory, name_for, read_regular
 from treadle.app.security.trusting import SessionTrust
 from treadle.context.remembered import MemoryEntry, read_memory, sent_entries
 from treadle.context.system import Rules, fenced
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.sealed import PromptPart
+from treadle.workspace.files.folder_lock import alone
 from treadle.workspace.files.private_file import write_private
 from treadle.workspace.files.text import visible
 
