@@ -5,6 +5,7 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from tests.e2e.faults.driving import block, make, run
 from treadle.providers.scripted.player import Performance, perform
@@ -74,3 +75,13 @@ class EditsAsked:
             Turn(items=(SayText(text="I change it."), make("replace_in_file", path="a.txt", diff=blocks))),
         )
         return perform((*turns, _OVER)[min(self.played[number], 3) - 1], seen, Pace())
+
+
+def day_folder(tmp_path: Path) -> Path:
+    """Make the folder that a day is spent in."""
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    (folder / "AGENTS.md").write_text("Be brief.\n")
+    (folder / "a.txt").write_text(LINES)
+    (folder / "calc.py").write_text("def less(a, b):\n    return a \\\n    - b\n")
+    return folder

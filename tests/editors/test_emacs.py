@@ -8,7 +8,7 @@ import pytest
 
 from tests.e2e.running import PATIENCE, model
 from tests.editors.panes import Pane
-from tests.editors.scripted_tasks import DAY, LINES, TWO_CHANGED, Tasks
+from tests.editors.scripted_tasks import DAY, LINES, TWO_CHANGED, Tasks, day_folder
 from tests.needed import needs
 from tests.ready import treadle
 from treadle.providers.scripted.scripted_server import ScriptedServer
@@ -39,11 +39,7 @@ class Emacs(Pane):
 
 
 async def test_a_day_in_emacs(tmp_path: Path) -> None:
-    folder = tmp_path / "ws"
-    folder.mkdir()
-    (folder / "AGENTS.md").write_text("Be brief.\n")
-    (folder / "a.txt").write_text(LINES)
-    (folder / "calc.py").write_text("def less(a, b):\n    return a \\\n    - b\n")
+    folder = day_folder(tmp_path)
     async with ScriptedServer(Tasks(DAY)) as server:
         seen = Emacs(tmp_path, folder)
         seen.begin(server)

@@ -28,12 +28,6 @@ BEGUN = Expectation(last_result=Texts(contains=("work by themselves",)))
 SECRET = "the text outside"
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     (tmp_path / "ws" / ".treadle" / "agents").mkdir(parents=True)

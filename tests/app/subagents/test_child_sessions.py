@@ -49,19 +49,6 @@ from treadle.web.question_cards import edit_blocks
 CHILD = ("You are a subagent",)
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "ws").mkdir()
-    (tmp_path / "ws" / "a.py").write_text("def f():\n    return 1\n")
-    return (tmp_path / "ws").resolve()
-
-
 def given(prompt: str, *items: Any) -> Turn:
     """What a subagent does first that is given this task."""
     asked = Expectation(last_user=Texts(contains=(prompt,)), system=Texts(contains=CHILD))

@@ -25,19 +25,6 @@ from treadle.providers.scripted.scripted_server import ScriptedServer
 FORK = Texts(contains=("From here on you are a subagent",))
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("HOME", str(tmp_path))
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    (tmp_path / "ws").mkdir()
-    (tmp_path / "ws" / "a.py").write_text("def f():\n    return 1\n")
-    return (tmp_path / "ws").resolve()
-
-
 def of_fork(*items: Any, steps: int) -> Turn:
     """What a fork says after so many replies, those that it inherits among them."""
     asked = Expectation(conversation=FORK, assistant_messages=steps)
