@@ -42,7 +42,7 @@ def test_a_model_of_the_list_by_model_is_read_whole() -> None:
             supports_reasoning=True,
             supports_pdf_input=True,
             cache_read_input_token_cost=0.5 * PER_MILLION,
-            deprecation_date="2027-01-31",
+            deprecation_date="2030-01-31",
             successor_model="xai/grok-5",
             input_cost_per_token_above_200k_tokens=4 * PER_MILLION,
             output_cost_per_token_above_200k_tokens=16 * PER_MILLION,
@@ -60,7 +60,7 @@ def test_a_model_of_the_list_by_model_is_read_whole() -> None:
                 output=8,
                 cache_read=0.5,
                 steps=(StepFigures(200_000, 4, 16),),
-                retires="2027-01-31",
+                retires="2030-01-31",
                 successor="grok-5",
             )
         }

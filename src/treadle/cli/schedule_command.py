@@ -16,7 +16,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="action", metavar="ACTION")
     about = "keep a task and the times at which it is begun"
     add = commands.add_parser("add", help=about, description=about, allow_abbrev=False)
-    add.add_argument("when", metavar="WHEN", help='such as "every weekday 9:00", "every 30 minutes", "2027-01-31 9:00"')
+    add.add_argument("when", metavar="WHEN", help='such as "every weekday 9:00", "every 30 minutes", "2030-01-31 9:00"')
     add.add_argument("task", metavar="TASK", help="what is to be done, in quotes")
     add.add_argument("-C", "--directory", type=Path, default=Path(), metavar="DIR", help="the folder to work in")
     add.add_argument("--mode", choices=MODES, default="", help="the mode of its sessions (default: your setting)")

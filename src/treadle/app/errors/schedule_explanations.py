@@ -13,7 +13,7 @@ ABOUT_SCHEDULES: Mapping[str, Explanation] = MappingProxyType(
         ),
         "schedule-time": Explanation(
             "The time, the zone or the limit of a schedule cannot be used.",
-            'Write the time like "every weekday 9:00", "every 30 minutes" or "2027-01-31 9:00".',
+            'Write the time like "every weekday 9:00", "every 30 minutes" or "2030-01-31 9:00".',
         ),
         "schedule-unknown": Explanation(
             "There is no schedule with the id that was given.", "`treadle schedule list` lists those that there are."

@@ -16,7 +16,7 @@ WHEN_FORMS = (
     "every monday and friday 8:15",
     "every 30 minutes",
     "every 2 hours",
-    "2027-01-31 9:00",
+    "2030-01-31 9:00",
 )
 """What can be written, by examples."""
 
