@@ -42,4 +42,6 @@ async def test_edits_are_allowed_together_without_those_that_were_unticked_and_w
         left = await page.inner_text(".ilist")
         assert "c.txt" in left
         assert "git push" in left
+        await page.goto(f"{served.address}/sessions")
+        await becomes(page, "document.querySelectorAll('tr .chip.state.done').length === 2")
         assert sorted(one.name for one in served.folder.glob("*.txt")) == ["a.txt", "b.txt"]
