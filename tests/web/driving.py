@@ -100,12 +100,13 @@ class Seen:
     async def page(self, served: Served, path: str = "/", **context: Any) -> Page:
         """Open the page as a new visitor, let in by the link, at a path."""
         made = await self.browser.new_context(**context)
+        made.set_default_timeout(PATIENCE * 1000)
         self.contexts.append(made)
         page = await made.new_page()
         page.on("pageerror", lambda error: self.complaints.append(str(error)))
         page.on("console", lambda said: self.complaints.append(said.text) if said.type == "error" else None)
         await page.goto(served.link)
-        await page.wait_for_selector("header.head", timeout=PATIENCE * 1000)
+        await page.wait_for_selector("header.head")
         served.at = page.url.removeprefix(served.origin).rstrip("/")
         if path != "/":
             await page.goto(served.address + path)
@@ -167,7 +168,7 @@ async def start_session(page: Page, text: str) -> str:
     """Start a session from the list, and wait for its page; gives its id."""
     await page.fill("#start textarea", text)
     await page.click("#start button[type=submit]")
-    await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
+    await page.wait_for_url("**/s/*")
     return page.url.rpartition("/s/")[2]
 
 

@@ -139,7 +139,7 @@ async def test_nothing_hostile_runs_loads_hides_or_breaks_out_on_any_screen(tmp_
         await page.goto(served.address)
         await page.fill("#start textarea", f"{EVIL} {'t' * 3_000}".replace("\x00", ""))
         await page.click("#start button[type=submit]")
-        await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
+        await page.wait_for_url("**/s/*")
         session = page.url.rpartition("/s/")[2]
         found: list[str] = []
         answered: set[str] = set()
@@ -155,7 +155,7 @@ async def test_nothing_hostile_runs_loads_hides_or_breaks_out_on_any_screen(tmp_
             await page.evaluate(GIVE, [session, question, *given])
             answered.add(question)
         await page.goto(f"{served.address}/s/{session}")
-        await page.wait_for_selector(".item.end", timeout=PATIENCE * 1000)
+        await page.wait_for_selector(".item.end")
         (light, seen_light), (phone, seen_phone) = (
             eyes  # the light one sees all screens, the phone those of the session
         )

@@ -144,7 +144,7 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
         page = await seen.page(served, viewport={"width": 900, "height": 600})
         sessions = await seen.page(served)
         session = await start_session(page, "Tell me much.")
-        await page.wait_for_selector(".item:has-text('Paragraph 30 of')", timeout=PATIENCE * 1000)
+        await page.wait_for_selector(".item:has-text('Paragraph 30 of')")
         assert await page.evaluate(AT_END)
         await sessions.goto(f"{served.address}/sessions")
         await sessions.wait_for_selector(f"#s-{session} .state.working")
@@ -240,14 +240,14 @@ async def test_what_is_sent_before_the_modules_of_a_page_have_run_is_done_once_t
 
         async def go_on(module: str) -> None:
             gate.set()
-            await page.wait_for_selector("html[data-ready]", timeout=PATIENCE * 1000)
+            await page.wait_for_selector("html[data-ready]")
             await page.unroute(f"**/static/{module}")
 
         await early("/", "start.js")
         await page.fill("#start textarea", "Work.")
         await page.click("#start button[type=submit]")
         gate.set()
-        await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
+        await page.wait_for_url("**/s/*")
         session = page.url.rpartition("/s/")[2]
         await page.wait_for_selector(".item.end")
         await early(f"/s/{session}", "live.js")
@@ -310,6 +310,7 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         card = page.locator(".question")
         assert await _offered(card) == ("run_for_real", ["Run it for real", "Discard"])
         assert await card.evaluate(SHEET), "the title is on the screen, and the conversation above it"
+        await page.wait_for_selector(".call:has-text('step.sh') .state:has-text('asking')")
         shown = await page.text_content(".call:has-text('step.sh') summary") or ""
         assert " ".join(shown.split()) == "Run sh step.sh asking"
         said = await card.inner_text()

@@ -111,7 +111,7 @@ async def _message(page: Page, served: Served) -> None:
     async with asyncio.timeout(PATIENCE):  # not for its first checkpoint alone, and nothing is restored while it works
         while sum(isinstance(event.data, TurnSettled) for event in log_of(served.program.home)) < 2:
             await asyncio.sleep(0.1)
-    await page.wait_for_selector("#fresh:not([hidden])", timeout=PATIENCE * 1000)
+    await page.wait_for_selector("#fresh:not([hidden])")
     await page.click("#fresh button")
     await page.wait_for_selector(".file-changed[data-path='c.txt']")
     assert await page.input_value("form.comments textarea") == "Not yet done"
@@ -160,7 +160,7 @@ async def _timeline(page: Page, served: Served) -> None:
         "fetch(location.pathname.replace('timeline', 'change'), {method: 'POST', body: '{\"mode\": \"plan\"}', "
         "headers: {'content-type': 'application/json', 'x-treadle-key': localStorage.getItem('treadle-key')}})"
     )
-    await page.wait_for_selector("#fresh:not([hidden])", timeout=PATIENCE * 1000)
+    await page.wait_for_selector("#fresh:not([hidden])")
     await page.click("#fresh button")
     await page.wait_for_selector(".event strong:has-text('Mode plan')")
     before = page.url
@@ -219,7 +219,7 @@ async def test_comments_to_a_closed_session_are_sent_after_the_question_about_it
         await page.fill("#start textarea", "Write it.")
         await page.click("#start button[type=submit]")
         await page.click("#trust button:has-text('Not now')")
-        await page.wait_for_url("**/s/*", timeout=PATIENCE * 1000)
+        await page.wait_for_url("**/s/*")
         session = page.url.rpartition("/s/")[2]
         await page.wait_for_selector(".item.end")
         await close_session(page)

@@ -6,7 +6,7 @@ from pathlib import Path
 from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
-from tests.web.driving import PATIENCE, Served, in_shared_browser, page_with_model, start_session
+from tests.web.driving import Served, in_shared_browser, page_with_model, start_session
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import SayText, Turn
 
@@ -60,7 +60,7 @@ async def _go(page: Page, key: str) -> None:
     await page.keyboard.press("g")
     await page.keyboard.press(key)
     current = f"nav a[data-key='{key}'][aria-current=page]"
-    await page.wait_for_selector(current, state="attached", timeout=PATIENCE * 1000)
+    await page.wait_for_selector(current, state="attached")
     await page.wait_for_load_state()
     assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
 
@@ -80,7 +80,7 @@ async def _context(page: Page, served: Served, session: str) -> None:
     before = await page.locator(".blocks > li").count()
     await other.fill("#text", "Go on.")
     await other.keyboard.press("Enter")
-    await page.wait_for_selector(f".blocks > li >> nth={before}", timeout=PATIENCE * 1000)
+    await page.wait_for_selector(f".blocks > li >> nth={before}")
     assert await page.locator("details[open] pre").count() == 1  # what was open stays open
     await page.click("button[aria-label='Remove this pin']")
     await page.wait_for_selector("li:has-text('Nothing is pinned.')")
@@ -146,8 +146,8 @@ async def _share(page: Page, served: Served, session: str) -> None:
 async def _health(page: Page) -> None:
     await _go(page, "h")
     await page.click("button[data-check=local]")
-    await page.wait_for_selector("#checks li:has-text('sandbox')", timeout=PATIENCE * 1000)
-    await page.wait_for_selector("#progress:not(:has-text('Checking'))", timeout=PATIENCE * 1000)
+    await page.wait_for_selector("#checks li:has-text('sandbox')")
+    await page.wait_for_selector("#progress:not(:has-text('Checking'))")
     kinds = await page.locator("#checks li").evaluate_all("rows => rows.map((row) => row.dataset.status)")
     assert kinds == sorted(kinds, key=("fail", "warn", "ok").index)
     await page.click("text=Verify all logs")
@@ -184,7 +184,7 @@ async def _settings(page: Page, home: Path) -> None:
     assert "sk-0123456789abcdef" not in await page.content()
     await _tab(page, "MCP servers")
     await page.click("button:has-text('Connect and show tools')")
-    await page.wait_for_selector(".server pre:visible", timeout=PATIENCE * 1000)
+    await page.wait_for_selector(".server pre:visible")
     await page.click("button:has-text('Disable')")
     await page.wait_for_selector("button:has-text('Enable')")
     assert json.loads((home / "mcp.json").read_text())["mcpServers"]["one"]["disabled"] is True

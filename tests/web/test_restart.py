@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
-from tests.web.driving import PATIENCE, browser, in_shared_browser, serving, start_session
+from tests.web.driving import browser, in_shared_browser, serving, start_session
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -43,7 +43,7 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
             await page.goto(again.link)
             await page.wait_for_selector("header.head")
             await page.goto(old)  # leads to the same screen below the new path
-            await page.wait_for_url(f"**/s/{session}", timeout=PATIENCE * 1000)
+            await page.wait_for_url(f"**/s/{session}")
             await page.click("#continue")
             await page.wait_for_selector(".question:has-text('git push origin main')")
             await page.wait_for_timeout(700)  # a card that just came takes no answer
