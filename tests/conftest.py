@@ -3,9 +3,11 @@
 import gc
 import os
 import shutil
+import sys
 import tempfile
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -48,6 +50,9 @@ def pytest_configure(config: pytest.Config) -> None:
     rewriting: Any = config.pluginmanager.rewrite_hook
     rewriting._must_rewrite.discard("treadle")  # there is no option for it
     gc.set_threshold(*LOOK_FOR_CYCLES)
+    if (found := shutil.which("python3")) and not Path(found).samefile(sys.executable):
+        # A version manager's stand-in starts twenty programs before the one that a test means.
+        os.environ["PATH"] = f"{Path(sys.base_prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"
     os.environ["TREADLE_HOME"] = config.stash[HOME] = tempfile.mkdtemp(prefix="treadle-tests-")
 
 
@@ -95,6 +100,22 @@ def pytest_itemcollected(item: pytest.Item) -> None:
     """Scale the examples in one place."""
     if is_hypothesis_test(test := getattr(item, "obj", None)):
         _sampled(getattr(test, "__func__", test))
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Leave to `make soak` the rows that a test's `sample` leaves out: those that are kept lie evenly among them."""
+    rows: defaultdict[str, list[pytest.Item]] = defaultdict(list)
+    for item in items:
+        if item.get_closest_marker("sample") is not None:
+            rows[item.nodeid.partition("[")[0]].append(item)
+    for several in rows.values():
+        mark = several[0].get_closest_marker("sample")
+        number = mark.args[0] if mark is not None else 1
+        kept = {at * len(several) // number for at in range(number)}
+        for at, item in enumerate(several):
+            if at not in kept and len(several) > number:
+                item.add_marker("soak")
 
 
 def pytest_collection_finish() -> None:

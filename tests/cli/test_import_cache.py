@@ -130,6 +130,7 @@ def test_changes_are_seen_at_random_moments(project: Project) -> None:
         assert values(project.run()) == expected
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("was_searched", [False, True], ids=["a new folder", "a folder that was searched before"])
 @pytest.mark.parametrize("name", ["module_3", "pack"])
 def test_a_module_of_an_earlier_folder_comes_first(

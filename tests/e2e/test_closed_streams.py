@@ -27,6 +27,7 @@ def shell(redirections: str) -> tuple[str, ...]:
     return ("sh", "-c", f'exec "$0" -m treadle "$@" {redirections}', sys.executable)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "argv",
     [
@@ -125,6 +126,7 @@ async def test_a_closed_terminal_ends_an_interactive_session_as_a_hangup(tmp_pat
     assert (session["title"], session["state"], session["ended"]) == ("go on and on", "stopped", "unfinished")
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP, signal.SIGINT])
 async def test_every_signal_says_how_to_go_on(tmp_path: Path, number: signal.Signals) -> None:
     program = Program(tmp_path / "home")

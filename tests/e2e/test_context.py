@@ -233,6 +233,7 @@ output_price = 30.0
 COSTLY = "With anthropic-compatible/small, which you have configured, it would cost about $0.0"
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("settings", "told"),
     [

@@ -129,6 +129,7 @@ def texts_in(value: Any) -> Iterator[str]:
             pass
 
 
+@pytest.mark.sample(9)
 @pytest.mark.parametrize(
     ("name", "protocol"),
     [

@@ -50,6 +50,7 @@ CHANGED = [
 WAYS = ("/undo", "restore")
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("mode", "option", "way"),
     [  # each mode and answer with one of the ways, both ways in turns; all pairs in the soak

@@ -59,6 +59,7 @@ async def test_a_session_is_replayed_without_its_model_and_its_files(tmp_path: P
     assert (packed.code, packed.out) == (Exit.DONE, strict.out)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("kind", [CallFinished, TurnSettled, Prompt])
 async def test_a_change_in_the_log_is_named_and_ends_with_exit_code_1(kind: type, tmp_path: Path) -> None:
     program = await worked(tmp_path)

@@ -37,6 +37,7 @@ async def run(project: Path, *tasks: str, flags: tuple[str, ...] = (), turns: in
         return ended, len(server.requests)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("task", "shown"),
     [
@@ -60,6 +61,7 @@ async def test_a_command_that_shows_something_is_no_task(project: Path, task: st
     assert shown in ended.out
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize("task", ["/fork x", "/rewind 2", "/undo", "/mode loud", "/effort", "/revoke", "/compact"])
 async def test_a_command_that_does_nothing_says_so_and_fails(project: Path, task: str) -> None:
     (ended,), requests = await run(project, task)

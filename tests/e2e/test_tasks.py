@@ -52,6 +52,7 @@ ALL = [
 ]
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize(("name", "wire", "protocol"), ALL)
 async def test_a_task_is_done_with_exactly_these_changes(tmp_path: Path, name: str, wire: str, protocol: str) -> None:
     task = sample(name)

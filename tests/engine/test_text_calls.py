@@ -127,6 +127,7 @@ AT_TAGS = {"invoke", "minimax", "glm"}
 """Notations whose values have no line breaks around them."""
 
 
+@pytest.mark.sample(42)
 @pytest.mark.parametrize("protocol", PROTOCOLS)
 @pytest.mark.parametrize(("name", "arguments"), CALLS)
 @pytest.mark.parametrize("form", [*ALONE, *MARKED])

@@ -137,6 +137,7 @@ def _plain(message: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in message.items() if value}
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("log", [log for log in RESUMED if log.ended], ids=str)
 async def test_an_old_session_works_on_and_keeps_what_it_knew(log: Golden, tmp_path: Path) -> None:
     log = Golden(log.version, log.name, str(tmp_path))
@@ -159,6 +160,7 @@ async def test_an_old_session_works_on_and_keeps_what_it_knew(log: Golden, tmp_p
     assert (await program.run("audit", "verify", log.id)).code == 0
 
 
+@pytest.mark.sample(2)
 @pytest.mark.parametrize("log", [log for log in RESUMED if not log.ended], ids=str)
 async def test_a_turn_that_an_old_version_left_unfinished_comes_to_its_end(log: Golden, tmp_path: Path) -> None:
     log = Golden(log.version, log.name, str(tmp_path))

@@ -24,6 +24,7 @@ def broken(host: Host, defect: str) -> Host:
     return replace(host, cli=cli)
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("defect", "flags"),
     [

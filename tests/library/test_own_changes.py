@@ -28,6 +28,7 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return made
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("mode", ["ask", "edits"])
 @pytest.mark.parametrize(
     ("steps", "changed"),

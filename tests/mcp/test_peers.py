@@ -74,6 +74,7 @@ async def reached(kind: str) -> AsyncIterator[McpServer]:
         yield McpServer(name="everything", transport=transport, url=url)
 
 
+@pytest.mark.sample(2)
 @needs_node
 @pytest.mark.parametrize("era", [ServerEra.AUTO, ServerEra.LEGACY])
 @pytest.mark.parametrize("kind", ["stdio", "streamableHttp", "sse"])
@@ -151,6 +152,7 @@ async def test_without_anybody_a_server_that_asks_is_answered_at_once(tmp_path: 
         assert "mcp__everything__trigger-sampling-request" not in hub.tools()
 
 
+@pytest.mark.sample(2)
 @needs_node
 @pytest.mark.parametrize("era", [ServerEra.AUTO, ServerEra.LEGACY])
 @pytest.mark.parametrize("kind", ["streamableHttp", "sse"])

@@ -142,6 +142,7 @@ async def test_what_stands_in_place_of_an_event_is_told(api: str, event: bytes, 
     assert (failed.error.kind, words in failed.error.message) == (kind, True)
 
 
+@pytest.mark.sample(2)
 @EACH
 async def test_an_event_of_many_megabytes_is_read_to_its_limit_and_refused_beyond_it(api: str) -> None:
     async def end_of(size: int) -> StreamEvent:

@@ -23,6 +23,7 @@ def troubles(place: Place, seeds: Iterable[int]) -> dict[str, int]:
     return found
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("place", PLACES, ids=[f"{place.provider}:{place.model}" for place in PLACES])
 def test_no_api_refuses_a_session_that_was_denied_cut_compacted_interrupted_or_moved(place: Place) -> None:
     assert troubles(place, SEEDS) == {}

@@ -89,6 +89,7 @@ def said(events: list[StreamEvent]) -> tuple[str, str, list[list[Any]]]:
     return text, thinking, [[name, json.loads(arguments or "{}")] for name, arguments in calls.values()]
 
 
+@pytest.mark.sample(46)
 @SHARED_CASES
 @by_name(STREAMS)
 async def test_a_recorded_reply_gives_the_same_right_stream_however_it_is_split(recording: Recording) -> None:
@@ -114,6 +115,7 @@ async def test_a_recorded_reply_gives_the_same_right_stream_however_it_is_split(
         assert last.reason is ReplyStop.TOOL_USE
 
 
+@pytest.mark.sample(46)
 @SHARED_CASES
 @by_name(STREAMS)
 async def test_a_recorded_reply_that_is_cut_is_a_failure_that_can_be_retried(recording: Recording) -> None:

@@ -177,6 +177,7 @@ async def test_a_reply_that_comes_whole_is_read(api: str) -> None:
 DEEP = b'{"a":' * 100_000
 
 
+@pytest.mark.sample(12)
 @pytest.mark.parametrize("api", REPLY)
 @pytest.mark.parametrize(
     "answer",

@@ -156,6 +156,7 @@ def test_what_a_reference_leads_to_stands_in_its_place_and_one_in_circles_ends()
     assert ANTHROPIC_TOOLS.problems("t", "d", schema_for(ANTHROPIC, schema)) == []
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("name", ["allOf", "anyOf", "oneOf"])
 @pytest.mark.parametrize("api", FORMS)
 def test_a_schema_that_branches_into_itself_ends(api: str, name: str) -> None:

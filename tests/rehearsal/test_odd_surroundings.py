@@ -96,6 +96,7 @@ def worked(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("damage", DAMAGES)
 async def test_a_damaged_event_is_an_error_with_a_name_and_nothing_hangs(
     worked: Path, tmp_path: Path, damage: str
@@ -193,6 +194,7 @@ def odd_value(jitter: Random, depth: int) -> object:
     return {name: odd_value(jitter, depth - 1) for name in jitter.sample(names, 5)}
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "wire", [pytest.param(wire, marks=pytest.mark.soak if number % 2 else ()) for number, wire in enumerate(WIRE_APIS)]
 )

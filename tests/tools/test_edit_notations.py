@@ -44,6 +44,7 @@ def _file(workspace: Workspace, text: str | None = OLD) -> Path:
     return path
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(("tool", "arguments", "form"), EVERY)
 async def test_each_notation_is_read_by_each_edit_tool(
     workspace: Workspace, tool: str, arguments: dict[str, str], form: str
@@ -57,6 +58,7 @@ async def test_each_notation_is_read_by_each_edit_tool(
     assert [(one.path, one.format, one.code) for one in result.edits] == [("sub/a.py", form, "ok")]
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("tool", "arguments", "said"),
     [

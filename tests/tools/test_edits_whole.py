@@ -67,6 +67,7 @@ async def test_a_block_without_search_text_creates_the_file(workspace: Workspace
     assert await written(workspace, "new.py", None, content) == "a = 1\n"
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("name", "before", "content"),
     [

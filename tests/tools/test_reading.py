@@ -292,6 +292,7 @@ async def test_an_image_comes_as_one(workspace: Workspace, raw: bytes, kind: str
     assert result.content == (Image(media_type=f"image/{kind}", data=base64.b64encode(raw).decode()),)
 
 
+@pytest.mark.sample(5)
 @pytest.mark.parametrize(
     ("name", "raw", "why"),
     [

@@ -35,6 +35,7 @@ async def edit(workspace: Workspace, before: bytes, arguments: dict[str, Any]) -
     await call(workspace, "replace_in_file", path="f.txt", **arguments)
 
 
+@pytest.mark.sample(16)
 @pytest.mark.parametrize("source", [one["source"] for one in ROWS if "after" in one])
 async def test_a_reported_edit_changes_what_it_says_and_nothing_else(workspace: Workspace, source: str) -> None:
     one = row(source)

@@ -62,6 +62,7 @@ def test_the_order_is_that_of_the_slow_definition(typed: str, folders: list[str]
     assert [path.lower() for path in found(typed, paths).paths] == slowly(typed.lower(), list(lower))
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("typed", ["", "p", "m9", "p3m9", "e9.py", "part1/", "zz", "package4/m4", "gp4", "age1/", "/4"])
 def test_among_many_folders_what_is_found_is_that_of_the_slow_definition(typed: str) -> None:
     paths = [f"part{number % 7}/package{number % 9_001}/m{number}.py" for number in range(10_000)]

@@ -125,6 +125,7 @@ def test_an_ignore_file_that_cannot_be_read_hides_nothing(tmp_path: Path) -> Non
 _PROGRAMS = [pytest.param(find_ripgrep({}), id="ripgrep"), pytest.param("", id="stand-in")]
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize("program", _PROGRAMS)
 @pytest.mark.parametrize("name", [*OWN_IGNORE_FILES, ".gitignore"])
 async def test_ignore_files_count_at_every_level(program: str, name: str, tmp_path: Path) -> None:

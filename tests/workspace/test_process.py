@@ -360,6 +360,7 @@ async def test_no_guard_is_made_ready_after_the_workspace_is_closed(workspace: W
     assert set(descendants(os.getpid())) <= set(before)
 
 
+@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     ("line", "said", "output"),
     [

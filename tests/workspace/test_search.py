@@ -67,6 +67,7 @@ async def test_more_matches_than_the_limit_are_said_to_be_there(search: Search, 
     assert (sum(len(block) for each in found.files for block in each.blocks), found.more) == (5, True)
 
 
+@pytest.mark.sample(1)
 @pytest.mark.parametrize("regex", ["needle", "x", "needle\\n"])
 async def test_a_line_of_any_length_is_searched_in_bounded_memory(tmp_path: Path, regex: str) -> None:
     require("rg")

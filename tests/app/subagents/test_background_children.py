@@ -64,6 +64,7 @@ async def until_thanks(own: Family, said: str) -> None:
                 return
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("said", "mode", "busy"),
     [

@@ -101,6 +101,7 @@ print(await read_file("a.py") != "")
     assert not (folder / "x").exists()
 
 
+@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("code", "says"),
     [
