@@ -216,6 +216,7 @@ async def test_acpx_goes_on_with_a_session_of_another_process(tmp_path: Path) ->
     assert "Second." in sent
 
 
+@pytest.mark.soak
 async def test_acpx_has_two_sessions_at_work(tmp_path: Path) -> None:
     async with ScriptedServer(Script(turns=(Turn(items=(Wait(seconds=3), *DONE.items)),))) as server:
         for name in ("one", "two"):

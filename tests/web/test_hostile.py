@@ -9,6 +9,7 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import pytest
 from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make, run
@@ -125,7 +126,8 @@ async def _eyes(seen: Seen, served: Served) -> list[tuple[Page, list[str]]]:
     return made
 
 
-async def test_nothing_hostile_runs_loads_hides_or_breaks_out_on_any_screen(tmp_path: Path) -> None:
+@pytest.mark.parametrize("whole", [False, pytest.param(True, marks=pytest.mark.soak)])
+async def test_nothing_hostile_runs_loads_hides_or_breaks_out_on_any_screen(tmp_path: Path, whole: bool) -> None:
     folder = tmp_path / f"ws {RUNS.replace('/', '_')}"
     folder.mkdir()
     Path(os.fsdecode(os.fsencode(folder) + b"/bad\xff<b onclick=x>.txt")).write_text("x")
@@ -156,12 +158,10 @@ async def test_nothing_hostile_runs_loads_hides_or_breaks_out_on_any_screen(tmp_
             answered.add(question)
         await page.goto(f"{served.address}/s/{session}")
         await page.wait_for_selector(".item.end")
-        (light, seen_light), (phone, seen_phone) = (
-            eyes  # the light one sees all screens, the phone those of the session
-        )
-        inside = [f"/s/{session}{screen.path}" for screen in SESSION_SCREENS]
-        found += await _look(light, served, (*(screen.path for screen in SCREENS), *inside), seen_light)
-        found += await _look(phone, served, inside, seen_phone)
+        (light, seen_light), (phone, seen_phone) = eyes
+        all_, inside = [screen.path for screen in SCREENS], [f"/s/{session}{screen.path}" for screen in SESSION_SCREENS]
+        found += await _look(light, served, all_ + inside * whole, seen_light)
+        found += await _look(phone, served, inside + all_ * whole, seen_phone)
         assert sorted(set(found)) == []
 
 
