@@ -60,15 +60,23 @@
   "Write TEXT of WHO at the end of the chat; nil is a paragraph of its own."
   (with-current-buffer (treadle--chat)
     (let ((inhibit-read-only t)
-          (windows (seq-filter (lambda (one) (= (window-point one) (point-max))) (get-buffer-window-list nil nil t))))
+          (follows (eobp))              ; whoever looks at it next
+          (windows (seq-filter (lambda (one) (treadle--follows-p one who)) (get-buffer-window-list nil nil t))))
       (save-excursion
         (goto-char (point-max))
         (unless (and who (eq who treadle--spoke))
           (unless (bobp) (insert "\n\n"))
           (when (eq who 'you) (insert "## ")))
         (insert text))
+      (when follows (goto-char (point-max)))
       (dolist (one windows) (set-window-point one (point-max)))))
   (setq treadle--spoke who))
+
+(defun treadle--follows-p (window who)
+  "Tell whether WINDOW follows the chat to what WHO says: not where somebody reads further up."
+  (or (eq who 'you)
+      (= (window-point window) (point-max))
+      (and (not (eq window (selected-window))) (pos-visible-in-window-p (point-max) window))))
 
 (defun treadle--note (text)
   "Write TEXT beside the conversation."

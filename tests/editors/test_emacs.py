@@ -24,7 +24,10 @@ class Emacs(Pane):
     def begin(self, server: ScriptedServer) -> None:
         words = " ".join(json.dumps(word) for word in [*treadle(), "acp", *model(server)])
         set_it = f"(setq treadle-command '({words}) make-backup-files nil auto-save-default nil)"
-        self.start(["emacs", "-nw", "-Q", "-l", str(PACKAGE), "--eval", set_it])
+        as_it_is = (
+            "(setq native-comp-jit-compilation nil native-comp-deferred-compilation nil)"  # else it compiles itself
+        )
+        self.start(["emacs", "-nw", "-Q", "--eval", as_it_is, "-l", str(PACKAGE), "--eval", set_it])
 
     def do(self, command: str, *entered: str) -> None:
         """Do a command by its name, and enter what it asks for."""
