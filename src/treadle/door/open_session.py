@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from treadle.app.session.shared.access import ServersAccess as ServersAccess
     from treadle.app.session.shared.access import SessionAccess as SessionAccess
     from treadle.app.session.shared.remote import RemoteSession as RemoteSession
-    from treadle.app.session.shared.session_wire import shared_sessions as shared_sessions
+    from treadle.app.session.shared.session_wire import sharing_changed as sharing_changed
     from treadle.app.session.shared.sharing import Attendance as Attendance
     from treadle.app.session.shared.turn_asking import PromptRun as PromptRun
     from treadle.app.session.shared.turn_asking import SessionClient as SessionClient
@@ -45,6 +45,6 @@ else:
             "treadle.app.session.parts": "clock",
             "treadle.app.session.shared.remote": "RemoteSession",
             "treadle.app.session.shared.sharing": "Attendance",
-            "treadle.app.session.shared.session_wire": "shared_sessions",
+            "treadle.app.session.shared.session_wire": "sharing_changed",
         },
     )

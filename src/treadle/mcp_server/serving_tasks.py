@@ -70,7 +70,7 @@ async def _serve_http(server: MCPServer[Any], token: str, listening: socket.sock
     try:
         await asyncio.shield(working)
     except asyncio.CancelledError:
-        serving.should_exit = True
+        serving.end()
         await working
         raise
 

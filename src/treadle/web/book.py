@@ -11,7 +11,7 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
-from treadle.door.open_session import LiveSession, shared_sessions
+from treadle.door.open_session import LiveSession, sharing_changed
 from treadle.door.opening import Opening, attach_session, open_session, open_store, session_log, session_past
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
@@ -26,8 +26,11 @@ from treadle.web.page_view import PageContent, page_content
 from treadle.web.service.turn_gate import TurnGate
 from treadle.web.signals import Signal
 
-_LOOK, _LOOK_ANYWAY = 0.25, 2.0
-"""Seconds between two looks at which sessions have a socket, and at which other processes have open."""
+_LOOK, _LOOK_ANYWAY = 0.25, 10.0
+"""Seconds between two looks at whether another session has a socket, and at which other processes have open."""
+
+_SETTLED = 1.0
+"""Seconds after which a change of a folder has another time than the next one."""
 
 _MOST_PAST = 8
 """Sessions that nobody has open whose pages are kept."""
@@ -251,16 +254,16 @@ class SessionBook:
 
     async def _watch(self) -> None:
         """Attach to the sessions that other processes have open, as they come."""
-        known: frozenset[str] | None = None
+        known = -1.0
         looked = 0.0
         while True:
-            shared = await asyncio.to_thread(shared_sessions)
-            if shared != known or time.monotonic() - looked > _LOOK_ANYWAY:
-                known, looked = shared, time.monotonic()
+            changed = sharing_changed()
+            if changed != known or time.monotonic() - looked > _LOOK_ANYWAY:
+                known, looked = (changed if time.time() - changed > _SETTLED else -1.0), time.monotonic()
                 with suppress(TreadleError, OSError):
                     for session_id in await asyncio.to_thread(_leased):
                         if session_id not in self._open and not await self._attach(session_id):
-                            known = None  # it is not ready yet
+                            known = -1.0  # it is not ready yet
             await asyncio.sleep(_LOOK)
 
     async def _attach(self, session_id: str, known: PageSession | None = None) -> bool:

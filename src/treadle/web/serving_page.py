@@ -249,6 +249,6 @@ async def serve_at(
         await asyncio.shield(working)
     except asyncio.CancelledError:
         streams.end()
-        serving.should_exit = True
+        serving.end()
         await working
         raise

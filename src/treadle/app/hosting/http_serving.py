@@ -6,10 +6,10 @@ import logging
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from ipaddress import ip_address
 
-from uvicorn import Server
+from uvicorn import Config, Server
 
 from treadle.app.errors.error_report import write_log
 from treadle.app.errors.exits import Exit
@@ -37,7 +37,23 @@ def log_quietly() -> None:
 
 
 class HttpServer(Server):
-    """Leaves the signals alone: whoever serves takes them."""
+    """Leaves the signals alone, as whoever serves takes them, and does not wake ten times a second for nothing."""
+
+    def __init__(self, config: Config) -> None:
+        super().__init__(config)
+        self._ending = asyncio.Event()
+
+    def end(self) -> None:
+        """Have it take no more, and end when what is open has ended."""
+        self.should_exit = True
+        self._ending.set()
+
+    async def main_loop(self) -> None:
+        """Wait for the end; meanwhile the date of replies is that of the second."""
+        while not await self.on_tick(0):
+            with suppress(TimeoutError):
+                async with asyncio.timeout(1.0):
+                    await self._ending.wait()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:

@@ -64,7 +64,7 @@ async def serve_users(wishes: ServiceWishes, terms: PageTerms) -> int:
             try:
                 return await _until_drained(front, pages, serving, wishes.grace)
             finally:
-                server.should_exit = True
+                server.end()
                 await serving
 
 

@@ -81,12 +81,12 @@ class Address:
                 file.unlink()
 
 
-def shared_sessions() -> frozenset[str]:
-    """Name the sessions that have a socket; a killed process leaves its own behind."""
+def sharing_changed() -> float:
+    """Say when a session of any process last got a socket or lost it (seconds since 1970); 0 is never."""
     try:
-        return frozenset(file.stem for file in (data_directory() / "live").iterdir() if file.suffix == ".sock")
+        return (data_directory() / "live").stat().st_mtime
     except OSError:
-        return frozenset()
+        return 0.0
 
 
 def remove_stale_sockets(open_sessions: Collection[str]) -> None:
