@@ -12,8 +12,8 @@ from treadle.app.reports.rule_list import skills_text
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.rules.skills import Skill, SkillBook, find_skills
 from treadle.protocol.errors import ToolError
-from treadle.protocol.messages import EnclosureKind, text_of
 from treadle.store.activation import ActiveFile, ActiveKind
+from treadle.tools.use_subagents import SubagentTask
 
 GOOD = "---\nname: {}\ndescription: {}\n---\nDo $ARGUMENTS with ${{CLAUDE_SKILL_DIR}}/run.sh.\n"
 
@@ -100,9 +100,6 @@ def test_use_gives_the_folder_the_body_and_the_arguments(folder: Path) -> None:
     assert book.text("b").endswith("\n\nB")
     assert book.text("b", "x y").endswith("\n\nB\n\nARGUMENTS: x y")
     assert book.text("/c", "'one two' three").endswith("First one two, then three.")
-    enclosed = book.enclosure("a", "it")
-    assert (enclosed.kind, enclosed.origin) == (EnclosureKind.SKILL, f"{base}/a/SKILL.md")
-    assert f'<skill from="{base}/a/SKILL.md">\nBase directory' in text_of(enclosed.content)
     with pytest.raises(ToolError, match="Use one of: a, b, c"):
         book.text("none")
 
@@ -121,7 +118,45 @@ def test_a_skill_may_be_for_the_user_only(folder: Path) -> None:
     book = SkillBook(find_skills(session_trust(folder, once=True)))
     assert (book.for_model, book.text("a")[-4:]) == ((), "Text")
     with pytest.raises(ToolError):
-        book.text("a", by_model=True)
+        book.called("a", subagents=True, entered=lambda origin: True)
+
+
+@pytest.mark.parametrize(
+    ("header", "agent", "problem"),
+    [
+        ("context: fork", "worker", ""),
+        ("context: fork\nagent: Explore\nmodel: haiku\neffort: low", "Explore", ""),
+        ("context: inline", "", "Its context 'inline' is not known"),
+        ("agent: Explore", "", "with `context: fork` only"),
+        ("model: inherit", "", ""),
+    ],
+)
+def test_a_skill_may_ask_for_a_subagent(folder: Path, header: str, agent: str, problem: str) -> None:
+    write(folder, {".agents/skills/a/SKILL.md": f"---\nname: a\ndescription: d\n{header}\n---\nDo $ARGUMENTS."})
+    (skill,) = found(folder).values()
+    assert (skill.agent, problem in skill.problem, bool(problem)) == (agent, True, bool(skill.problem))
+    book = SkillBook([skill])
+    assert ("a subagent follows it" in book.listing(1_000)) is bool(agent)
+    called = book.called("a", "it", subagents=True, entered=lambda origin: False)
+    assert isinstance(called, SubagentTask if agent else str)
+    if isinstance(called, SubagentTask):
+        assert (called.agent, called.title, called.prompt[-6:]) == (agent, "Skill a it", "Do it.")
+        assert (called.model, called.effort) == (skill.model, skill.effort)
+        assert book.entered("a", 'say "it"').count(r'"say \"it\""') == 1
+        assert book.called("a", "it", subagents=False, entered=lambda origin: False) == book.text("a", "it")
+    assert f"(by the subagent {agent})" in skills_text(session_trust(folder, once=True)) or not agent
+
+
+def test_a_skill_for_the_user_only_is_followed_by_a_subagent_once_they_entered_it(folder: Path) -> None:
+    header = "---\nname: a\ndescription: d\ndisable-model-invocation: true\ncontext: fork\n---\nText"
+    write(folder, {".agents/skills/a/SKILL.md": header})
+    book = SkillBook(find_skills(session_trust(folder, once=True)))
+    assert (book.for_model, book.callable) == ((), True)
+    with pytest.raises(ToolError, match="There is no skill"):
+        book.called("a", subagents=True, entered=lambda origin: False)
+    assert isinstance(
+        book.called("a", subagents=True, entered=lambda origin: origin == book.all[0].origin), SubagentTask
+    )
 
 
 def skill(name: str, description: str) -> Skill:

@@ -24,7 +24,7 @@ async def test_every_tool_declares_what_the_loop_acts_on(workspace: Workspace) -
         "edit_notebook": (ToolKind.EDIT, ToolEffect.ONCE, Flow.RUN, Risk.WRITE),
         "write_to_file": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
         "new_rule": (ToolKind.EDIT, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.WRITE),
-        "use_skill": (ToolKind.READ, ToolEffect.PURE, Flow.RUN, Risk.NONE),
+        "use_skill": (ToolKind.OTHER, ToolEffect.IDEMPOTENT, Flow.RUN, Risk.NONE),
         "execute_command": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.EXECUTE),
         "read_command_output": (ToolKind.EXECUTE, ToolEffect.ONCE, Flow.RUN, Risk.NONE),
         "set_timer": (ToolKind.OTHER, ToolEffect.ONCE, Flow.RUN, Risk.NONE),

@@ -229,7 +229,7 @@ def _along(ground: _Ground) -> _Along:
 
 def _offered(ground: _Ground, along: _Along) -> _Offered:
     parts, workspace, skills = ground.parts, ground.workspace, along.skills
-    skill = None if skills is None else partial(skills.text, by_model=True)
+    skill = None if skills is None else first_use.called_skills(parts, skills)
     built_in = builtin_tools(
         workspace,
         browser=_late(ground, partial(open_browser, workspace)),
@@ -251,7 +251,7 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
     ground.opened.push_async_callback(joined.close)
     ground.hiding.hide(joined.secrets)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
-    always_out = {**(NO_SKILLS if skills is None or not skills.for_model else {})}
+    always_out = {**(NO_SKILLS if skills is None or not skills.callable else {})}
     without_programs = no_programs(parts.settings)
     always_out |= without_programs
     if parts.brought.open_child is None:

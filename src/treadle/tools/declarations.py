@@ -197,7 +197,7 @@ USE_SKILL = ToolSpec(
         {"name": text("The skill's name."), "arguments": text("What it is to be used on, if it takes that.")},
         optional=("arguments",),
     ),
-    traits=ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
+    traits=ToolTraits(kind=ToolKind.OTHER, effect=ToolEffect.IDEMPOTENT),
     risk=Risk.NONE,
 )
 

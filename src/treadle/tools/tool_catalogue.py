@@ -94,7 +94,7 @@ def builtin_tools(
             elif spec is declarations.WEB_FETCH:
                 tool = made(servers=workspace.servers)
             elif spec is declarations.USE_SKILL:
-                tool = made(skills or _no_skills)
+                tool = made(skills or _no_skills, subagents or _no_subagents)
             elif spec in (declarations.USE_SUBAGENTS, declarations.RUN_CODE):
                 tool = made((subagents or _no_subagents)())
             elif spec is declarations.NEW_RULE:

@@ -1,28 +1,30 @@
-"""use_skill: the text of a skill, read when it is needed."""
+"""use_skill: the text of a skill, read when it is needed, or followed by a subagent where the skill asks for one."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any, Protocol
 
 from msgspec import Struct
 
-from treadle.engine.ports import Output, Prepared
+from treadle.engine.ports import Output, Prepared, running_call
 from treadle.protocol.tools import CallResult, Outcome, Preview, ToolSpec, result_text
 from treadle.tools.declarations import USE_SKILL
+from treadle.tools.use_subagents import SubagentRunner, SubagentTask
 
 
 class SkillTexts(Protocol):
     """Where the texts of skills are."""
 
-    def __call__(self, name: str, arguments: str, /) -> str:
-        """Read a skill as the model reads it. Raises `ToolError`."""
+    def __call__(self, name: str, arguments: str, /) -> str | SubagentTask:
+        """Read a skill as the model reads it, or as the task of a subagent. Raises `ToolError`."""
         ...
 
 
 class UseSkill(Struct, frozen=True):
-    """Reads one skill: the user's own, or one of a folder that they trust."""
+    """Reads a skill: the user's own, or one of a folder that they trust. `subagents` follow those that ask for one."""
 
     texts: SkillTexts
+    subagents: Callable[[], SubagentRunner]
 
     @property
     def spec(self) -> ToolSpec:
@@ -33,8 +35,17 @@ class UseSkill(Struct, frozen=True):
         """Find the skill; which skills there are was settled when the session began."""
         name: str = arguments["name"]
         text = self.texts(name, arguments.get("arguments", ""))
-        return Prepared(accesses=(), preview=Preview(title=f"Skill {name}", text=""), run=partial(_give, text))
+        if isinstance(text, str):
+            return Prepared(accesses=(), preview=Preview(title=f"Skill {name}", text=""), run=partial(_give, text))
+        subagents = self.subagents()
+        subagents.settle((text,), wait=True)
+        preview = Preview(title=f"Skill {name}, by the subagent {text.agent}", text=text.prompt)
+        return Prepared(accesses=(), preview=preview, run=partial(_follow, subagents, text))
 
 
 async def _give(text: str, output: Output) -> CallResult:  # noqa: ARG001 - the port's shape
     return result_text(Outcome.OK, text)
+
+
+async def _follow(subagents: SubagentRunner, task: SubagentTask, output: Output) -> CallResult:  # noqa: ARG001
+    return await subagents.run(running_call.get(), (task,), wait=True)

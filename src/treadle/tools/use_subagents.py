@@ -11,15 +11,22 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import CallResult, Preview, ToolSpec
 from treadle.tools.declarations import USE_SUBAGENTS
 
-DEFAULT_AGENT = "explore"
+DEFAULT_AGENT, WRITER = "explore", "worker"
+"""The agent of a task that names none, and the one that may write."""
 
 
 class SubagentTask(Struct, frozen=True, kw_only=True):
-    """One task: what is asked of which agent, and files (as the model names them) to begin with."""
+    """One task: what is asked of which agent, and files (as the model names them) to begin with.
+
+    `title` is how people read it. `model` and `effort` are in the place of those of the agent.
+    """
 
     prompt: str
     agent: str = DEFAULT_AGENT
     paths: tuple[str, ...] = ()
+    title: str = ""
+    model: str = ""
+    effort: str = ""
 
 
 class SubagentRunner(Protocol):

@@ -142,7 +142,8 @@ def _applies(rule: PromptRule, trust: SessionTrust) -> str:
 
 def _skill_lines(skill: Skill) -> Iterator[str]:
     state = f"not used: {skill.unused}" if skill.unused else skill.description
-    yield f"/{shown_path(skill.name)}  {shown_path(state)}"
+    by_whom = f" (by the subagent {shown_path(skill.agent)})" if skill.agent else ""
+    yield f"/{shown_path(skill.name)}  {shown_path(state)}{by_whom}"
     yield f"    {shown_path(str(skill.folder))}"
     if skill.problem:
         yield f"    {shown_path(skill.problem)}"

@@ -20,8 +20,12 @@ from treadle.engine.core.state import State, replace
 from treadle.engine.runtime.running_session import Session
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import StoreError, ToolError
+from treadle.protocol.events import Answer, Prompt
 from treadle.protocol.goals import GoalState
+from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.permissions import Allowance
+from treadle.store.appending import tag_of
+from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
 
 if TYPE_CHECKING:
@@ -33,7 +37,9 @@ if TYPE_CHECKING:
     from treadle.app.session.offering import JoinedServers
     from treadle.app.session.own_commands.own_shell import OwnShell
     from treadle.app.session.rules.memory_files import SessionMemory
+    from treadle.app.session.rules.skills import SkillBook
     from treadle.policy.secrets import Redactor
+    from treadle.tools.use_skill import SkillTexts
     from treadle.workspace.commands.background_jobs import JobBook
     from treadle.workspace.commands.watchers import Watchers
     from treadle.workspace.files.temporary_files import TemporaryFiles
@@ -105,6 +111,22 @@ def no_code_mode(parts: Parts, left_out: Mapping[str, str]) -> Sequence[str]:
     if not parts.settings.code_mode or parts.brought.child is not None:
         return ()
     return [f"Code mode is not offered: {why.rpartition('. ')[0]}." for why in left_out.values()]
+
+
+def called_skills(parts: Parts, skills: "SkillBook") -> "SkillTexts":
+    """Give the skills of a session as its model calls them; a subagent itself follows those that ask for one."""
+
+    def entered(origin: str) -> bool:
+        rows = parts.store.of_types(parts.row.id, (tag_of(Prompt), tag_of(Answer)))
+        said = (event_data(row[2], row[3]) for row in rows)
+        return any(
+            one.kind is EnclosureKind.SKILL and one.origin == origin
+            for event in said
+            if isinstance(event, Prompt | Answer)
+            for one in event.enclosed
+        )
+
+    return partial(skills.called, subagents=parts.brought.open_child is not None, entered=entered)
 
 
 def session_memory(parts: Parts, hiding: Hiding) -> "SessionMemory":

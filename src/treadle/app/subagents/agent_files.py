@@ -26,6 +26,9 @@ from treadle.workspace.files.names import shown_name
 CHEAPER = "cheaper"
 """The word in `model` for the cheaper model, where one is configured; else it is the parent's."""
 
+FOREIGN_NAMES: Mapping[str, str] = {"Explore": "explore", "Plan": "explore", "general-purpose": "worker"}
+"""The agents here that do the work of those which another program has built in."""
+
 _LOOKING = (
     *(declarations.READ_FILE, declarations.SEARCH_FILES, declarations.LIST_FILES),
     *(declarations.LIST_CODE_DEFINITION_NAMES, declarations.WEB_FETCH),

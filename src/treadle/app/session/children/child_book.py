@@ -31,7 +31,7 @@ from treadle.app.session.children.writing import (
     is_gone,
 )
 from treadle.app.session.parts import new_session_id
-from treadle.app.subagents.agent_files import AgentFile
+from treadle.app.subagents.agent_files import FOREIGN_NAMES, AgentFile
 from treadle.app.subagents.writer_copies import WriterCopy
 from treadle.engine.core.state import standing
 from treadle.engine.ports import AskPerson, ask_person
@@ -90,14 +90,19 @@ class Subagents:
 
     def agent(self, name: str) -> AgentFile:
         """Find an agent by its name. Raises `ToolError`."""
-        found = self._agents.get(name)
+        found = self._agents.get(name) or self._agents.get(FOREIGN_NAMES.get(name, ""))
         if found is None:
             known = ", ".join(sorted(self._agents))
             raise ToolError(f"There is no agent {name!r}. Use one of these: {known}.", invalid=True)
         return found
 
-    def _agent_of(self, started: ChildStarted) -> AgentFile:
-        return CODE_MODE if started.agent == CODE_MODE.name else self.agent(started.agent)
+    def _agent_of(self, started: ChildStarted, task: SubagentTask | None = None) -> AgentFile:
+        if started.agent == CODE_MODE.name:
+            return CODE_MODE
+        found = self.agent(started.agent)
+        if task is None:
+            return found
+        return replace(found, model=task.model or found.model, effort=task.effort or found.effort)
 
     async def stop(self, session_id: str) -> None:
         """Stop one that works."""
@@ -117,8 +122,8 @@ class Subagents:
             one = ChildStarted(
                 call_id=call_id,
                 session_id=self._new_id(),
-                agent=task.agent,
-                task=task.prompt,
+                agent=self.agent(task.agent).name,
+                task=task.title or task.prompt,
                 background=not wait,
             )
             await self._engine.post(one)
@@ -230,7 +235,7 @@ class Subagents:
 
     async def _worked(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> ChildResult:
         """Give what came of one; what it changed is in the workspace then, or named with its place."""
-        agent = self._agent_of(started)
+        agent = self._agent_of(started, task)
         program = ProgramModel(task.prompt) if agent is CODE_MODE else None
         copy, anew = await self._copy(started, agent)
         names = Renaming(()) if copy is None else as_in_workspace(copy)

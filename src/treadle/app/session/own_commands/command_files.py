@@ -76,10 +76,10 @@ def skill_texts(trust: SessionTrust) -> Iterator[NamedText]:
             yield NamedText(
                 name=skill.name,
                 about=skill.description,
-                origin=shown_name(str(skill.folder / skill.item.path.rpartition("/")[2])),
+                origin=skill.origin,
                 kind=EnclosureKind.SKILL,
                 hint=skill.hint,
-                body=partial(book.text, skill.name),
+                body=partial(book.entered, skill.name),
                 unused=skill.unused,
             )
 

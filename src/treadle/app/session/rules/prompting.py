@@ -109,7 +109,7 @@ class Prompting(Struct, frozen=True, kw_only=True):
                 yield PromptPart(name=f"tool {name}", text=describe_tool(self.specs[name]))
         yield from of_servers
         yield from self.rules.parts()
-        if self.skills is not None and USE_SKILL.name in tools:
+        if self.skills is not None and self.skills.for_model and USE_SKILL.name in tools:
             most = int((self.window(model) or _WINDOW) / 100 * _CHARACTERS_PER_TOKEN)
             yield PromptPart(name="skills", text=f"{_SKILLS}\n{self.skills.listing(most)}")
         if self.agents and USE_SUBAGENTS.name in tools:

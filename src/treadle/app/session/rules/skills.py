@@ -1,7 +1,8 @@
 """Skills: texts that say how to do one kind of work, named to the model, and read when they are used."""
 
+import json
 import os
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from msgspec import Struct
@@ -10,12 +11,12 @@ from msgspec.structs import replace
 from treadle.app.config.places import config_file
 from treadle.app.security.trusting import SessionTrust
 from treadle.context.frontmatter import Header, read_header
-from treadle.context.system import Rules, fenced
 from treadle.protocol.errors import ToolError
-from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.patterns import regex
 from treadle.store.activation import SKILL_FILE, ActiveFile, ActiveKind
 from treadle.store.active_items import listed_item, read_item
+from treadle.tools.use_subagents import WRITER, SubagentTask
+from treadle.workspace.files.names import shown_name
 
 LONGEST_DESCRIPTION = 1_536
 LONGEST_SKILL = 65_536
@@ -29,7 +30,8 @@ _INDEXED = regex(r"\$ARGUMENTS\[(\d{1,2})\]")
 class Skill(Struct, frozen=True, kw_only=True):
     """One skill. `place` is the folder that `item` is listed from; `problem` says what is wrong with its header.
 
-    `unused` says why it cannot be used at all. `for_model` and `for_user` say who may begin it.
+    `unused` says why it cannot be used at all. `for_model` and `for_user` say who may begin it. One with an `agent` is
+    followed by a subagent, with this `model` and `effort` in the place of those of the agent if they are not empty.
     """
 
     name: str
@@ -41,6 +43,14 @@ class Skill(Struct, frozen=True, kw_only=True):
     for_model: bool = True
     for_user: bool = True
     hint: str = ""
+    agent: str = ""
+    model: str = ""
+    effort: str = ""
+
+    @property
+    def origin(self) -> str:
+        """Name its file where a person or a log names it."""
+        return shown_name(str(self.place / self.item.path))
 
     @property
     def folder(self) -> Path:
@@ -90,6 +100,7 @@ def _read_skill(place: Path, item: ActiveFile) -> Skill:
         description = next((line.strip("# \t") for line in header.body.splitlines() if line.strip()), "")
     if len(description) > LONGEST_DESCRIPTION:
         problems.append(f"Only the first {LONGEST_DESCRIPTION:,} characters of its description are used.")
+    agent = _agent(header, problems)
     return Skill(
         name=name,
         description=description[:LONGEST_DESCRIPTION],
@@ -100,7 +111,22 @@ def _read_skill(place: Path, item: ActiveFile) -> Skill:
         for_model=not header.truth("disable-model-invocation"),
         for_user=header.text("user-invocable") != "false",
         hint=header.text("argument-hint"),
+        agent=agent,
+        model="" if header.text("model") == "inherit" else header.text("model"),
+        effort=header.text("effort"),
     )
+
+
+def _agent(header: Header, problems: list[str]) -> str:
+    """Give the agent of the subagent that follows a skill; empty for one that its session follows itself."""
+    context, agent = header.text("context"), header.text("agent")
+    if context == "fork":
+        return agent or WRITER
+    if context:
+        problems.append(f"Its context {context!r} is not known, so no subagent follows it; `fork` is.")
+    elif agent:
+        problems.append("Its agent is used with `context: fork` only.")
+    return ""
 
 
 def _header(place: Path, item: ActiveFile) -> tuple[Header, str]:
@@ -144,13 +170,19 @@ class SkillBook:
         """The skills that the model is told of."""
         return tuple(skill for skill in self._usable.values() if skill.for_model)
 
+    @property
+    def callable(self) -> bool:
+        """Whether there is one that the model may call, if only where the user has entered it."""
+        return any(skill.for_model or (skill.agent and skill.for_user) for skill in self._usable.values())
+
     def listing(self, most: int) -> str:
         """Name the skills in at most about so many characters: with their descriptions as far as these fit."""
         lines: list[str] = []
         bare: list[str] = []
         left = most
         for skill in self.for_model:
-            line = f"- {skill.name}: {skill.description}"
+            by_subagent = " (a subagent follows it, and you read its answer)" if skill.agent else ""
+            line = f"- {skill.name}: {skill.description}{by_subagent}"
             if len(line) < left:
                 lines.append(line)
                 left -= len(line) + 1
@@ -162,12 +194,44 @@ class SkillBook:
             lines.append(f"- Also: {', '.join(shown)}{more}")
         return "\n".join(lines)
 
-    def text(self, name: str, arguments: str = "", *, by_model: bool = False) -> str:
-        """Read a skill as it is used now. Raises `ToolError` for one that there is not, or that was changed."""
+    def called(
+        self, name: str, arguments: str = "", *, subagents: bool, entered: Callable[[str], bool]
+    ) -> str | SubagentTask:
+        """Read a skill that the model calls; with `subagents` one that asks for one is a task.
+
+        One that only the user begins it may call where they have `entered` it. Raises `ToolError` as `text` does.
+        """
+        skill = self._find(name)
+        if not (skill.for_model or (skill.agent and entered(skill.origin))):
+            raise self._none(name)
+        text = self.text(name, arguments)
+        if not (skill.agent and subagents):
+            return text
+        title = f"Skill {skill.name} {arguments}".rstrip()
+        return SubagentTask(prompt=text, agent=skill.agent, title=title, model=skill.model, effort=skill.effort)
+
+    def entered(self, name: str, arguments: str = "") -> str:
+        """Read a skill that the user enters: where a subagent follows it, that the model is to call it."""
+        if not self._find(name).agent:
+            return self.text(name, arguments)
+        called = f"`use_skill` with the name {json.dumps(name)}"
+        if arguments.strip():
+            called += f" and these arguments: {json.dumps(arguments, ensure_ascii=False)}"
+        return f"A subagent follows this skill. Call {called}. Then tell the user what came of it."
+
+    def _find(self, name: str) -> Skill:
         skill = self._usable.get(name.removeprefix("/").strip())
-        if skill is None or (by_model and not skill.for_model):
-            names = ", ".join(one.name for one in self.for_model) or "none"
-            raise ToolError(f"There is no skill {name!r}. Use one of: {names}.", invalid=True)
+        if skill is None:
+            raise self._none(name)
+        return skill
+
+    def _none(self, name: str) -> ToolError:
+        names = ", ".join(one.name for one in self.for_model) or "none"
+        return ToolError(f"There is no skill {name!r}. Use one of: {names}.", invalid=True)
+
+    def text(self, name: str, arguments: str = "") -> str:
+        """Read a skill as it is used now. Raises `ToolError` for one that there is not, or that was changed."""
+        skill = self._find(name)
         content = _content(skill.place, skill.item)
         if content is None:
             raise ToolError(f"The skill {name} was changed or removed since the session began. Continue without it.")
@@ -175,14 +239,6 @@ class SkillBook:
         if len(text) > LONGEST_SKILL:
             text = f"{text[:LONGEST_SKILL]}\n[cut after {LONGEST_SKILL} characters]"
         return f"Base directory for this skill: {skill.folder}\n\n{_filled(text, arguments, skill.folder)}"
-
-    def enclosure(self, name: str, arguments: str = "") -> Enclosure:
-        """Give a skill that the user names as what goes along with their prompt. Raises `ToolError`."""
-        text = self.text(name, arguments)
-        origin = str(self._usable[name.removeprefix("/").strip()].folder / SKILL_FILE)
-        block = fenced(Rules(origin=origin, text=text), "skill")
-        said = f"The user asks you to follow this skill:\n{block}"
-        return Enclosure(kind=EnclosureKind.SKILL, origin=origin, content=(Text(text=said),))
 
 
 def _filled(text: str, arguments: str, folder: Path) -> str:
