@@ -19,7 +19,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = MappingProxyType(
             "web": "work in the browser: a page that shows all sessions",
             "serve": "serve several users: a page for each, with a folder, limits and a log of their own",
             "acp": "work for an editor that speaks ACP, such as Zed or a JetBrains IDE",
-            "schedule": "begin tasks at certain times, while `treadle web` runs; each run is a session",
+            "schedule": "begin tasks at certain times, while `treadle web` or `serve` runs; each run is a session",
             "batch": "do many tasks from a file side by side, within a limit in money; it continues after a stop",
             "worker": "do tasks of batches that share a database with other workers",
             "start": "work interactively; without a terminal and a model, run the demo",

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from treadle.app.processes.task_copies import remove_project_copy as remove_project_copy
     from treadle.app.reports.edit_report import edit_ledger as edit_ledger
     from treadle.app.schedules.schedule_book import Schedule as Schedule
+    from treadle.app.schedules.schedule_book import ScheduledRun as ScheduledRun
     from treadle.app.schedules.schedule_book import add_schedule as add_schedule
     from treadle.app.schedules.schedule_book import own_zone as own_zone
     from treadle.app.schedules.schedule_book import pause_schedule as pause_schedule
@@ -73,7 +74,7 @@ else:
                 ProjectCopy apply_project_patch copy_project mirror_of project_patch remove_project_copy
             """,
             "treadle.app.schedules.schedule_book": """
-                Schedule add_schedule own_zone pause_schedule read_schedules remove_schedule
+                Schedule ScheduledRun add_schedule own_zone pause_schedule read_schedules remove_schedule
             """,
             "treadle.app.schedules.schedule_list": """
                 RUN_BY last_scheduled next_words past_words schedule_rows schedules_text

@@ -11,7 +11,7 @@ from treadle.present.words import counted
 from treadle.protocol.base import Record
 
 _LONGEST = 80
-RUN_BY = "Runs begin while `treadle web` runs; those that are due while it does not are missed."
+RUN_BY = "Runs begin while `treadle web` or `treadle serve` runs; those that are due while neither does are missed."
 
 
 class ScheduleRow(Record, frozen=True, kw_only=True, omit_defaults=False):

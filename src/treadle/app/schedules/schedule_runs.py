@@ -3,9 +3,10 @@
 import asyncio
 import sys
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Coroutine, Sequence
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from msgspec.structs import replace
 
@@ -40,36 +41,53 @@ def session_command(schedule: Schedule) -> Sequence[str]:
     )
 
 
-async def run_schedules(tell: Callable[[str], None], *, clock: Callable[[], float] = time.time) -> None:
+BeginRun = Callable[[Schedule, ScheduledRun], Awaitable[ScheduledRun]]
+"""Begins the session of a run, and gives what became of it. Raises `TreadleError` or `OSError`."""
+
+
+async def run_schedules(
+    tell: Callable[[str], None],
+    *,
+    begin: BeginRun | None = None,
+    looks: float = _LOOKS,
+    hears_next: Callable[[float | None], None] | None = None,
+    clock: Callable[[], float] = time.time,
+) -> None:
     """Begin a session for each run that is due, until it is cancelled; `tell` is given what a person should read.
 
-    Of several servers over one data folder one begins each. Sessions go on when the server ends.
+    Of several servers over one data folder one begins each. Without `begin` each is a process of its own, which goes on
+    when the server ends. `hears_next` is given when something is due next (seconds since 1970), once in `looks`
+    seconds at least.
     """
     said: set[str] = set()
     async with asyncio.TaskGroup() as group:
         while True:
             try:
-                for schedule, run in await asyncio.to_thread(take_due, clock()):
-                    group.create_task(_begin(schedule, run, tell), name=f"schedule {schedule.id}")
-                pause = await asyncio.to_thread(_until_next, clock())
+                for schedule, run in await asyncio.to_thread(_take_due, clock()):
+                    work = _become(schedule, run, begin or in_own_process)
+                    group.create_task(_begin(schedule, work, tell), name=f"schedule {schedule.id}")
+                due = await asyncio.to_thread(_next_due)
+                if hears_next is not None:
+                    hears_next(due)
+                pause = looks if due is None else max(0.05, min(looks, due - clock()))
             except TreadleError as error:
-                pause = _LOOKS
+                pause = looks
                 if error.what not in said:
                     said.add(error.what)
                     tell(f"{error.what} {error.why} {error.fix}")
             await asyncio.sleep(pause)
 
 
-def _until_next(now: float) -> float:
-    """Give the seconds until something is due, or until the file is looked at again."""
-    if not schedules_file().exists():
-        return _LOOKS
-    waits = [due - now for one in read_schedules() if (due := one.next) is not None]
-    return max(0.05, min([_LOOKS, *waits]))
+def _take_due(now: float) -> Sequence[tuple[Schedule, ScheduledRun]]:
+    return take_due(now) if schedules_file().exists() else ()
 
 
-async def _begin(schedule: Schedule, run: ScheduledRun, tell: Callable[[str], None]) -> None:
-    beginning = asyncio.ensure_future(_become(schedule, run))
+def _next_due() -> float | None:
+    return min((due for one in read_schedules() if (due := one.next) is not None), default=None)
+
+
+async def _begin(schedule: Schedule, work: Coroutine[Any, Any, ScheduledRun], tell: Callable[[str], None]) -> None:
+    beginning = asyncio.ensure_future(work)
     try:
         done = await asyncio.shield(beginning)
     except asyncio.CancelledError:  # the server ends: the session that has begun goes on, so it is noted
@@ -82,15 +100,19 @@ async def _begin(schedule: Schedule, run: ScheduledRun, tell: Callable[[str], No
         await asyncio.to_thread(note_run, schedule.id, done)
 
 
-async def _become(schedule: Schedule, run: ScheduledRun) -> ScheduledRun:
-    """Begin the session, unless an earlier one still works; gives what became of the run."""
+async def _become(schedule: Schedule, run: ScheduledRun, begin: BeginRun) -> ScheduledRun:
     try:
-        busy = await asyncio.to_thread(_still_works, schedule)
-        if busy:
-            return replace(run, problem=f"left out: its session {busy} still works")
-        return await _begun(schedule, run)
+        return await begin(schedule, run)
     except (TreadleError, OSError) as error:
         return replace(run, problem=str(error))
+
+
+async def in_own_process(schedule: Schedule, run: ScheduledRun) -> ScheduledRun:
+    """Begin the session in a process of its own, unless an earlier one still works."""
+    busy = await asyncio.to_thread(_still_works, schedule)
+    if busy:
+        return replace(run, problem=f"left out: its session {busy} still works")
+    return await _begun(schedule, run)
 
 
 def _still_works(schedule: Schedule) -> str:

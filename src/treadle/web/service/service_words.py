@@ -56,8 +56,27 @@ class PageUse(Tagged, frozen=True, kw_only=True, tag="page_use"):
     cost: float
 
 
-FromFront = Began | TurnPlace
-FromPage = PageReady | TurnWanted | TurnGiven | PageUse
+class NextDue(Tagged, frozen=True, kw_only=True, tag="next_due"):
+    """When a schedule of the user is due next (seconds since 1970); None is never."""
+
+    due: float | None
+
+
+class RunWanted(Tagged, frozen=True, kw_only=True, tag="run_wanted"):
+    """A scheduled run wants to begin its session."""
+
+    run: str
+
+
+class RunAnswered(Tagged, frozen=True, kw_only=True, tag="run_answered"):
+    """The front says whether a scheduled run may begin; `problem` says why not."""
+
+    run: str
+    problem: str = ""
+
+
+FromFront = Began | TurnPlace | RunAnswered
+FromPage = PageReady | TurnWanted | TurnGiven | PageUse | NextDue | RunWanted
 
 _ENCODER = msgspec.json.Encoder()
 

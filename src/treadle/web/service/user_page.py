@@ -14,12 +14,23 @@ import msgspec
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treadle.door.open_session import Reach
+from treadle.door.opening import run_schedules
 from treadle.door.program import log_quietly, until_signal
 from treadle.web.application import web_application
 from treadle.web.book import SessionBook
 from treadle.web.page_keys import Keys
-from treadle.web.service.service_words import Began, FromFront, FromPage, PageReady, PageUse, TurnPlace, wire_line
+from treadle.web.service.service_words import (
+    Began,
+    FromFront,
+    FromPage,
+    PageReady,
+    PageUse,
+    RunAnswered,
+    TurnPlace,
+    wire_line,
+)
 from treadle.web.service.turn_gate import TurnGate
+from treadle.web.service.user_schedules import LOOKS_AT_SCHEDULES, UserSchedules
 from treadle.web.serving_page import serve_at
 
 if TYPE_CHECKING:
@@ -54,9 +65,14 @@ async def serve_user_page(listening: int, control: int) -> int:
         application, streams = web_application(book, keys, began.hosts, cookie="treadle-page")
 
         async def serve() -> None:
+            schedules = UserSchedules(book, says)
+            running = run_schedules(
+                schedules.tell, begin=schedules.begin, looks=LOOKS_AT_SCHEDULES, hears_next=schedules.tell_next
+            )
             tasks = [
-                asyncio.create_task(_hear(reader, gate), name="what the front says"),
+                asyncio.create_task(_hear(reader, gate, schedules), name="what the front says"),
                 asyncio.create_task(_tell_use(book, says), name="what the page uses"),
+                asyncio.create_task(running, name="schedules"),
             ]
             with socket.socket(fileno=listening) as served:
                 says(PageReady(token=keys.token, base=keys.base))
@@ -88,12 +104,14 @@ def _be_quiet() -> None:
     os.close(nowhere)
 
 
-async def _hear(reader: asyncio.StreamReader, gate: TurnGate) -> None:
+async def _hear(reader: asyncio.StreamReader, gate: TurnGate, schedules: UserSchedules) -> None:
     with suppress(OSError, ValueError):
         while line := await reader.readline():
             said = _READER.decode(line)
             if isinstance(said, TurnPlace):
                 gate.take(said.turn, said.place)
+            elif isinstance(said, RunAnswered):
+                schedules.take(said)
     os.kill(os.getpid(), signal.SIGTERM)  # the front is gone, or wants it
 
 

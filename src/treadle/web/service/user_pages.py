@@ -2,17 +2,28 @@
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from pathlib import Path
 from typing import Any, Self
 
 from msgspec import Struct
 
+from treadle.door.program import write_log
 from treadle.protocol.errors import SessionError, TreadleError
+from treadle.web.service.due_times import DueTimes
 from treadle.web.service.service_metrics import ServiceMetrics
 from treadle.web.service.service_users import ServiceUser, UserBook
-from treadle.web.service.service_words import Began, FromPage, TurnGiven, TurnPlace, TurnWanted
+from treadle.web.service.service_words import (
+    Began,
+    FromPage,
+    NextDue,
+    RunAnswered,
+    RunWanted,
+    TurnGiven,
+    TurnPlace,
+    TurnWanted,
+)
 from treadle.web.service.turn_queue import TurnQueue
 from treadle.web.service.user_confinement import FolderSize, folder_size, user_place
 from treadle.web.service.user_process import UserProcess
@@ -25,6 +36,7 @@ MOST_WAITING = 200
 """Turns of one user that may wait; a process that asks for more is ended."""
 
 _LOOK = 30.0
+_LOOKS_FOR_DUE = 1.0
 _ANNOUNCES = 0.1
 """Seconds between two tellings of the places in the queue."""
 
@@ -67,12 +79,14 @@ class UserPages:
         self._moved = asyncio.Event()
         self._draining = False
         self._tasks: list[asyncio.Task[None]] = []
-        self._closing: set[asyncio.Task[None]] = set()
+        self._aside: set[asyncio.Task[None]] = set()
+        self._due = DueTimes(users.data)
 
     async def __aenter__(self) -> Self:
         self._tasks = [
             asyncio.create_task(self._announce(), name="places in the queue"),
             asyncio.create_task(self._look_after(), name="processes that nobody needs"),
+            asyncio.create_task(self._start_what_is_due(), name="what is scheduled"),
         ]
         return self
 
@@ -81,7 +95,7 @@ class UserPages:
             task.cancel()
         await asyncio.gather(*self._tasks, *self._starting.values(), return_exceptions=True)
         ending = [page.end() for page in self._pages.values()]
-        await asyncio.gather(*ending, *self._closing, return_exceptions=True)
+        await asyncio.gather(*ending, *self._aside, return_exceptions=True)
 
     @property
     def working(self) -> int:
@@ -144,9 +158,45 @@ class UserPages:
                 self._queue.gives(user, turn)
                 self._wanted.pop((user, turn), None)
                 self._told.pop((user, turn), None)
+            case NextDue(due=due):
+                self._due.note(user, due)
+                return
+            case RunWanted(run=run):
+                self._own(self._answer(user, run), "whether a scheduled run may begin")
+                return
             case _:
                 return
         self._moved.set()
+
+    def _own(self, work: Coroutine[Any, Any, None], name: str) -> None:
+        task = asyncio.create_task(work, name=name)
+        self._aside.add(task)
+        task.add_done_callback(self._aside.discard)
+
+    async def _answer(self, name: str, run: str) -> None:
+        """Let a scheduled run begin, if a session of its user could: what is asked of a browser is asked of it."""
+        starting, page = self._starting.get(name), self._pages.get(name)
+        problem = "the service was ending" if self._draining else ""
+        try:
+            page = await asyncio.shield(starting) if page is None and starting is not None else page
+            if page is not None:
+                await self.require_space(page.user, page)
+        except SessionError as error:
+            problem = f"{error.what} {error.fix}"
+        if page is not None:  # else it ended meanwhile
+            page.say(RunAnswered(run=run, problem=problem))
+
+    async def _start_what_is_due(self) -> None:
+        """Start the processes of users of whom something is scheduled; those that are there see to it themselves."""
+        while True:
+            await asyncio.sleep(_LOOKS_FOR_DUE)
+            for name in () if self._draining else self._due.over(time.time()):
+                try:
+                    user = self._users.all().get(name)
+                    if user is not None:
+                        await self.page_of(user)
+                except TreadleError as error:
+                    write_log(f"Something of {name} is scheduled, and their page cannot be started: {error}")
 
     def _kill(self, user: str) -> None:
         page = self._pages.get(user)
@@ -157,9 +207,7 @@ class UserPages:
         name = page.user.name
         if self._pages.get(name) is page:  # it ended by itself: what it had here is closed
             del self._pages[name]
-            closing = asyncio.create_task(page.end(), name="closing a user's page")
-            self._closing.add(closing)
-            closing.add_done_callback(self._closing.discard)
+            self._own(page.end(), "closing a user's page")
         self._queue.gone(name)
         self._wanted = {one: at for one, at in self._wanted.items() if one[0] != name}
         self._told = {one: place for one, place in self._told.items() if one[0] != name}
