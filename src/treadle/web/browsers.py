@@ -43,8 +43,9 @@ class PageConnection(H11Protocol):
         """Begin, and make room."""
         super().connection_made(transport)
         self._time("head")
-        if (timeout := getattr(socket, "TCP_USER_TIMEOUT", None)) is not None:  # a browser that is gone without a word
-            transport.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, timeout, _UNHEARD)
+        timeout, own = getattr(socket, "TCP_USER_TIMEOUT", None), transport.get_extra_info("socket")
+        if timeout is not None and own.family != socket.AF_UNIX:  # a browser that is gone without a word
+            own.setsockopt(socket.IPPROTO_TCP, timeout, _UNHEARD)
         if len(self.connections) > MOST_CONNECTIONS:
             _oldest(self.connections, self).transport.abort()
 
