@@ -10,6 +10,8 @@ from tests.cli.conftest import Command
 from tests.e2e.running import PATIENCE
 from treadle.providers.local import find_servers
 from treadle.providers.model_data import built_in_models
+from treadle.workspace.programs import program_process
+from treadle.workspace.sandbox.backend import Backend, SandboxState
 
 
 def _checks(text: str) -> dict[str, tuple[str, str]]:
@@ -173,3 +175,23 @@ def test_a_damaged_list_of_models_is_a_warning(treadle: Command, home: Path) -> 
     (home / "models.json").write_text("{")
     found, text = _checks(treadle("doctor", "--offline", "--json").out)["list of models"]
     assert (found, "cannot be read" in text) == ("warn", True)
+
+
+def test_the_doctor_says_whether_programs_of_code_mode_can_be_shut_off(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(home)
+    assert "code mode" not in _checks(treadle("doctor", "--offline", "--json").out)
+    (home / "config.toml").write_text("code_mode = true\n")
+    for state, status, words in (
+        (SandboxState(backend=Backend.BUBBLEWRAP, program="/usr/bin/bwrap"), "ok", "programs run shut off"),
+        (
+            SandboxState(backend=Backend.LANDLOCK, reason="none; Landlock 6 takes its place"),
+            "warn",
+            "Landlock does not",
+        ),
+        (SandboxState(backend=None, reason="bubblewrap is not installed"), "warn", "(bubblewrap is not installed)"),
+    ):
+        monkeypatch.setattr(program_process, "probe", lambda state=state: state)
+        found = _checks(treadle("doctor", "--offline", "--json").out)["code mode"]
+        assert (found[0], words in found[1]) == (status, True), found

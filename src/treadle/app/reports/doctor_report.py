@@ -27,6 +27,7 @@ from treadle.store.activation import SERVER_FILES
 from treadle.workspace.files.text import visible
 from treadle.workspace.gpus import gpu_devices, gpu_words
 from treadle.workspace.installed import install_command
+from treadle.workspace.programs.program_process import why_no_programs
 
 
 async def examine(*, offline: bool) -> AsyncIterator[Check]:
@@ -44,7 +45,7 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
     own = [f"{key} for {action}" for action, key in settings.keys.items()]
     yield ok("settings", f"no mistakes{'; your own keys: ' if own else ''}{', '.join(own)}")
     yield _model_list()
-    for check in (*_rules(), *_gpus(settings)):
+    for check in (*_rules(), *_gpus(settings), *_programs(settings)):
         yield check
     for check in _servers():
         yield check
@@ -127,6 +128,18 @@ def _gpus(settings: Settings) -> Iterator[Check]:
     if settings.gpu:
         found = gpu_words(gpu_devices())
         yield ok("GPU devices", found or "none are on this machine; gpu = true changes nothing here")
+
+
+def _programs(settings: Settings) -> Iterator[Check]:
+    """Say whether programs of code mode can be shut off here, where they are wanted."""
+    if settings.code_mode:
+        why = why_no_programs()
+        if why:
+            yield warn(
+                "code mode", f"not offered: {why}", "Install bubblewrap (docs/code-mode.md), or turn code_mode off."
+            )
+        else:
+            yield ok("code mode", "programs run shut off by bubblewrap")
 
 
 def _servers() -> Iterator[Check]:

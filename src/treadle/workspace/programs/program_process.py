@@ -32,6 +32,12 @@ _ISOLATED = (
     *("--unshare-all", "--unshare-user", "--disable-userns", "--new-session", "--die-with-parent"),
     *("--cap-drop", "ALL", "--clearenv", "--hostname", "program"),
 )
+_LEAVES = {
+    Backend.LANDLOCK: "Landlock does not hide which files there are, and a program could outlive its end",
+    Backend.SEATBELT: "sandbox-exec does not hide which files there are, and a program could outlive its end",
+}
+"""Why what confines commands does not shut a program off."""
+
 _VARIABLES = {"PYTHONHASHSEED": "0", "PYTHONUTF8": "1", "PYTHONDONTWRITEBYTECODE": "1", "TMPDIR": _TMP, "HOME": _TMP}
 
 
@@ -60,7 +66,8 @@ def why_no_programs() -> str:
     """Say why a program cannot be shut off from everything here; empty where it can."""
     state = probe()
     if state.backend is not Backend.BUBBLEWRAP:
-        return f"it needs bubblewrap ({state.reason})" if state.reason else "it needs bubblewrap"
+        leaves = f"; {_LEAVES[state.backend]}" if state.backend is not None else ""
+        return f"it needs bubblewrap{leaves}{f' ({state.reason})' if state.reason else ''}"
     return "" if filter_program(platform.machine(), ()) else f"the processor {platform.machine()} is not known"
 
 
