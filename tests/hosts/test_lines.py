@@ -192,7 +192,7 @@ async def test_sigterm_ends_the_program_and_keeps_the_session(host: Host) -> Non
 
 
 async def test_unknown_flags_are_named_and_nothing_more(host: Host) -> None:
-    flags = (*BOTH, "--betas", "x", "--task-budget", "5", "--odd", "--another=1", "--effort", "high", "--agents", "{}")
+    flags = (*BOTH, "--betas", "x", "--task-budget", "5", "--odd", "--another=1", "--effort", "high")
     async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *flags) as driver:
         driver.ask("go")
         driver.close()
@@ -200,7 +200,7 @@ async def test_unknown_flags_are_named_and_nothing_more(host: Host) -> None:
     assert code == 0
     assert [line for line in said.splitlines() if "not used" in line] == [
         f"treadle: The flag {flag} is not used: Treadle does not know it."
-        for flag in ("--betas", "--task-budget", "--odd", "--another", "--agents")
+        for flag in ("--betas", "--task-budget", "--odd", "--another")
     ]
 
 
@@ -582,3 +582,28 @@ async def test_a_host_is_asked_what_a_subagent_asks_and_answers_it(host: Host) -
     assert inputs[0]["file_path"] == str(host.folder / "out.txt")
     assert "+hello" in inputs[1]["apply"]
     assert (host.folder / "out.txt").read_text() == "hello\n"
+
+
+async def test_a_host_says_agents_of_its_own_in_a_file_as_json_or_at_the_beginning(host: Host) -> None:
+    of_child = Texts(contains=("You check things.",))
+    begins = MakeCall(
+        name="use_subagents", arguments={"tasks": [{"prompt": "Check.", "agent": name} for name in ("a", "b", "c")]}
+    )
+    turns = (
+        Turn(when=Expectation(system=of_child), items=(SayText(text="Checked."),)),
+        Turn(when=Expectation(last_result=Texts(contains=("<subagent",))), items=(SayText(text="All done."),)),
+        on("go", begins),
+    )
+    said = {"description": "Checks.", "prompt": "You check things.\n", "tools": ["Read"], "maxTurns": 3}
+    file = host.folder / "a.md"
+    file.write_text("---\nname: a\ndescription: Checks.\ncolor: red\n---\nYou check things.\n")
+    flags = (*BOTH, "--agents", str(file), json.dumps({"b": said}))
+    async with host.model(*turns) as environment, driving(host, environment, *flags) as driver:
+        driver.control("initialize", hooks=None, agents={"c": said})
+        driver.ask("go")
+        ended = [(await driver.until("system", subtype="task_notification"))["status"] for _ in range(3)]
+        await driver.until("result")
+        driver.close()
+        code, errors = await driver.end()
+    assert (code, ended) == (0, ["completed"] * 3)
+    assert "fields that mean nothing here: color" in errors

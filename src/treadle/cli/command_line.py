@@ -104,8 +104,12 @@ def _agents(files: "Sequence[Path]") -> "tuple[AgentFile, ...]":
     if not files:
         return ()
     from treadle.door.opening import read_agent_file
+    from treadle.door.program import print_notice
 
-    return tuple(read_agent_file(file)[0] for file in files)
+    read = [read_agent_file(file) for file in files]
+    for notice in (notice for _, notices in read for notice in notices):
+        print_notice(notice)
+    return tuple(agent for agent, _ in read)
 
 
 def goal_of(arguments: "argparse.Namespace") -> "SetGoal | None":

@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from treadle.cli.shaping import Wishes
     from treadle.door.hosts import StructuredAnswer
     from treadle.door.open_session import LiveSession
+    from treadle.door.opening import AgentFile
     from treadle.door.trust import SessionTrust
     from treadle.headless.host_start import HostStart
 
@@ -204,6 +205,7 @@ class _HostLine:
                     servers=servers.servers,
                     only_servers=flags.has("strict_mcp_config"),
                     exchanges=servers.exchanges(host.channel),
+                    agents=_agents(flags.all("agents"), start.agents),
                     session_id="" if resume else _session_id(flags.get("session_id")),
                 )
             )
@@ -297,17 +299,22 @@ def _session_id(text: str | None) -> str:
     return wanted
 
 
+def _json_object(text: str, flag: str) -> dict[str, Any]:
+    try:
+        found = json.loads(text)
+    except (ValueError, RecursionError) as error:
+        raise _wrong(flag, f"It is not JSON ({error}).") from error
+    if not isinstance(found, dict):
+        raise _wrong(flag, "It is not a JSON object.")
+    return found
+
+
 def _settings_of(said: str | None) -> Mapping[str, Any]:
     """Read settings of Claude Code, given as a file or as JSON."""
     if not said:
         return {}
     text = said if said.lstrip().startswith("{") else _text_of(said)
-    try:
-        settings = json.loads(text)
-    except (ValueError, RecursionError) as error:
-        raise _wrong("settings", f"It is not JSON ({error}).") from error
-    if not isinstance(settings, dict):
-        raise _wrong("settings", "It is not a JSON object.")
+    settings = _json_object(text, "settings")
     unused = sorted(set(settings) - {"permissions", "hooks"})
     if unused:
         print_notice(f"Not used of --settings: {', '.join(unused)}.")
@@ -337,3 +344,19 @@ def _wrong(flag: str, why: str) -> ConfigError:
     return ConfigError(
         "host-flag", f"The flag --{flag} cannot be used as it was given.", why=why, fix="Correct it, or leave it out."
     )
+
+
+def _agents(files: Sequence[str], said: Mapping[str, Any]) -> "tuple[AgentFile, ...]":
+    """Read the agents of the command line, in files or as JSON, and of the host. Raises `ConfigError`."""
+    from treadle.door.opening import read_agent_file, said_agents
+
+    found: list[AgentFile] = []
+    for one in files:
+        if one.lstrip().startswith("{"):
+            found += said_agents(_json_object(one, "agents"))
+            continue
+        agent, notices = read_agent_file(Path(one))
+        found.append(agent)
+        for notice in notices:
+            print_notice(notice)
+    return (*found, *said_agents(said))

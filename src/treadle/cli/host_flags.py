@@ -40,6 +40,7 @@ _VALUES = frozenset(
         "session_id",
         "settings",
         "add_dir",
+        "agents",
         "mcp_config",
         "setting_sources",
         "thinking",
@@ -65,7 +66,6 @@ _UNUSED_VALUES = frozenset(
     {
         "task_budget",
         "betas",
-        "agents",
         "agent",
         "plugin_dir",
         "thinking_display",
@@ -84,7 +84,7 @@ _ALSO = MappingProxyType(
         "fallback": "fallback_model",
     }
 )
-_LISTS = frozenset({"allowed_tools", "disallowed_tools", "add_dir", "mcp_config"})
+_LISTS = frozenset({"allowed_tools", "disallowed_tools", "add_dir", "mcp_config", "agents"})
 _WITHOUT_FLAG = frozenset({"print", "resume"})
 _HUMPS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 

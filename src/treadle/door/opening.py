@@ -62,6 +62,7 @@ if TYPE_CHECKING:
     from treadle.app.session.parts import new_session_id as new_session_id
     from treadle.app.subagents.agent_files import AgentFile as AgentFile
     from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
+    from treadle.app.subagents.said_agents import said_agents as said_agents
 else:
     __getattr__ = names_of(
         __name__,
@@ -92,5 +93,6 @@ else:
             "treadle.app.reports.edit_report": "edit_ledger",
             "treadle.app.session.parts": "RunShare new_session_id",
             "treadle.app.subagents.agent_files": "AgentFile read_agent_file",
+            "treadle.app.subagents.said_agents": "said_agents",
         },
     )

@@ -27,9 +27,7 @@ SPOKEN = "2.1.0"
 """The version of Claude Code whose frames these are: hosts look at it to know what they may use."""
 
 
-_UNUSED = MappingProxyType(
-    {"agents": "agents are those of files", "toolAliases": "tools have one name", "skills": "all skills are offered"}
-)
+_UNUSED = MappingProxyType({"toolAliases": "tools have one name", "skills": "all skills are offered"})
 """Parts of `initialize` that change nothing here, each with the reason."""
 
 

@@ -22,11 +22,13 @@ class HostStart(Struct, frozen=True, kw_only=True):
     asked: tuple[str, ...] = ()
     system: str = ""
     append: str = ""
+    agents: Frame = {}
 
 
 def said_at_the_start(request: Frame) -> HostStart:
     """Read an `initialize` request; what has another form than it should counts as not said."""
     hooks, servers, configs = (request.get(name) for name in ("hooks", "sdkMcpServers", "sdkMcpServerConfigs"))
+    agents = request.get("agents")
     policies = list(_policies(configs)) if isinstance(configs, dict) else []
     return HostStart(
         hooks=hooks if isinstance(hooks, dict) else {},
@@ -36,6 +38,7 @@ def said_at_the_start(request: Frame) -> HostStart:
         asked=tuple(name for name, said in policies if said & {"always_ask", "ask"}),
         system=_text(request.get("systemPrompt")),
         append=_text(request.get("appendSystemPrompt")),
+        agents=agents if isinstance(agents, dict) else {},
     )
 
 

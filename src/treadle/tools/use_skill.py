@@ -39,7 +39,7 @@ class UseSkill(Struct, frozen=True):
             return Prepared(accesses=(), preview=Preview(title=f"Skill {name}", text=""), run=partial(_give, text))
         subagents = self.subagents()
         subagents.settle((text,), wait=True)
-        preview = Preview(title=f"Skill {name}, by the subagent {text.agent}", text=text.prompt)
+        preview = Preview(title=f"{text.title}, by a subagent", text="")
         return Prepared(accesses=(), preview=preview, run=partial(_follow, subagents, text))
 
 

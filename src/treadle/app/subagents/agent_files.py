@@ -148,13 +148,17 @@ def read_agent_file(path: Path) -> tuple[AgentFile, tuple[str, ...]]:
 
     Raises `ConfigError` where it is no agent that can be used.
     """
+    opencode = _of_opencode(path.absolute().parent)
+    return agent_of(_content(path), shown_name(str(path)), path.name, opencode=opencode)
+
+
+def agent_of(
+    content: bytes | None, origin: str, below: str, *, opencode: bool = False
+) -> tuple[AgentFile, tuple[str, ...]]:
+    """Read what a file has, or would have; see `read_agent_file`."""
     notices: list[str] = []
-    origin = shown_name(str(path))
     try:
-        found = _Found(
-            origin=origin, below=path.name, opencode=_of_opencode(path.absolute().parent), content=_content(path)
-        )
-        return _read(found, notices), tuple(notices)
+        return _read(_Found(origin=origin, below=below, opencode=opencode, content=content), notices), tuple(notices)
     except _UnusableError as why:
         raise ConfigError(
             "agent-file",
