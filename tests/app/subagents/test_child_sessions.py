@@ -487,3 +487,17 @@ async def test_what_ended_before_the_program_did_is_read_off_its_log(folder: Pat
         store.close()
     assert (found.text, found.tainted) == ("Written.", True)
     assert str(folder / "b.py") in found.after
+
+
+@pytest.mark.parametrize(
+    ("verdict", "name"), [("deny", "explore"), ("ask", "explore"), ("deny", "Explore"), ("deny", "*")]
+)
+async def test_an_agent_that_a_rule_denies_is_not_begun(folder: Path, tmp_path: Path, verdict: str, name: str) -> None:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    rule = f'version = 1\n[[rule]]\nid = "r"\nverdict = "{verdict}"\ntool = "Agent({name})"\nreason = "too dear"\n'
+    (tmp_path / "home" / "policy.toml").write_text(rule)
+    begins = Turn(items=(call("use_subagents", tasks=[{"prompt": "Look."}]),))
+    async with family(folder, begins, Turn(items=(SayText(text="Not done."),))) as own:
+        await own.turn()
+    assert events_of(ChildStarted) == []
+    assert "is not allowed: too dear" in own.text

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import asdict
 
+from treadle.app.importing.claude_rules import listed_tools
 from treadle.app.security.trusting import session_trust, trust_store
 from treadle.app.subagents.agent_files import AgentFile, built_in_agents, read_agent_file, read_agents
 from treadle.protocol.errors import ConfigError
@@ -244,3 +245,10 @@ def test_a_file_that_the_user_names_is_read_without_trust(folder: Path) -> None:
     assert (read.name, read.tools, told) == ("a", READS, (f"{path}: fields that mean nothing here: color.",))
     with pytest.raises(ConfigError):
         read_agent_file(folder / "own/missing.md")
+
+
+def test_a_list_of_tools_may_deny_one_agent_or_all(tmp_path: Path) -> None:
+    listed = listed_tools(tmp_path, disallowed=("Agent(check)", "Task(Explore)"))
+    assert listed.shape.removed == {"Agent(check)", "Agent(Explore)"}
+    assert listed.notes == ()
+    assert listed_tools(tmp_path, disallowed=("Task",)).shape.removed == {"Task", "use_subagents"}

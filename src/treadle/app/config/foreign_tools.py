@@ -66,12 +66,12 @@ def amended_arguments(name: str, arguments: _Arguments, given: _Arguments, root:
 
 def own_tools_of(name: str) -> tuple[str, ...]:
     """Name our tools that do what a tool of Claude Code does; a name that it does not have stands for itself."""
-    return _OWN.get(name, (name,))
+    return _OWN.get(name) or _SUBAGENTS.get(name, (name,))
 
 
 def own_tools_of_any(name: str) -> tuple[str, ...]:
     """Name our tools that do what a tool of Claude Code, OpenCode or Gemini does, as `own_tools_of` does."""
-    return _OWN.get(name) or _OTHERS.get(name, (name,))
+    return _OWN.get(name) or _SUBAGENTS.get(name) or _OTHERS.get(name, (name,))
 
 
 def claude_names(names: Iterable[str]) -> tuple[str, ...]:
@@ -296,6 +296,9 @@ _OWN: Mapping[str, tuple[str, ...]] = MappingProxyType(
         "ExitPlanMode": ("plan_mode_respond",),
     }
 )
+
+_SUBAGENTS: Mapping[str, tuple[str, ...]] = dict.fromkeys(("Agent", "Task"), ("use_subagents",))
+"""Names whose calls have another form there, so that ours keep their own name before a host."""
 
 _READS = ("read_file", "list_code_definition_names")
 _COMMANDS = ("execute_command", "read_command_output")

@@ -19,6 +19,7 @@ from treadle.protocol.permissions import Allowance, Mode, Standing, Verdict
 _SEPARATOR = re.compile(r"[,\s]+(?![^(]*\))")
 _EDITS = frozenset({"Edit", "Write", "MultiEdit"})
 _WIDE = frozenset({"Bash", "WebFetch"})
+_AGENT = re.compile(r"(?:Agent|Task)\(([^()*]+)\)")
 _SERVER_TOOL = re.compile(r"mcp__.+")
 
 
@@ -62,7 +63,9 @@ def listed_tools(
     denied: list[Rule] = []
     removed: set[str] = set()
     for entry in disallowed:
-        if "(" in entry and not entry.endswith("(*)"):
+        if (agent := _AGENT.fullmatch(entry)) is not None:
+            removed.add(f"Agent({agent[1]})")
+        elif "(" in entry and not entry.endswith("(*)"):
             taken = permission_of(entry, Verdict.DENY, where or _where(root))
             denied += taken.rules
             if not taken.rules:

@@ -41,8 +41,9 @@ from treadle.protocol.errors import RefusedError, ToolError, TreadleError
 from treadle.protocol.events import Delivery, Prompt, Source
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
 from treadle.protocol.notifications import ModeChanged
-from treadle.protocol.permissions import Mode
+from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.tools import CallResult, Origin, Outcome
+from treadle.tools.declarations import USE_SUBAGENTS
 from treadle.tools.use_subagents import SubagentTask
 
 _MOST_TEXT = 60_000
@@ -84,9 +85,21 @@ class Subagents:
         if wait is None:
             wait = not all(self.agent(task.agent).background for task in tasks)
         for task in tasks:
+            self._require_allowed(self.agent(task.agent))
             if self.agent(task.agent).writes and not wait:
                 raise ToolError(f"{task.agent} may write. Call it without `wait: false`.", invalid=True)
         return wait
+
+    def _require_allowed(self, agent: AgentFile) -> None:
+        """Raise `ToolError` where a rule denies the tool, or says else than yes to `Agent(NAME)`, which is no call."""
+        names = (agent.name, *(other for other, own in FOREIGN_NAMES.items() if own == agent.name))
+        for name in (USE_SUBAGENTS.name, *(f"Agent({one})" for one in names)):
+            spec = replace(USE_SUBAGENTS, name=name)
+            decided = self._plans.above()(spec, {"tasks": []}, (), standing(self._engine.state))
+            if decided.verdict is Verdict.DENY or (spec != USE_SUBAGENTS and decided.verdict is not Verdict.ALLOW):
+                raise ToolError(
+                    f"{name} is not allowed: {decided.reasons[0].text}. Use another agent, or do it yourself."
+                )
 
     def agent(self, name: str) -> AgentFile:
         """Find an agent by its name. Raises `ToolError`."""

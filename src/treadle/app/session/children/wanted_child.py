@@ -52,4 +52,4 @@ def begin_message(task: SubagentTask, agent: AgentFile) -> str:
     skills = f"Read these skills first: {', '.join(agent.skills)}" if agent.skills else ""
     prompt = f"{agent.prompt}\n\n{task.prompt}" if agent.fork else task.prompt
     paths = f"Begin with: {', '.join(task.paths)}" if task.paths else ""
-    return "\n\n".join(filter(None, (prompt, skills, paths)))
+    return "\n\n".join(filter(None, (task.title, prompt, skills, paths)))
