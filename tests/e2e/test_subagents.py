@@ -194,9 +194,11 @@ async def test_hosts_read_what_a_subagent_says_below_the_call_that_began_it(tmp_
     (tmp_path / "ws" / "a.py").write_text("A = 1\n")
     async with ScriptedServer(SCRIPT) as server:
         flags = (*model(server), "--mode", "auto", "--directory", str(tmp_path / "ws"))
-        ended = await Program(tmp_path / "home").run(
-            "-p", "Do both.", *flags, "--output-format", "stream-json", "--verbose"
-        )
+        program = Program(tmp_path / "home")
+        ended = await program.run("-p", "Do both.", *flags, "--output-format", "stream-json", "--verbose")
+        session = json.loads(ended.out.splitlines()[0])["session_id"]
+        again = await program.run("replay", session, "--tree")
+    assert (again.code, again.out.count("The same: "), again.out.count(" worker: ")) == (0, 3, 1), again
     assert ended.code == 0, ended.err
     frames = [json.loads(line) for line in ended.out.splitlines()]
     calls = [

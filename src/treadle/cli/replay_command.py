@@ -16,14 +16,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--strict", action="store_true", help="check that the log can be rebuilt byte for byte (the default)"
     )
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
-    parser.add_argument(
+    what = parser.add_mutually_exclusive_group()
+    what.add_argument("--tree", action="store_true", help="replay its subagents, too, each from its own log")
+    what.add_argument(
         "--from",
         dest="step",
         type=int,
         metavar="N",
         help="play up to step N, and continue from there with a model, in a copy of the files as they were",
     )
-    parser.add_argument(
+    what.add_argument(
         "--tools",
         choices=["live"],
         help="run the tools again in a copy of the files, and show what differs; exit code 1 if anything does",
@@ -44,12 +46,26 @@ def execute(arguments: argparse.Namespace) -> int:
     from treadle.protocol.codec import encode
 
     session_id, rows, chains = session_tape(arguments.session)
-    report = replay_rows(session_id, rows, chains)
-    if arguments.json:
-        sys.stdout.write(f"{encode(report).decode()}\n")
-    else:
-        write_wrapped(sys.stdout, harmless("\n".join(report_lines(report))))
-    return Exit.DONE if report.same else Exit.FAILED
+    reports = {"": replay_rows(session_id, rows, chains)}
+    for child, agent in _subagents(session_id) if arguments.tree else ():
+        reports[f"{child} {agent}: "] = replay_rows(*session_tape(child))
+    for name, report in reports.items():
+        if arguments.json:
+            sys.stdout.write(f"{encode(report).decode()}\n")
+        else:
+            write_wrapped(sys.stdout, harmless(name + "\n".join(report_lines(report))))
+    return Exit.DONE if all(one.same for one in reports.values()) else Exit.FAILED
+
+
+def _subagents(session_id: str) -> list[tuple[str, str]]:
+    """Give the subagents of a session, the first one first, each with the name of its agent."""
+    from treadle.door.opening import open_store
+
+    store = open_store()
+    try:
+        return sorted((row.id, row.agent) for row in store.sessions(subagents=True) if row.root == session_id)
+    finally:
+        store.close()
 
 
 def _run_tools(arguments: argparse.Namespace) -> int:
