@@ -8,7 +8,7 @@ from tests.engine.exploring import IN_PART, MADE, OUTPUTS, UNSHOWN, World, decis
 from tests.engine.world import check_messages, notes_of
 from treadle.engine.core.machine_effects import Notify, Remember, RunTool
 from treadle.engine.core.state import phase, replace, standing
-from treadle.engine.core.texts import RIGHT_REFUSED
+from treadle.engine.core.texts import NO_RIGHT_IN_PLAN, RIGHT_REFUSED
 from treadle.engine.runtime.model_requests import cost
 from treadle.engine.runtime.reply_reader import ReplyPiece, ReplyReader
 from treadle.protocol.errors import RefusedError
@@ -286,14 +286,43 @@ DENIAL = SandboxDenial(right=Right.NETWORK, target="example.org", text="cannot r
 STOPPED = CallResult(outcome=Outcome.FAILED, content=(Text(text="no network"),), denial=DENIAL)
 
 
-def stopped_world(*, user_present: bool = True) -> tuple[World, str]:
+def stopped_world(
+    *, user_present: bool = True, mode: Mode = Mode.ASK, right: Right = DENIAL.right
+) -> tuple[World, str]:
     """A turn whose command was stopped by the sandbox; gives the call's id."""
     world = turn_with("run", user_present=user_present)
+    world.take(SetMode(mode=mode))
     call_id = world.state.calls[0].call.id
     world.take(judged(call_id, Verdict.ALLOW))
     world.take(CallStarted(call_id=call_id))
-    world.take(CallFinished(call_id=call_id, result=STOPPED))
+    world.take(CallFinished(call_id=call_id, result=replace(STOPPED, denial=replace(DENIAL, right=right))))
     return world, call_id
+
+
+@pytest.mark.parametrize("right", Right)
+def test_plan_mode_gives_no_right_and_asks_about_none(right: Right) -> None:
+    world, _ = stopped_world(mode=Mode.PLAN, right=right)
+    assert world.state.questions == ()
+    assert result_of(world) == (Outcome.FAILED, f"no network\n{NO_RIGHT_IN_PLAN}")
+    assert len(runs_of(world)) == 1
+
+
+@pytest.mark.parametrize("right", Right)
+def test_a_yes_after_plan_mode_was_chosen_gives_no_right(right: Right) -> None:
+    world, _ = stopped_world(right=right)
+    world.take(SetMode(mode=Mode.PLAN))
+    answer(world, OptionKind.ALLOW_ONCE)
+    assert result_of(world) == (Outcome.FAILED, f"no network\n{NO_RIGHT_IN_PLAN}")
+    assert len(runs_of(world)) == 1
+
+
+@pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.RUN_FOR_REAL])
+def test_a_yes_to_changes_after_plan_mode_was_chosen_discards_them(option: OptionKind) -> None:
+    world, _ = copied_world()
+    world.take(SetMode(mode=Mode.PLAN))
+    answer(world, option)
+    assert "as commands do in plan mode. Changes that were discarded: /made (added)" in result_of(world)[1]
+    assert len(runs_of(world)) == 1
 
 
 def test_a_right_that_the_sandbox_refused_is_asked_for_and_counts_for_one_run() -> None:

@@ -10,6 +10,7 @@ from treadle.engine.core.calls import (
     finish,
     finish_presented,
     keep_copy,
+    leave_first_run,
     mark_discarded,
     presents,
     put,
@@ -27,6 +28,7 @@ from treadle.protocol.permissions import (
     AllowScope,
     CallAsked,
     Decision,
+    Mode,
     OptionKind,
     Question,
     QuestionKind,
@@ -131,6 +133,10 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
     if data.text and data.option is not OptionKind.REJECT_ONCE:
         state = _with_comment(state, call, data)
     match data.option:
+        case OptionKind.ALLOW_ONCE | OptionKind.RUN_FOR_REAL if state.mode is Mode.PLAN:
+            # It was chosen while the question was open: nothing changes any more, and no right is given.
+            lacked = question.denial is not None
+            return leave_first_run(state, call, with_remark(result, texts.NO_RIGHT_IN_PLAN) if lacked else result)
         case OptionKind.ALLOW_ONCE if question.copy is not None:
             if question.copy.unshown and not question.more:
                 return ask_about_copy(state, call, result, question.copy, more=texts.KEEP_UNSHOWN)

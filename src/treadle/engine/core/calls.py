@@ -300,18 +300,18 @@ def finished(state: State, data: CallFinished) -> Transition:
     state = bill(state, data.result.usage, data.result.cost)
     if call.keep:
         return finish(state, call, kept(call, data.result))
-    can_ask = state.user_present and not state.cancelling
+    plan = state.mode is Mode.PLAN
+    can_ask = state.user_present and not state.cancelling and not plan
     if copy := real_changes(data.result):
-        if state.mode is Mode.PLAN:
-            return _discard(state, call, data.result)
-        if not copy.changes and copy.whole and not state.cancelling:
+        if not copy.changes and copy.whole and not state.cancelling and not plan:
             return keep_copy(state, call, data.result, copy)
         return ask_about_copy(state, call, data.result, copy) if can_ask else _discard(state, call, data.result)
     denial = data.result.denial
     if denial is not None and denial.right is Right.NETWORK and denial.target and not state.user_present:
         state = _count_denied(state)
     if denial is None or call.rights is not None or not can_ask:
-        return finish(state, call, data.result)
+        lacks = plan and denial is not None
+        return finish(state, call, with_remark(data.result, texts.NO_RIGHT_IN_PLAN) if lacks else data.result)
     return _ask_about(state, call, data.result, texts.stopped_by_sandbox(denial), options=_ONCE, denial=denial)
 
 
@@ -345,7 +345,7 @@ def _discard(state: State, call: CallState, result: CallResult) -> Transition:
 
 def leave_first_run(state: State, call: CallState, result: CallResult) -> Transition:
     """Leave a call at what came of its first run, with no second one and nothing kept."""
-    if state.user_present:
+    if state.user_present and state.mode is not Mode.PLAN:
         return finish(state, call, mark_discarded(result, texts.BEFORE_KEPT))
     return _discard(state, call, result) if real_changes(result) else finish(state, call, result)
 

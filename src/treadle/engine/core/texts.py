@@ -58,6 +58,7 @@ RIGHT_REFUSED = (
     "[The sandbox stopped this command, and the user did not grant the access that it needs. Do not try to get around "
     "the sandbox. Find another way, or say what could not be done.]"
 )
+NO_RIGHT_IN_PLAN = "[Plan mode gives no right. Say in the plan that this needs one, or find another way.]"
 NEVER_PRESENTED = "Not shown to the user. Finish again when the work is done."
 
 
