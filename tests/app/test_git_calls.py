@@ -101,6 +101,21 @@ async def test_who_commits_and_when_is_taken_along_and_no_other_variable_of_git(
     assert "does not take the variable GIT_CONFIG_COUNT along" in found.texts[0]
 
 
+async def test_how_git_reaches_others_is_left_out_where_it_reaches_none_and_refused_where_it_does(folder: Path) -> None:
+    """npm sets such variables for all calls of git, `git add` of `npm version` too."""
+    (folder / "npm.py").write_text(
+        "import os, subprocess as s\n"
+        "env = {**os.environ, 'GIT_ASKPASS': 'echo', 'GIT_SSH_COMMAND': 'touch ran; ssh'}\n"
+        "lines = ['git --no-replace-objects add npm.py', 'git commit -qm npm', 'git tag v2', 'git fetch ssh://x/y']\n"
+        "print([s.run(line.split(), env=env).returncode for line in lines])\n"
+    )
+    found = await ran(folder, "python3 npm.py")
+    assert "[0, 0, 0, 128]" in found.texts[0], found.texts[0]
+    assert "does not take the variable GIT_" in found.texts[0]
+    assert git(folder, "tag").split() == ["v2"]
+    assert not (folder / "ran").exists()
+
+
 REFUSED = [
     "git reset --hard HEAD~1",
     "git push origin main",

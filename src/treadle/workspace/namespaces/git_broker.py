@@ -38,6 +38,10 @@ _TAKEN_ALONG = frozenset(
 _SAME = frozenset({"GIT_PAGER", "GIT_EDITOR", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"})
 """Variables that Treadle sets for all commands."""
 
+_OF_OTHERS = frozenset({"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS"})
+_REACHES_OTHERS = frozenset({"archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule", "svn"})
+"""How git reaches others means nothing to a call that reaches none: npm sets it for each, `git add` too."""
+
 _READS = (
     "status log diff show rev-parse ls-files ls-tree cat-file describe blame grep shortlog rev-list merge-base "
     "for-each-ref show-ref check-ignore check-attr diff-tree diff-files diff-index name-rev var version help "
@@ -197,10 +201,11 @@ class GitBroker:
         if not count.isdigit() or not int(count) <= min(len(parts), _MOST_WORDS):
             raise _RefusedError("the call cannot be read")
         pairs = (os.fsdecode(part).partition("=") for part in parts[int(count) :])
-        variables = {name: value for name, _, value in pairs if name not in _SAME}
+        words = tuple(map(os.fsdecode, parts[: int(count)]))
+        left_out = _SAME if _REACHES_OTHERS.intersection(words) else _SAME | _OF_OTHERS
+        variables = {name: value for name, _, value in pairs if name not in left_out}
         if odd := next((name for name in variables if name not in _TAKEN_ALONG), None):
             raise _RefusedError(f"Treadle does not take the variable {odd} along. Run it without.")
-        words = tuple(map(os.fsdecode, parts[: int(count)]))
         credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         return GitCall(
             words=words, cwd=os.fsdecode(cwd), variables=variables, process=_CREDENTIALS.unpack(credentials)[0]
