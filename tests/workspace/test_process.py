@@ -15,6 +15,7 @@ from tests.workspace.processes import lasting, living, until
 from treadle.protocol.errors import ToolError
 from treadle.workspace.commands.meter import descendants, remove_left_groups
 from treadle.workspace.commands.process import Bounds, CommandProcess
+from treadle.workspace.commands.wrapping import NO_TERMINAL
 from treadle.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at processes through /proc")
@@ -69,6 +70,25 @@ async def test_a_command_that_reads_or_asks_for_a_password_does_not_hang(workspa
     assert await _run(workspace, "cat; read -r word || echo nothing to read") == ("Exit status 0.", "nothing to read\n")
     assert (await _run(workspace, "(: </dev/tty) 2>/dev/null || echo no terminal"))[1] == "no terminal\n"
     assert (await _run(workspace, "tty"))[1] == "not a tty\n"
+
+
+_KEYS = "import os, select\nos.read(0, 1) or os.dup2(2, 0)\nselect.select([0], [], [])\n"
+"""How editors look for keys: they find the input empty, take the error output for it, and wait."""
+
+
+@pytest.mark.parametrize("line", ["python3 keys.py", "python3 keys.py 2>&1 | cat", "(sh -c 'python3 keys.py; true')"])
+async def test_a_program_that_waits_for_keys_is_ended_and_the_reason_said(workspace: Workspace, line: str) -> None:
+    (Path(workspace.root) / "keys.py").write_text(_KEYS)
+    described = (await _run(workspace, f"{line}; echo never"))[0]
+    assert described == f"Stopped: {NO_TERMINAL}."
+
+
+async def test_a_program_that_waits_without_a_terminal_is_left_alone(workspace: Workspace) -> None:
+    (Path(workspace.root) / "file").touch()
+    quiet = "import time\nfor _ in range(5): time.sleep(0.25)\n"
+    (Path(workspace.root) / "quiet.py").write_text(quiet)
+    line = "python3 quiet.py | python3 quiet.py & python3 quiet.py <&- & python3 quiet.py 0>file; wait; echo done"
+    assert await _run(workspace, line) == ("Exit status 0.", "done\n")
 
 
 async def test_provider_keys_do_not_reach_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -23,6 +23,7 @@ from treadle.protocol.tools import (
 from treadle.tools.quoted_words import result_of
 from treadle.workspace.commands.confinement import Remark, describe_denial
 from treadle.workspace.commands.process import CommandProcess
+from treadle.workspace.commands.wrapping import NO_TERMINAL
 from treadle.workspace.workspace import Workspace
 
 _RUNNING_AT_MOST = 16
@@ -31,6 +32,7 @@ _LINES_ASKED, _MOST_ASKED = 10, 2_000
 """Lines and characters of the output that a question about the changes shows."""
 
 _ADVICE = "Give it more time, run it in the background, or have it do and print less."
+_NO_KEYS = "Use the tools that edit files, or a program or an option that asks nothing."
 _SUBMODULES = (
     " Git's data of submodules can name programs, so they stay as they are there. "
     'needs: ["host"] in a call of its own asks the user to run it without the sandbox.'
@@ -100,7 +102,7 @@ async def run_line(
     try:
         # A copy shows the workspace as it was: what runs longer than a while must not go on in it.
         await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
-        advice = (_COPY_ADVICE if setup.changes is not None else _ADVICE) if command.why_stopped else ""
+        advice = _advice(command.why_stopped, copy=setup.changes is not None)
         printed = _printed(workspace, command)
         report = _report(number, command, printed, advice=advice, listens=await workspace.listens(command))
         remarks = await command.settle(report)
@@ -127,6 +129,12 @@ async def run_line(
             denial = SandboxDenial(right=Right.WRITE, target=workspace.root, text=copy.trouble)
     result = result_of(Origin.COMMAND, outcome, report)
     return replace(result, denial=denial, full_output=command.output_file, copy=copy)
+
+
+def _advice(why_stopped: str, *, copy: bool) -> str:
+    if why_stopped == NO_TERMINAL:
+        return _NO_KEYS
+    return (_COPY_ADVICE if copy else _ADVICE) if why_stopped else ""
 
 
 def _last_lines(printed: str) -> str:

@@ -218,7 +218,7 @@ class _Guard:
             ready = dict(poll.poll(pause if self.meter.pause is None else self.meter.pause))
             if exceeded := self.meter.look():
                 _report(b"bound %s\n" % exceeded.encode())
-                self.kill_all()
+                self.stop(_GRACE_WHEN_ASKED) if exceeded.startswith("terminal") else self.kill_all()
                 return
             if wakeup in ready and signal.SIGUSR1 in os.read(wakeup, 4096):
                 self.stop(_GRACE_WHEN_ASKED)

@@ -143,6 +143,7 @@ def _order(line: bytes, variables: Mapping[str, str], wrapping: Wrapping, folder
     watch = wrapping.watch
     bounds = (
         *(f"{name}={getattr(watch, name)}" for name in ("memory", "processes", "disk", "seconds")),
+        "terminal=1",  # nobody can type
         *(f"folder={folder}" for folder in watch.folders),
     )
     caps = () if wrapping.caps is None else wrapping.caps.listed()

@@ -81,6 +81,7 @@ class Meter:
         self.wait = _WATCH_FIRST
         self.processes = _own
         self.taken = 0
+        self.typing: set[int] = set()
         self.free = self.free_space() if "disk" in self.bounds else []
         if "processes" in self.bounds:
             lid.put_on(self.bounds["processes"])
@@ -98,6 +99,8 @@ class Meter:
         if not self.bounds or now < self.last + self.wait:
             return ""
         found = self.exceeded(now, self.processes())
+        if "memory" not in self.bounds:
+            self.wait = _WATCH_MOST
         self.wait = min(_WATCH_MOST, max(self.wait, _BUSY * (time.monotonic() - now)))
         self.last = time.monotonic()
         return f"{found} {self.bounds[found]}" if found else ""
@@ -110,6 +113,8 @@ class Meter:
             return "seconds"
         if "memory" in self.bounds and self.too_much_memory(now, pids):
             return "memory"
+        if "terminal" in self.bounds and self.waits_for_keys(pids):
+            return "terminal"
         fell = [before - free for before, free in zip(self.free, self.free_space(), strict=True)] if self.free else []
         return "disk" if any(self.bounds["disk"] < each for each in fell) else ""
 
@@ -121,6 +126,14 @@ class Meter:
         self.wait = max(_WATCH_LEAST, min(_WATCH_NEXT, (bound - taken) / growth / 2))
         self.taken = taken
         return taken > bound and sum(map(_share, pids)) > bound
+
+    def waits_for_keys(self, pids: list[int]) -> bool:
+        """Whether a process took, at two looks, what it writes to for its input, as editors do that find it empty.
+
+        From a pipe that is open for writing alone no key ever comes.
+        """
+        before, self.typing = self.typing, set(filter(_reads_from_output, pids))
+        return bool(before & self.typing)
 
     def free_space(self) -> list[int]:
         """Give the free bytes of each file system; 0 for one that is gone."""
@@ -219,6 +232,17 @@ def _resident(pid: int) -> int:
             return int(file.read().split()[1]) * _PAGE
     except (OSError, IndexError):
         return 0
+
+
+def _reads_from_output(pid: int) -> bool:
+    try:
+        if not os.readlink(f"/proc/{pid}/fd/0").startswith("pipe:"):  # noqa: PTH115 - as above
+            return False
+        with open(f"/proc/{pid}/fdinfo/0", "rb") as file:  # noqa: PTH123 - as above
+            flags = file.read().partition(b"flags:")[2].split()[0]
+    except (OSError, IndexError):
+        return False
+    return int(flags, 8) & os.O_ACCMODE == os.O_WRONLY
 
 
 def _share(pid: int) -> int:

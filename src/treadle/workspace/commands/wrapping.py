@@ -29,6 +29,9 @@ _NOT_SET_UP = regex(r"bwrap: Can't [^/\n]*(/[^\n]*): [^:\n]+")
 _BLOCK = 512  # bytes; in which a shell called `sh` counts a file's size
 
 
+NO_TERMINAL = "it waits for keys of a terminal, and there is none: nobody can type into a command"
+
+
 def describe_bound(name: str, number: int) -> str:
     """Say which bound a command exceeded, after "Stopped: "."""
     match name:
@@ -38,6 +41,8 @@ def describe_bound(name: str, number: int) -> str:
             return f"it ran more than {number:,} processes, the most that a command may run"
         case "disk":
             return f"the free disk space fell by more than {number / _GIB:.2g} GiB while it ran"
+        case "terminal":
+            return NO_TERMINAL
         case _:
             return f"it ran longer than {number:,} s, the longest that a command may run"
 

@@ -52,6 +52,7 @@ _ONE_RETRY = {
     "UV_HTTP_RETRIES": "1",
     "CARGO_NET_RETRY": "1",
     "npm_config_fetch_retries": "1",
+    "npm_config_fetch_retry_mintimeout": "1000",
 }
 """A refusal is final: what tries again and again only takes time."""
 
