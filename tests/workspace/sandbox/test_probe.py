@@ -38,6 +38,12 @@ def test_a_bubblewrap_that_fails_is_named_with_what_it_said(programs: Path) -> N
     assert state.backend is (Backend.LANDLOCK if version() >= 3 else None)
 
 
+def test_on_a_busy_machine_it_is_tried_once_more(programs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("treadle.workspace.sandbox.backend._PATIENCE", (0.2, 90.0))
+    program = put(programs, f"test -e {programs}/tried && exit 0; : >{programs}/tried; exec sleep 60")
+    assert probe() == SandboxState(backend=Backend.BUBBLEWRAP, program=program)
+
+
 def test_without_bubblewrap_that_is_said(programs: Path) -> None:
     assert probe().reason.startswith("bubblewrap is not installed; ")
 

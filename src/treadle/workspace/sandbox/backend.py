@@ -16,7 +16,9 @@ from treadle.workspace.sandbox.seatbelt import SANDBOX_EXEC
 from treadle.workspace.sandbox.trial import run_trial
 
 _SYSTEM = os.pathsep.join(("/usr/bin", "/usr/local/bin", "/bin"))
-_PATIENCE = 5.0  # seconds; bubblewrap answers within some ten milliseconds
+_PATIENCE = (5.0, 30.0)
+"""Seconds that are waited, and once more: it takes some ten milliseconds, but a machine may be busy, and what is found
+out holds for the whole process."""
 _LEAST_LANDLOCK = 3
 
 
@@ -110,8 +112,14 @@ def _try_bubblewrap(program: str) -> str:
 
 
 def _try(trial: Sequence[str]) -> str:
-    try:
-        status, said = run_trial(trial, {}, _PATIENCE)
-    except (OSError, subprocess.TimeoutExpired) as error:
-        return f"cannot be run: {error}"
-    return "" if status == 0 else f"does not work here: {said or f'status {status}'}"
+    trouble = ""
+    for seconds in _PATIENCE:
+        try:
+            status, said = run_trial(trial, {}, seconds)
+        except OSError as error:
+            return f"cannot be run: {error}"
+        except subprocess.TimeoutExpired as error:
+            trouble = f"cannot be run: {error}"
+        else:
+            return "" if status == 0 else f"does not work here: {said or f'status {status}'}"
+    return trouble
