@@ -300,7 +300,9 @@ async def test_between_turns_the_background_asks_and_the_session_goes_on(
         arrived.set()
         if option is not None:
             await live.post(Answer(question_id=question.id, option=option), ME)
-            await asyncio.sleep(1)
+            async with asyncio.timeout(90):
+                while option is OptionKind.ALLOW_ONCE and not there.connected:
+                    await asyncio.sleep(0.05)
 
     results, _ = await turns_of(tmp_path, [behind(SLOW)], [run("echo went on")], between=waits, answers=[])
     assert arrived.is_set()

@@ -102,7 +102,8 @@ async def test_an_end_while_the_pager_is_open_prints_what_waited(
         await term.until("First.")
         term.type(CTRL_O)
         await term.until(BACK)
-        await asyncio.sleep(1.5)
+        await term.when(lambda: not rig.live.status.turn_active, "the end of the turn")
+        await asyncio.sleep(0.2)
         assert "Second." not in term.shown
         task.cancel()
         await asyncio.wait([task])
