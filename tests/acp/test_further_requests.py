@@ -57,7 +57,6 @@ async def test_an_edit_is_made_as_the_user_wants_it(tmp_path: Path) -> None:
     assert "Leave the first." in sent
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("old", "new", "why"),
     [

@@ -178,7 +178,6 @@ def test_the_spy_sees_what_is_started() -> None:
 INJECTED = ("git rebase --onto --output={kept} HEAD", "git switch -c new --output={kept}", "git merge --output={kept}")
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("line", INJECTED)
 @pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE])
 async def test_an_option_in_the_place_of_a_revision_changes_no_file(

@@ -57,7 +57,6 @@ PROGRAMS = {
 }
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize("line", PROGRAMS.values(), ids=PROGRAMS)
 async def test_a_call_that_the_mode_allows_runs_wherever_it_comes_from(folder: Path, line: str) -> None:
     found = await ran(folder, line)

@@ -81,7 +81,6 @@ ROWS = [
 """Each call in two forms here, and in all of them in the soak."""
 
 
-@pytest.mark.sample(5)
 @pytest.mark.parametrize(("form", "line"), ROWS)
 async def test_a_call_that_writes_a_setting_is_done_by_treadle(folder: Path, line: str, form: str) -> None:
     found = await ran(folder, form.format(line))
@@ -104,7 +103,6 @@ async def test_plan_mode_writes_no_setting(folder: Path) -> None:
     assert listed(folder) == BEFORE
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("words", ["main", "main:other", "HEAD", ""])
 async def test_a_push_with_u_is_asked_about_once_and_follows_what_it_pushed(folder: Path, words: str) -> None:
     git(folder, "remote", "set-url", "origin", "/tmp/there.git")
@@ -144,7 +142,6 @@ HOSTILE = [
 VALUES = ["a\n[core]\n\thooksPath = /tmp", "a\rb", "a\x00b", "a\x1bb", "a\u2028b", "x" * 1001]
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("line", HOSTILE)
 async def test_nothing_else_gets_into_the_configuration(folder: Path, line: str) -> None:
     before = (folder / ".git" / "config").read_bytes()

@@ -60,7 +60,6 @@ def asked(found: Rehearsal) -> list[str]:
 EXAMPLE = "Let commands connect to example.com"
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", RUNNING)
 async def test_a_yes_once_is_for_the_command_that_asked(tmp_path: Path, there: Outside, mode: Mode) -> None:
     found = await ran(tmp_path, f"{CURL}; {CURL}", CURL, mode=mode)
@@ -69,7 +68,6 @@ async def test_a_yes_once_is_for_the_command_that_asked(tmp_path: Path, there: O
     assert not own_file(tmp_path).exists()
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", RUNNING)
 async def test_a_yes_for_the_session_is_for_all_its_commands(tmp_path: Path, there: Outside, mode: Mode) -> None:
     found = await ran(tmp_path, CURL, CURL, mode=mode, option=OptionKind.ALLOW_ALWAYS)
@@ -78,7 +76,6 @@ async def test_a_yes_for_the_session_is_for_all_its_commands(tmp_path: Path, the
     assert (asked(again), own_file(tmp_path).exists()) == ([EXAMPLE], False)
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", RUNNING)
 async def test_always_writes_the_users_own_setting_and_says_how_to_take_it_back(
     tmp_path: Path, there: Outside, mode: Mode
@@ -282,7 +279,6 @@ async def test_where_nobody_is_there_the_background_is_refused_with_the_way_on(t
     assert "network.allow" in found.texts[2]
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE, None])
 async def test_between_turns_the_background_asks_and_the_session_goes_on(
     tmp_path: Path, there: Outside, option: OptionKind | None

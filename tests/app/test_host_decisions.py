@@ -51,7 +51,6 @@ def asking(line: str, host: str = "example.com") -> str:
     return f"Let commands connect to {host}? Looked up by: {shown}"
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "line",
     [CURL, PYTHON, "url=http://example.com/; curl -sS $url", "echo 'curl -sS http://example.com/' > s.sh; sh s.sh"],
@@ -158,7 +157,6 @@ OTHERWISE = {
 }
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("code", OTHERWISE.values(), ids=OTHERWISE)
 async def test_what_is_for_another_place_than_was_named_is_not_carried(
     tmp_path: Path, there: Outside, code: str
@@ -175,7 +173,6 @@ async def test_addresses_that_stand_for_no_name_lead_nowhere(tmp_path: Path, the
     assert (found.results[0].outcome, there.connected) == (Outcome.DENIED, [])
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("host", ["localhost", "metadata.google.internal", "printer.local", "intranet", "x.onion"])
 async def test_names_of_no_public_network_are_unknown_and_nobody_is_asked(
     tmp_path: Path, there: Outside, host: str

@@ -28,7 +28,6 @@ GONE = Owner(2**22 - 1, 1)
 ME = owner_of(os.getpid())
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     "seed", [pytest.param(seed, marks=pytest.mark.soak if seed >= SAMPLE else ()) for seed in range(ALL)]
 )

@@ -131,7 +131,6 @@ async def test_a_folder_that_the_user_closed_opens_nothing_and_loses_nothing(
         assert f"Commands do not see what is in {folder}: Treadle cannot list it." in output
 
 
-@pytest.mark.sample(8)
 @pytest.mark.parametrize(
     "forge",
     [

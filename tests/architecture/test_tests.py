@@ -61,6 +61,16 @@ def limited(tree: ast.AST) -> Iterator[ast.Call]:
                 yield call
 
 
+def sampled_without_rows(tree: ast.AST) -> Iterator[ast.stmt]:
+    """Find what is marked as a test of which some rows are run, and has none."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            marks = node.decorator_list
+            rows = not isinstance(node, ast.ClassDef) and (len(marks) > 1 or node.args.args)
+            if not rows and any(any(calls(mark, "sample")) for mark in marks):
+                yield node
+
+
 def own_skips(tree: ast.AST) -> Iterator[ast.Call]:
     """Find where a test looks by itself for a program or package, to be skipped without it."""
     yield from calls(tree, "importorskip")
@@ -91,6 +101,13 @@ def test_no_test_asserts_how_long_something_took() -> None:
 def test_no_test_gives_up_before_a_slow_machine_is_done() -> None:
     assert found(limited, "timeout", "wait_for") == []
     assert len(list(limited(ast.parse("asyncio.timeout(10)\nasyncio.wait_for(x, 5.0)\nasyncio.timeout(0.01)")))) == 2
+
+
+def test_a_sample_is_taken_of_the_rows_of_a_test() -> None:
+    """Above a class, or where there are no rows, the mark does nothing, and says that it does."""
+    assert found(sampled_without_rows, "sample") == []
+    bad = "@mark.sample(2)\nclass Case: ...\n\n\n@mark.sample(2)\ndef test() -> None: ...\n"
+    assert len(list(sampled_without_rows(ast.parse(bad)))) == 2
 
 
 def test_the_profile_of_hypothesis_is_one_for_all() -> None:

@@ -32,7 +32,6 @@ def four_lines(ended: Ended) -> dict[str, str]:
     return dict(zip(("what", "why", "fix", "log"), found.groups(default=""), strict=True))
 
 
-@pytest.mark.sample(8)
 @dataclass(frozen=True)
 class Case:
     """One mistake: the flags and the settings file, and what has to be said about it. `{}` is the test's folder."""

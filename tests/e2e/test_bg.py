@@ -96,7 +96,6 @@ async def test_it_survives_its_terminal_and_its_group(tmp_path: Path, way: str) 
         assert (await place.run("stop", session)).code == Exit.DONE
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("after", [0.02, 0.08, 0.15, 0.25, 0.4])
 async def test_a_parent_killed_with_its_group_leaves_the_whole_task_or_nothing(tmp_path: Path, after: float) -> None:
     async with in_background(tmp_path, SAYS) as place:
@@ -161,7 +160,6 @@ CANNOT = {
 }
 
 
-@pytest.mark.sample(5)
 @pytest.mark.parametrize("case", CANNOT)
 async def test_what_is_wrong_is_said_and_nothing_is_left(tmp_path: Path, case: str) -> None:
     words, code, said = CANNOT[case]
@@ -281,7 +279,6 @@ async def test_many_that_start_together_all_work(tmp_path: Path, many: int) -> N
         assert log.read_text() == ""
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- >&- 2>&-"])
 async def test_closed_streams_keep_it_from_nothing(tmp_path: Path, closed: str) -> None:
     async with in_background(tmp_path, SAYS) as place:

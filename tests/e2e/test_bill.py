@@ -38,7 +38,6 @@ def settled(events: list[Event]) -> list[Any]:
     return [event.data.outcome for event in events if isinstance(event.data, TurnSettled)]
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("shape", ["text", "json", "stream-json"])
 async def test_a_turn_that_was_called_ended_is_ended_in_the_log_even_if_the_program_is_killed_at_once(
     tmp_path: Path, shape: str

@@ -93,7 +93,6 @@ async def test_a_hook_denies_a_call_and_the_model_reads_why(place: Place) -> Non
     assert "Create a.txt (+1 -0): denied: Not on Friday" in ended.err
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(("command", "timeout"), [("exit 1", 60), ("echo '{\"x'", 60), ("sleep 1000", 0.5)])
 async def test_a_policy_hook_that_fails_lets_nothing_run(place: Place, command: str, timeout: float) -> None:
     place.settings({"PreToolUse": one(command, "Bash", timeout=timeout)})
@@ -227,7 +226,6 @@ async def test_a_hook_of_the_user_logs_below_claude_and_nothing_there_that_runs_
     assert not (claude.parent / ".bashrc").exists()
 
 
-@pytest.mark.sample(1)
 @SANDBOX
 @pytest.mark.parametrize("line", ["echo x >> ~/kept/x || exit 2", "set -e; echo x >> ~/kept/x", "cat ~/kept/$(echo x)"])
 async def test_a_hook_that_the_sandbox_stopped_is_said_to_be_that_with_what_to_set(place: Place, line: str) -> None:

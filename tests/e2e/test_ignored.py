@@ -50,7 +50,6 @@ CHANGED = [
 WAYS = ("/undo", "restore")
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize(
     ("mode", "option", "way"),
     [  # each mode and answer with one of the ways, both ways in turns; all pairs in the soak

@@ -83,7 +83,6 @@ def marker() -> str:
     return str(secrets.randbelow(10**12) + 10**12)
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(
     ("phase", "wire"),
     [(phase, "anthropic") for phase in ("streams", "waits to retry", *FOR_EVER)]

@@ -99,7 +99,6 @@ COMMANDS = (
 )
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("argv", COMMANDS, ids=" ".join)
 async def test_commands_that_need_no_server_call_none(watched: Watched, tmp_path: Path, argv: tuple[str, ...]) -> None:
     with nothing_configured(tmp_path):

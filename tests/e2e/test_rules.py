@@ -152,7 +152,6 @@ async def test_a_new_rule_needs_a_yes_in_every_mode_and_applies_from_the_next_se
     assert "RULE-NEW" in system_of(body)
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("before", ["nothing", "refused", "not asked", "for one run"])
 async def test_an_approved_rule_applies_from_the_next_session_in_a_folder_that_is_not_trusted(
     folder: Path, before: str

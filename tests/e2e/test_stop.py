@@ -213,7 +213,6 @@ async def test_a_question_is_left_to_others(tmp_path: Path) -> None:
         assert (place.project / "one.txt").read_text() == "one\n"
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 async def test_a_signal_takes_back_the_task_and_the_session_stays(
     tmp_path: Path, number: signal.Signals, code: int

@@ -125,7 +125,6 @@ async def test_what_the_folder_would_let_run_unasked_is_listed_and_many_files_do
         )
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize(
     "keys",
     [
@@ -192,7 +191,6 @@ async def test_a_terminal_that_is_gone_at_the_question_ends_the_program(place: P
         assert await terminal.ended() == Exit.HANGUP
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("look", [{"TERM": "dumb"}, {"NO_COLOR": "1"}, {"LC_ALL": "C", "PYTHONUTF8": "0"}], ids=str)
 async def test_the_question_works_on_every_terminal_and_in_forty_columns(place: Place, look: dict[str, str]) -> None:
     program = Program(place.program.home, look)

@@ -122,7 +122,6 @@ async def test_without_a_form_the_question_waits_until_it_is_answered_by_its_id(
     assert (place.folder / "a.txt").exists()
 
 
-@pytest.mark.sample(3)
 @both
 @pytest.mark.parametrize(
     ("answer", "state"),
@@ -151,7 +150,6 @@ async def test_a_form_that_does_not_fit_allows_nothing(place: Place, era: str, c
     assert list(place.folder.iterdir()) == []
 
 
-@pytest.mark.sample(2)
 @both
 @pytest.mark.parametrize(("decision", "trusted"), [("trust", True), ("not_now", False), ("never", False)])
 async def test_a_folder_is_trusted_once_the_clients_user_said_so(

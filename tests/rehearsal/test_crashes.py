@@ -21,7 +21,6 @@ SAMPLE = {
 }
 
 
-@pytest.mark.sample(1)
 @pytest.mark.parametrize("mode", SAMPLE, ids=str)
 async def test_after_a_kill_nothing_runs_all_or_nothing_is_there_and_the_start_says_what_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, started_anew: None, mode: Mode

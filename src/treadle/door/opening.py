@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from treadle.app.schedules.schedule_list import past_words as past_words
     from treadle.app.schedules.schedule_list import schedule_rows as schedule_rows
     from treadle.app.schedules.schedule_list import schedules_text as schedules_text
+    from treadle.app.schedules.schedule_runs import run_left_out as run_left_out
     from treadle.app.schedules.schedule_runs import run_schedules as run_schedules
     from treadle.app.session.children.writing import named_copy_trust as named_copy_trust
     from treadle.app.session.mentions.repository_state import branch_of as branch_of
@@ -80,7 +81,7 @@ else:
             "treadle.app.schedules.schedule_list": """
                 RUN_BY last_scheduled next_words past_words schedule_rows schedules_text
             """,
-            "treadle.app.schedules.schedule_runs": "run_schedules",
+            "treadle.app.schedules.schedule_runs": "run_left_out run_schedules",
             "treadle.app.session.children.writing": "named_copy_trust",
             "treadle.app.session.mentions.repository_state": "branch_of",
             "treadle.app.compose": """

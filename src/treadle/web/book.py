@@ -259,7 +259,7 @@ class SessionBook:
         while True:
             changed = sharing_changed()
             if changed != known or time.monotonic() - looked > _LOOK_ANYWAY:
-                known, looked = (changed if time.time() - changed > _SETTLED else -1.0), time.monotonic()
+                known, looked = (changed if abs(time.time() - changed) > _SETTLED else -1.0), time.monotonic()
                 with suppress(TreadleError, OSError):
                     for session_id in await asyncio.to_thread(_leased):
                         if session_id not in self._open and not await self._attach(session_id):

@@ -215,7 +215,6 @@ WRONG: list[tuple[Any, str, str]] = [
 ]
 
 
-@pytest.mark.sample(80)
 @pytest.mark.parametrize("event", [*sorted(POLICY_EVENTS), "Stop"])
 @pytest.mark.parametrize(("groups", "matcher", "why"), WRONG)
 @pytest.mark.parametrize("own", [True, False])

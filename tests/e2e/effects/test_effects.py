@@ -43,7 +43,6 @@ def _asks(mode: Mode, answer: OptionKind) -> bool:
     return mode is not Mode.PLAN or answer is OptionKind.ALLOW_ONCE
 
 
-@pytest.mark.sample(5)
 @pytest.mark.parametrize(("surface", "effect", "mode", "answer"), list(_cases()))
 async def test_all_of_an_effect_happens_or_nothing_and_the_model_reads_which(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, surface: str, effect: str, mode: Mode, answer: OptionKind

@@ -51,7 +51,6 @@ QUICK_RUNS = [
 ]
 
 
-@pytest.mark.sample(3)
 @pytest.mark.parametrize(("family", "session"), QUICK_RUNS)
 async def test_hostile_lines_do_no_harm(tmp_path: Path, family: Family, session: Session) -> None:
     await _check(tmp_path, family, session)

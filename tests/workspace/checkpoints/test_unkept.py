@@ -32,7 +32,6 @@ def root(tmp_path: Path) -> Path:
     return root
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("name", "loses"),
     [

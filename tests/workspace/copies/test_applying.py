@@ -118,7 +118,6 @@ EDITS = (
 )
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize("edit", EDITS, ids=lambda edit: str(edit.__name__))
 async def test_what_somebody_changed_after_the_run_is_left_and_nothing_else_is_touched(
     bench: Bench, ran: Ran, edit: Callable[[Path], None]
@@ -138,7 +137,6 @@ async def test_what_somebody_changed_after_the_run_is_left_and_nothing_else_is_t
     )
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("edit", [in_place, atomically, deletes, edits_removed_file, link_for_file])
 async def test_what_somebody_changed_after_everything_was_checked_is_left_too(
     bench: Bench, ran: Ran, edit: Callable[[Path], None], monkeypatch: pytest.MonkeyPatch
@@ -160,7 +158,6 @@ async def test_what_somebody_changed_after_everything_was_checked_is_left_too(
     assert edited == [(snapshot(bench.root), snapshot(bench.folder / "victim"))]
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("edit", [in_place, atomically, same_new_name, into_removed_folder, link_for_file])
 async def test_what_somebody_changed_during_the_run_is_left(bench: Bench, edit: Callable[[Path], None]) -> None:
     (bench.root / "folder/inner").mkdir(parents=True)
@@ -280,7 +277,6 @@ async def check_kill(bench: Bench, ran: Ran, step: int) -> bool:
     return killed
 
 
-@pytest.mark.sample(2)
 @pytest.mark.parametrize("step", [1, 7, 16, 27])
 async def test_an_apply_that_was_killed_is_taken_back(bench: Bench, ran: Ran, step: int) -> None:
     await check_kill(bench, ran, step)

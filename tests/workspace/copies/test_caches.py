@@ -9,7 +9,6 @@ from treadle.workspace.copies import TakenBack
 from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache, in_output
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("path", "output", "inner"),
     [

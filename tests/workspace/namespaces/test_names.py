@@ -60,7 +60,6 @@ def test_an_answer_and_several_questions_are_no_look_up() -> None:
     assert read_query(bytes(several)) is None
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     ("name", "public"),
     [

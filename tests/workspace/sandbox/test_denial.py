@@ -179,7 +179,6 @@ async def denied(box: Box, line: str, profile: Profile) -> SandboxDenial | None:
     return found(output, profile, box.state.backend, Outside())
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "line",
     [
@@ -227,7 +226,6 @@ async def test_a_file_in_a_hidden_folder_is_recognised_and_passes_with_its_right
     assert await box.run(f"cat {notes}", allow(box.profile(), denial)) == (0, "told")
 
 
-@pytest.mark.sample(4)
 @pytest.mark.parametrize(
     "line",
     [
@@ -250,7 +248,6 @@ async def test_a_server_of_this_machine_is_recognised_and_reached_with_the_right
     assert (await box.run(line, allow(box.profile(), denial)))[0] == 0
 
 
-@pytest.mark.sample(6)
 @pytest.mark.parametrize(
     "line",
     [

@@ -90,7 +90,6 @@ def is_held(path: str) -> bool:
     return control_name(path) is not None or secret_name(path) is not None
 
 
-@pytest.mark.sample(11)
 @pytest.mark.parametrize("line", LINES)
 def test_a_line_that_brings_a_control_file_is_known(line: str, repository: Path, tmp_path: Path) -> None:
     bubblewrap()

@@ -60,30 +60,46 @@ async def run_schedules(
     seconds at least.
     """
     said: set[str] = set()
+    seen: tuple[int, ...] | None = None
+    due: float | None = None
     async with asyncio.TaskGroup() as group:
         while True:
+            pause = looks
             try:
-                for schedule, run in await asyncio.to_thread(_take_due, clock()):
-                    work = _become(schedule, run, begin or in_own_process)
-                    group.create_task(_begin(schedule, work, tell), name=f"schedule {schedule.id}")
-                due = await asyncio.to_thread(_next_due)
-                if hears_next is not None:
-                    hears_next(due)
-                pause = looks if due is None else max(0.05, min(looks, due - clock()))
+                found = _file_state()
+                if found is None or found != seen or (due is not None and due <= clock()):
+                    taken, due = await asyncio.to_thread(_look, clock())
+                    seen = found  # what is taken changes the file, so it is looked at once more
+                    for schedule, run in taken:
+                        work = _become(schedule, run, begin or in_own_process)
+                        group.create_task(_begin(schedule, work, tell), name=f"schedule {schedule.id}")
+                    if hears_next is not None:
+                        hears_next(due)
+                if due is not None:
+                    pause = max(0.05, min(looks, due - clock()))
             except TreadleError as error:
-                pause = looks
                 if error.what not in said:
                     said.add(error.what)
                     tell(f"{error.what} {error.why} {error.fix}")
             await asyncio.sleep(pause)
 
 
-def _take_due(now: float) -> Sequence[tuple[Schedule, ScheduledRun]]:
-    return take_due(now) if schedules_file().exists() else ()
+def _file_state() -> tuple[int, ...] | None:
+    """Give what tells the file from the one before, as each change makes a new one: `()` for none, None if unknown."""
+    try:
+        state = schedules_file().stat()
+    except FileNotFoundError:
+        return ()
+    except OSError:
+        return None
+    return (state.st_ino, state.st_mtime_ns, state.st_size)
 
 
-def _next_due() -> float | None:
-    return min((due for one in read_schedules() if (due := one.next) is not None), default=None)
+def _look(now: float) -> tuple[Sequence[tuple[Schedule, ScheduledRun]], float | None]:
+    """Take what is due; gives also when something is due next."""
+    if not schedules_file().exists():
+        return (), None
+    return take_due(now), min((due for one in read_schedules() if (due := one.next) is not None), default=None)
 
 
 async def _begin(schedule: Schedule, work: Coroutine[Any, Any, ScheduledRun], tell: Callable[[str], None]) -> None:
@@ -107,11 +123,16 @@ async def _become(schedule: Schedule, run: ScheduledRun, begin: BeginRun) -> Sch
         return replace(run, problem=str(error))
 
 
+def run_left_out(run: ScheduledRun, session_id: str) -> ScheduledRun:
+    """Say of a run that it did not begin, as a session of an earlier one still works."""
+    return replace(run, problem=f"left out: its session {session_id} still works")
+
+
 async def in_own_process(schedule: Schedule, run: ScheduledRun) -> ScheduledRun:
     """Begin the session in a process of its own, unless an earlier one still works."""
     busy = await asyncio.to_thread(_still_works, schedule)
     if busy:
-        return replace(run, problem=f"left out: its session {busy} still works")
+        return run_left_out(run, busy)
     return await _begun(schedule, run)
 
 

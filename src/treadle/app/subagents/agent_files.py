@@ -27,7 +27,7 @@ CHEAPER = "cheaper"
 """The word in `model` for the cheaper model, where one is configured; else it is the parent's."""
 
 FOREIGN_NAMES: Mapping[str, str] = {"Explore": "explore", "Plan": "explore", "general-purpose": "worker"}
-"""The agents here that do the work of those which another program has built in."""
+"""The agents here that do the work of those which Claude Code has built in (November 2026)."""
 
 _LOOKING = (
     *(declarations.READ_FILE, declarations.SEARCH_FILES, declarations.LIST_FILES),

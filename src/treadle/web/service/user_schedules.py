@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from treadle.door.opening import Schedule, ScheduledRun, check_workspace
+from treadle.door.opening import Schedule, ScheduledRun, check_workspace, run_left_out
 from treadle.door.program import write_log
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
@@ -48,7 +48,7 @@ class UserSchedules:
         for earlier in schedule.runs:
             page = self._book.opened.get(earlier.session)
             if page is not None and (page.session.status.turn_active or page.questions):
-                return replace(run, problem=f"left out: its session {earlier.session} still works")
+                return run_left_out(run, earlier.session)
         problem = await self._may_begin(f"{schedule.id} {run.due}")
         if problem:
             return replace(run, problem=problem)

@@ -123,7 +123,7 @@ def _agent(header: Header, problems: list[str]) -> str:
     if context == "fork":
         return agent or WRITER
     if context:
-        problems.append(f"Its context {context!r} is not known, so no subagent follows it; `fork` is.")
+        problems.append(f"Its context {context!r} is not known, so no subagent follows it. Only `fork` is.")
     elif agent:
         problems.append("Its agent is used with `context: fork` only.")
     return ""
