@@ -67,6 +67,9 @@ CASES = {
     "no task": Case(("-p", " \n", *NOWHERE), "The task is empty", "-p got no text"),
     "no task on standard input": Case(("-p", "-", *NOWHERE), "The task is empty", "Standard input was empty"),
     "two tasks": Case(("-p", "Hi.", "Ho.", *NOWHERE), "There are two tasks", "'Ho.' follows it"),
+    "no terminal at the start": Case(
+        ("start", "--model", "openai/nothing"), "needs a terminal", "Standard input or output is not one"
+    ),
     "no terminal": Case(("Hi.", *NOWHERE), "needs a terminal", "Standard input or output is not one"),
     "settings that are no TOML": Case(
         ("-p", "Hi."),

@@ -21,7 +21,7 @@ def execute(arguments: argparse.Namespace) -> int:
 
     settings = load_settings(flags(arguments))
     at_terminal = sys.stdin.isatty() and sys.stdout.isatty()
-    if at_terminal or settings.base_url or Models(settings).configured():
+    if at_terminal or settings.model or settings.base_url or Models(settings).configured():
         from treadle.cli.working import interactive
 
         return interactive(arguments)
