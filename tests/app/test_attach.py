@@ -23,6 +23,7 @@ from treadle.engine.runtime.track import Track
 from treadle.protocol.attach import (
     AskServers,
     FeedCursor,
+    ListedAgent,
     Notified,
     Post,
     Refused,
@@ -53,6 +54,7 @@ from treadle.protocol.tools import CallResult, Outcome, Risk, result_text
 
 PATIENCE = 90.0
 STEPS = 4
+AGENTS = (ListedAgent(name="a", description="Checks.", origin="the host", writes=False),)
 
 
 class Talker:
@@ -102,6 +104,7 @@ async def shared(
                 session_id="s",
                 workspace="/w",
                 roots=(),
+                agents=AGENTS,
                 run="r",
                 status=lambda: status(session),
                 attach=session.attach,
@@ -245,6 +248,7 @@ async def test_a_surface_that_comes_late_is_given_what_is_under_way(
         assert [call.call.name for call in attached.snapshot.calls] == ["change"]
         assert [question.id for question in attached.status.questions] == [question.id]
         assert attached.source.id == "terminal 2"
+        assert attached.agents == AGENTS
 
 
 def test_a_surface_that_fell_behind_is_told_how_much_is_the_sessions_own_work_now() -> None:

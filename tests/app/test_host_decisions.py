@@ -15,6 +15,7 @@ from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import NetworkSettings, Settings
 from treadle.app.security.trusting import session_trust
+from treadle.app.session.commands.host_decisions import HostNotes, HostOutcome
 from treadle.protocol.events import Answer, Interrupt, Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
@@ -197,7 +198,19 @@ async def test_a_flood_of_names_asks_a_few_times_and_then_answers_by_itself(tmp_
     assert 1 <= len(found.asked) <= 12
     unsaid = "more hosts are not listed" in found.texts[0]  # where all that are listed were asked about
     assert unsaid or "too much was asked in the middle" in found.texts[0]
-    assert found.texts[0].count("[Network:") <= 11
+    assert found.texts[0].count(" was refused: ") <= 10
+
+
+def test_however_often_remarks_are_asked_for_a_command_lists_ten_hosts() -> None:
+    notes = HostNotes()
+    told: list[str] = []
+    for start in range(0, 40, 7):
+        for number in range(start, min(start + 7, 40)):
+            notes.note(f"n{number}.example.com", HostOutcome("no."))
+        told += [one.text for one in notes.remarks()]
+    assert len([one for one in told if " was refused: " in one]) == 10
+    unlisted = [one.split()[1] for one in told if one.endswith("more hosts are not listed.")]
+    assert sum(map(int, unlisted)) == 30
 
 
 async def test_a_right_that_was_given_before_is_not_asked_about_again(tmp_path: Path, there: Outside) -> None:

@@ -600,10 +600,15 @@ async def test_a_host_says_agents_of_its_own_in_a_file_as_json_or_at_the_beginni
     flags = (*BOTH, "--agents", str(file), json.dumps({"b": said}))
     async with host.model(*turns) as environment, driving(host, environment, *flags) as driver:
         driver.control("initialize", hooks=None, agents={"c": said})
+        told = await driver.until("control_response")
         driver.ask("go")
+        begins_with = await driver.until("system", subtype="init")
         ended = [(await driver.until("system", subtype="task_notification"))["status"] for _ in range(3)]
         await driver.until("result")
         driver.close()
         code, errors = await driver.end()
     assert (code, ended) == (0, ["completed"] * 3)
     assert "fields that mean nothing here: color" in errors
+    offered = {one["name"]: one["description"] for one in told["response"]["response"]["agents"]}
+    assert {name: offered.get(name) for name in "abc"} == dict.fromkeys("abc", "Checks.")
+    assert set(begins_with["agents"]) == set(offered) > {"explore"}

@@ -363,6 +363,7 @@ def _live(
         engine=ground.engine,
         works_with=ports,
         past=first_use.heard_before(parts),
+        agents=[one.listed for one in parts.brought.agents],
         store=parts.store,
         first=first,
         trust=parts.trust,

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
+    from treadle.app.reports.agent_list import listed_agents as listed_agents
     from treadle.app.reports.audit_report import AuditRecord as AuditRecord
     from treadle.app.reports.audit_report import Verified as Verified
     from treadle.app.reports.audit_report import audit_session as audit_session
@@ -79,6 +80,7 @@ else:
         __name__,
         {
             "treadle.app.reports.known_batches": "keep_progress known_batches",
+            "treadle.app.reports.agent_list": "listed_agents",
             "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",
             "treadle.app.reports.budget_report": "BudgetLine budget_report",
             "treadle.app.reports.doctor_checks": "Check CheckStatus failed_check",

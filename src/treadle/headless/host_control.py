@@ -17,6 +17,7 @@ from treadle.headless.frames import MODE_NAMES
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.host_servers import server_status
 from treadle.headless.host_start import said_at_the_start
+from treadle.protocol.attach import ListedAgent
 from treadle.protocol.errors import SessionError, ToolError, TreadleError
 from treadle.protocol.permissions import Mode
 
@@ -72,7 +73,7 @@ def init_fields(host: "HostedSession", live: LiveSession) -> Frame:
         "claude_code_version": SPOKEN,
         "treadle_version": __version__,
         "output_style": "default",
-        "agents": [],
+        "agents": list(_agents(live)),
         "skills": [],
         "plugins": [],
         "capabilities": [],
@@ -109,7 +110,16 @@ async def _initialize(host: "HostedSession", live: LiveSession | None, request: 
     if live is not None:
         model = live.status.model
         said["models"] = [{"value": model, "displayName": model, "description": ""}]
+        agents = _agents(live).items()
+        said["agents"] = [{"name": name, "description": agent.description} for name, agent in agents]
     return said
+
+
+def _agents(live: LiveSession) -> Mapping[str, ListedAgent]:
+    """Find the agents that the session can use, by name."""
+    from treadle.door.reports import listed_agents
+
+    return listed_agents(live.trust, live.agents)[0]
 
 
 def _commands() -> list[Frame]:

@@ -108,8 +108,20 @@ class StopSession(Tagged, frozen=True, kw_only=True, tag="stop"):
     number: int
 
 
+class ListedAgent(Record, frozen=True, kw_only=True):
+    """An agent as it is listed; `origin` is where it is written: a file as it is shown, or who gave it."""
+
+    name: str
+    description: str
+    origin: str
+    writes: bool
+
+
 class Attached(Tagged, frozen=True, kw_only=True, tag="attached"):
-    """To the client: it is attached as `source`. Without a `snapshot` all that it missed follows by itself."""
+    """To the client: it is attached as `source`. Without a `snapshot` all that it missed follows by itself.
+
+    `agents` are those that the session was given when it was opened, by a command line or a host.
+    """
 
     session_id: str
     workspace: str
@@ -119,6 +131,7 @@ class Attached(Tagged, frozen=True, kw_only=True, tag="attached"):
     number: int
     status: SessionStatus
     snapshot: Snapshot | None = None
+    agents: tuple[ListedAgent, ...] = ()
 
 
 class Notified(Tagged, frozen=True, kw_only=True, tag="notified"):

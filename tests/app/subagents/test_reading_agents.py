@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import asdict
 
 from treadle.app.importing.claude_rules import listed_tools
+from treadle.app.reports.agent_list import agents_text
 from treadle.app.security.trusting import session_trust, trust_store
 from treadle.app.subagents.agent_files import AgentFile, built_in_agents, read_agent_file, read_agents
 from treadle.protocol.errors import ConfigError
@@ -193,6 +194,18 @@ def test_of_two_with_one_name_the_nearest_is_used_and_the_other_told(folder: Pat
         assert agents["a"].origin == nearest
         assert notices == tuple(f"{one} is not used: {nearest} has the same name, a." for one in order[at + 1 :])
         (folder.parent / "home" / nearest[2:] if nearest.startswith("~") else folder / nearest).unlink()
+
+
+def test_agents_that_a_session_is_given_come_first_and_are_listed(folder: Path) -> None:
+    own = {"given.md": "name: a\ndescription: Given.", "b.md": "name: b\ndescription: B."}
+    files = {".agents/agents/a.md": "name: a\ndescription: Of the folder.", **own}
+    write(folder, {name: f"---\n{header}\n---\nDo it.\n" for name, header in files.items()})
+    given = [read_agent_file(folder / name)[0] for name in ("given.md", "b.md")]
+    trust = session_trust(folder, once=True)
+    listed = agents_text(trust, "none", [one.listed for one in given])
+    assert f".agents/agents/a.md is not used: {given[0].origin} has the same name, a." in listed
+    assert all(f"{one.name} (may write, {one.origin}): {one.description}" in listed for one in given)
+    assert "Of the folder." not in listed
 
 
 def test_agents_of_a_folder_act_only_as_they_were_trusted_and_those_of_the_user_always(folder: Path) -> None:

@@ -24,7 +24,7 @@ from treadle.engine.runtime.assembling import CACHE_SECONDS
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.model_requests import offered_tools
 from treadle.engine.runtime.running_session import Session
-from treadle.protocol.attach import SessionStatus, Stamped
+from treadle.protocol.attach import ListedAgent, SessionStatus, Stamped
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError, first_in
 from treadle.protocol.events import (
     Answer,
@@ -65,6 +65,7 @@ class LiveSession:
 
     `notices` are what a person should know before anything happens, such as a rule file that cannot be used. `roots`
     are the folders of the workspace besides the one that it is worked in. `source` is as whom its own terminal posts.
+    `past` is what surfaces were told before this process took it up, `agents` those that it was given when it opened.
     What is `beside` it is entered when it has begun, and left before it ends; what was `opened` for it is closed then,
     the last first. `wakes` says whether something will wake it, `awaits` whether subagents will. In the background it
     has an `attendance`, set before it is entered. `others` counts attached surfaces of other processes but pages.
@@ -90,6 +91,7 @@ class LiveSession:
         enclose: "Callable[[str], Awaitable[Enclosed]]",
         roots: Sequence[str] = (),
         past: Sequence[Stamped] = (),
+        agents: Sequence[ListedAgent] = (),
         hooks: "SessionHooks | None" = None,
         opened: AsyncExitStack,
         beside: "Sequence[Callable[[LiveSession], AbstractAsyncContextManager[None]]]" = (),
@@ -112,7 +114,8 @@ class LiveSession:
         self._works_with = works_with
         self._own_shell = own_shell
         self._enclose = enclose
-        self._past = past
+        self.past = past
+        self.agents = tuple(agents)
         self._hooks = hooks
         self._opened = opened
         self._beside = beside
@@ -127,11 +130,6 @@ class LiveSession:
         self._failure_shown = False
         self._opening: Sequence[Notification] = ()
         self._untouched = False
-
-    @property
-    def past(self) -> Sequence[Stamped]:
-        """What surfaces were told before this process took the session up."""
-        return self._past
 
     @property
     def opening(self) -> Sequence[Notification]:

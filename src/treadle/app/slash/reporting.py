@@ -236,7 +236,7 @@ REPORTS: Mapping[str, Handler] = MappingProxyType(
         "config": _config,
         "doctor": _doctor,
         "hooks": _hooks,
-        "agents": lambda session, _: CommandAnswer(text=agents_text(session.trust, session.id)),
+        "agents": lambda session, _: CommandAnswer(text=agents_text(session.trust, session.id, session.agents)),
         "copies": lambda session, argument: CommandAnswer(text=copies_command(session.workspace, argument)),
         "theme": _theme,
         "undo": undo,

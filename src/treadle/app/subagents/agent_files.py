@@ -15,6 +15,7 @@ from treadle.context.frontmatter import Header, read_header
 from treadle.mcp.declaring import slug_of
 from treadle.policy.decide import SERVER_TOOLS
 from treadle.policy.marks import fits_glob
+from treadle.protocol.attach import ListedAgent
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
@@ -91,6 +92,11 @@ class AgentFile(Struct, frozen=True, kw_only=True):
     writes: bool = True
     servers: tuple[str, ...] | None = None
     unknown: tuple[str, ...] = ()
+
+    @property
+    def listed(self) -> ListedAgent:
+        """Give what lists say of it."""
+        return ListedAgent(name=self.name, description=self.description, origin=self.origin, writes=self.writes)
 
     @property
     def of_servers(self) -> tuple[str, ...] | None:

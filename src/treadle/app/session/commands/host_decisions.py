@@ -85,6 +85,7 @@ class HostNotes:
 
     def __init__(self) -> None:
         self._told: set[str] = set()
+        self._room = _MOST_REMARKS
         self._outcomes: dict[str, HostOutcome] = {}
         self._troubles: dict[str, str] = {}
 
@@ -118,8 +119,9 @@ class HostNotes:
                 texts[host] = f"Network: {host} was allowed after {one.seconds:.0f} s. What did not wait can run again."
         new = [text for host, text in texts.items() if host not in self._told]
         self._told.update(texts)
-        more = [f"Network: {len(new) - _MOST_REMARKS} more hosts are not listed."] if len(new) > _MOST_REMARKS else []
-        return list(map(Remark, (*new[:_MOST_REMARKS], *more)))
+        listed, self._room = new[: self._room], max(0, self._room - len(new))
+        more = [f"Network: {len(new) - len(listed)} more hosts are not listed."] if len(new) > len(listed) else []
+        return list(map(Remark, (*listed, *more)))
 
 
 class HostDecisions:

@@ -8,7 +8,7 @@ from treadle.app.models.offered import OfferedModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.own_commands.own_shell import OwnShell
 from treadle.engine.runtime.feeds import Feed
-from treadle.protocol.attach import ServersAnswer, SessionStatus, Stamped
+from treadle.protocol.attach import ListedAgent, ServersAnswer, SessionStatus, Stamped
 from treadle.protocol.events import Op, SetModel, Source
 from treadle.protocol.notifications import Notification
 
@@ -39,13 +39,14 @@ class PortsAccess(Protocol):
 class SessionAccess(Protocol):
     """What a terminal needs of a session; `source` is as whom it posts.
 
-    `continues` says that the session goes on when the terminal leaves it.
+    `continues` says that the session goes on when the terminal leaves it. `agents` are those that it was given.
     """
 
     id: str
     workspace: Path
     trust: SessionTrust
     roots: tuple[str, ...]
+    agents: tuple[ListedAgent, ...]
     notices: Sequence[str]
     checklist_file: Path
     source: Source

@@ -72,6 +72,7 @@ class RemoteSession:
         self.id = attached.session_id
         self.workspace = Path(attached.workspace)
         self.roots = attached.roots
+        self.agents = attached.agents
         self.trust = trust
         self.source = attached.source
         self.notices: Sequence[str] = (f"Attached as {attached.source.id}. The session continues when you leave.",)

@@ -29,6 +29,7 @@ from treadle.protocol.attach import (
     Attached,
     Behind,
     Closed,
+    ListedAgent,
     Notified,
     Post,
     Refused,
@@ -96,6 +97,7 @@ class Shared(Struct, frozen=True, kw_only=True):
     session_id: str
     workspace: str
     roots: tuple[str, ...]
+    agents: tuple[ListedAgent, ...]
     run: str
     status: Callable[[], SessionStatus]
     attach: Callable[[int | None], Attachment]
@@ -119,6 +121,7 @@ async def share_session(live: "LiveSession", engine: Session) -> None:
         session_id=live.id,
         workspace=str(live.workspace),
         roots=live.roots,
+        agents=live.agents,
         run=uuid.uuid4().hex,
         status=lambda: live.status,
         attach=engine.attach,
@@ -215,6 +218,7 @@ class _Client:
                     session_id=self._session.session_id,
                     workspace=self._session.workspace,
                     roots=self._session.roots,
+                    agents=self._session.agents,
                     source=source,
                     run=self._session.run,
                     number=attachment.number,
