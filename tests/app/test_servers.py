@@ -207,7 +207,7 @@ async def test_servers_that_a_client_names_are_connected_to_and_end_with_the_ses
     async with await open_session(opening) as live:
         assert live.servers is not None
         async with asyncio.timeout(90):
-            await live.servers.hub.settled(20)
+            await live.servers.hub.settled(90)
         assert {one.name: one.state for one in live.servers.hub.health()} == {
             "calc": ServerState.CONNECTED,
             "fake": ServerState.CONNECTED,

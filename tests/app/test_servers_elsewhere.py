@@ -80,7 +80,7 @@ async def test_a_session_without_servers_says_so(tmp_path: Path, monkeypatch: py
 async def test_a_prompt_is_completed_for_an_attached_person(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with attached(tmp_path, monkeypatch, "prompts") as (live, remote):
         assert live.servers is not None
-        await live.servers.hub.settled(20)
+        await live.servers.hub.settled(90)
         words = await asyncio.to_thread(remote.servers.complete, ("fake", "weather"), "O")
         assert list(words[:2]) == ["Oslo", "'New York'"]
 

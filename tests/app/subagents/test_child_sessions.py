@@ -400,7 +400,7 @@ async def test_a_subagent_has_the_servers_of_the_session_as_far_as_its_agent_may
     servers = (McpServer(name="calc", transport=ServerTransport.INSIDE),)
     async with family(folder, *turns, servers=servers, exchanges={"calc": calculator}) as own:
         assert own.live.servers is not None
-        await own.live.servers.hub.settled(20)
+        await own.live.servers.hub.settled(90)
         await own.turn(option=OptionKind.ALLOW_ONCE)
         assert own.live.servers.hub.health()[0].state is ServerState.CONNECTED  # it ends with the session only
     assert "Summed." in own.text
