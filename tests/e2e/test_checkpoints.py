@@ -150,6 +150,19 @@ async def test_undo_and_rewind_are_commands_too(tmp_path: Path) -> None:
         assert "2: " not in (await headless(program, work, server, "/rewind", "--continue")).out
 
 
+async def test_work_that_was_undone_does_not_come_back_when_the_next_turn_is_undone(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    turns = script(over("a.txt", "two\n"), (write("b.txt", "b\n"),), (write("c.txt", "c\n"),))
+    begun = tree(work)
+    async with ScriptedServer(turns) as server:
+        for task in ("First.", "Second.", "Third."):
+            await headless(program, work, server, task, *(["--continue"] if task != "First." else []))
+            undone = await headless(program, work, server, "/undo", "--continue")
+            assert (undone.code, tree(work)) == (Exit.DONE, begun), undone.err
+        nothing = await headless(program, work, server, "/undo", "--continue")
+        assert "nothing to undo" in nothing.err + nothing.out
+
+
 async def test_an_undo_that_leaves_something_as_it_is_is_no_success(tmp_path: Path) -> None:
     program, work = lay_out(tmp_path)
     async with ScriptedServer(script(over("a.txt", "two\n"))) as server:

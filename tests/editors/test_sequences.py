@@ -36,8 +36,9 @@ async def _do(tmp_path: Path, seeds: list[int]) -> list[dict[str, object]]:
             stderr=subprocess.STDOUT,
         )
         out, _ = await process.communicate()
-    assert process.returncode == 0, out.decode()[-4000:]
-    return [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")]
+    done = [json.loads(line) for line in out.decode().splitlines() if line.startswith("{")]
+    assert process.returncode == 0, f"after {len(done)} sequences: {out.decode()[-20_000:]}"
+    return done
 
 
 @pytest.mark.timeout(PATIENCE * 8)

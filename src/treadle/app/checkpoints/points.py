@@ -1,6 +1,6 @@
 """What a log says of checkpoints and turns, and where a way back leads; read without the rest of the log."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -15,7 +15,7 @@ from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
 
-_TAGS = tuple(map(tag_of, (CheckpointTaken, Restored, ContextReady, Prompt, PromptsDelivered, TurnSettled)))
+_TAGS = tuple(map(tag_of, (CheckpointTaken, Restore, Restored, ContextReady, Prompt, PromptsDelivered, TurnSettled)))
 
 
 class TakenAt(Struct, frozen=True):
@@ -27,14 +27,15 @@ class TakenAt(Struct, frozen=True):
 
 
 class PastTurn(Struct, frozen=True, kw_only=True):
-    """A turn of the conversation: what the user asked for, and after which event it began.
+    """A turn of the conversation: what the user asked for, the event before that, and the one with which it began.
 
-    `prompts` are the ids of the messages that it began with, `changes` what was left of its work in the files when it
-    ended: all of it where that is `exact`, None where it did not end.
+    Between these two files may have been restored. `prompts` are the ids of the messages that it began with, `changes`
+    what was left of its work in the files when it ended: all of it where that is `exact`, None where it did not end.
     """
 
     number: int
     after: int
+    began: int
     asked: str
     prompts: tuple[str, ...] = ()
     changes: tuple[FileChange, ...] | None = None
@@ -95,7 +96,8 @@ class Points:
                     if before == 1:
                         before = seq - 1
                 case PromptsDelivered(turn=number, prompt_ids=ids) if not turns or turns[-1].number != number:
-                    turns.append(PastTurn(number=number, after=before, asked=asked.get(ids[0], ""), prompts=ids))
+                    words = asked.get(ids[0], "")
+                    turns.append(PastTurn(number=number, after=before, began=seq, asked=words, prompts=ids))
                 case TurnSettled(turn=number, outcome=outcome):
                     before = seq
                     if turns and turns[-1].number == number:
@@ -128,32 +130,69 @@ class Points:
 
     def before_turn(self, turn: PastTurn) -> Restore:
         """Say how to go back to before a turn, with its files where there are checkpoints of it."""
-        n = self._checkpoint_before(turn.after)
+        n = self._checkpoint_before(turn)
         return Restore(checkpoint=n, files=bool(n), conversation=True, to=turn.after)
 
     def undo(self) -> int:
         """Give the checkpoint before the last turn whose changes are not undone yet; 0 where there are none."""
-        if not self.checkpoints:
-            return 0
-        at = self._restored() or self.checkpoints[-1].data
-        before = (self._checkpoint_before(turn.after) for turn in reversed(self.turns()))
-        return next((n for n in before if 0 < n < at.n and self.checkpoint(n).trees != at.trees), 0)
+        return self._undo()[1]
 
     def undo_of(self, number: int) -> int:
         """Give the checkpoint before a turn; 0 where it is not the last one, changed no files, or is undone already."""
-        turns, n = self.turns(), self.undo()
-        return n if n and turns[-1].number == number and self._checkpoint_before(turns[-1].after) == n else 0
+        turns = self.turns()
+        last, n = self._undo()
+        return n if n and turns[-1].number == number and last == turns[-1].began else 0
 
-    def _restored(self) -> CheckpointTaken | None:
-        """Give the checkpoint whose files are there, where one was restored and nothing was done since."""
-        worked = [one.seq for one in self.checkpoints if one.data.moment in (Moment.AFTER, Moment.FOUND)]
-        restored = [
-            data.checkpoint for seq, data in self._events if isinstance(data, Restored) and worked and seq > worked[-1]
-        ]
-        numbers = [n for n in restored if n]
-        return self.checkpoint(numbers[-1]) if numbers else None
+    def _undo(self) -> tuple[int, int]:
+        """Give with which event the turn that is undone next began, and the checkpoint before it; zeros for none."""
+        there = self._turns_in_files()
+        for turn in reversed(self.turns()):
+            n = self._checkpoint_before(turn) if turn.began in there else 0
+            if n and self.checkpoint(n).trees != self.checkpoints[-1].data.trees:
+                return turn.began, n
+        return 0, 0
 
-    def _checkpoint_before(self, seq: int) -> int:
-        """Give the checkpoint from which the first work after an event went out; 0 where there was no such work."""
-        numbers = (one.data.n for one in self.checkpoints if one.seq > seq and one.data.moment.may_end_work)
+    def _turns_in_files(self) -> frozenset[int]:
+        """Give the turns whose work is in the files now, by the events with which they began.
+
+        Who goes back to a checkpoint takes back what came after it, and brings back what was in the files then.
+        """
+        turn = number = 0
+        there: frozenset[int] = frozenset()
+        work: set[str] = set()
+        at: dict[int, frozenset[int]] = {}
+        last: CheckpointTaken | None = None
+        with_files = True
+        for seq, data in self._events:
+            match data:
+                case PromptsDelivered(turn=delivered) if delivered != number:
+                    turn, number = seq, delivered
+                    work = set()
+                case CheckpointTaken(moment=moment):
+                    if moment is Moment.AFTER and data.turn is not None:
+                        work = (work - {one.path for one in data.turn}) | _left_of(data.turn)
+                        there = there | {turn} if work else there - {turn}
+                    elif moment in (Moment.AFTER, Moment.FOUND) and (last is None or data.trees != last.trees):
+                        there |= {turn}
+                    at[data.n], last = there, data
+                case TurnSettled(turn=settled) if settled == number:
+                    number = 0
+                case Restore(files=with_files):
+                    number = 0
+                case Restored(checkpoint=n, error="") if with_files and n in at and last is not None:
+                    there = at[n]
+                    if last.moment is Moment.RESTORED:
+                        at[last.n] = there
+                case _:
+                    pass
+        return there
+
+    def _checkpoint_before(self, turn: PastTurn) -> int:
+        """Give the checkpoint of the files as a turn found them; 0 where nothing was done in them since."""
+        numbers = (one.data.n for one in self.checkpoints if one.seq > turn.began and one.data.moment.may_end_work)
         return next((max(1, n - 1) for n in numbers), 0)
+
+
+def _left_of(changes: Iterable[FileChange]) -> set[str]:
+    """Give the paths of changes of which something is left."""
+    return {one.path for one in changes if one.before or one.after}

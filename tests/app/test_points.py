@@ -1,0 +1,116 @@
+"""Undo in random sessions: it takes back the last turn whose work is there, whatever was undone and restored before."""
+
+import random
+from collections.abc import Iterator, Sequence
+from types import SimpleNamespace
+from typing import cast
+
+import pytest
+
+from treadle.app.checkpoints.points import Points
+from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
+from treadle.protocol.codec import encode
+from treadle.protocol.events import SCHEMA_VERSION, ContextReady, EventData, Prompt
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import TurnOutcome, TurnStop
+from treadle.protocol.sealed import PromptsDelivered, TurnSettled
+from treadle.protocol.tools import FileChange
+from treadle.store.appending import tag_of
+from treadle.store.sqlite import Store
+
+Files = tuple[frozenset[int], int]
+"""The turns whose work is in the files, and how often the user edited them."""
+
+
+class Session:
+    """A session as its log tells it. Each turn has files of its own, and so has the user."""
+
+    def __init__(self, seed: int) -> None:
+        self.chance = random.Random(seed)
+        self.events: list[EventData] = []
+        self.found: dict[int, Files] = {}
+        self.kept: dict[int, Files] = {}
+        self.files: Files = (frozenset(), 0)
+        self.last = ""
+        self._turn = self._step = 0
+
+    def points(self) -> Points:
+        rows = [
+            (seq, 0, encode(data), SCHEMA_VERSION, tag_of(type(data))) for seq, data in enumerate(self.events, start=1)
+        ]
+        fake = SimpleNamespace(
+            left_behind=lambda _: (), of_types=lambda _, tags: [row[:-1] for row in rows if row[-1] in tags]
+        )
+        return Points(cast("Store", fake), "s")
+
+    def turn(self) -> None:
+        """Work for some steps, each of which may change files, and may take an earlier change of the turn back."""
+        self._turn += 1
+        turn = self._turn
+        self.events += [
+            Prompt(id=f"p{turn}", content=(Text(text="go"),)),
+            PromptsDelivered(turn=turn, prompt_ids=(f"p{turn}",)),
+        ]
+        self.found[turn] = self.files
+        for _ in range(self.chance.randrange(3)):
+            self._step += 1
+            self.events.append(ContextReady(step=self._step))
+            self._take(Moment.BEFORE)
+            there, edits = self.files
+            self.files = self.chance.choice((there, there ^ {turn})), edits
+            changed = (FileChange(path=f"/{turn}", before="", after="a" if turn in self.files[0] else ""),)
+            self._take(Moment.AFTER, changed if self.files[0] != there else ())
+        outcome = TurnOutcome(stop=TurnStop.END_TURN)
+        self.events.append(TurnSettled(turn=turn, outcome=outcome, state={}))
+
+    def edit(self) -> None:
+        self.files = self.files[0], self.files[1] + 1
+
+    def restore(self, n: int, *, files: bool = True, error: str = "") -> None:
+        """Bring files back, which leaves what the user did."""
+        self.events.append(Restore(checkpoint=n, files=files, conversation=not files))
+        if files:
+            self._take(Moment.RESTORING)
+            if not error:
+                self.files = self.kept[n][0], self.files[1]
+            self._take(Moment.RESTORED)
+        self.events.append(Restored(checkpoint=n, error=error))
+
+    def _take(self, moment: Moment, changed: Sequence[FileChange] = ()) -> None:
+        tree = f"{sorted(self.files[0])} {self.files[1]}"
+        if tree != self.last or moment in (Moment.AFTER, Moment.RESTORED):
+            n = len(self.kept) + 1
+            self.kept[n], self.last = self.files, tree
+            self.events.append(CheckpointTaken(n=n, step=self._step, moment=moment, trees=(tree,), turn=tuple(changed)))
+
+
+def _undone(session: Session) -> Iterator[tuple[int, frozenset[int]]]:
+    """Undo until there is nothing to undo; gives the turn that should be undone, and those whose work is there then."""
+    while session.files[0]:
+        turn = max(session.files[0])
+        session.restore(session.points().undo())
+        yield turn, session.files[0]
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_undo_takes_back_the_last_turn_that_is_there_until_none_is(seed: int) -> None:
+    session = Session(seed)
+    for _ in range(12):
+        match session.chance.choice(("turn", "turn", "turn", "edit", "undo", "undo", "restore", "talk", "failed")):
+            case "turn":
+                session.turn()
+            case "edit":
+                session.edit()
+            case "undo" if n := session.points().undo():
+                turn = max(session.files[0])
+                session.restore(n)
+                assert session.files[0] == session.found[turn][0]
+            case "restore" | "talk" | "failed" as how if session.kept:
+                n = session.chance.choice(list(session.kept))
+                session.restore(n, files=how != "talk", error="" if how != "failed" else "The disk is full.")
+            case _:
+                pass
+    for turn, left in _undone(session):
+        assert left == session.found[turn][0]
+        assert turn not in left
+    assert session.points().undo() == 0
