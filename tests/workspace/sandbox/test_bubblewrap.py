@@ -13,6 +13,7 @@ import pytest
 from tests.workspace.processes import lasting, living, until
 from tests.workspace.sandbox.running import Box, bubblewrap
 
+from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox import allow
 from treadle.workspace.sandbox.profile import Profile
@@ -132,6 +133,35 @@ async def test_sockets_of_other_programs_cannot_be_reached(box: Box, tmp_path: P
         line = f"python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{path}\")'"
         assert (await box.run(line))[0] == 1
         assert (await box.run(line, allow(box.profile(), SandboxDenial(right=Right.NETWORK))))[0] == 1
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root sees what is in closed folders of others")
+@pytest.mark.parametrize("beside", ["a file as programs leave it", ""])
+async def test_sockets_in_closed_folders_of_others_never_keep_a_command_of_root_from_starting(
+    box: Box, beside: str
+) -> None:
+    with tempfile.TemporaryDirectory(dir="/opt") as made, socket.socket(socket.AF_UNIX) as server:
+        within = Path(made) / "spool" / "private"
+        within.mkdir(parents=True)
+        (within / "notes").write_text(beside * 20)
+        server.bind(f"{within}/s")
+        server.listen()
+        os.chown(within.parent, 1234, 1234)
+        within.parent.chmod(0o700)
+        Path(made).chmod(0o755)
+        line = f"python3 -c 'import socket; socket.socket(socket.AF_UNIX).connect(\"{within}/s\")'"
+        status, output = await box.run(line)
+        assert (status, "PermissionError" in output) == (1, True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="only root works in closed folders of others")
+async def test_root_is_told_of_a_workspace_in_a_closed_folder_of_another_user(tmp_path: Path) -> None:
+    (tmp_path / "home" / "work").mkdir(parents=True)
+    inside = Box(tmp_path / "home", bubblewrap())
+    os.chown(tmp_path / "home", 1234, 1234)
+    (tmp_path / "home").chmod(0o700)
+    with pytest.raises(ToolError, match=f"chmod o\\+x {tmp_path}/home"):
+        await inside.run("true")
 
 
 @pytest.fixture(scope="session")

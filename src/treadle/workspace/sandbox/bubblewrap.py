@@ -120,10 +120,12 @@ def _masks(profile: Profile, present: Present) -> Iterator[tuple[str, tuple[str,
     contents = dict(profile.contents)
     shown: Mapping[str, str] = dict(profile.instead)
     for path in present.masked_folders:
-        if not _is_hidden(path, profile, present):
+        if path not in present.closed and not _is_hidden(path, profile, present):
             yield path, _tmpfs(path)
     for path in present.masked_files:
-        if profile.root_of(path) not in contents and not _is_hidden(path, profile, present):
+        if path in present.closed or profile.root_of(path) in contents:
+            continue
+        if not _is_hidden(path, profile, present):
             yield path, ("--ro-bind", shown.get(path) or profile.empty or "/dev/null", path)
 
 
@@ -139,4 +141,5 @@ def _is_hidden(path: str, profile: Profile, present: Present) -> bool:
 def _reachable(profile: Profile, present: Present) -> list[str]:
     """Give the sockets that nothing hides yet; those in the workspace may be the command's own business."""
     covered = (TMP, *profile.folders, *present.shared, *present.hidden, *present.masked)
-    return [path for path in present.sockets if not any(is_within(path, folder) for folder in covered)]
+    sockets = (path for path in present.sockets if path not in present.closed)
+    return [path for path in sockets if not any(is_within(path, folder) for folder in covered)]

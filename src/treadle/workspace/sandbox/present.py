@@ -24,7 +24,10 @@ _KERNEL = ("/proc/sys", "/proc/sysrq-trigger", "/proc/acpi", "/proc/driver", "/p
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Present:
-    """The places of a profile that are there. `sockets` lead to other programs, `kernel` to settings of the system."""
+    """The places of a profile that are there. `sockets` lead to other programs, `kernel` to settings of the system.
+
+    `closed` are those of them that a command of root cannot get to once it has no capabilities, nor can a mount.
+    """
 
     protected: tuple[str, ...] = ()
     masked_files: tuple[str, ...] = ()
@@ -35,6 +38,7 @@ class Present:
     writable: tuple[str, ...] = ()
     sockets: tuple[str, ...] = ()
     kernel: tuple[str, ...] = ()
+    closed: frozenset[str] = frozenset()
 
     @property
     def masked(self) -> tuple[str, ...]:
@@ -46,6 +50,7 @@ def look(profile: Profile) -> Present:
     """Look at every path that a profile names."""
     sockets = _sockets()
     masked = _outermost(_existing((*profile.masked, *_folders_of(sockets, (TMP, *profile.folders)))))
+    is_root = os.geteuid() == 0
     return Present(
         protected=_existing(profile.protected),
         masked_files=tuple(path for path in masked if not _is_folder(path)),
@@ -55,8 +60,23 @@ def look(profile: Profile) -> Present:
         readable=tuple(sorted({*filter(_is_bindable, profile.shown), *_existing(profile.readable)})),
         writable=_existing(profile.writable),
         sockets=sockets,
-        kernel=tuple(filter(_is_bindable, _KERNEL)) if os.geteuid() == 0 else (),
+        kernel=tuple(filter(_is_bindable, _KERNEL)) if is_root else (),
+        closed=frozenset(path for path in (*masked, *sockets) if is_root and closed_above(path)),
     )
+
+
+def closed_above(path: str) -> str:
+    """Name the outermost folder on the way to a path that root cannot pass without capabilities; empty for none."""
+    groups = {os.getegid(), *os.getgroups()}
+    for above in reversed(Path(path).parents):
+        try:
+            status = above.stat()
+        except OSError:
+            return str(above)
+        passes = stat.S_IXUSR if status.st_uid == 0 else stat.S_IXGRP if status.st_gid in groups else stat.S_IXOTH
+        if not status.st_mode & passes:
+            return str(above)
+    return ""
 
 
 def _existing(paths: Sequence[str]) -> tuple[str, ...]:

@@ -15,7 +15,7 @@ from treadle.workspace.sandbox import confine
 from treadle.workspace.sandbox.backend import Backend, SandboxState
 from treadle.workspace.sandbox.bubblewrap import bubblewrap
 from treadle.workspace.sandbox.landlock import landlock
-from treadle.workspace.sandbox.present import Present, look
+from treadle.workspace.sandbox.present import Present, closed_above, look
 from treadle.workspace.sandbox.profile import Profile
 from treadle.workspace.sandbox.seatbelt import seatbelt
 from treadle.workspace.sandbox.seccomp import SOCKET_FAMILIES, UNIX_FAMILY, filter_program
@@ -33,6 +33,8 @@ def prepare(profile: Profile, state: SandboxState, holder: Owner | None = None) 
         raise ToolError(
             f"The command was not started: there is no sandbox on this system ({state.reason}). Tell the user."
         )
+    if state.backend is Backend.BUBBLEWRAP and os.geteuid() == 0:
+        _refuse_closed(profile)
     try:
         for folder in (profile.tmp, profile.private, *(source for _, source in profile.scratch)):
             os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - a third of its time with pathlib
@@ -41,6 +43,16 @@ def prepare(profile: Profile, state: SandboxState, holder: Owner | None = None) 
         raise ToolError(f"The command was not started: its sandbox cannot be set up ({error}). Tell the user.") from (
             error
         )
+
+
+def _refuse_closed(profile: Profile) -> None:
+    """Raise `ToolError` where a folder lies in one of another user, which root cannot enter without capabilities."""
+    for folder in profile.folders:
+        if above := closed_above(folder):
+            raise ToolError(
+                f"The command was not started: {above} is closed to other users, and in the sandbox root is one of "
+                f"them. Tell the user to start Treadle as the owner of {above}, or to open it: chmod o+x {above}"
+            )
 
 
 def wrap_command(
