@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+import threading
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -42,6 +43,25 @@ async def test_a_command_that_no_system_takes_stops_no_other_server(tmp_path: Pa
         states = [one.state for one in hub.health()]
         assert states == [ServerState.FAILED, ServerState.FAILED, ServerState.CONNECTED]
         assert "/proc/x" in hub.health()[1].why
+
+
+async def test_a_close_that_comes_while_programs_still_start_ends_quietly(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    failed: list[object] = []
+    starts = threading.Event()
+
+    async def never(_: object) -> None:
+        starts.set()
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(threading, "excepthook", failed.append)
+    monkeypatch.setattr("treadle.mcp.hub._started", never)
+    monkeypatch.setattr("treadle.mcp.hub._LONGEST_CLOSE", 0.05)
+    async with hub_of(tmp_path, fake(), wait=0.05) as hub:
+        await asyncio.to_thread(starts.wait)
+    await asyncio.to_thread(hub._thread.join)
+    assert failed == []
 
 
 async def test_without_the_sdk_all_servers_have_failed_with_the_reason(

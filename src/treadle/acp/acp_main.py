@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 PROTOCOL_VERSION = 1
 
-_LAST_ANSWERS = 5.0
+_LAST_ANSWERS = 20.0
 """Seconds that requests have to end after the client has closed its side."""
 
 _CAPABILITIES: dict[str, Any] = {

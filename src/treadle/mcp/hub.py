@@ -234,8 +234,8 @@ class McpHub:
 
     def _run_thread(self) -> None:
         asyncio.set_event_loop(self._loop)
-        self._loop.run_until_complete(self._begin())
-        self._ready.set()
+        beginning = self._loop.create_task(self._begin())  # which a close that does not wait for it may leave
+        beginning.add_done_callback(lambda _: self._ready.set())
         try:
             self._loop.run_forever()
         finally:
@@ -243,6 +243,7 @@ class McpHub:
             self._loop.set_exception_handler(lambda _loop, _context: None)
             self._loop.run_until_complete(self._loop.shutdown_asyncgens())
             self._loop.close()
+            self._ready.set()  # nobody waits for what was left
 
     async def _begin(self) -> None:
         """Start the first programs, and load the SDK while they start."""
