@@ -53,12 +53,37 @@ async def test_one_change_goes_and_the_other_stays_and_both_come_back() -> None:
             ("line 2",),
             ("second",),
         )
-        assert (second.above, second.below, second.joined) == (("line 6", "line 7", "line 8"), ("line 10",), True)
+        assert (second.above, second.below) == (("line 6", "line 7", "line 8"), ("line 10",))
         went = await session.reject(review, FileChoice("a.txt", (HunkChoice(0),)))
         assert (went.result.written, went.result.checkpoint) == ((str(file),), 2), "`/undo` goes on from the last one"
         assert file.read_text() == TEN.replace("line 9\n", "ninth\nand more\n")
         await go_back(ID, went.undo)
         assert file.read_text() == TEN.replace("line 2\n", "second\n").replace("line 9\n", "ninth\nand more\n")
+
+
+async def test_each_change_names_the_definition_that_it_is_in() -> None:
+    async with worked() as session:
+        file = session.work / "a.py"
+        file.write_text(
+            "import os\n\n\nclass A:\n    def one(self):\n        return 1\n\n    def two(self):\n        return 2\n"
+        )
+        later = (
+            "import os\nimport re\n\n\nclass A:\n    def one(self):\n        return 11\n\n"
+            "    def two(self):\n        return 2\n\n\ndef three():\n    return 3\n"
+        )
+        await session.step(lambda: file.write_text(later))
+        review = session.review()
+        (shown,) = review.files
+        assert [(one.new_first, one.within) for one in review.hunks(shown)] == [
+            (2, ""),
+            (7, "def one"),
+            (11, "def two"),
+        ]
+        gone = later.replace("    def one(self):\n        return 11\n\n", "")
+        await session.step(lambda: file.write_text(gone))
+        review = session.review(old=2)
+        (last,) = review.hunks(review.files[0])
+        assert last.within == "class A", "lines that go are in what stands above them"
 
 
 async def test_what_the_user_wrote_since_stays_beside_it_or_is_a_conflict() -> None:

@@ -39,9 +39,15 @@ def _section(old: Sequence[str], diff: Sequence[str], head: int) -> str:
     same = next(number for number, line in enumerate(diff[head + 1 :]) if line[:1] != " ")
     changed = int(found[1]) + same
     for line in reversed(old[max(0, changed - _FAR) : max(0, changed - 1)]):
-        if definition := _DEFINITION.match(line):
-            return f" {definition[1]} {definition[2]}"
+        if definition := defined_in(line):
+            return f" {definition}"
     return ""
+
+
+def defined_in(line: str) -> str:
+    """Give what a line begins to define, such as `def total`; empty where it defines nothing."""
+    found = _DEFINITION.match(line)
+    return f"{found[1]} {found[2]}" if found else ""
 
 
 def final_text(result: EditResult) -> str:

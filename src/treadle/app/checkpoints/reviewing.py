@@ -11,6 +11,7 @@ from msgspec import Struct
 from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
 from treadle.app.checkpoints.conflicts import FileConflict, FileVersion, conflict_of
 from treadle.app.checkpoints.own_files import KeptRoot, OwnFiles
+from treadle.editing.shown_edits import defined_in
 from treadle.protocol.checkpoints import CheckpointTaken, Restore
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.workspace.checkpoints.comparing import TreeChange
@@ -61,8 +62,8 @@ class ReviewedHunk(Struct, frozen=True, kw_only=True):
     """One change of a file: `old` and `new` are its lines, `above` and `below` some that are the same around it.
 
     Lines are numbered from 1: `old_first` and `new_first` are those of the change itself. `key` names the change by
-    what it says, wherever it is shown; `joined` says that nothing lies between it and the one before that is not shown;
-    `editable` that its new lines can be written in a field of text.
+    what it says, wherever it is shown; `within` is the nearest definition at or above its first line, as git has it;
+    `editable` says that its new lines can be written in a field of text.
     """
 
     index: int
@@ -73,7 +74,7 @@ class ReviewedHunk(Struct, frozen=True, kw_only=True):
     new: tuple[str, ...]
     above: tuple[str, ...]
     below: tuple[str, ...]
-    joined: bool
+    within: str
     editable: bool
 
 
@@ -233,7 +234,7 @@ class TextVersions:
         return self._shown(self._before), self._shown(self._after)
 
     def hunks(self, path: str, context: int) -> Iterator[ReviewedHunk]:
-        last = -1
+        last, within, read, text = -1, "", 0, self._shown(self._after)
         known: Counter[str] = Counter()
         for index, change in enumerate(self.changes):
             after = self.changes[index + 1] if index + 1 < len(self.changes) else None
@@ -242,6 +243,9 @@ class TextVersions:
             shown = min(until, change.new_end + context)
             first = max(0, last, change.new_start - context)
             old, new = self._before[change.start : change.end], self._after[change.new_start : change.new_end]
+            for line in text[read : change.new_start]:
+                within = defined_in(line) or within
+            read = change.new_start
             said = _key(path, old, new)
             known[said] += 1
             yield ReviewedHunk(
@@ -253,7 +257,7 @@ class TextVersions:
                 new=self._shown(new),
                 above=self._shown(self._after[first : change.new_start]),
                 below=self._shown(self._after[change.new_end : shown]),
-                joined=first == last,
+                within=(defined_in(text[read]) if new else "") or within,
                 editable=self.editable(index) is not None,
             )
             last = shown
