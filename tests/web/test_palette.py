@@ -38,6 +38,27 @@ async def test_a_session_is_pinned_from_the_palette_and_a_file_and_a_setting_are
         await page.wait_for_url("**/settings#k-network.allow")
 
 
+TELL = """async () => {
+  const { tell } = await import(document.querySelector("script[src$='/static/app.js']").src);
+  for (const text of ["Look at it.", "Another.", "Look at it."]) tell(text);
+  return [...document.querySelectorAll("#messages p")].map((one) => one.textContent);
+}"""
+
+
+async def test_settings_are_found_by_whole_words_in_any_order_and_one_escape_closes(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [HELLO]) as (served, seen):
+        page = await seen.page(served, bypass_csp=True)
+        await page.wait_for_selector("html[data-ready]", state="attached")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("asking commands hosts")
+        await page.wait_for_selector("#palette .g >> text=network.allow")
+        await page.fill("#palette input", "hcwa")
+        await becomes(page, "document.querySelectorAll('#palette [role=option]').length === 0")
+        await page.keyboard.press("Escape")
+        assert not await page.is_visible("#palette"), "although something is typed"
+        assert await page.evaluate(TELL) == ["Another.", "Look at it."], "the same words stand there once"
+
+
 async def test_what_is_pinned_stays_in_the_column_until_it_is_not(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

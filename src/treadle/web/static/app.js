@@ -15,6 +15,7 @@ export function tell(text) {
   notices.unshift(`${new Date().toLocaleTimeString()}: ${text}`);
   notices.length = Math.min(notices.length, 50);
   const line = made("p", text);
+  for (const same of [...messages.children].filter((one) => one.textContent === text)) same.remove();
   messages.append(line);
   setTimeout(() => line.remove(), 10_000);
 }

@@ -75,7 +75,7 @@ const commands = () => COMMANDS.filter(([, , possible]) => possible()).map(([tit
 
 const KINDS = { Recent: "Recent", Session: "Sessions", File: "Files", Do: "Commands", "Go to": "Go to", Setting: "Settings" };
 
-const dialog = parsed(`<dialog id="palette" aria-label="Find and do"><input type="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Find" autocomplete="off" spellcheck="false"><ul id="palette-list" role="listbox" aria-label="Found"></ul><p class="pkeys" aria-hidden="true"><kbd>↑</kbd><kbd>↓</kbd> choose <kbd>↵</kbd> open <kbd>${mac ? "⌘" : "Ctrl"}</kbd><kbd>↵</kbd> open in a new tab <kbd>&gt;</kbd> commands only</p></dialog>`);
+const dialog = parsed(`<dialog id="palette" aria-label="Find and do"><input type="text" enterkeyhint="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Find" autocomplete="off" spellcheck="false"><ul id="palette-list" role="listbox" aria-label="Found"></ul><p class="pkeys" aria-hidden="true"><kbd>↑</kbd><kbd>↓</kbd> choose <kbd>↵</kbd> open <kbd>${mac ? "⌘" : "Ctrl"}</kbd><kbd>↵</kbd> open in a new tab <kbd>&gt;</kbd> commands only</p></dialog>`);
 document.body.append(dialog);
 const [field, list] = dialog.children;
 let known = [];
@@ -114,10 +114,10 @@ function found(wanted) {
   const ranked = [];
   for (const one of all) {
     const marks = places(one.title, letters);
-    const beside = marks ? null : places(one.about, letters);
-    if (!marks && !beside?.every((place, n) => place === beside[0] + n)) continue;
-    const spread = marks ? marks.at(-1) - marks[0] - marks.length + (marks[0] ? 1 : 0) : 50;
-    if (spread < 60) ranked.push([spread, { ...one, marks }]);
+    const gaps = marks ? marks.at(-1) - marks[0] + 1 - marks.length : 50;
+    const said = letters.split(" ").every((word) => `${one.title} ${one.about}`.toLowerCase().includes(word));
+    const strewn = !marks || gaps > (one.kind === "Setting" ? 0 : 4 * letters.length); // over a sentence: no find
+    if (said || !strewn) ranked.push([gaps + (marks?.[0] ? 1 : 0), { ...one, marks: strewn ? null : marks }]);
   }
   return ranked.sort(([a], [b]) => a - b).map(([, one]) => one);
 }
