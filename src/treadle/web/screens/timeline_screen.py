@@ -158,7 +158,7 @@ async def _preview(request: Request) -> Response:
                 found = restore_preview(store, row, kept, wanted, diffs=_PREVIEWED)
             finally:
                 kept.close()
-            return render("restore_preview.html", found=found, wanted=wanted)
+            return render("restore_preview.html", found=found, wanted=wanted, folder=row.workspace)
 
     return answer({"html": await asyncio.to_thread(rendered)})
 
