@@ -51,8 +51,17 @@ async def test_a_batch_at_work_has_a_square_for_each_task_its_failures_money_rat
         assert words in text, words
     assert "error: provider-rate_limit: 1" in text
     assert 'href="' in text.partition("a: done, $0.50")[0].rpartition("<li")[2]
-    squares = [text.count(f'<li class="{sign}"') for sign in ("done", "failed", "error", "working", "waits")]
-    assert squares == [1, 1, 1, 1, 2]
+    squares, _, key = text.partition('<ul class="squares key"')
+    signs = ("done", "failed", "error", "working", "waits")
+    counts = [1, 1, 1, 1, 2]
+    assert [squares.count(f'<li class="{sign}"') for sign in signs] == counts
+    assert [f"</span>{sign} {count}</li>" in key for sign, count in zip(signs, counts, strict=True)] == [True] * 5
+
+
+async def test_the_key_counts_the_tasks_that_have_no_square(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    text = await shown(tmp_path, monkeypatch, progress(tasks=3_000))
+    assert "waits 2,997</li>" in text
+    assert "1,001 more tasks have no square" in text
 
 
 async def test_a_killed_batch_says_so_and_one_of_a_fleet_leads_to_no_session_of_another_computer(
@@ -63,7 +72,7 @@ async def test_a_killed_batch_says_so_and_one_of_a_fleet_leads_to_no_session_of_
     text = await shown(tmp_path, monkeypatch, gone, fleet, progress("all", exit_code=0, began_at=2_000))
     for words in ("Its program ended while it worked", "Its money is used up", "postgresql://host/f"):
         assert words in text, words
-    killed = text.partition('id="batch-killed"')[2].partition("</section>")[0]
+    killed = text.partition('id="batch-killed"')[2].partition('<ul class="squares key"')[0]
     assert ("about" in killed, killed.count('class="working"'), killed.count('class="waits"')) == (False, 0, 3)
     assert "run-1.a" not in text.partition('id="batch-fleet"')[2].partition("</section>")[0]
     assert text.index("batch-all") < text.index("batch-killed"), "the newest first"

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
@@ -33,7 +33,7 @@ class TaskSquare(Struct, frozen=True, kw_only=True):
 
 
 class ShownBatch(Struct, frozen=True, kw_only=True):
-    """A batch as the screen has it; `more` tasks have no square."""
+    """A batch as the screen has it: `signs` count all of its tasks by how they are; `more` of them have no square."""
 
     progress: BatchProgress
     sign: str
@@ -42,6 +42,7 @@ class ShownBatch(Struct, frozen=True, kw_only=True):
     rate: str
     left: str
     kinds: Sequence[tuple[str, int]]
+    signs: Mapping[str, int]
     squares: Sequence[TaskSquare]
     more: int
     ended: int
@@ -66,7 +67,10 @@ def _shown(one: BatchProgress, *, works: bool) -> ShownBatch:
     marks = [*one.before, *one.ended]
     whole = len(one.before) + one.tasks
     squares = [*(_ended(mark, here=not one.database) for mark in marks), *_running(one, works=works)]
-    squares += [TaskSquare(sign="waits", said="waits")] * min(_MOST_SQUARES, whole - len(squares))
+    signs = Counter(square.sign for square in squares)
+    if (waits := whole - len(squares)) > 0:
+        signs["waits"] = waits
+        squares += [TaskSquare(sign="waits", said="waits")] * min(_MOST_SQUARES, waits)
     kinds = Counter(f"{mark.state}: {mark.kind}" for mark in marks if mark.kind)
     sign, words = _state(one, works=works)
     rate, left = one.a_minute, one.seconds_left
@@ -78,6 +82,7 @@ def _shown(one: BatchProgress, *, works: bool) -> ShownBatch:
         rate="not known yet" if rate is None else f"{rate:.1f} a minute",
         left="" if left is None or not works else long_span(left),
         kinds=sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0])),
+        signs=signs,
         squares=squares[:_MOST_SQUARES],
         more=max(0, whole - _MOST_SQUARES),
         ended=len(marks),

@@ -1,7 +1,7 @@
 // The batches of this computer, which follow what their workers do.
 
 import { get } from "./app.js";
-import { morph } from "./morph.js";
+import { fragment, morph } from "./morph.js";
 
 const place = document.getElementById("fleet");
 const EACH = 2_000;
@@ -11,7 +11,7 @@ async function read() {
   const answer = await get("/fleet/rows");
   if (!answer) return;
   const fresh = place.cloneNode(false);
-  fresh.innerHTML = await answer.text();
+  fresh.replaceChildren(fragment(await answer.text()));
   morph(place, fresh);
 }
 
