@@ -180,7 +180,7 @@ async def test_a_yes_comes_too_late_for_a_caller_that_has_ended(folder: Path) ->
     async def ends() -> None:
         await asyncio.sleep(0.2)
 
-    callers, notes = Callers(), list[str]()
+    callers, notes = Callers(lambda: Standing(mode=Mode.AUTO)), list[str]()
     caller = Caller("out.py", slowly)
     setup = callers.enter(Setup(), caller)
     setup.started(os.getpid())
@@ -207,6 +207,17 @@ async def test_in_other_modes_nothing_writes_the_repository_in_the_middle(folder
     assert git(folder, "for-each-ref") == before
 
 
+@pytest.mark.parametrize(
+    ("mode", "line"), [(Mode.ASK, "git tag v1"), (Mode.AUTO, "echo 'git push origin HEAD:v1' > s.sh; sh s.sh")]
+)
+async def test_a_yes_after_plan_mode_was_chosen_runs_no_call_of_git(folder: Path, mode: Mode, line: str) -> None:
+    git(folder, "remote", "add", "origin", str(folder / ".git"))
+    before = git(folder, "for-each-ref")
+    found = await rehearse(folder, [run(line)], mode=mode, present=True, later={1: Mode.PLAN})
+    assert (len(found.asked), git(folder, "for-each-ref")) == (1, before), found.texts
+    assert "plan mode" in found.texts[0]
+
+
 async def test_what_a_program_writes_into_a_call_does_not_read_as_ours_and_is_bounded(folder: Path) -> None:
     (folder / "many.py").write_text(
         "import subprocess\n"
@@ -230,7 +241,9 @@ async def test_no_call_from_inside_gets_out_when_the_mode_becomes_full_meanwhile
 
     notes: list[str] = []
     workspace = open_workspace(folder)
-    calls = GitCalls(workspace, judge, lambda: Standing(mode=Mode.FULL), Callers(), note=notes.append)
+    calls = GitCalls(
+        workspace, judge, lambda: Standing(mode=Mode.FULL), Callers(lambda: Standing(mode=Mode.FULL)), note=notes.append
+    )
     given = GitCall(words=("tag", "v1"), cwd=str(folder), variables={})
     status, said = await calls(given, (0, 1, 2), never())
     assert (status, "command of its own" in said, git(folder, "tag")) == (128, True, "")

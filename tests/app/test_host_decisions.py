@@ -16,6 +16,7 @@ from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import NetworkSettings, Settings
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.commands.host_decisions import HostNotes, HostOutcome
+from treadle.engine.core.texts import OLDER_IN_PLAN
 from treadle.protocol.events import Answer, Interrupt, Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
@@ -112,10 +113,11 @@ async def test_plan_mode_refuses_by_name_and_asks_nobody(tmp_path: Path, there: 
 async def test_no_earlier_yes_and_no_setting_opens_plan_mode(tmp_path: Path, there: Outside) -> None:
     network = NetworkSettings(allow=("allowed.org",))
     lines = (CURL, PYTHON, PYTHON.replace("example.com", "allowed.org"))
-    found = await ran(tmp_path, *lines, later={1: Mode.PLAN}, network=network)
-    assert [one.kind for one in found.asked] == [QuestionKind.ELICITATION]
+    found = await ran(tmp_path, *lines, later={2: Mode.PLAN}, network=network)
+    assert [one.kind for one in found.asked] == [QuestionKind.ELICITATION] * 2
     assert there.connected == ["example.com:80"]
     assert all("was refused: plan mode" in text for text in found.texts[1:3]), found.texts
+    assert [text for text in found.notices if "before you chose plan mode" in text] == [OLDER_IN_PLAN]
 
 
 async def test_commands_that_begin_at_once_are_all_served(tmp_path: Path, there: Outside) -> None:

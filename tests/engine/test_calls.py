@@ -8,7 +8,7 @@ from tests.engine.exploring import IN_PART, MADE, OUTPUTS, UNSHOWN, World, decis
 from tests.engine.world import check_messages, notes_of
 from treadle.engine.core.machine_effects import Notify, Remember, RunTool
 from treadle.engine.core.state import phase, replace, standing
-from treadle.engine.core.texts import NO_RIGHT_IN_PLAN, RIGHT_REFUSED
+from treadle.engine.core.texts import NO_RIGHT_IN_PLAN, OLDER_IN_PLAN, RIGHT_REFUSED
 from treadle.engine.runtime.model_requests import cost
 from treadle.engine.runtime.reply_reader import ReplyPiece, ReplyReader
 from treadle.protocol.errors import RefusedError
@@ -43,7 +43,7 @@ from treadle.protocol.models import (
     StreamThinkingDone,
     ToolProtocol,
 )
-from treadle.protocol.notifications import CallStatus, Phase, TurnEnded
+from treadle.protocol.notifications import CallStatus, Notice, Phase, TurnEnded
 from treadle.protocol.permissions import Allowance, AllowScope, Decision, Mode, OptionKind, Standing, Verdict
 from treadle.protocol.tools import (
     CallResult,
@@ -96,6 +96,11 @@ def judged(call_id: str, verdict: Verdict, offers: tuple[Allowance, ...] = ()) -
 
 def answer(world: World, option: OptionKind, **given: object) -> None:
     world.take(Answer(question_id=world.state.questions[0].id, option=option, **given))  # type: ignore[arg-type]
+
+
+def notices(world: World) -> list[Notice]:
+    said = (one.notification for one in world.effects if isinstance(one, Notify))
+    return [one for one in said if isinstance(one, Notice)]
 
 
 def status_of(world: World) -> CallStatus:
@@ -322,6 +327,44 @@ def test_a_yes_to_changes_after_plan_mode_was_chosen_discards_them(option: Optio
     world.take(SetMode(mode=Mode.PLAN))
     answer(world, option)
     assert "as commands do in plan mode. Changes that were discarded: /made (added)" in result_of(world)[1]
+    assert len(runs_of(world)) == 1
+
+
+@pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS])
+@pytest.mark.parametrize("verdict", Verdict)
+def test_a_yes_to_a_question_from_before_plan_mode_has_the_call_judged_anew(
+    option: OptionKind, verdict: Verdict
+) -> None:
+    world, call_id = asking_world(offers=(Allowance(id="a", tool="run"),))
+    world.take(SetMode(mode=Mode.PLAN))
+    assert [one.text for one in notices(world)] == [OLDER_IN_PLAN]
+    answer(world, option)
+    assert (status_of(world), runs_of(world)) == (CallStatus.JUDGING, [])
+    world.take(judged(call_id, verdict))
+    assert len(runs_of(world)) == (verdict is Verdict.ALLOW)
+    if verdict is Verdict.DENY:
+        assert result_of(world)[0] is Outcome.DENIED
+    if verdict is Verdict.REQUIRE_USER_CONFIRMATION:
+        assert world.state.questions[0].text == "t; approving lets it run in plan mode"
+        answer(world, OptionKind.ALLOW_ONCE)
+        assert len(runs_of(world)) == 1
+
+
+def test_after_plan_mode_was_left_again_a_yes_is_carried_out_as_it_was_asked() -> None:
+    world, _ = asking_world()
+    world.take(SetMode(mode=Mode.PLAN))
+    world.take(SetMode(mode=Mode.ASK))
+    answer(world, OptionKind.ALLOW_ONCE)
+    assert len(runs_of(world)) == 1
+
+
+def test_plan_mode_tells_of_older_questions_only_where_there_are_some() -> None:
+    world = turn_with("run")
+    world.take(SetMode(mode=Mode.PLAN))
+    world.take(judged(world.state.calls[0].call.id, Verdict.REQUIRE_USER_CONFIRMATION))
+    world.take(SetMode(mode=Mode.PLAN))
+    assert notices(world) == []
+    answer(world, OptionKind.ALLOW_ONCE)
     assert len(runs_of(world)) == 1
 
 

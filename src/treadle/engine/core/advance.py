@@ -15,6 +15,7 @@ from treadle.engine.core import (
     replies,
     room,
     sealing,
+    texts,
     turns,
 )
 from treadle.engine.core.legal import refuse_illegal
@@ -89,13 +90,14 @@ from treadle.protocol.notifications import (
     ConversationRewound,
     ModeChanged,
     ModelChanged,
+    Notice,
     PhaseChanged,
     QuestionAsked,
     QuestionClosed,
     TurnResumed,
     TurnStop,
 )
-from treadle.protocol.permissions import CallAsked, QuestionKind
+from treadle.protocol.permissions import CallAsked, Mode, QuestionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -278,7 +280,11 @@ def _start_session(state: State, data: SessionStarted) -> State:
 
 def _set_mode(state: State, data: SetMode) -> Transition:
     effects: list[Effect] = [Notify(notification=ModeChanged(mode=data.mode))]
-    state = replace(state, mode=data.mode)
+    before, state = state.mode, replace(state, mode=data.mode)
+    older = any(answers.is_older_than_plan(state, call) for call in state.calls)
+    beside = any(is_beside(question) and not (question.form or question.url) for question in state.questions)
+    if data.mode is Mode.PLAN and before is not Mode.PLAN and (older or beside):
+        effects.append(Notify(notification=Notice(text=texts.OLDER_IN_PLAN)))
     if data.choice is None:
         return state, effects
     state, more = _choose(state, data.choice)

@@ -1,5 +1,6 @@
 """What a person's answer does to a call, and what they allow from now on."""
 
+from functools import partial
 from typing import Any
 
 from treadle.engine.core import texts
@@ -196,12 +197,24 @@ def _approved(state: State, call: CallState, data: Answer) -> Transition:
         state = _with_comment(state, call, data)
     if data.arguments is not None and data.arguments != call.call.arguments:
         return _amended(state, call, data.arguments)
+    # What was asked about before plan mode was chosen is done only as plan mode would do it.
+    goes_on = judge_again if is_older_than_plan(state, call) else partial(start, decision=call.decision)
     if data.option is not OptionKind.ALLOW_ALWAYS:
-        return start(state, call, call.decision)
+        return goes_on(state, call)
     state, effects = _allow_always(state, call.decision.offers, data.scope)
-    state, more = start(state, call, call.decision)
+    state, more = goes_on(state, call)
     state, others = _judge_waiting(state)
     return state, [*effects, *more, *others]
+
+
+def is_older_than_plan(state: State, call: CallState) -> bool:
+    """Whether a call was asked about before the person chose plan mode, in which the session is."""
+    return (
+        state.mode is Mode.PLAN
+        and call.status is CallStatus.ASKING
+        and not asks(call)
+        and (call.decision is None or texts.RUNS_IN_PLAN not in call.decision.reasons)
+    )
 
 
 def _allow_always(state: State, offers: tuple[Allowance, ...], scope: AllowScope) -> Transition:

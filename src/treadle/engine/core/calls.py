@@ -224,6 +224,9 @@ def _allowed(state: State, call: CallState, decision: Decision) -> Transition:
 def _needs_yes(state: State, call: CallState, decision: Decision) -> Transition:
     if not state.user_present:
         return deny_for_no_user(state, call, decision)
+    if state.mode is Mode.PLAN:
+        decision = replace(decision, reasons=(*decision.reasons, texts.RUNS_IN_PLAN))
+        call = replace(call, decision=decision)
     question = Question(
         id=f"q{state.seq}",
         kind=QuestionKind.PERMISSION,

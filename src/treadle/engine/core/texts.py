@@ -9,7 +9,7 @@ from treadle.protocol.checkpoints import Restored
 from treadle.protocol.events import Source
 from treadle.protocol.models import RefusedPart
 from treadle.protocol.notifications import TurnStop
-from treadle.protocol.permissions import Decision
+from treadle.protocol.permissions import Decision, Reason
 from treadle.protocol.tools import CopyChanges, CopyFate, Right, Risk, SandboxDenial
 
 INTERRUPTED = (
@@ -59,6 +59,13 @@ RIGHT_REFUSED = (
     "the sandbox. Find another way, or say what could not be done.]"
 )
 NO_RIGHT_IN_PLAN = "[Plan mode gives no right. Say in the plan that this needs one, or find another way.]"
+RUNS_IN_PLAN = Reason(rule="grants", text="approving lets it run in plan mode")
+"""Which a question says that is put in plan mode, so that a yes means it."""
+
+OLDER_IN_PLAN = (
+    "A question that was put before you chose plan mode is still open. A yes to it does only what plan mode lets a "
+    "call do. Choose another mode before you answer it to have it done."
+)
 NEVER_PRESENTED = "Not shown to the user. Finish again when the work is done."
 
 

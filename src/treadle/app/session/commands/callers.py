@@ -6,7 +6,7 @@ from collections.abc import Callable
 from msgspec import Struct, structs
 
 from treadle.engine.ports import Asked, AskPerson, PersonReply, ask_person
-from treadle.protocol.permissions import Allowance, AllowScope
+from treadle.protocol.permissions import Allowance, AllowScope, Mode, Standing
 from treadle.workspace.commands.confinement import Remark, Setup
 from treadle.workspace.commands.meter import descendants
 from treadle.workspace.files.text import visible
@@ -20,7 +20,7 @@ _LONGEST_LINE = 80
 
 
 class CallerReply(Struct, frozen=True, kw_only=True):
-    """What came of a question in the middle; `why` is empty for a yes. `final`: a person said no.
+    """What came of a question in the middle; `why` is empty for a yes. `final`: a person said no, or chose plan mode.
 
     `open`: nobody answered, so that a person may be asked once more with the result. `scope` says for how long a
     lasting yes holds.
@@ -56,7 +56,8 @@ class Caller:
 class Callers:
     """Those of one session. They are noted in threads; what asks, and who is asked, runs in the session's loop."""
 
-    def __init__(self) -> None:
+    def __init__(self, standing: Callable[[], Standing]) -> None:
+        self._standing = standing
         self._all: dict[Caller, None] = {}
         self._open = 0
         self._refusals = 0
@@ -112,6 +113,8 @@ class Callers:
             return CallerReply(why=f"nobody answered within {PATIENCE:.0f} s", open=True)
         finally:
             self._open -= 1
+        if reply.accepted and self._standing().mode is Mode.PLAN:
+            return CallerReply(why="plan mode was chosen meanwhile, which gives no right", final=True)
         if reply.accepted:
             return CallerReply(scope=reply.scope)
         if reply.declined:

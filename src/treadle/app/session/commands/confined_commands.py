@@ -143,7 +143,7 @@ class ConfinedCommands:
         if self._callers is None:
             from treadle.app.session.commands.callers import Callers
 
-            self._callers = Callers()
+            self._callers = Callers(self._standing)
         return self._callers
 
     @cached_property

@@ -227,7 +227,7 @@ class HostDecisions:
         found = HostOutcome(
             f"{reply.why}.{' Do not try another way.' if reply.final else f' {_WAYS}'}", open=reply.open
         )
-        if reply.final:
+        if reply.final and self._standing().mode is not Mode.PLAN:
             self._refused[host] = found
             self._apart = self._apart or of_needs  # whoever wants some of them only is asked about each
         return found
