@@ -218,6 +218,34 @@ async def test_a_yes_after_plan_mode_was_chosen_runs_no_call_of_git(folder: Path
     assert "plan mode" in found.texts[0]
 
 
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO])
+@pytest.mark.parametrize("present", [True, False])
+async def test_a_worktree_is_made_whole_after_a_yes_or_not_at_all(folder: Path, mode: Mode, present: bool) -> None:
+    before = git(folder, "for-each-ref"), git(folder, "worktree", "list")
+    found = await rehearse(folder, [run("git worktree add -q side -b apart")], mode=mode, present=present)
+    if present:
+        assert (found.results[0].outcome, (folder / "side" / ".git").is_file()) == (Outcome.OK, True), found.texts
+    else:
+        assert (git(folder, "for-each-ref"), git(folder, "worktree", "list")) == before
+        assert "without the sandbox" in found.texts[0]
+
+
+@pytest.mark.parametrize("value", ["sed -i 2d", "./own"])
+async def test_an_editor_of_a_line_is_not_left_out_of_a_call_without_a_word(folder: Path, value: str) -> None:
+    before = git(folder, "log", "--format=%s")
+    (folder / "s.sh").write_text(f"GIT_EDITOR='{value}' git commit -q --amend")
+    found = await ran(folder, "sh s.sh")
+    assert (git(folder, "log", "--format=%s"), "variable GIT_EDITOR" in found.texts[0]) == (before, True), found.texts
+
+
+async def test_git_without_steps_for_a_rebase_fails_and_with_its_own_succeeds(folder: Path) -> None:
+    git(folder, "commit", "-q", "--allow-empty", "-m", "second")
+    lines = ("git rebase -i HEAD~1", "GIT_SEQUENCE_EDITOR=true git rebase -q -i --autosquash HEAD~1")
+    found = await rehearse(folder, list(map(run, lines)), mode=Mode.AUTO, present=True)
+    assert "No editor could be opened" in found.texts[0]
+    assert [one.outcome for one in found.results[:2]] == [Outcome.FAILED, Outcome.OK], found.texts
+
+
 async def test_what_a_program_writes_into_a_call_does_not_read_as_ours_and_is_bounded(folder: Path) -> None:
     (folder / "many.py").write_text(
         "import subprocess\n"

@@ -65,7 +65,10 @@ async def test_a_running_command_is_listed_and_read_and_ended_with_everything_it
         assert (killed.code, killed.out) == (0, f"Stopped {job['id']} and everything it started.\n")
         assert [pid for pid in below if command_line(pid)] == []
         (job,) = await jobs(program)
-        assert (job["running"], job["state"]) == (False, "Killed by SIGKILL, perhaps because memory ran out.")
+        assert (job["running"], job["state"]) == (
+            False,
+            "Killed by SIGKILL, by a program: the system ended none for want of memory.",
+        )
         again = await program.run("jobs", "kill", job["id"])
         assert (again.code, "It is not running." in again.err) == (0, True)
         live.send(signal.SIGTERM)

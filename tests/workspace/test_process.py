@@ -43,12 +43,45 @@ async def _run(workspace: Workspace, line: str, seconds: float = 60) -> tuple[st
         ("exit 7", "Exit status 7."),
         ("exit 300", "Exit status 44."),
         ("kill -SEGV $$", "Killed by SIGSEGV."),
-        ("exit 137", "Exit status 137 (128 + SIGKILL, perhaps because memory ran out)."),
         ("no-such-program-here 2>/dev/null", "Exit status 127."),
     ],
 )
 async def test_the_end_of_a_command_is_described(workspace: Workspace, line: str, described: str) -> None:
     assert await _run(workspace, line) == (described, "")
+
+
+@pytest.mark.parametrize(
+    ("counts", "why"),
+    [
+        ((2, 2), "by a program: the system ended none for want of memory"),
+        ((2, 3), "perhaps because memory ran out"),
+        ((None,), "perhaps because memory ran out"),
+    ],
+)
+@pytest.mark.parametrize(
+    ("line", "described"),
+    [("kill -9 $$", "Killed by SIGKILL, {}."), ("exit 137", "Exit status 137 (128 + SIGKILL, {}).")],
+)
+async def test_a_command_that_was_killed_ran_out_of_memory_only_where_something_did(
+    workspace: Workspace,
+    monkeypatch: pytest.MonkeyPatch,
+    counts: tuple[int | None, ...],
+    why: str,
+    line: str,
+    described: str,
+) -> None:
+    given = iter(counts)
+    monkeypatch.setattr("treadle.workspace.commands.process._kills_for_memory", lambda: next(given))
+    assert (await _run(workspace, line))[0] == described.format(why)
+
+
+async def test_where_no_editor_can_be_opened_git_rebases_nothing_and_says_why(workspace: Workspace) -> None:
+    made = "for one in 1 2 3; do git commit -q --allow-empty -m c$one; done"
+    await _run(workspace, f"git init -q; git config user.email a@b; git config user.name a; {made}")
+    described, output = await _run(workspace, "git rebase -i HEAD~2")
+    assert (described, "No editor could be opened" in output) == ("Exit status 1.", True)
+    steps = "GIT_EDITOR='sed -i 2d' git rebase -q -i HEAD~2 && git log --format=%s"
+    assert (await _run(workspace, steps))[1].split()[-2:] == ["c2", "c1"]
 
 
 async def test_output_and_errors_come_in_order_and_live(workspace: Workspace) -> None:

@@ -25,7 +25,7 @@ from treadle.library import Mode, OptionKind
 SURFACES: dict[str, Surface] = {"library": in_library, "editor": in_editor, "terminal": in_terminal}
 ANSWERS = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE, OptionKind.RUN_FOR_REAL)
 _SAMPLE = 12
-_STOPPED = frozenset({"script that commits", "repository inside", "submodule", "worktree"})
+_STOPPED = frozenset({"script that commits", "repository inside", "submodule"})
 """Lines that the sandbox stops or undoes in part when they run for real: nobody can know before what they need."""
 
 

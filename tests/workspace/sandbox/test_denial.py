@@ -16,6 +16,7 @@ from tests.needed import needs
 from tests.workspace.sandbox.running import Box, bubblewrap, landlock
 
 from treadle.protocol.tools import Right, SandboxDenial
+from treadle.workspace.commands.confinement import describe_denial
 from treadle.workspace.sandbox import Backend, Profile, SandboxState, allow, find_denial
 from treadle.workspace.sandbox.outside import Outside, PathAccess, listens, look_at
 
@@ -128,6 +129,25 @@ def test_landlock_has_other_words_for_the_same() -> None:
     assert found(traceback, PROFILE, Backend.BUBBLEWRAP) is None
     assert found(traceback, PROFILE, Backend.LANDLOCK) == NETWORK
     assert found("PermissionError: [Errno 1] Operation not permitted", PROFILE, Backend.LANDLOCK) is None
+
+
+@pytest.mark.parametrize(
+    ("line", "path"),
+    [
+        ("touch: cannot touch 'new': Permission denied", "/w/new"),
+        ("/usr/bin/bash: line 1: new.txt: Permission denied", "/w/new.txt"),
+        ("PermissionError: [Errno 13] Permission denied: 'new.py'", "/w/new.py"),
+        ("mkdir: cannot create directory ‘made’: Permission denied", "/w/made"),
+        ("fatal: Unable to create '/w/.git/index.lock': Permission denied", "/w/.git/index.lock"),
+        ("touch: cannot touch 'src/new': Permission denied", ""),
+    ],
+)
+def test_landlock_makes_nothing_beside_what_is_protected_and_says_so(line: str, path: str) -> None:
+    profile = replace(PROFILE, change_root=True, protected=("/w/AGENTS.md", "/w/.git/hooks"))
+    denied = msgspec.structs.replace(NEVER, target=path)
+    assert found(line, profile, Backend.LANDLOCK) == (denied if path else None)
+    assert found(line, profile, Backend.BUBBLEWRAP) is None
+    assert path == "" or path in describe_denial(denied)
 
 
 @pytest.mark.parametrize(

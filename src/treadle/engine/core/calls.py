@@ -200,8 +200,7 @@ def _auto_approve(state: State, call: CallState, decision: Decision) -> Transiti
         reason = Reason(
             rule="auto-approval-limit", text=f"{state.guard.auto_approved} calls in a row ran without asking"
         )
-        decision = replace(decision, reasons=(reason, *decision.reasons))
-        return _needs_yes(state, replace(call, decision=decision), decision)
+        return _needs_yes(state, call, replace(decision, reasons=(reason, *decision.reasons)))
     return _allowed(guarded(state, auto_approved=state.guard.auto_approved + 1), call, decision)
 
 
@@ -224,9 +223,8 @@ def _allowed(state: State, call: CallState, decision: Decision) -> Transition:
 def _needs_yes(state: State, call: CallState, decision: Decision) -> Transition:
     if not state.user_present:
         return deny_for_no_user(state, call, decision)
-    if state.mode is Mode.PLAN:
-        decision = replace(decision, reasons=(*decision.reasons, texts.RUNS_IN_PLAN))
-        call = replace(call, decision=decision)
+    plan = (texts.RUNS_IN_PLAN,) if state.mode is Mode.PLAN else ()
+    decision = replace(decision, reasons=(*decision.reasons, *plan))
     question = Question(
         id=f"q{state.seq}",
         kind=QuestionKind.PERMISSION,
@@ -238,7 +236,7 @@ def _needs_yes(state: State, call: CallState, decision: Decision) -> Transition:
         accesses=call.accesses,
         arguments=call.call.arguments,
     )
-    return _ask(state, call, question)
+    return _ask(state, replace(call, decision=decision), question)
 
 
 def deny_for_no_user(state: State, call: CallState, decision: Decision) -> Transition:

@@ -170,7 +170,8 @@ def _missing_right(denial: SandboxDenial) -> str:
         case Right.NETWORK:
             return f"to reach {denial.target or 'the network'}"
         case Right.UNSANDBOXED:
-            return "to run outside the sandbox"
+            made = f", as Landlock lets it make no {denial.target} beside protected files" if denial.target else ""
+            return f"to run outside the sandbox{made}"
 
 
 def files_restored(data: Restored) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, unclear
+from treadle.policy.findings import WITHOUT_SANDBOX, WRITES_GIT, Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.repository import UNREADABLE_SETTINGS, surprising_settings
 from treadle.policy.shell.danger_forms import dangerous_form
@@ -15,6 +15,7 @@ from treadle.policy.shell.interpreters import judge_outputs
 from treadle.policy.shell.network_programs import PUBLISHES
 from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ShellEnv
+from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 
 _GLOBAL = read_table(
@@ -237,6 +238,10 @@ def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what a subcommand reads or reaches."""
     if command == "config":
         return _config(words)
+    if command == "worktree" and words[:1] == ["add"] and env.context.confined and env.context.mode is not Mode.PLAN:
+        # The folder of a worktree begins with a `.git`, which no command makes: the rest of it would stay.
+        text = "git worktree add makes a repository, so it runs without the sandbox"
+        return [Finding(Risk.EXECUTE, WITHOUT_SANDBOX, text, always_asks=True)]
     if command == "push":
         return [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
     rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]

@@ -86,6 +86,10 @@ def describe_denial(denial: SandboxDenial) -> str:
             return f"The sandbox does not allow changing {denial.target}."
         case Right.NETWORK:
             return f"The sandbox does not allow this connection{f': {denial.target}' if denial.target else ''}."
+        case Right.UNSANDBOXED if denial.target:
+            made = f"Landlock, the sandbox here, lets a command make no {denial.target}: protected files are beside it."
+            in_git = "/.git/" in denial.target
+            return f"{made} {'Git needs' if in_git else 'Make it with write_to_file, or it needs'} a run without it."
         case Right.UNSANDBOXED:
             return "The sandbox never allows this: tracing, mounting, nested sandboxes, programs outside of it."
         case _:

@@ -86,6 +86,8 @@ class CommandProcess:
         self._lines = ShortLines(bounds.line)
         self._kept = HeadTail(bounds.kept)
         self._pipes: list[list[int]] = []
+        self._short_of_memory = _kills_for_memory()
+        """How often the system had ended a process for memory before, then whether it did meanwhile; None: unknown."""
         self._left: list[int] = []
         self.ended_with_it = ""  # names of processes that it left, and that ended with its throw-away copy
         self._spool = Spool(spool, bounds.spooled)
@@ -134,6 +136,8 @@ class CommandProcess:
                 _, status, *pipes = line.split(b" ", 2)
                 self.status = int(status)
                 self._pipes = [[*map(int, one.split())] for one in b"".join(pipes).split(b";") if one.strip()]
+                if signal.SIGKILL in (-self.status, self.status - 128) and self._short_of_memory is not None:
+                    self._short_of_memory = _kills_for_memory() != self._short_of_memory
                 self._ended.set()
             elif line.startswith(b"left "):
                 self._left = [int(pid) for pid in line.split()[1:]]
@@ -336,16 +340,28 @@ class CommandProcess:
         if self.status is None:
             return "Ended, with an unknown exit status: its guard process was killed."
         if self.status < 0:
-            return f"Killed by {_signal_name(-self.status)}."
-        if self.status > 128 and _signal_name(self.status - 128):
-            return f"Exit status {self.status} (128 + {_signal_name(self.status - 128)})."
+            return f"Killed by {self._signal_name(-self.status)}."
+        if self.status > 128 and self._signal_name(self.status - 128):
+            return f"Exit status {self.status} (128 + {self._signal_name(self.status - 128)})."
         return f"Exit status {self.status}{describe_pipes(self.line, self._pipes)}."
 
+    def _signal_name(self, number: int) -> str:
+        """Name a signal, and say what is behind it; empty when there is none of this number."""
+        try:
+            name = signal.Signals(number).name
+        except ValueError:
+            return ""
+        if number != signal.SIGKILL:
+            return name
+        if self._short_of_memory is False:
+            return f"{name}, by a program: the system ended none for want of memory"
+        return f"{name}, perhaps because memory ran out"
 
-def _signal_name(number: int) -> str:
-    """Name a signal, and say what may be behind it; empty when there is none of this number."""
+
+def _kills_for_memory() -> int | None:
+    """Count the processes that the system has ended for want of memory; None where it does not say."""
     try:
-        name = signal.Signals(number).name
-    except ValueError:
-        return ""
-    return f"{name}, perhaps because memory ran out" if number == signal.SIGKILL else name
+        with open("/proc/vmstat", "rb") as file:  # noqa: PTH123 - before each command
+            return int(file.read().partition(b"\noom_kill ")[2].split(None, 1)[0])
+    except (OSError, IndexError, ValueError):
+        return None

@@ -15,13 +15,25 @@ _NAMES = """
 """
 _PASSED = frozenset(_NAMES.split())
 
-_SET = {
+_NO_STEPS = (
+    "No editor could be opened: nobody can type into a command. Nothing was rebased. Use git reset --soft and git "
+    "commit, or git commit --fixup and then GIT_SEQUENCE_EDITOR=true git rebase -i --autosquash."
+)
+_SEQUENCE_EDITOR = (
+    'e=$(git config sequence.editor || echo "${GIT_EDITOR:-true}"); case $e in true|:) '
+    f'echo "{_NO_STEPS}" >&2; exit 1;; esac; eval "$e \\"\\$@\\""'
+)
+"""Fails where git asks for the steps of a rebase and no program gives them: taken as they are, they change nothing."""
+
+SET_FOR_COMMANDS = {
     "TERM": "dumb",
     "NO_COLOR": "1",
     "PAGER": "cat",
     "GIT_PAGER": "cat",
     "GIT_TERMINAL_PROMPT": "0",
     "GIT_EDITOR": "true",
+    "GIT_SEQUENCE_EDITOR": 'sh -c "$TREADLE_SEQUENCE_EDITOR" sh',
+    "TREADLE_SEQUENCE_EDITOR": _SEQUENCE_EDITOR,
     "EDITOR": "true",
     "VISUAL": "true",
     "SSH_ASKPASS_REQUIRE": "never",
@@ -64,7 +76,7 @@ def child_variables(parent: Mapping[str, str], extra: Iterable[str] = ()) -> dic
     """Choose what children get of the parent's environment; the user's own settings may name `extra` variables."""
     allowed = _PASSED | frozenset(extra)
     passed = {name: value for name, value in parent.items() if name in allowed or name.startswith("LC_")}
-    return {**passed, **{name: value for name, value in _SET.items() if name not in extra}}
+    return {**passed, **{name: value for name, value in SET_FOR_COMMANDS.items() if name not in extra}}
 
 
 def path_outside(path: str, *roots: str) -> str:

@@ -19,6 +19,7 @@ from pathlib import Path
 
 from msgspec import Struct
 
+from treadle.workspace.commands.variables import SET_FOR_COMMANDS
 from treadle.workspace.files.private_file import write_private
 from treadle.workspace.namespaces import git_client
 
@@ -35,8 +36,11 @@ _ONLY_PATH = 0o10000000  # O_PATH: a descriptor without access
 _TAKEN_ALONG = frozenset(
     f"GIT_{who}_{what}" for who in ("AUTHOR", "COMMITTER") for what in ("NAME", "EMAIL", "DATE")
 ) | {"GIT_REFLOG_ACTION", "GIT_MERGE_AUTOEDIT"}
-_SAME = frozenset({"GIT_PAGER", "GIT_EDITOR", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"})
+_SAME = frozenset({"GIT_PAGER", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"})
 """Variables that Treadle sets for all commands."""
+
+_EDITORS = {name: ("true", ":", SET_FOR_COMMANDS[name]) for name in ("GIT_EDITOR", "GIT_SEQUENCE_EDITOR")}
+"""Those of editors with the values that take what git gives them as it is; another one is a program of its own."""
 
 _OF_OTHERS = frozenset({"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS"})
 _REACHES_OTHERS = frozenset({"archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule", "svn"})
@@ -204,7 +208,8 @@ class GitBroker:
         words = tuple(map(os.fsdecode, parts[: int(count)]))
         left_out = _SAME if _REACHES_OTHERS.intersection(words) else _SAME | _OF_OTHERS
         variables = {name: value for name, _, value in pairs if name not in left_out}
-        if odd := next((name for name in variables if name not in _TAKEN_ALONG), None):
+        taken = (name in _TAKEN_ALONG or value in _EDITORS.get(name, ()) for name, value in variables.items())
+        if odd := next((name for name, along in zip(variables, taken, strict=True) if not along), None):
             raise _RefusedError(f"Treadle does not take the variable {odd} along. Run it without.")
         credentials = caller.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
         return GitCall(

@@ -46,6 +46,9 @@ _WRITES = re.compile(r"write_(?:text|bytes)|cannot create|for writing|open\(.*,\
 """Words that are not about reading, where the file is there."""
 
 _QUOTED = re.compile(r"""['"‘“`]([^'"’”`]+)['"’”`]""")
+_SUBJECT = re.compile(r"([^\s:'\"]+): permission denied", re.IGNORECASE)
+"""What Landlock's words are about: a new file may be named by a word that looks like any other."""
+
 _WORD = re.compile(r"[^\s:'\"‘’“”`()\[\],;]+")
 _SHELL = re.compile(r"\A\S*sh: (?:line \d+: |\d+: )?")
 """How a shell begins its messages: with its own path."""
@@ -150,8 +153,21 @@ class _Message:
         """Judge a path that could not be changed: kept by the sandbox, and otherwise the user's to change."""
         if any(is_within(path, folder) for folder in ("/proc", "/sys", "/dev")):
             return None
+        if self._beside_protected(path):
+            return self._denial(Right.UNSANDBOXED, path)
         opened = self._to_open(path)
         return self._denial(Right.WRITE, opened) if opened and self.outside.can_write(opened) else None
+
+    def _beside_protected(self, path: str) -> bool:
+        """Whether Landlock lets nothing be made at a path: it cannot tell that from the protected entries beside it."""
+        folder = str(Path(path).parent)
+        kept = (*self.profile.protected, *self.profile.masked)
+        inside = self.backend is Backend.LANDLOCK and self.profile.change_root and self.profile.root_of(path)
+        return (
+            bool(inside)
+            and self.outside.look_at(path) is None
+            and any(is_within(each, folder) and not is_within(path, each) for each in kept)
+        )
 
     def _to_open(self, path: str) -> str:
         """Name what must be opened to change a path: the protected entry it falls under, the workspace, its folder."""
@@ -183,5 +199,6 @@ class _Message:
         line = _SHELL.sub("", line)
         quoted = (text for text in _QUOTED.findall(line) if len(text.split()) == 1)
         words = (word for word in _WORD.findall(line) if "/" in word or self.outside.look_at(str(root / word)))
-        for text in (*quoted, *words):
+        subjects = _SUBJECT.findall(line) if self.backend is Backend.LANDLOCK else ()
+        for text in (*quoted, *words, *subjects):
             yield os.path.normpath(root / text.removeprefix("unix://"))
