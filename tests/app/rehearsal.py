@@ -9,7 +9,7 @@ from typing import Any
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import session_trust
-from treadle.protocol.events import Answer, Prompt, SetLimits, SetMode, Source
+from treadle.protocol.events import Answer, Interrupt, Prompt, SetLimits, SetMode, Source
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import CallChanged, CallStatus, Notice, QuestionAsked, TurnEnded
@@ -58,11 +58,12 @@ async def rehearse(
     trusted: bool = True,
     events: Sequence[SetMode | SetLimits] = (),
     later: Mapping[int, Mode] = MappingProxyType({}),
+    interrupts: bool = False,
     **settings: Any,
 ) -> Rehearsal:
     """Run one turn with one call a step; every question gets the same answer. `events` are posted before it.
 
-    `later` sets a mode before so many questions are answered.
+    `later` sets a mode before so many questions are answered. `interrupts`: what is said to each is an interrupt.
     """
     seen = Rehearsal()
     done = call("attempt_completion", result="Done.")
@@ -84,7 +85,8 @@ async def rehearse(
                         seen.asked.append(question)
                         if len(seen.asked) in later:
                             await live.post(SetMode(mode=later[len(seen.asked)]), ME)
-                        await live.post(Answer(question_id=question.id, option=option, scope=scope), ME)
+                        answer = Answer(question_id=question.id, option=option, scope=scope)
+                        await live.post(Interrupt() if interrupts else answer, ME)
                     case CallChanged(status=CallStatus.FINISHED, result=CallResult() as result):
                         seen.results.append(result)
                     case Notice(text=text):

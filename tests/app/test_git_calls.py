@@ -230,6 +230,16 @@ async def test_a_worktree_is_made_whole_after_a_yes_or_not_at_all(folder: Path, 
         assert "without the sandbox" in found.texts[0]
 
 
+@pytest.mark.parametrize(
+    "line", ["sh s.sh; echo on > after", "sh s.sh || echo on > after", "sh -c 'sh s.sh; echo on > after'"]
+)
+async def test_an_interrupt_at_a_question_in_the_middle_lets_nothing_behind_it_run(folder: Path, line: str) -> None:
+    (folder / "s.sh").write_text("git push origin HEAD")
+    found = await rehearse(folder, [run(line)], mode=Mode.AUTO, present=True, interrupts=True)
+    assert [one.kind for one in found.asked] == [QuestionKind.ELICITATION]
+    assert (found.results[0].outcome, (folder / "after").exists()) == (Outcome.INTERRUPTED, False), found.texts
+
+
 @pytest.mark.parametrize("value", ["sed -i 2d", "./own"])
 async def test_an_editor_of_a_line_is_not_left_out_of_a_call_without_a_word(folder: Path, value: str) -> None:
     before = git(folder, "log", "--format=%s")

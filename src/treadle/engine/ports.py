@@ -288,7 +288,8 @@ class Asked(Struct, frozen=True, kw_only=True):
 
 
 class PersonReply(Struct, frozen=True, kw_only=True):
-    """What the user said to what a call asked. Neither accepted nor declined: nobody is there, or it was withdrawn.
+    """What the user said to what a call asked. Neither accepted nor declined: nobody is there, or it was withdrawn
+    since the user interrupts.
 
     `scope` says for how long a lasting yes holds; None for a yes to this one question. `answer` is what was said to a
     question that was relayed, None where nobody will say anything.
@@ -296,6 +297,7 @@ class PersonReply(Struct, frozen=True, kw_only=True):
 
     accepted: bool = False
     declined: bool = False
+    withdrawn: bool = False
     scope: AllowScope | None = None
     values: Mapping[str, Any] = field(default_factory=dict)
     answer: Answer | None = None

@@ -36,6 +36,7 @@ class CallAsks:
             answer=said.whole,
             accepted=said.option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS),
             declined=said.option is OptionKind.REJECT_ONCE,
+            withdrawn=said.option is None and self._session.state.cancelling,
             scope=said.scope if said.option is OptionKind.ALLOW_ALWAYS else None,
             values=said.values,
         )

@@ -14,6 +14,9 @@ from treadle.workspace.files.text import visible
 PATIENCE = 50.0
 """Seconds for which a command waits for an answer in the middle: some programs give up after a minute."""
 
+_UNTIL_ENDED = 10.0
+"""Seconds after which a command that was interrupted has ended, and what it asked with it."""
+
 _MOST_OPEN = 3
 _MOST_REFUSALS = 8
 _LONGEST_LINE = 80
@@ -113,6 +116,10 @@ class Callers:
             return CallerReply(why=f"nobody answered within {PATIENCE:.0f} s", open=True)
         finally:
             self._open -= 1
+        if reply.withdrawn:
+            # The command is being ended. An answer would have its line go on meanwhile with what stands behind.
+            await asyncio.sleep(_UNTIL_ENDED)
+            return CallerReply(why="the user interrupted")
         if reply.accepted and self._standing().mode is Mode.PLAN:
             return CallerReply(why="plan mode was chosen meanwhile, which gives no right", final=True)
         if reply.accepted:
