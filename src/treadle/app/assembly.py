@@ -36,7 +36,7 @@ from treadle.app.session.offering import (
     without_notebooks,
 )
 from treadle.app.session.own_tools import own_tools
-from treadle.app.session.parts import LoggedBudgets, Parts
+from treadle.app.session.parts import LoggedBudgets, Parts, turn_places
 from treadle.app.session.rules.instructions import RuleBook
 from treadle.app.session.rules.prompting import Prompting, load_agents, load_skills, session_prompt
 from treadle.engine.core.state import standing
@@ -124,6 +124,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
         )
     )
     live = _live(ground, along, offered, ports, first=first)
+    live.turns = parts.brought.turns
     said = (
         *first_use.goal_notice(ground.engine.state),
         *parts.roots.notices,
@@ -283,7 +284,7 @@ def _late(ground: _Ground, make: Callable[[], Any]) -> Callable[[], Any]:
 def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
     parts, commands, workspace = ground.parts, ground.commands, ground.workspace
     rules, checklist, joined = along.rules, along.checklist, offered.joined
-    share = parts.brought.share
+    share, places = parts.brought.share, turn_places(parts, ground.engine, ground.opened)
     prompting = Prompting(
         settings=parts.settings,
         rules=rules,
@@ -296,6 +297,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
     ports = Ports(
         log=SessionLog(parts.store, parts.row.id),
         observers=(
+            *(one.observe for one in places),  # before anything else of a next turn
             partial(note_named_changes, workspace.seen),
             LedgerObserver(parts.store, along.ledger),
             checklist.observe,
@@ -305,6 +307,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
             *joined.before_step,
             *(checklist.before_step, rules.before_step, partial(changed_files, workspace)),
             *([] if share is None or parts.brought.child else [partial(share.before_step, parts.row.id)]),
+            *(one.before_step for one in places),
         ),
         environment=_environment(ground),
         trace=ground.hiding.trace,

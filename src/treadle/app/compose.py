@@ -20,7 +20,7 @@ from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.files.roots import further_roots, past_roots
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_for, require_model, require_sandbox, set_model
-from treadle.app.session.parts import Brought, Parts, new_session_id
+from treadle.app.session.parts import Brought, Parts, new_session_id, require_queue
 from treadle.engine.core.state import Idle, State
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, SessionError
@@ -86,6 +86,8 @@ def _tell(notice: str) -> None:
 
 async def open_session(opening: Opening) -> LiveSession:
     """Open a session; enter the result to start it. Raises `ConfigError`, `SessionError` or `StoreError`."""
+    if opening.child is None:
+        require_queue(opening.turns)
     if opening.open_child is None and opening.child is None:
         opening = replace(opening, open_child=partial(_open_child, opening))
     store = open_store()

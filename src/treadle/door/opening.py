@@ -61,6 +61,7 @@ if TYPE_CHECKING:
     from treadle.app.session.mentions.repository_state import branch_of as branch_of
     from treadle.app.session.parts import RunShare as RunShare
     from treadle.app.session.parts import new_session_id as new_session_id
+    from treadle.app.session.parts import require_queue as require_queue
     from treadle.app.subagents.agent_files import AgentFile as AgentFile
     from treadle.app.subagents.agent_files import read_agent_file as read_agent_file
     from treadle.app.subagents.said_agents import said_agents as said_agents
@@ -92,7 +93,7 @@ else:
                 Clock FileAccess OwnModel OwnTool Provider as_model as_tools only_these trust_for
             """,
             "treadle.app.reports.edit_report": "edit_ledger",
-            "treadle.app.session.parts": "RunShare new_session_id",
+            "treadle.app.session.parts": "RunShare new_session_id require_queue",
             "treadle.app.subagents.agent_files": "AgentFile read_agent_file",
             "treadle.app.subagents.said_agents": "said_agents",
         },

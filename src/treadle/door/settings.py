@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from treadle.app.config.mistakes import require_key as require_key
     from treadle.app.config.own_keys import KEY_ACTIONS as KEY_ACTIONS
     from treadle.app.config.own_keys import key_sequence as key_sequence
+    from treadle.app.config.places import SERVED_PLACE as SERVED_PLACE
     from treadle.app.config.places import config_file as config_file
     from treadle.app.config.places import data_directory as data_directory
     from treadle.app.config.places import outputs as outputs
@@ -52,7 +53,7 @@ else:
             "treadle.app.config.own_keys": "KEY_ACTIONS key_sequence",
             "treadle.app.config.sections": "Colours Editing Settings",
             "treadle.app.config.layers": "WORKSPACE_FILE load_settings read_layers",
-            "treadle.app.config.places": "config_file data_directory outputs program_log",
+            "treadle.app.config.places": "SERVED_PLACE config_file data_directory outputs program_log",
             "treadle.app.reports.hook_list": "NO_HOOKS hook_text list_hooks",
             "treadle.app.reports.memory_list": "file_to_edit forget memory_lines memory_text remember_text",
             "treadle.app.reports.origins": "SettingLine setting_lines",

@@ -4,7 +4,6 @@ import asyncio
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
 from threading import Lock
 from types import TracebackType
@@ -136,9 +135,7 @@ class SessionBook:
             return known or await self._enter(self._page(await open_session(opening)))
 
     def _page(self, session: LiveSession) -> PageSession:
-        gate = self.gate
-        rests = None if gate is None else partial(gate.gives, session.id)
-        return PageSession(session, self.own_mode, rests, self._hears)
+        return PageSession(session, self.own_mode, self._hears)
 
     def _alone(self, session_id: str) -> asyncio.Lock:
         """Open, attach to and close one session only once at a time."""
@@ -157,7 +154,7 @@ class SessionBook:
                 given=frozenset(self.flags),
                 resume=session_id,
                 trust=trust,
-                share=self.gate,
+                turns=self.gate,
             )
         )
 
@@ -175,7 +172,7 @@ class SessionBook:
             user_present=True,
             given=frozenset(flags),
             trust=trust,
-            share=self.gate,
+            turns=self.gate,
         )
 
     async def close(self, session_id: str) -> None:
@@ -237,7 +234,6 @@ class SessionBook:
         finally:
             ended.cancel()
         session_id, failure = page.session.id, ended.exception()
-        page.rests()
         if self._open.get(session_id) is not page:
             return  # it was closed from the page
         if page.behind:

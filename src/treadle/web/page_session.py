@@ -25,10 +25,8 @@ from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import (
     CallDelta,
     CallOutput,
-    QuestionAsked,
     TextDelta,
     ThinkingDelta,
-    TurnEnded,
 )
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.closing import SessionUse
@@ -52,20 +50,18 @@ KIND = "web"
 class PageSession:
     """A session that is open, here or elsewhere, and its page.
 
-    `changed` tells of whatever is new on it, `moved` of all but the pieces of a text that is written. `rests` is called
-    when it works no more, or waits for a person; `hears` is told what the session tells, with its id and its model.
+    `changed` tells of whatever is new on it, `moved` of all but the pieces of a text that is written. `hears` is
+    told what the session tells, with its id and its model.
     """
 
     def __init__(
         self,
         session: LiveSession | RemoteSession,
         own_mode: Callable[[SessionTrust], Mode],
-        rests: Callable[[], None] | None = None,
         hears: Callable[[str, str, Stamped], None] | None = None,
     ) -> None:
         self.session = session
         self._hears = hears
-        self.rests = rests or (lambda: None)
         self._own_mode = own_mode
         self._known_mode = _NARROWEST  # the user's own, as far as it is known
         self.own = isinstance(session, LiveSession)
@@ -208,8 +204,6 @@ class PageSession:
         return placed
 
     def _hear(self, stamped: Stamped) -> None:
-        if isinstance(stamped.notification, TurnEnded | QuestionAsked):
-            self.rests()
         if self._hears is not None:
             self._hears(self.session.id, self.session.status.model, stamped)
         if self._early is not None:

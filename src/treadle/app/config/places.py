@@ -7,6 +7,9 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
+SERVED_PLACE = Path("/etc/treadle-service")
+"""Is there for the processes of a user of `treadle serve`, and for nobody else."""
+
 
 def data_directory() -> Path:
     """The folder for sessions and logs: `$TREADLE_HOME`, or the platform's data folder for the user."""

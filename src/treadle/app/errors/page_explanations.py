@@ -108,6 +108,10 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
         "service-user": Explanation(
             "A name is no user of the service, or cannot be one.", "`treadle serve list` names the users."
         ),
+        "service-session": Explanation(
+            "A user of a service started a session elsewhere than on their page, where no queue would bound it.",
+            "Start it on your page, or let a schedule start it: treadle schedule add.",
+        ),
         "service-users": Explanation(
             "The file with the users of a service cannot be read or written.", "Correct it, or restore a copy of it."
         ),

@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from treadle.app.servers.session_servers import SessionServers
     from treadle.app.session.mentions.mentioning import Enclosed
     from treadle.app.session.own_commands.own_shell import OwnShell
+    from treadle.app.session.parts import TurnRoom
     from treadle.app.session.shared.access import PortsAccess
     from treadle.app.session.shared.sharing import Attendance
 
@@ -75,6 +76,7 @@ class LiveSession:
     continues = False
     others = 0
     attendance: "Attendance | None" = None
+    turns: "TurnRoom | None" = None
 
     def __init__(  # noqa: PLR0913 - what a session is made of
         self,

@@ -3,16 +3,23 @@
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import AsyncExitStack
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
 
+from treadle.app.config.places import SERVED_PLACE
 from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models, OwnModel
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.files.roots import Roots
+from treadle.engine.core.goal import is_due
 from treadle.engine.ports import SharedSpent, Tool
+from treadle.engine.runtime.running_session import Session
+from treadle.protocol.errors import SessionError
+from treadle.protocol.events import Event
 from treadle.protocol.models import Spent
+from treadle.protocol.sealed import QuestionPut, TurnSettled
 from treadle.store.spent import Purpose, spent_by_session
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.files.file_access import FilesOver, on_disk
@@ -55,6 +62,18 @@ class RunShare(Protocol):
         ...
 
 
+class TurnRoom(Protocol):
+    """Lets as many sessions work as there is room for. `root` is the session that a subagent works for, or itself."""
+
+    async def before_step(self, root: str, session_id: str) -> None:
+        """Wait until the session may work."""
+        ...
+
+    def rests(self, root: str, session_id: str) -> None:
+        """Take note that the session works no more, or waits for a person."""
+        ...
+
+
 class Brought(Struct, frozen=True, kw_only=True):
     """What whoever opens a session brings to it.
 
@@ -66,7 +85,7 @@ class Brought(Struct, frozen=True, kw_only=True):
     from other sessions. `open_child` opens the subagents of the session; one of these is the `child` that was wanted.
     `agents` are found before those of files. `run` names the run of many tasks that it belongs to: its id begins with
     that and a full stop. All sessions of the run may spend `run_cost` together (US dollars); None is unbounded. With a
-    `share` those on other computers count, too.
+    `share` those on other computers count, too. With `turns` its turns wait for a place there.
     `variables` are set for its commands, and for nothing else.
     """
 
@@ -85,6 +104,7 @@ class Brought(Struct, frozen=True, kw_only=True):
     run: str = ""
     run_cost: float | None = None
     share: RunShare | None = None
+    turns: TurnRoom | None = None
     variables: Mapping[str, str] = {}
 
 
@@ -132,3 +152,50 @@ class Parts(Struct, frozen=True, kw_only=True):
     def offers(self, tool: str) -> bool:
         """Whether its caller wants a tool in the session."""
         return self.brought.shape is None or self.brought.shape.offers(tool)
+
+
+class HeldTurn(Struct, frozen=True):
+    """What one session does about its place."""
+
+    queue: TurnRoom
+    root: str
+    session_id: str
+    engine: Session
+
+    async def before_step(self) -> None:
+        """Wait for the place."""
+        await self.queue.before_step(self.root, self.session_id)
+
+    async def observe(self, events: Sequence[Event], /) -> None:
+        """Give the place back when the turn has ended and its goal was looked at, or a person is asked."""
+        said = [event.data for event in events]
+        ended = self.engine.state.turn is None or any(isinstance(one, TurnSettled) for one in said)
+        if any(isinstance(one, QuestionPut) for one in said) or (ended and not is_due(self.engine.state)):
+            self.rests()
+
+    def rests(self) -> None:
+        """Give the place back."""
+        self.queue.rests(self.root, self.session_id)
+
+
+def turn_places(parts: Parts, engine: Session, opened: AsyncExitStack) -> tuple[HeldTurn, ...]:
+    """Give the place of a session, which it has until it is closed at the latest; none where there is no queue."""
+    brought = parts.brought
+    if brought.turns is None:
+        return ()
+    place = HeldTurn(
+        brought.turns, parts.row.id if brought.child is None else brought.child.of.root, parts.row.id, engine
+    )
+    opened.callback(place.rests)
+    return (place,)
+
+
+def require_queue(queue: TurnRoom | None) -> None:
+    """Raise `SessionError` for a session of a service's user that is not one of their page: nothing would bound it."""
+    if queue is None and SERVED_PLACE.exists():
+        raise SessionError(
+            "service-session",
+            "Only your page starts sessions in this service.",
+            why="The queue and the limits of the service would not hold for one that was started elsewhere.",
+            fix="Start it on your page, or use: treadle schedule add",
+        )

@@ -65,7 +65,8 @@ def _apply(session: SessionAccess, number: str) -> CommandAnswer:
 
 def _opening(session: SessionAccess) -> Opening:
     """Open the session of a review, with the model of this one."""
-    known = session.settings if isinstance(session, LiveSession) else None
+    live = session if isinstance(session, LiveSession) else None
+    known = None if live is None else live.settings
     if known is None:
         known = load_settings({}, workspace=session.workspace, trusted=session.trust.trusted)
     ref = session.status.model
@@ -75,6 +76,7 @@ def _opening(session: SessionAccess) -> Opening:
         user_present=False,
         given=frozenset({"mode", "model"}),
         trust=session.trust,
+        turns=None if live is None else live.turns,
     )
 
 

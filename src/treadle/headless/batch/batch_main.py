@@ -8,6 +8,7 @@ from typing import Any
 
 from treadle.door.known_models import Models, share_limits
 from treadle.door.open_session import require_sandbox
+from treadle.door.opening import require_queue
 from treadle.door.program import Exit
 from treadle.door.reports import spent_by_run
 from treadle.door.settings import load_settings
@@ -208,6 +209,7 @@ def batch_notices(
 
 def require_models(tasks: Sequence[BatchTask], options: BatchOptions) -> None:
     """Raise `ConfigError` for a model that cannot be called, or whose price no limit in money can go by."""
+    require_queue(None)
     capped = options.run_cost is not None or "budget" in options.flags
     for named in sorted({task.model for task in tasks}):
         flags = {**options.flags, **({"model": named} if named else {})}

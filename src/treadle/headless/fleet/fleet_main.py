@@ -4,7 +4,7 @@ import time
 from collections.abc import Sequence
 
 from treadle.door.known_models import share_limits
-from treadle.door.opening import home_name
+from treadle.door.opening import home_name, require_queue
 from treadle.door.program import Exit
 from treadle.headless.batch.batch_folder import BatchFolder, Prediction, is_meant
 from treadle.headless.batch.batch_lines import BatchLines, BatchStarted
@@ -142,6 +142,7 @@ def _spending(state: FleetState, folder: BatchFolder) -> Spending:
 
 
 def _opened(fleet: FleetWishes, workers: int) -> tuple[FleetState, OpenedEngine]:
+    require_queue(None)
     state = FleetState(FleetDatabase(fleet.database, forks=True))
 
     def make(worker: str) -> OpenEngine:

@@ -3,55 +3,62 @@
 import asyncio
 from collections.abc import Callable
 
-from treadle.protocol.models import Spent
 from treadle.web.service.service_words import FromPage, TurnGiven, TurnWanted
 from treadle.web.signals import Signal
 
 
+class _Place:
+    """The place of a session: what of it works or waits, itself and its subagents."""
+
+    def __init__(self) -> None:
+        self.let_in = asyncio.Event()
+        self.number = 0
+        self.has: set[str] = set()
+
+
 class TurnGate:
-    """The `RunShare` of all sessions of a page. `says` reaches the front; `moved` tells when a place is another one."""
+    """The `TurnRoom` of a page. `says` reaches the front; `moved` tells when a place is another one."""
 
     def __init__(self, says: Callable[[FromPage], None]) -> None:
         self.moved = Signal()
         self._says = says
-        self._places: dict[str, int] = {}
-        self._let_in: dict[str, asyncio.Event] = {}
+        self._places: dict[str, _Place] = {}
 
     def place(self, session_id: str) -> int:
-        """Give the place that the turn of a session has in the queue; 0 where it does not wait."""
-        return self._places.get(session_id, 0)
+        """Give the place that a session has in the queue; 0 where it does not wait."""
+        place = self._places.get(session_id)
+        return 0 if place is None else place.number
 
-    async def reserve(self, session_id: str, spent: float, worst: float, *, aside: bool) -> Spent:  # noqa: ARG002
-        """Reserve nothing: each user has money of their own."""
-        return Spent()
-
-    async def before_step(self, session_id: str) -> None:
-        """Wait until the turn may work; one that works does."""
-        let_in = self._let_in.get(session_id)
-        if let_in is None:
-            let_in = self._let_in[session_id] = asyncio.Event()
-            self._says(TurnWanted(turn=session_id))
+    async def before_step(self, root: str, session_id: str) -> None:
+        """Wait until the session may work; where the root or a subagent of it does, it may."""
+        place = self._places.get(root)
+        if place is None:
+            place = self._places[root] = _Place()
+            self._says(TurnWanted(turn=root))
+        place.has.add(session_id)
         try:
-            await let_in.wait()
+            await place.let_in.wait()
         except asyncio.CancelledError:
-            self.gives(session_id)
+            self.rests(root, session_id)
             raise
 
-    def take(self, session_id: str, place: int) -> None:
-        """Take what the front says of a turn."""
-        let_in = self._let_in.get(session_id)
-        if let_in is None:
+    def take(self, root: str, number: int) -> None:
+        """Take what the front says of a session."""
+        place = self._places.get(root)
+        if place is None:
             return  # it ended meanwhile
-        if place:
-            self._places[session_id] = place
-        else:
-            self._places.pop(session_id, None)
-            let_in.set()
+        place.number = number
+        if not number:
+            place.let_in.set()
         self.moved.set()
 
-    def gives(self, session_id: str) -> None:
-        """Let another turn work in the place of this one, which ended or waits for a person."""
-        if self._let_in.pop(session_id, None) is not None:
-            self._places.pop(session_id, None)
-            self._says(TurnGiven(turn=session_id))
+    def rests(self, root: str, session_id: str) -> None:
+        """Let another one have the place, unless a subagent or the session itself still works in it."""
+        place = self._places.get(root)
+        if place is None:
+            return
+        place.has.discard(session_id)
+        if not place.has:
+            del self._places[root]
+            self._says(TurnGiven(turn=root))
             self.moved.set()

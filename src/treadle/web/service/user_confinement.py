@@ -10,6 +10,7 @@ from msgspec import Struct
 
 import treadle
 from treadle.door.program import find_bubblewraps
+from treadle.door.settings import SERVED_PLACE
 from treadle.protocol.errors import ConfigError
 
 _SYSTEM = ("usr", "bin", "sbin", "lib", "lib32", "lib64", "opt")
@@ -99,6 +100,7 @@ def confined_command(place: UserPlace, command: Sequence[str]) -> list[str]:
         *("--die-with-parent", "--new-session", "--unshare-pid", "--unshare-ipc"),
         *(("--cap-drop", "ALL") if os.geteuid() == 0 and place.account is None else ()),
         *_system(),
+        *("--ro-bind", "/dev/null", str(SERVED_PLACE)),
         *("--dev", "/dev", "--proc", "/proc", "--bind", str(place.folder / "tmp"), "/tmp"),  # noqa: S108 - their own
         *_programs(),
         *("--bind", str(place.folder), str(place.folder), "--chdir", str(place.projects)),
