@@ -42,6 +42,7 @@ class Chaos:
     kinds: tuple[str, ...] = ACTIONS
     done: Counter[str] = field(default_factory=Counter)
     processes: list[asyncio.subprocess.Process] = field(default_factory=list)
+    by_itself: list[str] = field(default_factory=list)
 
     async def begin(self) -> None:
         """Start a worker."""
@@ -49,7 +50,9 @@ class Chaos:
         self.processes.append(await self.place.program.start(*words))
 
     async def disturb(self, chance: random.Random) -> None:
-        """Do something to one worker, and start another one where it is gone."""
+        """Do something to one worker, and start another one for each that is gone."""
+        for _ in range(self.workers - sum(one.returncode is None for one in self.processes)):
+            await self.begin()
         at_work = working(self.url)
         alive = [one for one in self.processes if one.returncode is None and one.pid in at_work]
         if not alive:  # on a slow machine it takes long until one has begun
@@ -71,8 +74,8 @@ class Chaos:
                 send(signal.SIGSTOP, [process.pid, *family])
                 await asyncio.sleep(chance.uniform(0.3, 3) * ADOPT_AFTER)
                 send(signal.SIGCONT, [process.pid, *family])
-        await asyncio.sleep(0.05)
-        for _ in range(self.workers - sum(one.returncode is None for one in self.processes)):
+        if action in ("kill all", "kill worker"):
+            await process.wait()
             await self.begin()
 
     async def end(self) -> list[int | None]:
@@ -81,6 +84,12 @@ class Chaos:
         for one in alive:
             one.send_signal(signal.SIGTERM)
         said = await asyncio.gather(*(one.communicate() for one in self.processes))
+        by_itself = [
+            f"{one.returncode}: {err.decode()[-600:]}"
+            for one, (_, err) in zip(self.processes, said, strict=True)
+            if one not in alive and one.returncode != -signal.SIGKILL
+        ]
+        self.by_itself = by_itself
         begun = {one.pid for one, (_, err) in zip(self.processes, said, strict=True) if b"this worker is" in err}
         return [one.returncode for one in alive if one.pid in begun]
 
@@ -117,7 +126,10 @@ def send(number: signal.Signals, pids: list[int]) -> None:
 
 @dataclass(frozen=True)
 class Came:
-    """What came of a run. `calls` of the model were answered; `repeated` are tools that took effect twice in a log."""
+    """What came of a run. `calls` of the model were answered; `repeated` are tools that took effect twice in a log.
+
+    `fell` are workers that ended though nobody killed them.
+    """
 
     code: int
     seconds: float
@@ -131,11 +143,12 @@ class Came:
     calls: int
     disturbed: dict[str, int]
     ends: list[int | None]
+    fell: list[str]
     said: str
 
     def faults(self, number: int, cap: float) -> list[str]:
         """Say what should not have come."""
-        named = ((name, getattr(self, name)) for name in ("lost", "twice", "repeated", "broken"))
+        named = ((name, getattr(self, name)) for name in ("lost", "twice", "repeated", "broken", "fell"))
         wrong = [f"{name}: {value}" for name, value in named if value]
         if self.code != 0 or self.rows != number:
             wrong.append(f"exit code {self.code}, {self.rows} of {number} rows: {self.said[-2000:]}")
@@ -195,6 +208,7 @@ async def run_fleet(
         calls=solver.answered,
         disturbed=dict(chaos.done),
         ends=ends,
+        fell=chaos.by_itself,
         said=f"{ended.out}{ended.err}",
     )
 
