@@ -1,8 +1,11 @@
 """Subagents at work in a real session with a scripted model: what comes back, who is asked, and what stays."""
 
 import asyncio
+import errno
 import shutil
-from collections.abc import Mapping, Sequence
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +20,7 @@ from treadle.app.session.children import child_run
 from treadle.app.session.children.child_run import over_before
 from treadle.app.session.children.writing import COPY_GONE
 from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
+from treadle.app.subagents import writer_copies
 from treadle.app.subagents.writer_copies import left_copies, remove_copy
 from treadle.app.subagents.writer_record import writers_folder
 from treadle.mcp.states import ServerState
@@ -45,6 +49,7 @@ from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.protocol.tools import Origin, Outcome
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
 from treadle.web.question_cards import edit_blocks
+from treadle.workspace.copies import whole_copy
 
 CHILD = ("You are a subagent",)
 
@@ -257,6 +262,61 @@ async def test_an_interrupt_ends_the_subagents_of_the_turn(folder: Path) -> None
             if isinstance(one, TurnEnded):
                 break
     assert [one.outcome for one in events_of(ChildEnded)] == [ChildOutcome.INTERRUPTED] * 2
+
+
+async def test_an_interrupt_while_copies_are_made_begins_nobody_and_leaves_no_copy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    copying, copied = threading.Event(), threading.Event()
+
+    def endless(_source: Path, _target: Path, _moved: object, *, stopped: Callable[[], bool]) -> None:
+        copying.set()
+        while not stopped():
+            time.sleep(0.01)
+        copied.set()
+        raise InterruptedError(errno.ECANCELED, "It was stopped")
+
+    monkeypatch.setattr(writer_copies, "copy_folder", endless)
+    tasks = ({"prompt": "Write.", "agent": "worker"}, {"prompt": "Write.", "agent": "worker"})
+    async with family(folder, uses(*tasks), mode=Mode.EDITS) as own, own.live.follow() as feed:
+        await own.live.post(Prompt(id="p", content=(Text(text="Go."),)), ME)
+        assert await asyncio.to_thread(copying.wait, PATIENCE)
+        await own.live.post(Interrupt(), ME)
+        async with asyncio.timeout(PATIENCE):
+            async for one in feed:
+                if isinstance(one, TurnEnded):
+                    break
+        assert await asyncio.to_thread(copied.wait, PATIENCE)
+    assert [(one.outcome, one.cost) for one in events_of(ChildEnded)] == [(ChildOutcome.INTERRUPTED, 0.0)] * 2
+    assert len(events_of(SessionStarted)) == 1
+    assert left_copies() == ()
+
+
+async def test_writers_that_begin_together_read_the_workspace_once(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    sources: list[Path] = []
+
+    def noted(
+        source: Path, target: Path, moved: Mapping[str, str], *, stopped: Callable[[], bool]
+    ) -> whole_copy.WholeCopy:
+        sources.append(source)
+        return whole_copy.copy_folder(source, target, moved, stopped=stopped)
+
+    monkeypatch.setattr(writer_copies, "copy_folder", noted)
+    names = ("b", "c", "d")
+    turns = (
+        *(after(f"{name}.py", SayText(text="Written.")) for name in names),
+        *(given(f"Write {name}.", call("write_to_file", path=f"{name}.py", content="X = 1\n")) for name in names),
+        uses(*({"prompt": f"Write {name}.", "agent": "worker"} for name in names)),
+        Turn(items=(SayText(text="All are there."),)),
+    )
+    async with family(folder, *turns, mode=Mode.EDITS) as own:
+        await own.turn()
+    assert own.text.count('outcome="done"') == 3
+    assert [(folder / f"{name}.py").read_text() for name in names] == ["X = 1\n"] * 3
+    assert sources.count(folder) == 1
+    assert left_copies() == ()
 
 
 async def test_what_a_stopped_writer_did_stays_in_its_copy(folder: Path) -> None:

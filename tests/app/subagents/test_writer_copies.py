@@ -416,3 +416,128 @@ def test_a_writer_that_works_on_is_merged_from_where_it_was(workspace: Path) -> 
     (copy.folder / "a.txt").write_text("first\n2\n3\n4\n5\n")
     assert merge(writer_changes(copy)).complete
     assert (workspace / "a.txt").read_text() == "first\n2\n3\n4\nfive\n"
+
+
+def plain(workspace: Path, _: Path) -> Path:
+    (workspace / "empty").mkdir()
+    (workspace / "near").symlink_to("a.txt")
+    (workspace / "out").symlink_to("/etc/hostname")
+    return workspace
+
+
+def in_a_repository(workspace: Path, _: Path) -> Path:
+    committed(workspace)
+    (workspace / ".gitignore").write_text("secret\n")
+    (workspace / "secret").write_text("s")
+    return workspace
+
+
+def linked_within(workspace: Path, _: Path) -> Path:
+    committed(workspace)
+    (workspace / "absolute").symlink_to(workspace / "a.txt")
+    (workspace / ".git/hooks/pre-commit").symlink_to(workspace / "a.txt")
+    return workspace
+
+
+def with_a_submodule(workspace: Path, tmp_path: Path) -> Path:
+    committed(workspace)
+    git(workspace, "worktree", "add", "-q", "-b", "side", str(tmp_path / "tree"))
+    tree = (tmp_path / "tree").resolve()
+    git(tree, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(workspace), "sub")
+    git(tree, "commit", "-qm", "with sub")
+    return tree
+
+
+def large(workspace: Path, _: Path) -> Path:
+    with (workspace / "large").open("wb") as stream:
+        stream.truncate(50_000_001)
+    os.mkfifo(workspace / "pipe")
+    (workspace / "run").write_text("x")
+    (workspace / "run").chmod(0o755)
+    return workspace
+
+
+def tree_of(folder: Path) -> dict[str, object]:
+    """Give all names below a folder: files with their modes, times and bytes, links within it as such."""
+    links = {str(one.relative_to(folder)): one.readlink() for one in folder.rglob("*") if one.is_symlink()}
+    within = {name: str(link).replace(str(folder), "HERE") for name, link in links.items()}
+    folders = {str(one.relative_to(folder)): one.stat().st_mode for one in folder.rglob("*") if one.is_dir()}
+    return {**every(folder), **folders, **within}
+
+
+SHAPES = (plain, in_a_repository, linked_within, with_a_submodule, large)
+
+
+@pytest.mark.parametrize("shape", SHAPES)
+def test_a_copy_like_another_is_as_if_it_was_made_of_the_workspace(
+    workspace: Path, tmp_path: Path, shape: Callable[[Path, Path], Path]
+) -> None:
+    folder = shape(workspace, tmp_path)
+    first = make_writer_copy(folder, (), "first")
+    begun = tree_of(first.folder)
+    (folder / "a.txt").write_text("edited meanwhile\n")
+    second = make_writer_copy(folder, (), "second", like=first)
+    assert (tree_of(second.folder), second.notes) == (begun, first.notes)
+    assert not writer_changes(first)
+    assert not writer_changes(second)
+    inodes = {path.stat().st_ino for path in first.folder.rglob("*") if path.is_file() and not path.is_symlink()}
+    files = [path for path in second.folder.rglob("*") if path.is_file() and not path.is_symlink()]
+    shared = [path for path in files if path.stat().st_ino in inodes]
+    assert [path for path in shared if "/objects/" not in str(path) or path.stat().st_mode & 0o222] == []
+    (first.folder / "a.txt").write_text("of the first\n")
+    remove_copy("first", discard=True)
+    assert not writer_changes(second)
+    (second.folder / "a.txt").unlink()
+    (second.folder / "new.txt").write_text("of the second\n")
+    done = merge(writer_changes(second))
+    assert [Path(one.path).name for one in done.merged] == ["new.txt"]
+    assert [Path(one.path).name for one in done.conflicts] == ["a.txt"]
+    assert (folder / "a.txt").read_text() == "edited meanwhile\n"
+
+
+def test_what_a_copy_cannot_give_on_is_no_deletion_in_the_one_like_it(
+    workspace: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (workspace / "b.txt").write_text("two\n")
+    first = make_writer_copy(workspace, (), "first")
+    opened = os.open
+
+    def unreadable(path: str, flags: int, *more: int, dir_fd: int | None = None) -> int:
+        if path == "b.txt":  # as one that its group may read, and its owner not
+            raise PermissionError(13, "Permission denied", path)
+        return opened(path, flags, *more, dir_fd=dir_fd)
+
+    with monkeypatch.context() as during:
+        during.setattr(os, "open", unreadable)
+        second = make_writer_copy(workspace, (), "second", like=first)
+    assert second.notes == ("b.txt: it is not in the copy: Permission denied",)
+    assert not (second.folder / "b.txt").exists()
+    assert not writer_changes(second)
+
+
+def test_two_folders_are_copied_again_each_to_its_place(workspace: Path, tmp_path: Path) -> None:
+    other = tmp_path / "other/shop"
+    other.mkdir(parents=True)
+    (other / "b.txt").write_text("two\n")
+    (workspace / "there").symlink_to(other / "b.txt")
+    first = make_writer_copy(workspace, (other,), "first")
+    second = make_writer_copy(workspace, (other,), "second", like=first)
+    assert [source for source, _ in second.roots] == [workspace, other]
+    assert (second.folder / "there").readlink() == second.roots[1][1] / "b.txt"
+    assert not writer_changes(second)
+    (second.folder / "there").write_text("written\n")
+    assert [one.path for one in merge(writer_changes(second)).merged] == [f"{other}/b.txt"]
+
+
+@pytest.mark.parametrize("after", [0, 1, 3])
+@pytest.mark.parametrize("again", [False, True])
+def test_a_copy_that_is_stopped_leaves_nothing(workspace: Path, after: int, again: bool) -> None:
+    for name in ("b.txt", "c.txt", "d.txt"):
+        (workspace / name).write_text(name)
+    like = make_writer_copy(workspace, (), "first") if again else None
+    asked = iter(range(100))
+    with pytest.raises(SessionError) as stopped:
+        make_writer_copy(workspace, (), "child", like=like, stopped=lambda: next(asked) >= after)
+    assert stopped.value.why == "It was stopped."
+    assert open_copy("child") is None
+    assert [one.child_id for one in left_copies()] == (["first"] if again else [])

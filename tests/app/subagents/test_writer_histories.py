@@ -199,7 +199,8 @@ def history(seed: int, tmp_path: Path) -> None:
     workspace.mkdir()
     begin(rng, workspace)
     base = read_tree(workspace)
-    first, second = (make_writer_copy(workspace, (), f"{side}{seed}") for side in ("one", "two"))
+    first = make_writer_copy(workspace, (), f"one{seed}")
+    second = make_writer_copy(workspace, (), f"two{seed}", like=first)
     assert read_tree(first.folder) == read_tree(second.folder) == base
     act(rng, first.folder)
     act(rng, second.folder)

@@ -6,13 +6,14 @@ by itself. What was merged becomes the beginning of the copy, so that what diffe
 
 import contextlib
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.subagents.copy_holding import hold_copy
 from treadle.app.subagents.writer_changes import ChangeSet, writer_changes
 from treadle.app.subagents.writer_merge import HeldChange, MergeOutcome, merging
 from treadle.app.subagents.writer_record import (
@@ -29,11 +30,12 @@ from treadle.app.subagents.writer_record import (
     opened_copy,
     repository_digest,
     writer_place,
+    writer_record,
     writers_folder,
 )
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.workspace.checkpoints.store import open_checkpoints
-from treadle.workspace.copies.whole_copy import copy_folder, remove_tree
+from treadle.workspace.copies.whole_copy import WholeCopy, copy_folder, never, remove_tree
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.private_file import write_private
 
@@ -68,26 +70,28 @@ class LeftCopy(Struct, frozen=True, kw_only=True):
     whole: bool
 
 
-def make_writer_copy(workspace: Path, roots: Sequence[Path], child_id: str) -> WriterCopy:
+def make_writer_copy(
+    workspace: Path,
+    roots: Sequence[Path],
+    child_id: str,
+    *,
+    like: WriterCopy | None = None,
+    stopped: Callable[[], bool] = never,
+) -> WriterCopy:
     """Copy the folders of a workspace for a writer; gives the copy that there is, if this was done before.
 
-    For a thread. Raises `ConfigError` for a folder that cannot be copied, `SessionError` where it fails; then nothing
-    is left of it.
+    One that is `like` another has what that has, which is one of the same folders in which nobody worked yet. For a
+    thread. Raises `ConfigError` for a folder that cannot be copied, `SessionError` where it fails or is `stopped`; then
+    nothing is left of it.
     """
     place = writer_place(child_id)
     if (found := open_copy(child_id)) is not None:
         return found
-    folders = _outer(dict.fromkeys(path.resolve() for path in (workspace, *roots)))
-    targets: dict[Path, Path] = {}
-    for number, folder in enumerate(folders):
-        open_checkpoints(place / "store" / str(number), str(folder)).close()  # refuses what has no checkpoints either
-        taken = {path.name for path in targets.values()}
-        within = place / "files" if folder.name not in taken else place / f"files-{number}"
-        targets[folder] = within / (folder.name or "root")
+    targets = {} if like is not None else _targets(place, _outer(dict.fromkeys(map(Path.resolve, (workspace, *roots)))))
     try:
         remove_tree(place)
         place.mkdir(mode=0o700, parents=True)
-        record = _copied(place, targets)
+        record = _copied(place, targets, stopped) if like is None else _copied_again(place, like, stopped)
         write_private(place / RECORD, msgspec.json.encode(record))
     except BaseException as error:
         with contextlib.suppress(OSError):
@@ -103,30 +107,73 @@ def make_writer_copy(workspace: Path, roots: Sequence[Path], child_id: str) -> W
     return opened_copy(child_id, record)
 
 
-def _copied(place: Path, targets: dict[Path, Path]) -> CopyRecord:
+def _targets(place: Path, folders: Sequence[Path]) -> dict[Path, Path]:
+    """Say where each folder goes. Raises `ConfigError` for one that cannot be copied."""
+    targets: dict[Path, Path] = {}
+    for number, folder in enumerate(folders):
+        open_checkpoints(place / "store" / str(number), str(folder)).close()  # refuses what has no checkpoints either
+        taken = {path.name for path in targets.values()}
+        within = place / "files" if folder.name not in taken else place / f"files-{number}"
+        targets[folder] = within / (folder.name or "root")
+    return targets
+
+
+def _copied(place: Path, targets: dict[Path, Path], stopped: Callable[[], bool]) -> CopyRecord:
     moved = {str(folder): str(target) for folder, target in targets.items()}
     rows: list[CopiedRoot] = []
     notes: list[str] = []
     for number, (folder, target) in enumerate(targets.items()):
         target.parent.mkdir(mode=0o700, exist_ok=True)
-        done = copy_folder(folder, target, moved)
-        notes += done.notes
-        # Without a repository of its own git's ignore files of the folders above would say what is handed back.
-        covers_ignored = not (target / ".git").exists()
-        with copy_store(place, number, target, covers_ignored=covers_ignored) as store:
-            taken = store.take(BASE)
-        notes += (f"{shown_name(os.fsdecode(one.path))}: not handed back: {one.why}" for one in taken.not_covered)
-        rows.append(
-            CopiedRoot(
-                source=hex_of(folder),
-                target=hex_of(target.relative_to(place)),
-                covers_ignored=covers_ignored,
-                repositories={os.fsencode(name).hex(): repository_digest(target / name) for name in done.repositories},
-                uncovered=tuple(one.path.hex() for one in taken.not_covered),
-                large=large_digests(target, [one.path for one in taken.not_covered]),
-            )
-        )
+        row, said = _noted(place, number, (folder, target), copy_folder(folder, target, moved, stopped=stopped))
+        rows.append(row)
+        notes += said
     return CopyRecord(roots=tuple(rows), notes=tuple(notes))
+
+
+def _copied_again(place: Path, like: WriterCopy, stopped: Callable[[], bool]) -> CopyRecord:
+    """Copy a copy, with what is stored of its beginning: that is read anew only where this one differs from it."""
+    origin = writer_place(like.child_id)
+    leave = hold_copy(like.child_id, alone=False)
+    try:
+        record = writer_record(like)
+        moved = {str(target): str(place / target.relative_to(origin)) for _, target in like.roots}
+        rows: list[CopiedRoot] = []
+        notes = dict.fromkeys(record.notes)
+        (place / "store").mkdir(mode=0o700)
+        for number, ((folder, from_), row) in enumerate(zip(like.roots, record.roots, strict=True)):
+            target = Path(moved[str(from_)])
+            target.parent.mkdir(mode=0o700, exist_ok=True)
+            done = copy_folder(from_, target, moved, stopped=stopped)
+            store = Path("store", str(number))
+            copy_folder(origin / store, place / store, {}, stopped=stopped)
+            if done.same:
+                rows.append(row)
+            else:
+                anew, said = _noted(place, number, (folder, target), done)
+                rows.append(anew)
+                notes.update(dict.fromkeys(said))
+    finally:
+        leave()
+    return CopyRecord(roots=tuple(rows), notes=tuple(notes))
+
+
+def _noted(place: Path, number: int, copied: tuple[Path, Path], done: WholeCopy) -> tuple[CopiedRoot, list[str]]:
+    """Store how a folder that was `copied` begins; gives its record, and what is not in it as it is in the folder."""
+    folder, target = copied
+    # Without a repository of its own git's ignore files of the folders above would say what is handed back.
+    covers_ignored = not (target / ".git").exists()
+    with copy_store(place, number, target, covers_ignored=covers_ignored) as store:
+        taken = store.take(BASE)
+    row = CopiedRoot(
+        source=hex_of(folder),
+        target=hex_of(target.relative_to(place)),
+        covers_ignored=covers_ignored,
+        repositories={os.fsencode(name).hex(): repository_digest(target / name) for name in done.repositories},
+        uncovered=tuple(one.path.hex() for one in taken.not_covered),
+        large=large_digests(target, [one.path for one in taken.not_covered]),
+    )
+    uncovered = (f"{shown_name(os.fsdecode(one.path))}: not handed back: {one.why}" for one in taken.not_covered)
+    return row, [*done.notes, *uncovered]
 
 
 def plan(change_set: ChangeSet, into: Path | None = None, *, approved: frozenset[str] = frozenset()) -> MergeOutcome:

@@ -11,7 +11,7 @@ import fcntl
 import os
 import shutil
 import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 
 from msgspec import Struct
@@ -41,26 +41,41 @@ _PASSING = ("_HEAD", "_EDITMSG", "_MSG", ".lock", "gc.pid")
 
 
 class WholeCopy(Struct, frozen=True, kw_only=True):
-    """What came of a copy: `notes` name what is not in it as it is in the folder, `repositories` each `.git` in it."""
+    """What came of a copy: `notes` name what is not in it as it is in the folder, `repositories` each `.git` in it.
+
+    It is the `same` where it has all that is in the folder, and no link in it another target.
+    """
 
     notes: tuple[str, ...] = ()
     repositories: tuple[str, ...] = ()
+    same: bool = True
+
+
+def never() -> bool:
+    """Say that nobody wants a copy stopped."""
+    return False
 
 
 def copy_folder(
-    source: Path, target: Path, moved: Mapping[str, str], *, leave_out: Path | None = None, shares: bool = True
+    source: Path,
+    target: Path,
+    moved: Mapping[str, str],
+    *,
+    leave_out: Path | None = None,
+    shares: bool = True,
+    stopped: Callable[[], bool] = never,
 ) -> WholeCopy:
-    """Copy a folder to one that is not there; both absolute and resolved. Raises `OSError`.
+    """Copy a folder to one that is not there; both absolute and resolved. Raises `OSError`, once it is `stopped`, too.
 
     `moved` gives for each folder that is copied where it goes: an absolute link into one leads into its copy. The
     folder `leave_out` in it, absolute and resolved, is not copied. Unless it `shares`, no file gets a second name.
     """
-    copier = _Copier(source, target, moved)
+    copier = _Copier(source, target, moved, stopped)
     copier.shares = shares
     if leave_out is not None and leave_out.is_relative_to(source):
         copier.leave_out = str(leave_out.relative_to(source))
     copier.copy()
-    return WholeCopy(notes=tuple(copier.notes), repositories=tuple(copier.repositories))
+    return WholeCopy(notes=tuple(copier.notes), repositories=tuple(copier.repositories), same=copier.same)
 
 
 def retargeted(link: str, moved: Mapping[str, str]) -> str:
@@ -75,10 +90,12 @@ def retargeted(link: str, moved: Mapping[str, str]) -> str:
 
 
 class _Copier:
-    def __init__(self, source: Path, target: Path, moved: Mapping[str, str]) -> None:
+    def __init__(self, source: Path, target: Path, moved: Mapping[str, str], stopped: Callable[[], bool]) -> None:
         self.source = source
         self.target = target
         self.moved = moved
+        self.stopped = stopped
+        self.same = True
         self.notes: list[str] = []
         self.repositories: list[str] = []
         self.clones = True
@@ -90,65 +107,71 @@ class _Copier:
         fd = os.open(self.source, FOLDER_FLAGS)
         try:
             self.target.mkdir(mode=0o700)
-            self._folder(fd, self.target, "", in_git=False)
+            self._folder(fd, f"{self.target}/", "", in_git=False)
             _finish(self.target, os.fstat(fd))
         finally:
             os.close(fd)
 
-    def _folder(self, fd: int, target: Path, path: str, *, in_git: bool) -> None:
-        """Copy what is in a folder; `path` is empty or ends with a slash."""
+    def _folder(self, fd: int, target: str, path: str, *, in_git: bool) -> None:
+        """Copy what is in a folder; `target` ends with a slash, `path` too, or is empty."""
         with os.scandir(fd) as found:
             entries = sorted(found, key=lambda entry: entry.name)
         for entry in entries:
             name = path + entry.name
             if name == self.leave_out:
                 continue
+            if self.stopped():
+                raise InterruptedError(errno.ECANCELED, "It was stopped")
             try:
-                self._entry(entry, fd, target / entry.name, name, in_git=in_git)
+                self._entry(entry, fd, target + entry.name, name, in_git=in_git)
             except FileNotFoundError:
-                remove_tree(target / entry.name)  # it went meanwhile
+                remove_tree(Path(target + entry.name))  # it went meanwhile
+                self.same = False
             except OSError as error:
                 if error.errno not in (errno.EACCES, errno.EPERM, errno.ELOOP, errno.ENOTDIR, errno.EIO):
                     raise
-                remove_tree(target / entry.name)  # no half of it stays
-                self._note(name, f"it is not in the copy: {error.strerror}")
+                remove_tree(Path(target + entry.name))  # no half of it stays
+                self._lack(name, error.strerror or str(error))
 
-    def _entry(self, entry: "os.DirEntry[str]", fd: int, target: Path, name: str, *, in_git: bool) -> None:
+    def _entry(self, entry: "os.DirEntry[str]", fd: int, target: str, name: str, *, in_git: bool) -> None:
         status = entry.stat(follow_symlinks=False)
         if stat.S_ISLNK(status.st_mode):
-            self._link(os.readlink(entry.name, dir_fd=fd), target, name)
+            self._link(os.readlink(entry.name, dir_fd=fd), Path(target), name)
         elif stat.S_ISDIR(status.st_mode):
             if not in_git and _is_cache(entry.name, fd):
+                self.same = False
                 return
             if name.count("/") > _DEEPEST:
                 raise OSError(errno.ELOOP, "it is too deep in folders")
             below = os.open(entry.name, FOLDER_FLAGS, dir_fd=fd)
             try:
-                target.mkdir(mode=0o700)
-                self._folder(below, target, f"{name}/", in_git=in_git or entry.name == ".git")
+                new = Path(target)
+                new.mkdir(mode=0o700)
+                self._folder(below, f"{target}/", f"{name}/", in_git=in_git or entry.name == ".git")
                 if entry.name == ".git" and not in_git:
-                    self._own_repository(target, self.source / name)
+                    self._own_repository(new, self.source / name)
                     self.repositories.append(name)
-                _finish(target, status)
+                _finish(new, status)
             finally:
                 os.close(below)
         elif stat.S_ISREG(status.st_mode):
-            if entry.name == ".git" and not in_git and self._pointer(target, name):
+            if entry.name == ".git" and not in_git and self._pointer(Path(target), name):
                 self.repositories.append(name)
                 return
             shares = self.shares and in_git and "/objects/" in f"/{name}" and not status.st_mode & 0o222
             self._file(entry.name, fd, target, shares=shares)
         else:
-            self._note(name, "it is not in the copy: it is a pipe, a socket or a device")
+            self._lack(name, "it is a pipe, a socket or a device")
 
     def _link(self, link: str, target: Path, name: str) -> None:
         new = retargeted(link, self.moved)
+        self.same = self.same and new == link
         target.symlink_to(new)
         inside = os.path.normpath(self.source / Path(name).parent / link)
         if new == link and not any(inside == old or inside.startswith(f"{old}/") for old in self.moved):
             self._note(name, f"it is a link out of the folder, to {shown_name(link)}")
 
-    def _file(self, name: str, fd: int, target: Path, *, shares: bool) -> None:
+    def _file(self, name: str, fd: int, target: str, *, shares: bool) -> None:
         source = os.open(name, READ_FLAGS, dir_fd=fd)
         try:
             status = os.fstat(source)
@@ -177,7 +200,7 @@ class _Copier:
             return False
         return True
 
-    def _second_name(self, name: str, fd: int, target: Path) -> bool:
+    def _second_name(self, name: str, fd: int, target: str) -> bool:
         try:
             os.link(name, target, src_dir_fd=fd, follow_symlinks=False)
         except OSError as error:
@@ -223,18 +246,23 @@ class _Copier:
 
     def _repository_from(self, common: Path, git: Path, target: Path, name: str) -> None:
         """Copy the data of a repository, as a worktree or a submodule uses it, to be one of its own."""
-        whole = _Copier(common, target, {})
+        whole = _Copier(common, target, {}, self.stopped)
         whole.clones, whole.shares = self.clones, self.shares
         fd = os.open(common, FOLDER_FLAGS)
         try:
             target.mkdir(mode=0o700)
-            whole._folder(fd, target, "", in_git=True)
+            whole._folder(fd, f"{target}/", "", in_git=True)
         finally:
             os.close(fd)
+        self.same = self.same and whole.same
         self.notes += (f"{shown_name(name)}/{note}" for note in whole.notes)
         if git != common:
             _take_own_state(git, target)
         self._own_repository(target, common)
+
+    def _lack(self, name: str, why: str) -> None:
+        self.same = False
+        self._note(name, f"it is not in the copy: {why}")
 
     def _note(self, name: str, why: str) -> None:
         self.notes.append(f"{shown_name(name)}: {why}")

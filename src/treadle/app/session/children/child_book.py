@@ -1,7 +1,7 @@
 """The subagents of one session: begun, watched, stopped, and taken up again after a restart."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 
@@ -16,6 +16,7 @@ from treadle.app.session.children.child_run import (
     how_many_are_done,
     is_done,
     over_before,
+    stopped_before,
     stopped_late,
 )
 from treadle.app.session.children.code_mode import CODE_MODE, program_answer, program_wanted, run_in_session
@@ -24,11 +25,11 @@ from treadle.app.session.children.wanted_child import OpenChild, begin_message
 from treadle.app.session.children.writing import (
     COPY_GONE,
     Approving,
-    Renaming,
+    FoundOrMade,
     as_in_workspace,
-    copied_for,
+    copies_for,
     hand_back,
-    is_gone,
+    remove_applied,
 )
 from treadle.app.session.parts import new_session_id
 from treadle.app.subagents.agent_files import FOREIGN_NAMES, AgentFile
@@ -57,6 +58,10 @@ _LONGEST_LINE = 120
 
 _LONGEST_PROGRAM = 300
 """Characters of a program where it is named as the task of its session, which has the whole of it."""
+
+
+_Copies = Callable[[], Awaitable[Mapping[str, FoundOrMade]]]
+"""Waits for the copies of subagents, by their ids."""
 
 
 class Subagents:
@@ -183,25 +188,43 @@ class Subagents:
         self, tasks: Sequence[SubagentTask], started: Sequence[ChildStarted], ask: AskPerson
     ) -> list[ChildResult]:
         """Wait for all; where the call is interrupted they are, too, and where the program ends they go on with it."""
+        copying = asyncio.create_task(self._copies(started), name="copies of subagents")
         works = [
-            asyncio.create_task(self._work(one, task, ask), name=f"subagent {one.session_id}")
+            asyncio.create_task(
+                self._work(one, task, ask, partial(asyncio.shield, copying)), name=f"subagent {one.session_id}"
+            )
             for task, one in zip(tasks, started, strict=True)
         ]
         try:
             await asyncio.wait(works)
         except asyncio.CancelledError:
+            copying.cancel()  # who waits for a copy yet has nothing to end
             if not self._engine.closing:
                 for one in started:
                     await self.stop(one.session_id)
                 await asyncio.wait(works, timeout=_STOPPING)
             for work in works:
                 work.cancel()
-            await asyncio.gather(*works, return_exceptions=True)
+            await asyncio.gather(copying, *works, return_exceptions=True)
             raise
         return [work.result() for work in works]
 
+    async def _copies(self, started: Sequence[ChildStarted]) -> Mapping[str, FoundOrMade]:
+        """Give those that may write the copies in which they do; none where their session may not write either."""
+        ended = {one.started.session_id for one in self._engine.state.children if one.ended is not None}
+        ids = [one.session_id for one in started if one.session_id not in ended and self._writes(one)]
+        return await copies_for(ids, self._parts.trust, self._parts.roots.folders) if ids else {}
+
+    def _writes(self, started: ChildStarted) -> bool:
+        if self._engine.state.mode is Mode.PLAN:
+            return False
+        with suppress(ToolError):  # without its agent it does not begin
+            return self._agent_of(started).writes
+        return False
+
     def _begin_behind(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> None:
-        work = asyncio.create_task(self._work(started, task, ask), name=f"subagent {started.session_id}")
+        copies = partial(self._copies, (started,))
+        work = asyncio.create_task(self._work(started, task, ask, copies), name=f"subagent {started.session_id}")
         self._behind.add(work)
         work.add_done_callback(self._behind.discard)
 
@@ -218,13 +241,14 @@ class Subagents:
         with suppress(TreadleError):
             await self._engine.post(prompt, Source(kind="subagent", id=started.session_id))
 
-    async def _work(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> ChildResult:
+    async def _work(self, started: ChildStarted, task: SubagentTask, ask: AskPerson, copies: _Copies) -> ChildResult:
         """Let one work to its end, and note in the log of the session how it ended."""
         child = next(one for one in self._engine.state.children if one.started.session_id == started.session_id)
         if child.ended is not None:
             return over_before(child.ended, self._parts.store)
+        run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask)
         try:
-            result = await self._worked(started, task, ask)
+            result = await self._worked(run, task, ask, copies)
         except TreadleError as error:
             result = failed(started, f"{error.what} {error.why}".strip())
         except ToolError as error:
@@ -234,7 +258,7 @@ class Subagents:
         except asyncio.CancelledError:
             if not self._engine.closing:  # it did not end in time: its own log has what it did
                 with suppress(TreadleError):
-                    await self._engine.post(stopped_late(started).ended)
+                    await self._engine.post((stopped_late if run.opened else stopped_before)(started).ended)
             raise
         finally:
             self._runs.pop(started.session_id, None)
@@ -246,13 +270,19 @@ class Subagents:
             await self._engine.post(result.ended)
         return result
 
-    async def _worked(self, started: ChildStarted, task: SubagentTask, ask: AskPerson) -> ChildResult:
+    async def _worked(self, run: ChildRun, task: SubagentTask, ask: AskPerson, copies: _Copies) -> ChildResult:
         """Give what came of one; what it changed is in the workspace then, or named with its place."""
+        started = run.started
         agent = self._agent_of(started, task)
         program = ProgramModel(task.prompt) if agent is CODE_MODE else None
-        copy, anew = await self._copy(started, agent)
-        names = Renaming(()) if copy is None else as_in_workspace(copy)
-        run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask, names)
+        known = await self._plans.is_known(started.session_id)
+        copy, anew = _copy_of(started, await copies())
+        if copy is not None:
+            run.names = as_in_workspace(copy)
+        if run.stopped and not known:
+            if copy is not None:
+                await remove_applied(copy)
+            return stopped_before(started)
         self._follow()
         wanted = await self._plans.wanted(started, agent, copy)
         if program is not None:
@@ -262,22 +292,12 @@ class Subagents:
             result = replace(result, after=f"Its changes were not applied. They are in {copy.folder}.")
         elif copy is not None:
             result = await self._handed_back(started, copy, result, ask)
-            if anew and not result.ended.changes:
+            if known and anew and not result.ended.changes:
                 result = replace(result, after=COPY_GONE)
         _, note = self._plans.model(agent)
         if note:
             result = replace(result, after="\n".join(filter(None, (result.after, note))))
         return result
-
-    async def _copy(self, started: ChildStarted, agent: AgentFile) -> tuple[WriterCopy | None, bool]:
-        """Give an agent that may write the copy in which it does, and whether an earlier copy of it is gone.
-
-        There is none where its parent may not write either.
-        """
-        if not agent.writes or self._engine.state.mode is Mode.PLAN:
-            return None, False
-        anew = await self._plans.is_known(started.session_id) and await asyncio.to_thread(is_gone, started)
-        return await copied_for(started, self._parts.trust, self._parts.roots.folders), anew
 
     async def _handed_back(
         self, started: ChildStarted, copy: WriterCopy, result: ChildResult, ask: AskPerson
@@ -323,6 +343,14 @@ class Subagents:
         for work in ended:
             work.cancel()
         await asyncio.gather(*ended, return_exceptions=True)
+
+
+def _copy_of(started: ChildStarted, copies: Mapping[str, FoundOrMade]) -> tuple[WriterCopy | None, bool]:
+    """Find the copy of one, and whether it was made anew. Raises why there is none for one that may write."""
+    found = copies.get(started.session_id, (None, False))
+    if isinstance(found, TreadleError):
+        raise found
+    return found
 
 
 def _line(text: str, most: int = _LONGEST_LINE) -> str:

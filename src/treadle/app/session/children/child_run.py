@@ -74,18 +74,13 @@ class ChildResult(Struct, frozen=True, kw_only=True):
 class ChildRun:
     """A subagent that works; `publish` tells the surfaces of the parent, `ask` asks the user there.
 
-    What it asks has the `names` of the workspace in the place of those of its copy.
+    What one asks that works in a copy has the `names` of the workspace in the place of those of the copy.
     """
 
-    def __init__(
-        self,
-        started: ChildStarted,
-        publish: Callable[[Notification], None],
-        ask: AskPerson,
-        names: "Renaming",
-    ) -> None:
+    names: "Renaming | None" = None
+
+    def __init__(self, started: ChildStarted, publish: Callable[[Notification], None], ask: AskPerson) -> None:
         self.started = started
-        self._names = names
         self._publish = publish
         self._ask = ask
         self._live: LiveSession | None = None
@@ -133,6 +128,11 @@ class ChildRun:
         if self._live is not None and self._live.status.mode is not mode:
             with suppress(RefusedError):
                 await self._live.wake(SetMode(mode=mode), self._source)
+
+    @property
+    def opened(self) -> bool:
+        """Whether its session was opened."""
+        return self._live is not None
 
     @property
     def changes(self) -> tuple[FileChange, ...]:
@@ -200,7 +200,7 @@ class ChildRun:
         live, started = self._live, self.started
         assert live is not None  # noqa: S101 - it asks while it is open
         relayed = replace(
-            self._names.question(question),
+            question if self.names is None else self.names.question(question),
             child=started.session_id,
             agent=started.agent,
             tool=self._tools.get(question.call_id, ""),
@@ -210,7 +210,7 @@ class ChildRun:
             if reply.answer is None:
                 await live.wake(SetPresence(user_present=False), self._source)
             else:
-                answer = self._names.answer(reply.answer)
+                answer = reply.answer if self.names is None else self.names.answer(reply.answer)
                 await live.wake(replace(answer, question_id=question.id), self._source)
 
     def _result(self) -> ChildResult:
@@ -249,6 +249,13 @@ def stopped_late(started: ChildStarted) -> ChildResult:
     why = _WHY[TurnStop.CANCELLED]
     ended = ChildEnded(session_id=started.session_id, outcome=ChildOutcome.INTERRUPTED, why=why, cost=None)
     return ChildResult(ended=ended, text="", tainted=True)
+
+
+def stopped_before(started: ChildStarted) -> ChildResult:
+    """Give what came of a subagent that was stopped before its session was opened."""
+    why = _WHY[TurnStop.CANCELLED]
+    ended = ChildEnded(session_id=started.session_id, outcome=ChildOutcome.INTERRUPTED, why=why)
+    return ChildResult(ended=ended, text="", tainted=False)
 
 
 def over_before(ended: ChildEnded, store: Store) -> ChildResult:

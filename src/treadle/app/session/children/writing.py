@@ -1,8 +1,10 @@
 """A subagent that writes: in a copy of the workspace, whose changes come back only as the parent's policy lets them."""
 
 import asyncio
+import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -44,6 +46,10 @@ _BLOCKS = "diff"
 """The argument whose blocks a person can choose among."""
 
 _MOST_BLOCKS, _MOST_BLOCK_TEXT = 60, 60_000
+
+
+FoundOrMade = tuple[WriterCopy, bool] | TreadleError
+"""A copy, and whether it was made anew; or why there is none."""
 
 
 class HandedBack(Struct, frozen=True, kw_only=True):
@@ -125,14 +131,32 @@ def as_in_workspace(copy: WriterCopy) -> Renaming:
     return Renaming((str(target), str(source)) for source, target in copy.roots)
 
 
-def is_gone(started: ChildStarted) -> bool:
-    """Whether a subagent has no copy. Raises `SessionError` where that cannot be said."""
-    return open_copy(started.session_id) is None
+async def copies_for(ids: Sequence[str], trust: SessionTrust, roots: Sequence[str]) -> "dict[str, FoundOrMade]":
+    """Make the copies in which subagents work, or find them again; nobody works in them yet.
 
+    The workspace is read once: of several the first is copied for the others, and its beginning is stored once.
+    """
+    stop = threading.Event()
+    make = partial(make_writer_copy, trust.workspace, tuple(map(Path, roots)), stopped=stop.is_set)
 
-async def copied_for(started: ChildStarted, trust: SessionTrust, roots: Sequence[str]) -> WriterCopy:
-    """Make the copy in which a subagent works, or find it again. Raises `ConfigError`, `SessionError`."""
-    return await asyncio.to_thread(make_writer_copy, trust.workspace, tuple(map(Path, roots)), started.session_id)
+    def made(child_id: str, like: WriterCopy | None) -> FoundOrMade:
+        try:
+            anew = open_copy(child_id) is None
+            return make(child_id, like=like), anew
+        except TreadleError as error:
+            return error
+
+    copies: dict[str, FoundOrMade] = {}
+    rest, first = list(ids), None
+    try:
+        while rest and first is None:
+            child_id = rest.pop(0)
+            copies[child_id] = one = await asyncio.to_thread(made, child_id, None)
+            first = one[0] if not isinstance(one, TreadleError) and one[1] else None
+        others = await asyncio.gather(*(asyncio.to_thread(made, child_id, first) for child_id in rest))
+    finally:
+        stop.set()  # where this is cancelled no thread copies on
+    return {**copies, **dict(zip(rest, others, strict=True))}
 
 
 def trust_in(copy: WriterCopy, trust: SessionTrust) -> SessionTrust:
@@ -174,7 +198,7 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
     try:
         change_set = await asyncio.to_thread(writer_changes, copy)
         if not change_set:
-            await _removed(copy)
+            await remove_applied(copy)
             return HandedBack(text="It left no changes to apply.")
         wanted = await asyncio.to_thread(plan, change_set)
         said = await _answer(started, wanted, by, change_set) if wanted.merged else _Said()
@@ -184,14 +208,14 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
             return await _applied_in_part(copy, change_set, wanted, said.keys)
         done = await asyncio.to_thread(merge, change_set, digest=wanted.digest)
         if done.complete:
-            await _removed(copy, discard=True)
+            await remove_applied(copy, discard=True)
         return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))
     except TreadleError as error:
         return HandedBack(text=f"Its changes were not applied: {error.what} {error.why} They are in {copy.folder}.")
 
 
-async def _removed(copy: WriterCopy, *, discard: bool = False) -> None:
-    """Remove a copy; one that cannot be removed changes nothing of what was done, and the doctor names it."""
+async def remove_applied(copy: WriterCopy, *, discard: bool = False) -> None:
+    """Remove a copy whose changes are applied; one that stays changes nothing, and the doctor names it."""
     with suppress(OSError, TreadleError):
         await asyncio.to_thread(remove_copy, copy.child_id, discard=discard)
 
