@@ -3,7 +3,11 @@
 import asyncio
 import hashlib
 import json
+import os
+import signal
 import subprocess
+import threading
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -13,6 +17,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.needed import needs
+from tests.workspace.processes import numbers_of
 from treadle.app.compose import open_store
 from treadle.app.reports.session_account import session_account
 from treadle.headless.batch.batch_folder import BatchFolder, TaskBegun, TaskRow
@@ -155,6 +160,33 @@ def test_a_check_sees_the_copy_and_the_variables_and_changes_nothing(tmp_path: P
         if "begun" in said:
             break
     assert said == f"exit status 1\n\nbegun\n\nIt did not end within {seconds} s.\n"
+
+
+@needs("bwrap")
+@pytest.mark.parametrize(("kills", "passes"), [(1, True), (2, False)])
+def test_a_check_that_is_killed_from_outside_runs_once_more(tmp_path: Path, kills: int, passes: bool) -> None:
+    steps = Steps(tmp_path, DONE)
+    steps.prepare()
+    line = f"sleep 3.{os.getpid()}{kills}"
+    ended: set[int] = set()
+    over = threading.Event()
+
+    def kill() -> None:
+        while len(ended) < kills and not over.is_set():
+            for pid in numbers_of(line):
+                if pid not in ended:
+                    os.kill(pid, signal.SIGKILL)
+                    ended.add(pid)
+            time.sleep(0.01)
+
+    killing = threading.Thread(target=kill)
+    killing.start()
+    try:
+        assert check_task(steps.folder, BatchTask(id="t", prompt="x", check=line)) is passes
+    finally:
+        over.set()
+        killing.join()
+    assert len(ended) == kills
 
 
 def test_the_money_of_the_run_leaves_the_task_for_later(tmp_path: Path) -> None:

@@ -15,11 +15,16 @@ def lasting() -> str:
 
 def living(line: str) -> int:
     """Count the processes whose command line is this one."""
+    return len(numbers_of(line))
+
+
+def numbers_of(line: str) -> list[int]:
+    """Give the numbers of the processes whose command line is this one."""
     wanted = line.replace(" ", "\0").encode() + b"\0"
-    found = 0
+    found: list[int] = []
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            found += (process / "cmdline").read_bytes() == wanted
+            found += [int(process.name)] if (process / "cmdline").read_bytes() == wanted else []
         except OSError:
             continue
     return found

@@ -42,6 +42,12 @@ from treadle.protocol.notifications import Notification, TurnOutcome, TurnStop
 if TYPE_CHECKING:
     from treadle.door.open_session import LiveSession
 
+_ENDED_FROM_OUTSIDE = frozenset(
+    status
+    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
+    for status in (-number, 128 + number)
+)
+
 TASK_CHECK_SECONDS = 600
 """Seconds that a check may take."""
 
@@ -319,8 +325,16 @@ def failed_row(folder: BatchFolder, task: BatchTask, kind: str) -> TaskRow:
 def check_task(folder: BatchFolder, task: BatchTask, seconds: float = TASK_CHECK_SECONDS) -> bool:
     """Run the task's check on a throw-away copy of its copy, without network or secrets; gives whether it passed.
 
-    Raises `ConfigError`.
+    One that was ended from outside says nothing of the work: it runs once more. Raises `ConfigError`.
     """
+    status, output = _checked(folder, task, seconds)
+    if status in _ENDED_FROM_OUTSIDE:
+        status, output = _checked(folder, task, seconds)
+    folder.file("checks", f"{task.id}.txt").write_text(f"exit status {status}\n\n{output}", encoding="utf-8")
+    return status == 0
+
+
+def _checked(folder: BatchFolder, task: BatchTask, seconds: float) -> tuple[int, str]:
     printed: list[bytes] = []
     try:
         with _time_limit(seconds):
@@ -337,9 +351,7 @@ def check_task(folder: BatchFolder, task: BatchTask, seconds: float = TASK_CHECK
         status = 1
     else:
         status = tried.status
-    output = b"".join(printed).decode(errors="replace")
-    folder.file("checks", f"{task.id}.txt").write_text(f"exit status {status}\n\n{output}", encoding="utf-8")
-    return status == 0
+    return status, b"".join(printed).decode(errors="replace")
 
 
 @contextmanager
