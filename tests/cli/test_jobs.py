@@ -67,7 +67,7 @@ async def test_a_running_command_is_listed_and_read_and_ended_with_everything_it
         (job,) = await jobs(program)
         assert (job["running"], job["state"]) == (
             False,
-            "Killed by SIGKILL, by a program: the system ended none for want of memory.",
+            "Killed by SIGKILL, by a program: the kernel ended none for want of memory.",
         )
         again = await program.run("jobs", "kill", job["id"])
         assert (again.code, "It is not running." in again.err) == (0, True)

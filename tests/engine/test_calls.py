@@ -350,6 +350,15 @@ def test_a_yes_to_a_question_from_before_plan_mode_has_the_call_judged_anew(
         assert len(runs_of(world)) == 1
 
 
+def test_a_log_from_before_that_carried_an_older_yes_out_goes_on() -> None:
+    world, call_id = asking_world()
+    world.take(SetMode(mode=Mode.PLAN))
+    answer(world, OptionKind.ALLOW_ONCE)
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=result_text(Outcome.OK, "ran")))
+    assert result_of(world) == (Outcome.OK, "ran")
+
+
 def test_after_plan_mode_was_left_again_a_yes_is_carried_out_as_it_was_asked() -> None:
     world, _ = asking_world()
     world.take(SetMode(mode=Mode.PLAN))

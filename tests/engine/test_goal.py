@@ -259,6 +259,19 @@ async def test_a_person_who_is_there_is_asked_about_the_check(
     assert (state.goal and state.goal.stands, check.runs) == expected
 
 
+async def test_a_yes_to_a_check_after_plan_mode_was_chosen_runs_none() -> None:
+    log, check = FakeLog(), Check(PASSES)
+    async with working(ports(Replies(DONE), command(check), log=log, judge=wary), log, *AT_IT) as run:
+        await run.session.post(TESTS_PASS)
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        question = await run.asked()
+        await run.session.post(SetMode(mode=Mode.PLAN))
+        await run.session.post(Answer(question_id=question.id, option=OptionKind.ALLOW_ONCE))
+        for _ in range(200):  # nothing that goes on waits for anything but the loop
+            await asyncio.sleep(0)
+    assert check.runs == 0
+
+
 class Waits:
     """A check that goes on until it is let go."""
 

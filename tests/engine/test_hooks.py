@@ -415,4 +415,4 @@ async def test_who_asks_from_another_task_hears_of_an_interrupt() -> None:
         await run.session.post(Interrupt())
         await run.end()
         async with asyncio.timeout(PATIENCE):
-            assert await asking[0] == PersonReply()
+            assert await asking[0] == PersonReply(withdrawn=True)

@@ -6,6 +6,7 @@ import resource
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -13,6 +14,7 @@ import pytest
 from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
+from treadle.workspace.commands.confinement import Remark, Setup
 from treadle.workspace.commands.meter import descendants, remove_left_groups
 from treadle.workspace.commands.process import Bounds, CommandProcess
 from treadle.workspace.commands.wrapping import NO_TERMINAL
@@ -36,6 +38,30 @@ async def _run(workspace: Workspace, line: str, seconds: float = 60) -> tuple[st
     return described
 
 
+async def test_what_a_look_finds_that_is_under_way_at_the_end_is_said_with_the_result(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treadle.workspace.commands.process._SETTLE_EVERY", 0.01)
+    found, looking, go_on = ["earlier"], threading.Event(), threading.Event()
+
+    def settle(output: str, *, ended: bool) -> tuple[Remark, ...]:
+        taken, found[:] = list(found), []
+        if not ended:
+            looking.set()
+            go_on.wait()
+        return tuple(map(Remark, taken))
+
+    command = workspace.launcher.start("true", setup=Setup(settle=settle))
+    await asyncio.to_thread(looking.wait)
+    await command.finish(60)
+    settling = asyncio.create_task(command.settle(""))
+    await asyncio.sleep(0)
+    found.append("later")
+    go_on.set()
+    assert [one.text for one in await settling] == ["earlier", "later"]
+    await command.close()
+
+
 @pytest.mark.parametrize(
     ("line", "described"),
     [
@@ -53,7 +79,7 @@ async def test_the_end_of_a_command_is_described(workspace: Workspace, line: str
 @pytest.mark.parametrize(
     ("counts", "why"),
     [
-        ((2, 2), "by a program: the system ended none for want of memory"),
+        ((2, 2), "by a program: the kernel ended none for want of memory"),
         ((2, 3), "perhaps because memory ran out"),
         ((None,), "perhaps because memory ran out"),
     ],

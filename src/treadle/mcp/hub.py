@@ -106,7 +106,7 @@ class McpHub:
 
     def wait(self, seconds: float) -> None:
         """Wait as `settled` does. To be called in a thread."""
-        if self.started and self._ready.wait(seconds):
+        if self.started and self._ready.wait(seconds) and not self._loop.is_closed():
             settling = asyncio.run_coroutine_threadsafe(self._settled(), self._loop)
             try:
                 settling.result(seconds)
@@ -236,6 +236,7 @@ class McpHub:
         asyncio.set_event_loop(self._loop)
         beginning = self._loop.create_task(self._begin())  # which a close that does not wait for it may leave
         beginning.add_done_callback(lambda _: self._ready.set())
+        beginning.add_done_callback(asyncio.Task.result)  # which shows an error
         try:
             self._loop.run_forever()
         finally:

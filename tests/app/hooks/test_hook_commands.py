@@ -96,7 +96,7 @@ async def test_plain_words_are_context_where_that_is_wanted(workspace: Workspace
     ("command", "why"),
     [
         ("echo oops >&2; exit 1", "exit status 1: oops"),
-        ("kill -9 $$", "killed by SIGKILL, by a program: the system ended none for want of memory"),
+        ("kill -9 $$", "killed by SIGKILL, by a program: the kernel ended none for want of memory"),
         ("nowhere-to-be-found", "exit status 127"),
         ("printf '{\"a\": '", "it printed broken JSON"),
         ("head -c 10000000 /dev/zero | tr '\\0' x", "it printed more than 1,048,576 bytes"),

@@ -142,6 +142,22 @@ async def test_a_person_is_asked_for_the_call_and_then_for_the_changes(folder: P
     assert (folder / "b.py").read_text() == "B = 2\n"
 
 
+async def test_a_yes_to_changes_after_plan_mode_was_chosen_applies_none(folder: Path) -> None:
+    async with family(folder, *WRITES) as own, own.live.follow() as feed:
+        await own.live.post(Prompt(id="1", content=(Text(text="Go."),)), ME)
+        async for one in feed:
+            own.heard.append(one)
+            if isinstance(one, QuestionAsked):
+                if one.question.text.startswith("Apply"):
+                    await own.live.post(SetMode(mode=Mode.PLAN), ME)
+                await own.live.post(Answer(question_id=one.question.id, option=OptionKind.ALLOW_ONCE), ME)
+            if isinstance(one, TurnEnded):
+                break
+    assert "plan mode was chosen before they were approved" in own.text
+    assert not (folder / "b.py").exists()
+    assert [one.unapplied for one in left_copies()] == [1]
+
+
 async def test_a_person_applies_some_changes_of_a_subagent_and_the_others_stay(folder: Path) -> None:
     turns = (
         after("c.py", SayText(text="Written.")),

@@ -99,7 +99,7 @@ async def test_memory_that_runs_out_costs_the_command_and_not_the_program(tmp_pa
     assert done.results == [
         "Exit status 0 (but in the pipe part 1 exited 1).\nMemoryError",
         "Exit status 0.\n500",
-        "Killed by SIGKILL, by a program: the system ended none for want of memory.\n(no output)",
+        "Killed by SIGKILL, by a program: the kernel ended none for want of memory.\n(no output)",
     ]
 
 

@@ -154,6 +154,17 @@ async def test_sockets_in_closed_folders_of_others_never_keep_a_command_of_root_
         assert (status, "PermissionError" in output) == (1, True)
 
 
+async def test_what_a_command_closed_itself_stays_hidden(box: Box) -> None:
+    (box.root / "sec").mkdir()
+    (box.root / "sec" / ".env").write_text("secret")
+    profile = box.profile(masked=("sec/.env",))
+    assert (await box.run("chmod 0 sec", profile))[0] == 0
+    try:
+        assert "secret" not in (await box.run("chmod 700 sec; cat sec/.env", profile))[1]
+    finally:
+        (box.root / "sec").chmod(0o700)
+
+
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root works in closed folders of others")
 async def test_root_is_told_of_a_workspace_in_a_closed_folder_of_another_user(tmp_path: Path) -> None:
     (tmp_path / "home" / "work").mkdir(parents=True)

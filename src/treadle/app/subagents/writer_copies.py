@@ -5,6 +5,7 @@ by itself. What was merged becomes the beginning of the copy, so that what diffe
 """
 
 import contextlib
+import errno
 import os
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -92,6 +93,8 @@ def make_writer_copy(
         remove_tree(place)
         place.mkdir(mode=0o700, parents=True)
         record = _copied(place, targets, stopped) if like is None else _copied_again(place, like, stopped)
+        if stopped():
+            raise InterruptedError(errno.ECANCELED, "It was stopped")
         write_private(place / RECORD, msgspec.json.encode(record))
     except BaseException as error:
         with contextlib.suppress(OSError):

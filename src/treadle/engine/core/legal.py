@@ -44,7 +44,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.notifications import CallStatus
-from treadle.protocol.permissions import CallAsked, OptionKind, QuestionKind
+from treadle.protocol.permissions import CallAsked, Mode, OptionKind, QuestionKind
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -108,7 +108,7 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
         case CallJudged(call_id=call_id):
             return _call(state, call_id, CallStatus.JUDGING)
         case CallStarted(call_id=call_id):
-            return _call(state, call_id, CallStatus.STARTING)
+            return _call(state, call_id, CallStatus.STARTING, *_started_before(state, call_id))
         case CallAsked():
             return _asked(state, data)
         case ChildStarted() | ChildEnded():
@@ -243,6 +243,13 @@ def _reply(state: State, step: int, attempt: int) -> str:
 
 def _new_call(state: State, call_id: str) -> str:
     return "" if find(state, call_id) is None else "a call with this id already exists"
+
+
+def _started_before(state: State, call_id: str) -> tuple[CallStatus, ...]:
+    """Give how else a call may stand that starts: as older logs have it, a yes in plan mode ran it at once."""
+    call = find(state, call_id)
+    older = call is not None and call.decision is not None and state.mode is Mode.PLAN
+    return (CallStatus.JUDGING,) if older else ()
 
 
 def _call(state: State, call_id: str, *wanted: CallStatus) -> str:

@@ -25,7 +25,7 @@ from treadle.protocol.events import CallFinished, EventData
 from treadle.protocol.goals import GoalChecked, GoalJudge
 from treadle.protocol.messages import Text
 from treadle.protocol.patterns import regex
-from treadle.protocol.permissions import AllowScope, Decision, Verdict
+from treadle.protocol.permissions import AllowScope, Decision, Mode, Verdict
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.sealed import OF_GOAL, SideAnswered
 from treadle.protocol.tools import CallResult, Outcome, ToolCall
@@ -170,7 +170,10 @@ async def _why_not(ports: Ports, session: GoalSession, call: ToolCall, decision:
     if decision.verdict is Verdict.DENY:
         return f"`{line}` is denied ({because})"
     asked = Asked(text=f"Run the check of the goal, `{line}`? ({because})", offers=decision.offers, outlives=True)
+    mode = session.state.mode
     said = await session.ask(call.id, asked)
+    if said.accepted and session.state.mode is Mode.PLAN and mode is not Mode.PLAN:
+        return f"`{line}` needs a yes ({because}), and plan mode was chosen before it was given"
     if said.accepted:
         if said.scope is AllowScope.USER:
             with suppress(StoreError):  # it holds for this session

@@ -42,12 +42,6 @@ from treadle.protocol.notifications import Notification, TurnOutcome, TurnStop
 if TYPE_CHECKING:
     from treadle.door.open_session import LiveSession
 
-_ENDED_FROM_OUTSIDE = frozenset(
-    status
-    for number in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT)
-    for status in (-number, 128 + number)
-)
-
 TASK_CHECK_SECONDS = 600
 """Seconds that a check may take."""
 
@@ -328,7 +322,7 @@ def check_task(folder: BatchFolder, task: BatchTask, seconds: float = TASK_CHECK
     One that was ended from outside says nothing of the work: it runs once more. Raises `ConfigError`.
     """
     status, output = _checked(folder, task, seconds)
-    if status in _ENDED_FROM_OUTSIDE:
+    if max(-status, status - 128) in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):
         status, output = _checked(folder, task, seconds)
     folder.file("checks", f"{task.id}.txt").write_text(f"exit status {status}\n\n{output}", encoding="utf-8")
     return status == 0
@@ -338,19 +332,17 @@ def _checked(folder: BatchFolder, task: BatchTask, seconds: float) -> tuple[int,
     printed: list[bytes] = []
     try:
         with _time_limit(seconds):
-            tried = try_command(
+            status = try_command(
                 (task.check,),
                 copy_of(folder, task.id).folder.resolve(),
                 apply=False,
                 out=printed.append,
                 err=printed.append,
                 variables=task.env,
-            )
+            ).status
     except TimeoutError:
         printed.append(f"\nIt did not end within {seconds:.0f} s.\n".encode())
         status = 1
-    else:
-        status = tried.status
     return status, b"".join(printed).decode(errors="replace")
 
 

@@ -99,6 +99,7 @@ class CommandProcess:
         self.listeners: list[_Output] = []  # an empty text says that `flush` may bring more
         self._settle: Settle | None = None
         self._later: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Future[tuple[Remark, ...]] | None = None
         self._said: list[Remark] = []
         self._ended = asyncio.Event()
         self._silent = asyncio.Event()
@@ -220,8 +221,8 @@ class CommandProcess:
         if self._settle is None or not self.alive:
             return
         loop = asyncio.get_running_loop()
-        looking = loop.run_in_executor(None, functools.partial(self._settle, "", ended=False))
-        looking.add_done_callback(self._looked)
+        self._looking = loop.run_in_executor(None, functools.partial(self._settle, "", ended=False))
+        self._looking.add_done_callback(self._looked)
 
     def _looked(self, looking: "asyncio.Future[tuple[Remark, ...]]") -> None:
         if not looking.cancelled() and looking.exception() is None:
@@ -231,6 +232,8 @@ class CommandProcess:
 
     async def settle(self, output: str) -> tuple[Remark, ...]:
         """Look at what the command did, for the last time when all of it has ended; gives remarks about it."""
+        if self._looking is not None:
+            await asyncio.wait({self._looking})  # what it found is said with this
         settle, ended = self._settle, not self.alive
         if settle is None:
             return ()
@@ -354,7 +357,7 @@ class CommandProcess:
         if number != signal.SIGKILL:
             return name
         if self._short_of_memory is False:
-            return f"{name}, by a program: the system ended none for want of memory"
+            return f"{name}, by a program: the kernel ended none for want of memory"
         return f"{name}, perhaps because memory ran out"
 
 

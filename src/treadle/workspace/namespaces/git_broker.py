@@ -42,6 +42,9 @@ _SAME = frozenset({"GIT_PAGER", "GIT_TERMINAL_PROMPT", "GIT_OPTIONAL_LOCKS"})
 _EDITORS = {name: ("true", ":", SET_FOR_COMMANDS[name]) for name in ("GIT_EDITOR", "GIT_SEQUENCE_EDITOR")}
 """Those of editors with the values that take what git gives them as it is; another one is a program of its own."""
 
+_OPENS_AN_EDITOR = frozenset(
+    ["am", "branch", "cherry-pick", "commit", "config", "merge", "notes", "pull", "rebase", "replace", "revert", "tag"]
+)
 _OF_OTHERS = frozenset({"GIT_SSH", "GIT_SSH_COMMAND", "GIT_SSH_VARIANT", "GIT_ASKPASS"})
 _REACHES_OTHERS = frozenset({"archive", "clone", "fetch", "ls-remote", "pull", "push", "remote", "submodule", "svn"})
 """How git reaches others means nothing to a call that reaches none: npm sets it for each, `git add` too."""
@@ -207,6 +210,7 @@ class GitBroker:
         pairs = (os.fsdecode(part).partition("=") for part in parts[int(count) :])
         words = tuple(map(os.fsdecode, parts[: int(count)]))
         left_out = _SAME if _REACHES_OTHERS.intersection(words) else _SAME | _OF_OTHERS
+        left_out = left_out if _OPENS_AN_EDITOR.intersection(words) else left_out | _EDITORS.keys()
         variables = {name: value for name, _, value in pairs if name not in left_out}
         taken = (name in _TAKEN_ALONG or value in _EDITORS.get(name, ()) for name, value in variables.items())
         if odd := next((name for name, along in zip(variables, taken, strict=True) if not along), None):

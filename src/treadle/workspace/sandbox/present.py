@@ -66,15 +66,18 @@ def look(profile: Profile) -> Present:
 
 
 def closed_above(path: str) -> str:
-    """Name the outermost folder on the way to a path that root cannot pass without capabilities; empty for none."""
+    """Name the outermost folder on the way to a path that root cannot pass without capabilities; empty for none.
+
+    It is one of another user: what root owns a command of root can open again.
+    """
     groups = {os.getegid(), *os.getgroups()}
     for above in reversed(Path(path).parents):
         try:
             status = above.stat()
         except OSError:
-            return str(above)
-        passes = stat.S_IXUSR if status.st_uid == 0 else stat.S_IXGRP if status.st_gid in groups else stat.S_IXOTH
-        if not status.st_mode & passes:
+            return ""  # unknown is covered
+        passes = stat.S_IXGRP if status.st_gid in groups else stat.S_IXOTH
+        if status.st_uid != 0 and not status.st_mode & passes:
             return str(above)
     return ""
 

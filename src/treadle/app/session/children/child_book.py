@@ -33,7 +33,7 @@ from treadle.app.session.children.writing import (
 )
 from treadle.app.session.parts import new_session_id
 from treadle.app.subagents.agent_files import FOREIGN_NAMES, AgentFile
-from treadle.app.subagents.writer_copies import WriterCopy
+from treadle.app.subagents.writer_copies import WriterCopy, open_copy
 from treadle.engine.core.state import standing
 from treadle.engine.ports import AskPerson, ask_person
 from treadle.engine.runtime.feeds import Feed
@@ -200,8 +200,7 @@ class Subagents:
         except asyncio.CancelledError:
             copying.cancel()  # who waits for a copy yet has nothing to end
             if not self._engine.closing:
-                for one in started:
-                    await self.stop(one.session_id)
+                await asyncio.gather(*(self.stop(one.session_id) for one in started))
                 await asyncio.wait(works, timeout=_STOPPING)
             for work in works:
                 work.cancel()
@@ -257,8 +256,7 @@ class Subagents:
             result = failed(started, str(error))
         except asyncio.CancelledError:
             if not self._engine.closing:  # it did not end in time: its own log has what it did
-                with suppress(TreadleError):
-                    await self._engine.post((stopped_late if run.opened else stopped_before)(started).ended)
+                await self._note_stopped(run)
             raise
         finally:
             self._runs.pop(started.session_id, None)
@@ -270,13 +268,21 @@ class Subagents:
             await self._engine.post(result.ended)
         return result
 
+    async def _note_stopped(self, run: ChildRun) -> None:
+        """Note that one was stopped; no copy stays of one that did not begin."""
+        with suppress(TreadleError):
+            await self._engine.post((stopped_late if run.opened else stopped_before)(run.started).ended)
+            copy = None if run.opened else await asyncio.to_thread(open_copy, run.started.session_id)
+            if copy is not None:
+                await remove_applied(copy)
+
     async def _worked(self, run: ChildRun, task: SubagentTask, ask: AskPerson, copies: _Copies) -> ChildResult:
         """Give what came of one; what it changed is in the workspace then, or named with its place."""
         started = run.started
         agent = self._agent_of(started, task)
         program = ProgramModel(task.prompt) if agent is CODE_MODE else None
         known = await self._plans.is_known(started.session_id)
-        copy, anew = _copy_of(started, await copies())
+        copy, anew = _copy_of(started, await copies()) if agent.writes else (None, False)
         if copy is not None:
             run.names = as_in_workspace(copy)
         if run.stopped and not known:
@@ -304,7 +310,8 @@ class Subagents:
     ) -> ChildResult:
         """Bring its changes back; one at a time, so that each is merged with those before it."""
         async with self._merging:
-            back = await hand_back(started, copy, Approving(self._plans.above(), standing(self._engine.state), ask))
+            by = Approving(self._plans.above(), lambda: standing(self._engine.state), ask)
+            back = await hand_back(started, copy, by)
         ended = replace(result.ended, changes=back.changed)
         return replace(result, ended=ended, applied=back.applied, after=back.text)
 

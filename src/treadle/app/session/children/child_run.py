@@ -206,6 +206,8 @@ class ChildRun:
             tool=self._tools.get(question.call_id, ""),
         )
         reply = await self._ask(Asked(text=relayed.text, relayed=relayed, outlives=started.background))
+        if reply.withdrawn and not started.background:
+            return  # it is being stopped: an answer would let its command go on meanwhile
         with suppress(RefusedError):
             if reply.answer is None:
                 await live.wake(SetPresence(user_present=False), self._source)

@@ -2,7 +2,7 @@
 
 import asyncio
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -30,7 +30,7 @@ from treadle.engine.ports import Asked, AskPerson, Judge
 from treadle.protocol.children import ChildStarted
 from treadle.protocol.errors import ConfigError, SessionError, TreadleError
 from treadle.protocol.events import Answer
-from treadle.protocol.permissions import OptionKind, Question, QuestionKind, Standing, Verdict
+from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind, Standing, Verdict
 from treadle.protocol.tools import Access, FetchUrl, FileChange, Preview, RunCommand, WritePath
 from treadle.tools.declarations import WRITE_TO_FILE
 from treadle.workspace.files.names import shown_name
@@ -64,7 +64,7 @@ class Approving(Struct, frozen=True):
     """Who says whether changes may come into the workspace: the policy of the parent as it stands, else the user."""
 
     judge: Judge
-    standing: Standing
+    standing: Callable[[], Standing]
     ask: AskPerson
 
 
@@ -246,7 +246,7 @@ async def _answer(started: ChildStarted, wanted: MergeOutcome, by: Approving, ch
     accesses = tuple(
         WritePath(path=one.path, before=one.before, after=one.after, delete=not one.after) for one in wanted.merged
     )
-    decision = by.judge(WRITE_TO_FILE, {}, accesses, by.standing)
+    decision = by.judge(WRITE_TO_FILE, {}, accesses, by.standing())
     if decision.verdict is Verdict.ALLOW:
         return _Said()
     if decision.verdict is Verdict.DENY:
@@ -270,6 +270,8 @@ async def _answer(started: ChildStarted, wanted: MergeOutcome, by: Approving, ch
     reply = await by.ask(Asked(text=question.text, relayed=question, outlives=started.background))
     if reply.answer is None:
         return _Said("nobody was there to look at them")
+    if by.standing().mode is Mode.PLAN:
+        return _Said("plan mode was chosen before they were approved")
     if reply.answer.option is not OptionKind.ALLOW_ONCE:
         return _Said(f"the user said no{f': {reply.answer.text}' if reply.answer.text else ''}")
     return _chosen(blocks, parts, reply.answer)

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from contextlib import suppress
 
 from msgspec import Struct, structs
 
@@ -15,7 +16,9 @@ PATIENCE = 50.0
 """Seconds for which a command waits for an answer in the middle: some programs give up after a minute."""
 
 _UNTIL_ENDED = 10.0
-"""Seconds after which a command that was interrupted has ended, and what it asked with it."""
+"""Seconds in which a command that was interrupted ends; one in the background goes on, with a refusal."""
+
+_LOOK = 0.01
 
 _MOST_OPEN = 3
 _MOST_REFUSALS = 8
@@ -118,7 +121,7 @@ class Callers:
             self._open -= 1
         if reply.withdrawn:
             # The command is being ended. An answer would have its line go on meanwhile with what stands behind.
-            await asyncio.sleep(_UNTIL_ENDED)
+            await self._until_ended(caller)
             return CallerReply(why="the user interrupted")
         if reply.accepted and self._standing().mode is Mode.PLAN:
             return CallerReply(why="plan mode was chosen meanwhile, which gives no right", final=True)
@@ -128,3 +131,10 @@ class Callers:
             self._refusals += 1
             return CallerReply(why="the user said no", final=True)
         return CallerReply(why="nobody could be asked: nobody is there", open=True)
+
+    @staticmethod
+    async def _until_ended(caller: Caller) -> None:
+        with suppress(TimeoutError):
+            async with asyncio.timeout(_UNTIL_ENDED):
+                while not caller.ended:  # noqa: ASYNC110 - a thread says so
+                    await asyncio.sleep(_LOOK)
