@@ -2,6 +2,7 @@
 
 import asyncio
 import socket
+from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
@@ -53,26 +54,25 @@ async def _drip(writer: asyncio.StreamWriter, text: bytes) -> None:
 
 
 async def test_a_thousand_connections_keep_nobody_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with asked(tmp_path / "home", monkeypatch) as server:
+    async with AsyncExitStack() as held:
+        server = await held.enter_async_context(asked(tmp_path / "home", monkeypatch))
         entrance = server.enter()
-        async with server.client(entrance) as client, client.stream("GET", "/events") as stream:
-            heard = stream.aiter_text()
-            await anext(heard)
-            held = []
-            for number in range(1_000):
-                one = socket.create_connection(("127.0.0.1", server.port))
-                one.sendall(b"GET / HTTP/1.1\r\n")
-                held.append(one)
-                if number % 100 == 0:
-                    assert (await server.ask("/inbox", entrance)).status == 200
-            assert (await server.ask("/login", method="POST", body={"token": server.keys.token})).status == 200
-            server.book.changed.set()
-            server.keys.shut_out("browser 1")  # the page that listened still does: it hears that it is shut out
-            async with asyncio.timeout(PATIENCE):
-                said = [text async for text in heard if "data" in text and "waiting" not in text]
-            assert set(said) <= {"data: {}\n\n"}, "nothing but that the line is alive"
-            for one in held:
-                one.close()
+        client = await held.enter_async_context(server.client(entrance))
+        stream = await held.enter_async_context(client.stream("GET", "/events"))
+        heard = stream.aiter_text()
+        await anext(heard)
+        for number in range(1_000):
+            one = held.enter_context(socket.create_connection(("127.0.0.1", server.port)))
+            one.sendall(b"GET / HTTP/1.1\r\n")
+            if number % 100 == 0:
+                assert (await server.ask("/inbox", entrance)).status == 200
+        assert (await server.ask("/login", method="POST", body={"token": server.keys.token})).status == 200
+        server.book.changed.set()
+        server.keys.shut_out("browser 1")  # the page that listened still does: it hears that it is shut out
+        async with asyncio.timeout(PATIENCE):
+            said = "".join([text async for text in heard]).split("\n\n")
+        news = {text for text in said if "data" in text and "waiting" not in text}
+        assert news <= {"data: {}"}, "nothing but that the line is alive"
 
 
 async def test_a_link_lets_one_browser_in_and_only_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
