@@ -99,6 +99,7 @@ async def run_line(
     command = workspace.launcher.start(line, setup=setup, cwd=cwd)
     number = workspace.commands.add(command)
     command.show(output)
+    left: tuple[Remark, ...] = ()
     try:
         # A copy shows the workspace as it was: what runs longer than a while must not go on in it.
         await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
@@ -110,9 +111,10 @@ async def run_line(
     finally:
         command.show(None)
         if not command.alive:
-            await _forget(workspace, number, command)
+            left = await _forget(workspace, number, command)
         elif workspace.jobs is not None:
             workspace.jobs.note(number, command)
+    report, remarks = _with(report, tuple(one.text for one in left)), (*remarks, *left)
     outcome = _outcome(command, remarks)
     failed = outcome is Outcome.FAILED
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
@@ -184,10 +186,10 @@ async def poll_command(workspace: Workspace, number: int, seconds: float, *, sto
     return result
 
 
-async def _forget(workspace: Workspace, number: int, command: CommandProcess) -> None:
+async def _forget(workspace: Workspace, number: int, command: CommandProcess) -> tuple[Remark, ...]:
     workspace.commands.remove(number)
     workspace.unwatch(number)
-    await command.close()
+    return await command.close()
 
 
 def _outcome(command: CommandProcess, remarks: Sequence[Remark]) -> Outcome:

@@ -321,11 +321,11 @@ class CommandProcess:
             with contextlib.suppress(OSError):
                 self._guard.orders.write(b"stop %.1f\n" % grace)
 
-    async def close(self) -> None:
-        """End everything within a second and give back the pipes."""
+    async def close(self) -> tuple[Remark, ...]:
+        """End everything within a second and give back the pipes; gives what is left to say."""
         if self.alive:
             await self.stop("Treadle stopped it" if self.running else "", grace=_GRACE_ON_CANCEL)
-        await self.settle("")
+        left = await self.settle("")
         self._settle = None
         for pipe in (self._guard.output, self._guard.report):
             if not pipe.closed:
@@ -333,6 +333,7 @@ class CommandProcess:
                 pipe.close()
         self._guard.orders.close()
         self._spool.close()
+        return left
 
     def describe(self) -> str:
         """Say in a sentence how the command ended, or that it runs."""

@@ -149,10 +149,9 @@ class GitCalls:
             if not ending.done():
                 await command.stop(_NOBODY_CALLS)
             await ending
-            for remark in await command.settle(""):
-                self._note(remark.text)  # which others noted meanwhile, and it took along
         finally:
-            await command.close()
+            for remark in (*await command.settle(""), *await command.close()):
+                self._note(remark.text)  # which others noted meanwhile, and it took along
         status = _FAILED if command.status is None else command.status
         if rights.confinement is Confinement.GIT:
             self._say(caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
