@@ -99,7 +99,7 @@ async def run_line(
     command = workspace.launcher.start(line, setup=setup, cwd=cwd)
     number = workspace.commands.add(command)
     command.show(output)
-    left: tuple[Remark, ...] = ()
+    remarks: tuple[Remark, ...] = ()
     try:
         # A copy shows the workspace as it was: what runs longer than a while must not go on in it.
         await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
@@ -107,14 +107,13 @@ async def run_line(
         printed = _printed(workspace, command)
         report = _report(number, command, printed, advice=advice, listens=await workspace.listens(command))
         remarks = await command.settle(report)
-        report = _with(report, tuple(one.text for one in remarks))
     finally:
         command.show(None)
         if not command.alive:
-            left = await _forget(workspace, number, command)
+            remarks += await _forget(workspace, number, command)
         elif workspace.jobs is not None:
             workspace.jobs.note(number, command)
-    report, remarks = _with(report, tuple(one.text for one in left)), (*remarks, *left)
+    report = _with(report, tuple(one.text for one in remarks))
     outcome = _outcome(command, remarks)
     failed = outcome is Outcome.FAILED
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
