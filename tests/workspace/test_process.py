@@ -62,19 +62,21 @@ async def test_what_a_look_finds_that_is_under_way_at_the_end_is_said_with_the_r
     await command.close()
 
 
-async def test_what_is_found_only_when_all_has_ended_is_given_by_the_close(workspace: Workspace) -> None:
+async def test_what_is_found_only_as_a_command_is_closed_is_not_lost(workspace: Workspace) -> None:
     found = ["earlier"]
 
     def settle(output: str, *, ended: bool) -> tuple[Remark, ...]:
         taken, found[:] = list(found), []
         return tuple(map(Remark, taken))
 
-    command = workspace.launcher.start(f"{lasting()} >/dev/null 2>&1 &", setup=Setup(settle=settle))
+    late = list[Remark]()
+    command = workspace.launcher.start(f"{lasting()} >/dev/null 2>&1 &", setup=Setup(settle=settle, unsaid=late.extend))
     await command.finish(60, keep=True)
     assert command.alive
     assert [one.text for one in await command.settle("")] == ["earlier"]
     found.append("later")
-    assert [one.text for one in await command.close()] == ["later"]
+    await command.close()
+    assert [one.text for one in late] == ["later"]
 
 
 @pytest.mark.parametrize(

@@ -99,7 +99,6 @@ async def run_line(
     command = workspace.launcher.start(line, setup=setup, cwd=cwd)
     number = workspace.commands.add(command)
     command.show(output)
-    remarks: tuple[Remark, ...] = ()
     try:
         # A copy shows the workspace as it was: what runs longer than a while must not go on in it.
         await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
@@ -110,7 +109,7 @@ async def run_line(
     finally:
         command.show(None)
         if not command.alive:
-            remarks += await _forget(workspace, number, command)
+            await _forget(workspace, number, command)
         elif workspace.jobs is not None:
             workspace.jobs.note(number, command)
     report = _with(report, tuple(one.text for one in remarks))
@@ -185,10 +184,10 @@ async def poll_command(workspace: Workspace, number: int, seconds: float, *, sto
     return result
 
 
-async def _forget(workspace: Workspace, number: int, command: CommandProcess) -> tuple[Remark, ...]:
+async def _forget(workspace: Workspace, number: int, command: CommandProcess) -> None:
     workspace.commands.remove(number)
     workspace.unwatch(number)
-    return await command.close()
+    await command.close()
 
 
 def _outcome(command: CommandProcess, remarks: Sequence[Remark]) -> Outcome:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from treadle.app.reports.known_sessions import listed_sessions
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.subagents.agent_files import built_in_agents, read_agents
+from treadle.app.subagents.agent_files import built_in_agents, read_agents, same_name
 from treadle.protocol.attach import ListedAgent
 from treadle.workspace.files.text import visible
 
@@ -17,8 +17,7 @@ def listed_agents(trust: SessionTrust, given: Sequence[ListedAgent]) -> tuple[di
     files, notices = read_agents(trust, Path.home())
     agents = {**{name: one.listed for name, one in files.items()}, **{one.name: one for one in given}}
     hidden = [one for name, one in files.items() if agents[name] != one.listed and one != built_in_agents().get(name)]
-    said = (f"{one.origin} is not used: {agents[one.name].origin} has the same name, {one.name}." for one in hidden)
-    return agents, (*notices, *said)
+    return agents, (*notices, *(same_name(one.origin, agents[one.name]) for one in hidden))
 
 
 def agents_text(trust: SessionTrust, session_id: str, given: Sequence[ListedAgent] = ()) -> str:

@@ -68,6 +68,10 @@ class _Known:
     notes: list[str] = field(default_factory=list)
     copies: Copies = field(default_factory=Copies)
 
+    def say_next(self, remarks: Sequence[Remark]) -> None:
+        """Have what no result said go with the next one."""
+        self.notes.extend(one.text for one in remarks)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandFolders:
@@ -242,13 +246,12 @@ def confine_as(
         empty=_reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else (),
         unlisted=tuple(path for found in surveys for path in found.unlisted),
     )
+    setup = Setup(find_denial=denial, settle=settle, unsaid=place.known.say_next)
     if not profile.change_root:
         if hold is not None and not why_no_copy(profile, state, place.data):
             copy = place.known.copies.make(profile, state, place.data, holder)
-            return Setup(
-                copy.wrapping, find_denial=denial, settle=settle, changes=partial(place.known.copies.read, hold)
-            )
-        return Setup(prepare(profile, state, holder), find_denial=denial, settle=settle)
+            return structs.replace(setup, wrapping=copy.wrapping, changes=partial(place.known.copies.read, hold))
+        return structs.replace(setup, wrapping=prepare(profile, state, holder))
     repositories = [one for root in place.folders for one in repositories_of(root)] if kind is Confinement.GIT else []
     made = MadeFiles(
         place.data,
@@ -258,7 +261,7 @@ def confine_as(
         repositories=repositories,
         allowed=profile.writable,
     )
-    return Setup(prepare(profile, state, holder), find_denial=denial, settle=replace(settle, made=made))
+    return structs.replace(setup, wrapping=prepare(profile, state, holder), settle=replace(settle, made=made))
 
 
 def _granted(profile: Profile, granted: Sequence[SandboxDenial], data: Path) -> Profile:

@@ -145,8 +145,13 @@ def read_agents(
             continue
         first = agents.setdefault(agent.name, agent)
         if first is not agent:
-            notices.append(f"{found.origin} is not used: {first.origin} has the same name, {agent.name}.")
+            notices.append(same_name(found.origin, first.listed))
     return {**agents, **{name: one for name, one in built_in_agents().items() if name not in agents}}, tuple(notices)
+
+
+def same_name(origin: str, first: ListedAgent) -> str:
+    """Say that a file is not used because of an agent that counts before it."""
+    return f"{origin} is not used: {first.origin} has the same name, {first.name}."
 
 
 def read_agent_file(path: Path) -> tuple[AgentFile, tuple[str, ...]]:

@@ -246,7 +246,7 @@ def _new_call(state: State, call_id: str) -> str:
 
 
 def _started_before(state: State, call_id: str) -> tuple[CallStatus, ...]:
-    """Give how else a call may stand that starts: as older logs have it, a yes in plan mode ran it at once."""
+    """Give the other status from which a call may start: in older logs a yes in plan mode ran it at once."""
     call = find(state, call_id)
     older = call is not None and call.decision is not None and state.mode is Mode.PLAN
     return (CallStatus.JUDGING,) if older else ()

@@ -319,7 +319,7 @@ def failed_row(folder: BatchFolder, task: BatchTask, kind: str) -> TaskRow:
 def check_task(folder: BatchFolder, task: BatchTask, seconds: float = TASK_CHECK_SECONDS) -> bool:
     """Run the task's check on a throw-away copy of its copy, without network or secrets; gives whether it passed.
 
-    One that was ended from outside says nothing of the work: it runs once more. Raises `ConfigError`.
+    One that a signal from outside ended (status -n or 128 + n) says nothing: it runs once more. Raises `ConfigError`.
     """
     status, output = _checked(folder, task, seconds)
     if max(-status, status - 128) in (signal.SIGKILL, signal.SIGTERM, signal.SIGHUP, signal.SIGINT):

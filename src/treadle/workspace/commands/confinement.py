@@ -1,6 +1,6 @@
 """How one command is run: what is around it, and settings for the programs that it runs."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Protocol, assert_never
 
 from msgspec import Struct, field
@@ -51,7 +51,8 @@ class Setup(Struct, frozen=True):
     """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped.
 
     `started` is told which process is above all of the command's. `changes` reads what it changed in its throw-away
-    copy; None where it has none. With `refused` it is not run: that right is known to be missing before.
+    copy; None where it has none. With `refused` it is not run: that right is known to be missing before. `unsaid` takes
+    the remarks that came too late for the command's result.
     """
 
     wrapping: Wrapping = UNWRAPPED
@@ -61,6 +62,7 @@ class Setup(Struct, frozen=True):
     changes: ReadChanges | None = None
     refused: SandboxDenial | None = None
     started: Callable[[int], None] = _unnoted
+    unsaid: Callable[[Sequence[Remark]], object] = list
 
 
 OPEN = Rights(confinement=Confinement.OPEN)

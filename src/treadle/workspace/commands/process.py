@@ -7,7 +7,7 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
 
@@ -86,8 +86,9 @@ class CommandProcess:
         self._lines = ShortLines(bounds.line)
         self._kept = HeadTail(bounds.kept)
         self._pipes: list[list[int]] = []
-        self._short_of_memory = _kills_for_memory()
-        """How often the system had ended a process for memory before, then whether it did meanwhile; None: unknown."""
+        self._memory_kills = _kills_for_memory()
+        self._spared_memory = False
+        """Whether the kernel is known to have ended no process for want of memory while this one ran."""
         self._left: list[int] = []
         self.ended_with_it = ""  # names of processes that it left, and that ended with its throw-away copy
         self._spool = Spool(spool, bounds.spooled)
@@ -98,6 +99,7 @@ class CommandProcess:
         self._gone: list[Callable[[], None]] = []
         self.listeners: list[_Output] = []  # an empty text says that `flush` may bring more
         self._settle: Settle | None = None
+        self._unsaid: Callable[[Sequence[Remark]], object] = list
         self._later: asyncio.TimerHandle | None = None
         self._looking: asyncio.Future[tuple[Remark, ...]] | None = None
         self._said: list[Remark] = []
@@ -137,8 +139,8 @@ class CommandProcess:
                 _, status, *pipes = line.split(b" ", 2)
                 self.status = int(status)
                 self._pipes = [[*map(int, one.split())] for one in b"".join(pipes).split(b";") if one.strip()]
-                if signal.SIGKILL in (-self.status, self.status - 128) and self._short_of_memory is not None:
-                    self._short_of_memory = _kills_for_memory() != self._short_of_memory
+                if signal.SIGKILL in (-self.status, self.status - 128) and self._memory_kills is not None:
+                    self._spared_memory = _kills_for_memory() == self._memory_kills
                 self._ended.set()
             elif line.startswith(b"left "):
                 self._left = [int(pid) for pid in line.split()[1:]]
@@ -209,9 +211,9 @@ class CommandProcess:
         if text := self._hidden.flush():
             self._keep(text)
 
-    def settle_with(self, settle: Settle) -> None:
-        """Look from time to time, while the command runs, at what it did."""
-        self._settle = settle
+    def settle_with(self, settle: Settle, unsaid: Callable[[Sequence[Remark]], object]) -> None:
+        """Look from time to time, while the command runs, at what it did; `unsaid` takes what nobody asked for."""
+        self._settle, self._unsaid = settle, unsaid
         self._look_later()
 
     def _look_later(self) -> None:
@@ -321,11 +323,12 @@ class CommandProcess:
             with contextlib.suppress(OSError):
                 self._guard.orders.write(b"stop %.1f\n" % grace)
 
-    async def close(self) -> tuple[Remark, ...]:
-        """End everything within a second and give back the pipes; gives what is left to say."""
+    async def close(self) -> None:
+        """End everything within a second and give back the pipes."""
         if self.alive:
             await self.stop("Treadle stopped it" if self.running else "", grace=_GRACE_ON_CANCEL)
-        left = await self.settle("")
+        if left := await self.settle(""):
+            self._unsaid(left)
         self._settle = None
         for pipe in (self._guard.output, self._guard.report):
             if not pipe.closed:
@@ -333,7 +336,6 @@ class CommandProcess:
                 pipe.close()
         self._guard.orders.close()
         self._spool.close()
-        return left
 
     def describe(self) -> str:
         """Say in a sentence how the command ended, or that it runs."""
@@ -357,13 +359,13 @@ class CommandProcess:
             return ""
         if number != signal.SIGKILL:
             return name
-        if self._short_of_memory is False:
+        if self._spared_memory:
             return f"{name}, by a program: the kernel ended none for want of memory"
         return f"{name}, perhaps because memory ran out"
 
 
 def _kills_for_memory() -> int | None:
-    """Count the processes that the system has ended for want of memory; None where it does not say."""
+    """Count the processes that the kernel has ended for want of memory; None where it does not say."""
     try:
         with open("/proc/vmstat", "rb") as file:  # noqa: PTH123 - before each command
             return int(file.read().partition(b"\noom_kill ")[2].split(None, 1)[0])

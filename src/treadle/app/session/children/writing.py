@@ -270,10 +270,10 @@ async def _answer(started: ChildStarted, wanted: MergeOutcome, by: Approving, ch
     reply = await by.ask(Asked(text=question.text, relayed=question, outlives=started.background))
     if reply.answer is None:
         return _Said("nobody was there to look at them")
-    if by.standing().mode is Mode.PLAN:
-        return _Said("plan mode was chosen before they were approved")
     if reply.answer.option is not OptionKind.ALLOW_ONCE:
         return _Said(f"the user said no{f': {reply.answer.text}' if reply.answer.text else ''}")
+    if by.standing().mode is Mode.PLAN:
+        return _Said("plan mode was chosen before they were approved")
     return _chosen(blocks, parts, reply.answer)
 
 

@@ -150,8 +150,7 @@ class GitCalls:
                 await command.stop(_NOBODY_CALLS)
             await ending
         finally:
-            for remark in (*await command.settle(""), *await command.close()):
-                self._note(remark.text)  # which others noted meanwhile, and it took along
+            await command.close()  # what others noted meanwhile, and it took along, goes with the next result
         status = _FAILED if command.status is None else command.status
         if rights.confinement is Confinement.GIT:
             self._say(caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
