@@ -157,6 +157,18 @@ async def test_a_model_of_this_machine_is_offered_once_a_server_answers(tmp_path
     assert 'model = "ollama/qwen3:8b"' in (program.home / "config.toml").read_text()
 
 
+async def test_a_server_that_is_started_while_the_list_is_open_is_offered(tmp_path: Path) -> None:
+    running = False
+
+    def later(asked: Asked) -> tuple[int, object]:
+        return ollama(asked) if running else (503, {"error": "starting"})
+
+    async with http_server(later) as url, _started(_program(tmp_path, url)) as terminal:
+        assert LOCAL not in terminal.shown
+        running = True
+        await terminal.until_shown(LOCAL)
+
+
 async def test_a_server_without_models_or_that_hangs_is_not_offered(tmp_path: Path) -> None:
     def empty(asked: Asked) -> tuple[int, object]:
         return 200, {"models": []}

@@ -7,9 +7,9 @@ from typing import Any
 
 from msgspec import Struct
 
+from tests.engine.invariants import broken_invariants
 from tests.fakes.engine import SPEC, FakeLog, agree, ports
 from treadle.context.compaction_words import CompactionSettings, CompactionStrategy
-from treadle.context.invariants import broken_invariants
 from treadle.engine.core.state import replace
 from treadle.engine.ports import Output, Prepared
 from treadle.engine.runtime.running_session import Session

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from tests.engine.exploring import TRAITS, World, decision
+from tests.engine.invariants import broken_invariants, images_are_few
 from tests.engine.test_guards import begin, finished
 from tests.engine.world import check_messages
 from tests.fakes.engine import FakeProvider, ports
 from tests.fakes.messages import add_user
 from tests.providers.support import APIS, READ
 from treadle.context.compaction_words import CompactionSettings
-from treadle.context.invariants import broken_invariants, images_are_few
 from treadle.context.left_out import Ran, remember_run
 from treadle.context.log_reader import TranscriptReader
 from treadle.context.shorten import LEAST_KEPT, fair_shares, shorten

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 
 from tests.engine.exploring import World
-from treadle.context.invariants import broken_invariants
+from tests.engine.invariants import broken_invariants
 from treadle.protocol.messages import Message, ToolResult, ToolUse
 
 

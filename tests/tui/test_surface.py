@@ -17,6 +17,7 @@ from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolPr
 from treadle.protocol.notifications import Phase, TurnEnded
 from treadle.store.sqlite import Store
 from treadle.tui.paint.painter import Painter
+from treadle.tui.question.dialog import ONCE_MORE
 
 READY = "? for keys"
 ASKED = "ctrl-o"
@@ -83,12 +84,22 @@ async def test_the_first_prompt_of_the_command_line_is_sent(tmp_path: Path) -> N
 
 
 async def confirm(term: Terminal, *keys: str) -> None:
-    """Move the choice, and press Enter as often as it takes: right after a key it confirms nothing."""
+    """Move the choice of a question that is shown or comes, and press Enter as often as it takes."""
+
+    def question() -> list[str]:
+        return [line for line in term.shown.splitlines() if line.startswith("▎")]
+
+    await term.until("▎ ❯")
     for key in keys:
         term.type(key)
         await asyncio.sleep(0.1)
     await asyncio.sleep(1)
+    asked = question()
     term.type(ENTER)
+    await term.when(lambda: question() != asked, "what comes of Enter")
+    if ONCE_MORE in term.shown:  # on a busy machine the question, or a key, and the Enter came too close together
+        await asyncio.sleep(1.2)
+        term.type(ENTER)
 
 
 async def test_an_edit_shows_its_diff_and_enter_allows_it(tmp_path: Path) -> None:

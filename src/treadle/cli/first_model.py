@@ -24,6 +24,8 @@ from treadle.tui.paint.look import Look
 from treadle.tui.session.greeting import short_path
 
 _TITLE = "No model is configured yet. How do you want to start?"
+_LOOK_AGAIN = 2.0
+"""Seconds between two looks for servers on this machine."""
 _LATER = "Later: `treadle login PROVIDER` stores a key, and `treadle demo` needs none."
 
 
@@ -71,7 +73,7 @@ class _Beginning:
                     pass
 
     async def _way(self) -> _Way | Left:
-        """Ask for the way; whether a server answers on this machine is found out meanwhile."""
+        """Ask for the way; meanwhile it looks for a server on this machine, which the person may start only now."""
         chosen = await choose(self._ways(), self._look, None if self._servers else self._find())
         if isinstance(chosen, Left):
             return chosen
@@ -81,8 +83,11 @@ class _Beginning:
         return next(way for way in _Way if chosen.label.startswith(way.value))
 
     async def _find(self) -> Choosing:
-        self._servers = [server for server in await local_servers(self._models) if server.models]
-        return self._ways()
+        while True:
+            self._servers = [server for server in await local_servers(self._models) if server.models]
+            if self._servers or self._look.plain:  # a list that is read out is read once
+                return self._ways()
+            await asyncio.sleep(_LOOK_AGAIN)
 
     def _ways(self) -> Choosing:
         names = ", ".join(self._models.row(server.provider).title for server in self._servers)

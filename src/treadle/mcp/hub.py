@@ -99,7 +99,8 @@ class McpHub:
         await asyncio.to_thread(self._thread.join, 1.0)
 
     async def settled(self, seconds: float, plans: Sequence[ServerPlan] | None = None) -> None:
-        """Wait until these servers, or all, are connected or have failed, for so many seconds at most."""
+        """Wait until these servers, or all, are connected or failed, for so many seconds once the SDK is loaded."""
+        await self._until_ready()
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 await self._there(lambda: self._settled(plans))
@@ -187,8 +188,7 @@ class McpHub:
 
     def reconnect(self, name: str) -> None:
         """Connect to a server once more, whether it is connected now or was given up. Raises `ToolError`."""
-        connection = self._named(name)
-        self._loop.call_soon_threadsafe(connection.again)
+        self._loop.call_soon_threadsafe(self._named(name).again)
 
     async def turn(self, name: str, *, on: bool) -> ServerHealth:
         """Turn a server on or off for this session, and wait until that is done. Raises `ToolError`."""

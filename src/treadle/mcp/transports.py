@@ -23,8 +23,6 @@ from treadle.workspace.unreached import Obstacle, causes_of, connect_seconds, pl
 Streams = tuple[Any, Any]
 """What is read, and what is written, as the SDK has them."""
 
-OpenTransport = Callable[[], AbstractAsyncContextManager[Streams]]
-
 MOST_GARBAGE = 200
 """Lines that are no message: a server with more is ended."""
 

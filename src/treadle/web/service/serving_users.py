@@ -21,9 +21,6 @@ from treadle.web.service.service_metrics import ServiceMetrics
 from treadle.web.service.service_users import UserBook
 from treadle.web.service.user_pages import PageTerms, UserPages
 
-GRACE_SECONDS = 60.0
-"""Seconds that turns have to end, unless it is said otherwise."""
-
 
 class ServiceWishes(Struct, frozen=True, kw_only=True):
     """What the command line says of a service. `turns` of all users work at the same time."""
