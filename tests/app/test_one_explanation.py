@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator
 from functools import cache
 from html import unescape
+from itertools import product
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
@@ -24,6 +25,7 @@ from treadle.engine.core import texts
 from treadle.headless.host_questions import permission_request
 from treadle.mcp_server.wording import can_be_approved, question_words
 from treadle.policy.decision_context import PolicyContext
+from treadle.policy.modes import UNTRUSTED
 from treadle.policy.policy_rows import answer_row
 from treadle.present.escape import printable
 from treadle.present.item_book import ItemBook
@@ -143,8 +145,10 @@ def assert_one_sentence(access: RunCommand, context: PolicyContext, folder: Path
     second = list(explanation_lines(explained))[1]
     said = flat(printable(explained.why))
     assert flat(second) == said
-    row = answer_row({"id": "x", "command": access.command, "cwd": access.cwd}, context)
-    told = [("policy test", str(row["why"])), *where_it_is_told(judge_access(access, context), access, folder)]
+    told = list(where_it_is_told(judge_access(access, context), access, folder))
+    if not access.needs:
+        row = answer_row({"id": "x", "command": access.command, "cwd": access.cwd}, context)
+        told.append(("policy test", str(row["why"])))
     for surface, text in told:
         wanted = flat(clip_text(said, 240)) if surface == "row of the call" else said
         assert wanted in flat(printable(text)), (surface, access.command, text)
@@ -157,6 +161,25 @@ def test_every_surface_says_the_sentence_of_policy_explain(folder: Path, mode: M
     context = context_of(folder, mode, trusted=trusted)
     count = sum(assert_one_sentence(RunCommand(command=line, cwd=str(folder)), context, folder) for line in LINES)
     assert count >= 3 * len(LINES)
+
+
+NEEDS = ("network:pypi.org", "outside:/opt/x", "git", "host")
+
+
+@pytest.mark.parametrize("mode", Mode)
+def test_what_is_said_of_a_right_that_the_model_asks_for_names_trust_just_where_it_is_missing(
+    folder: Path, mode: Mode
+) -> None:
+    here, trusting = (context_of(folder, mode, trusted=trusted) for trusted in (False, True))
+    for line, need in product(("make", "cat a.txt", "pip install x && make", "git status && make"), NEEDS):
+        access = RunCommand(command=line, cwd=str(folder), needs=(need,))
+        assert_one_sentence(access, here, folder)
+        decision = judge_access(access, here)
+        if mode is not Mode.FULL:
+            assert decision.verdict is not Verdict.ALLOW
+        both = zip(decision.parts, judge_access(access, trusting).parts, strict=True)
+        stopped = any(now.verdict is not Verdict.ALLOW and then.verdict is Verdict.ALLOW for now, then in both)
+        assert (UNTRUSTED in words_of_decision(decision).headline) is stopped, (line, need)
 
 
 @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.ASK])

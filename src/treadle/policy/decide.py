@@ -19,7 +19,7 @@ from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.urls import HostKind, check_url, host_kind
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
-from treadle.protocol.reasons import strength_of
+from treadle.protocol.reasons import NOT_TRUSTED, strength_of
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -286,7 +286,8 @@ def _answer(
         # Who may change the workspace may not for that read what is outside of it, as `cp` does both.
         if risks == [Risk.WRITE] and any(finding.risk is Risk.READ_OUTSIDE for finding in found):
             risks.append(Risk.READ_OUTSIDE)
-        waits = confined and not can_try
+        # What asks in a trusted folder as well does not wait for trust.
+        waits = confined and not can_try and any(one.risk not in _LOOKS and not one.always_asks for one in found)
         answers = [
             verdict_for(risk, context, can_try=can_try, publishes=publishes, trusted=not waits) for risk in risks
         ]
@@ -304,7 +305,7 @@ def _verdict(
     (verdict, why), (beside, why_beside) = modes
     found = tuple(Reason(rule=finding.rule, text=finding.text) for finding in _telling(every))
     ruled = () if rule is None else (reason_of(rule),)
-    mode = (Reason(rule=_MODE, text=why),)
+    mode = (Reason(rule=NOT_TRUSTED if why == UNTRUSTED else _MODE, text=why),)
     if rule is not None and rule.verdict is Verdict.DENY:
         return Verdict.DENY, (*ruled, *found, *(mode if verdict is Verdict.DENY else ()))
     if verdict is Verdict.DENY:

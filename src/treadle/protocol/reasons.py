@@ -12,6 +12,9 @@ _OTHER = 5  # rules that no family names stand among those that act on the machi
 _BESIDE = frozenset({"mode", "grants"})
 """Rules that say what the mode does and what a yes gives: neither is anything that a call does."""
 
+NOT_TRUSTED = "untrusted"
+"""The rule of reasons that are the folder's, and not the call's."""
+
 
 class DecisionWords(Struct, frozen=True):
     """A decision in words: `headline` is its strongest reason, `further` are its others, strongest first.
@@ -48,7 +51,7 @@ _FAMILIES: tuple[tuple[frozenset[str], PartEffect], ...] = (
         frozenset({"network", "download", "fetch-url", "unknown-url", "network-redirect"}),
         PartEffect("network", warns=True),
     ),
-    (frozenset({"untrusted"}), PartEffect("runs")),
+    (frozenset({NOT_TRUSTED}), PartEffect("runs")),
     (frozenset({"git-write"}), PartEffect("git")),
     (frozenset({"writer", "redirect", "write-inside", "inside", "unknown-writes"}), PartEffect("writes")),
     (
@@ -78,7 +81,8 @@ def strength_of(rules: Iterable[str]) -> int:
 
 def effect_of(part: Part) -> PartEffect:
     """Say what a part does, by the first of its reasons that says it, or else by its risk."""
-    known = (_EFFECTS[reason.rule] for reason in part.reasons if reason.rule in _EFFECTS)
+    says = _EFFECTS.keys() - {NOT_TRUSTED}
+    known = (_EFFECTS[reason.rule] for reason in part.reasons if reason.rule in says)
     effect = next(known, _BY_RISK[part.risk])
     return PartEffect(effect.verb, warns=True) if part.risk is Risk.CRITICAL else effect
 
@@ -86,11 +90,16 @@ def effect_of(part: Part) -> PartEffect:
 def words_of_decision(decision: Decision) -> DecisionWords:
     """Put a decision into words: the reason that decides, then the others that say what the call does.
 
-    Where a call has several parts, each names the part that it is about.
+    Where a call has several parts, each names the part that it is about. That the folder is not trusted stands in the
+    headline beside a stronger reason, too: without it neither that reason's way on nor trust alone would help.
     """
     first, *others = _reasons(decision) or [Reason(rule="", text="the policy gave no reason")]
-    further = (_clause(reason, decision) for reason in others if reason.rule not in _BESIDE and reason.text)
     headline = _clause(first, decision)
+    trust = next((one for one in others if one.rule == NOT_TRUSTED and first.rule != NOT_TRUSTED), None)
+    if trust is not None:
+        headline = f"{headline}; {trust.text}"
+    told = [one for one in others if one.rule not in _BESIDE and one.text and one is not trust]
+    further = (_clause(reason, decision) for reason in told)
     return DecisionWords(headline, first.rule, tuple(line for line in dict.fromkeys(further) if line != headline))
 
 
