@@ -41,16 +41,28 @@ STEPS = (
     MakeCall(name="execute_command", arguments={"command": "cat calc.py"}),
     MakeCall(name="attempt_completion", arguments={"result": "Fixed."}),
 )
+_EDIT = 1
 
 
 @dataclass
 class Solver:
-    """A model that fixes the task by where its conversation is; `answered` counts the answers that it was paid for."""
+    """A model that fixes the task by where its conversation is, and makes an edit again that failed.
+
+    `answered` counts the answers that it was paid for.
+    """
 
     seconds: float = 0.0
     refusals: list[Refuse] = field(default_factory=list)
     answered: int = 0
     model: str = "scripted"
+    at: dict[tuple[str, int], int] = field(default_factory=dict)
+
+    def _step(self, seen: SeenRequest) -> int:
+        """Give which of the steps is next; that of an answer is what it was when it was asked for before."""
+        task, number = seen.last_user, seen.assistant_messages
+        before = self.at.get((task, number - 1), number - 1)
+        stays = seen.result_is_error and before == _EDIT and number < len(STEPS)
+        return self.at.setdefault((task, number), min(before + (not stays), len(STEPS) - 1))
 
     def play(self, seen: SeenRequest) -> Performance:
         """Answer a request."""
@@ -58,7 +70,7 @@ class Solver:
             return perform(Turn(items=(self.refusals.pop(),)), seen, Pace())
         self.answered += 1
         waits = (Wait(seconds=self.seconds),) if self.seconds else ()
-        return perform(Turn(items=(*waits, STEPS[min(seen.assistant_messages, 3)]), usage=USAGE), seen, Pace())
+        return perform(Turn(items=(*waits, STEPS[self._step(seen)]), usage=USAGE), seen, Pace())
 
 
 @dataclass(frozen=True)

@@ -6,6 +6,7 @@ import json
 import os
 import random
 import signal
+import subprocess
 from contextlib import suppress
 from pathlib import Path
 
@@ -14,6 +15,8 @@ import pytest
 from tests.e2e.batches import CALL_COST, CHECK, Place, Solver, children, kill_at_random, tasks
 from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE
+from tests.rehearsal.fleets import until
+from tests.small_disk import fill, small_disk
 from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import Refuse
 from treadle.providers.scripted.scripted_server import ScriptedServer
@@ -206,3 +209,35 @@ async def test_what_cannot_work_is_said_before_anything_starts(place: Place) -> 
     for flags in (("--slice", "x"), ("--filter", "nothing")):
         option = await place.program.run(*place.words("http://127.0.0.1:1", *flags))
         assert (option.code, flags[1] in option.err) == (Exit.USAGE, True)
+
+
+async def test_what_fails_by_its_environment_is_tried_again_and_named(place: Place) -> None:
+    place.prepare([{**tasks(1)[0], "commit": "gone"}, *tasks(2)[1:]])
+    async with ScriptedServer(Solver()) as server:
+        ended = await place.program.run(*place.words(server.base_url))
+        why = f"prepare: {place.folder / 'project'} has no commit gone. "
+        row = place.result("t00")
+        assert (ended.code, row["state"], row["kind"], row["why"].startswith(why)) == (0, "error", "environment", True)
+        assert (ended.err.count("# t00 is tried again: "), place.result("t01")["why"]) == (2, "")
+        subprocess.run(["git", "branch", "gone"], cwd=place.folder / "project", check=True)
+        again = await place.program.run(*place.words(server.base_url, "--retry", "environment"))
+    assert (again.code, place.result("t00")["state"]) == (0, "done"), again.err
+
+
+async def test_a_disk_that_is_full_ends_no_task_and_the_same_command_continues(place: Place) -> None:
+    place.prepare(tasks(3, check=CHECK))
+    with small_disk(place.out, 8):
+        async with ScriptedServer(Solver(seconds=0.3)) as server:
+            words = place.words(server.base_url, workers=2)
+            batch = asyncio.create_task(place.program.run(*words))
+            await until(lambda: len(server.requests) >= 3)
+            full = fill(place.out)
+            ended = await batch
+            assert (ended.code, place.rows()) == (Exit.TRANSIENT, []), ended.err
+            assert f"{place.out} cannot be written: No space left on device." in ended.err
+            full.unlink()
+            again = await place.program.run(*words)
+        assert again.code == 0, again.err
+        ends = {row["id"]: row["state"] for row in place.rows()}
+        assert (set(ends.values()) <= {"done", "failed"}, ends["t02"]) == (True, "done")  # others may have lost an edit
+        assert repeated(place) == {}

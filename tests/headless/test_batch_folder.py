@@ -43,7 +43,7 @@ def test_rows_are_read_by_id_and_have_the_fields_of_the_contract(folder: BatchFo
     assert list(folder.results().values()) == ROWS
     line = (folder.path / RESULTS).read_bytes().splitlines()[0]
     assert list(msgspec.json.decode(line)) == [
-        *("id", "state", "kind", "cost", "tokens", "steps", "seconds", "session", "patch_sha256")
+        *("id", "state", "kind", "cost", "tokens", "steps", "seconds", "session", "patch_sha256", "why")
     ]
     assert msgspec.json.decode((folder.path / PREDICTIONS).read_bytes().splitlines()[2]) == {
         "instance_id": "t2",
@@ -133,7 +133,9 @@ def test_the_sessions_of_a_run_have_names_of_their_own() -> None:
 
 
 def ended(stop: TurnStop, *, denied: int = 0, error: ModelError | None = None) -> tuple[str, str]:
-    return how_it_went(TurnOutcome(stop=stop, denied=denied, error=error))
+    row = how_it_went("t", TurnOutcome(stop=stop, denied=denied, error=error))
+    assert bool(row.why) is (row.state == "error")
+    return row.state, row.kind
 
 
 def test_every_end_of_a_turn_is_the_models_or_somebody_elses() -> None:

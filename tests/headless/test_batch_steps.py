@@ -5,11 +5,9 @@ import hashlib
 import json
 import os
 import signal
-import subprocess
 import threading
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +15,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.needed import needs
+from tests.small_disk import fill, small_disk
 from tests.workspace.processes import numbers_of
 from treadle.app.compose import open_store
 from treadle.app.reports.session_account import session_account
@@ -141,9 +140,10 @@ def test_a_task_whose_session_cannot_go_on_begins_again_in_another_one(tmp_path:
     steps.task = BatchTask(id="t", prompt="Something else.", repo=steps.task.repo)
     changed = steps.prepare()
     assert (changed.session, changed.digest) != (f"{steps.run_name}.t-3", begun.digest)
-    assert failed_row(steps.folder, steps.task, "killed") == TaskRow(id="t", state="error", kind="killed")
+    gone = TaskRow(id="t", state="error", kind="killed", why="Killed.")
+    assert failed_row(steps.folder, steps.task, "killed", "Killed.") == gone
     steps.folder.note("t", again)
-    assert failed_row(steps.folder, steps.task, "killed").steps == 2
+    assert failed_row(steps.folder, steps.task, "killed", "Killed.").steps == 2
 
 
 @needs("bwrap")
@@ -208,25 +208,8 @@ def test_the_money_of_the_run_leaves_the_task_for_later(tmp_path: Path) -> None:
 
 @pytest.fixture
 def small(tmp_path: Path) -> Iterator[Path]:
-    """A file system of two megabytes."""
-    place = tmp_path / "small"
-    place.mkdir()
-    mounting = ["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", str(place)]
-    if subprocess.run(mounting, capture_output=True, check=False).returncode:
-        pytest.skip("mounting a small file system is not permitted here")
-    try:
+    with small_disk(tmp_path / "small", 2) as place:
         yield place
-    finally:
-        subprocess.run(["umount", str(place)], check=True)
-
-
-def fill(place: Path) -> Path:
-    """Fill a file system to its end; gives the file that does."""
-    file = place / "full"
-    with suppress(OSError), file.open("wb", buffering=0) as stream:
-        while True:
-            stream.write(b"x" * 512)
-    return file
 
 
 def test_a_full_disk_is_an_error_of_the_environment_and_the_work_goes_on_after_it(tmp_path: Path, small: Path) -> None:
@@ -235,7 +218,11 @@ def test_a_full_disk_is_an_error_of_the_environment_and_the_work_goes_on_after_i
     full = fill(small)
     said: list[Said] = []
     assert work_on(steps.folder, steps.options, steps.task, said.append) == 0
-    assert [one.row and (one.row.state, one.row.kind) for one in said][-1] == ("error", "environment")
+    row = said[-1].row
+    assert row is not None
+    assert (row.state, row.kind, row.cost) == ("error", "environment", 0.0)
+    assert row.why.startswith("prepare: ")
+    assert "No space left on device" in row.why
     full.unlink()
     begun = steps.prepare()
     steps.run(begun)

@@ -9,6 +9,7 @@ import time
 from collections.abc import Callable, Collection, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import IO, Literal, TypeVar
 
 import msgspec
@@ -26,6 +27,9 @@ _ABOUT, _LOCK = "batch.json", ".lock"
 FOLDER_WAITS = 30.0
 """Seconds in which the workers of a batch that was killed have to be gone."""
 
+_ROOM = 1024 * 1024
+"""Bytes that there has to be room for where a task goes on."""
+
 TaskEnd = Literal["done", "failed", "error", "skipped"]
 
 _Line = TypeVar("_Line")
@@ -34,7 +38,8 @@ _Line = TypeVar("_Line")
 class TaskRow(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How a task ended. `failed` is the model's failure, `error` that of us, the provider or the environment.
 
-    `cost` is US dollars, None where a part is not known; `patch_sha256` is None where no patch was made.
+    `cost` is US dollars, None where a part is not known; `patch_sha256` is None where no patch was made. `why` names
+    what failed where the state is `error`.
     """
 
     id: str
@@ -46,6 +51,7 @@ class TaskRow(Record, frozen=True, kw_only=True, omit_defaults=False):
     seconds: float = 0.0
     session: str = ""
     patch_sha256: str | None = None
+    why: str = ""
 
 
 class Prediction(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -264,6 +270,19 @@ def _written(file: Path) -> Iterator[None]:
             why=f"{error.strerror or error}.",
             fix="Free space on the disk, then give the same command again: it continues.",
         ) from error
+
+
+def why_unwritable(*folders: Path) -> str:
+    """Say which of some folders nothing can be kept in, as on a full disk, and why; empty where all can be written."""
+    for folder in folders:
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            with TemporaryFile(dir=folder, buffering=0) as file:
+                write_whole(file.fileno(), bytes(_ROOM))
+                os.fsync(file.fileno())
+        except OSError as error:
+            return f"{folder} cannot be written: {error.strerror or error}."
+    return ""
 
 
 def is_meant(row: TaskRow, words: Collection[str]) -> bool:

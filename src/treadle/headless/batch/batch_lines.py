@@ -248,5 +248,5 @@ def _mark(row: TaskRow) -> TaskMark:
 
 def row_line(row: TaskRow) -> str:
     """Say in a line how a task ended."""
-    kind = f" ({row.kind})" if row.kind else ""
-    return f"{row.id}: {row.state}{kind}, {counted(row.steps, 'step')}, {money(row.cost)}, {row.seconds:.0f} s"
+    kind, why = f" ({row.kind})" if row.kind else "", f": {row.why}" if row.why else ""
+    return f"{row.id}: {row.state}{kind}, {counted(row.steps, 'step')}, {money(row.cost)}, {row.seconds:.0f} s{why}"

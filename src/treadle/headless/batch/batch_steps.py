@@ -30,8 +30,9 @@ from treadle.door.policy import try_command
 from treadle.door.reports import SessionAccount, session_account
 from treadle.door.settings import load_settings
 from treadle.door.trust import session_trust
-from treadle.headless.batch.batch_folder import BatchFolder, Prediction, TaskBegun, TaskEnd, TaskRow
+from treadle.headless.batch.batch_folder import BatchFolder, Prediction, TaskBegun, TaskRow
 from treadle.headless.batch.batch_tasks import BatchTask, is_address
+from treadle.headless.batch.task_errors import reason_of
 from treadle.headless.headless_main import HeadlessConsole, OutputFormat, finish_task
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, TreadleError
@@ -273,46 +274,43 @@ def collect_task(folder: BatchFolder, task: BatchTask, begun: TaskBegun) -> Task
     patch = project_patch(copy_of(folder, task.id, begun.tree))
     folder.file("patches", f"{task.id}.diff").write_bytes(patch)
     write_export(folder.file("sessions", f"{task.id}.json").absolute(), export_session(begun.session, "json"))
-    state, kind = how_it_went(account.outcome)
-    return TaskRow(
-        id=task.id,
-        state=state,
-        kind=kind,
-        cost=account.cost,
-        tokens=account.tokens,
-        steps=account.steps,
-        seconds=account.seconds,
-        session=begun.session,
-        patch_sha256=hashlib.sha256(patch).hexdigest(),
+    return _with_account(
+        how_it_went(task.id, account.outcome), account, begun.session, hashlib.sha256(patch).hexdigest()
     )
 
 
-def how_it_went(outcome: TurnOutcome) -> tuple[TaskEnd, str]:
+def how_it_went(task_id: str, outcome: TurnOutcome) -> TaskRow:
     """Say how a task ended by how its turn did: `error` is not the model's failure."""
     if outcome.stop is TurnStop.END_TURN:
-        return "done", "denied" if outcome.denied else ""
+        return TaskRow(id=task_id, state="done", kind="denied" if outcome.denied else "")
     if outcome.stop is TurnStop.CANCELLED:
-        return "error", "interrupted"
+        return TaskRow(id=task_id, state="error", kind="interrupted", why="run: its turn was interrupted.")
     if outcome.stop is TurnStop.ERROR:
-        return "error", f"provider-{outcome.error.kind}" if outcome.error is not None else "provider"
-    return "failed", _FAILURES[outcome.stop]
+        kind, said = ("", outcome.why) if outcome.error is None else (f"-{outcome.error.kind}", outcome.error.message)
+        return TaskRow(id=task_id, state="error", kind=f"provider{kind}", why=f"run: {said or 'no answer came.'}")
+    return TaskRow(id=task_id, state="failed", kind=_FAILURES[outcome.stop])
 
 
-def failed_row(folder: BatchFolder, task: BatchTask, kind: str) -> TaskRow:
-    """Say of a task that an error ended it, with what its session has used by then."""
-    begun = folder.begun(task.id)
-    account = None if begun is None else session_account(begun.session)
-    if begun is None or account is None:
-        return TaskRow(id=task.id, state="error", kind=kind)
-    return TaskRow(
-        id=task.id,
-        state="error",
-        kind=kind,
+def failed_row(folder: BatchFolder, task: BatchTask, kind: str, why: str) -> TaskRow:
+    """Say of a task that an error ended it, and why, with what its session has used by then as far as that is known."""
+    row = TaskRow(id=task.id, state="error", kind=kind, why=why)
+    try:
+        begun = folder.begun(task.id)
+        account = None if begun is None else session_account(begun.session)
+    except TreadleError as error:  # a disk or a log that failed the task may fail again
+        return msgspec.structs.replace(row, cost=None, why=f"{why} What it has cost is not known: {reason_of(error)}")
+    return row if begun is None or account is None else _with_account(row, account, begun.session, None)
+
+
+def _with_account(row: TaskRow, account: SessionAccount, session: str, patch: str | None) -> TaskRow:
+    return msgspec.structs.replace(
+        row,
         cost=account.cost,
         tokens=account.tokens,
         steps=account.steps,
         seconds=account.seconds,
-        session=begun.session,
+        session=session,
+        patch_sha256=patch,
     )
 
 
@@ -383,18 +381,3 @@ def report_task(folder: BatchFolder, row: TaskRow, *, keeps_copies: bool) -> str
         except OSError as error:
             return f"{copy.folder} could not be removed: {error.strerror or error}."
     return ""
-
-
-_OF_ENVIRONMENT = (
-    *("batch-folder", "copy-missing", "export-unwritable", "log-unwritable"),
-    *("sandbox-missing", "task-copy", "workspace-missing"),
-)
-
-
-def kind_of_error(error: TreadleError) -> str:
-    """Name what kind of error keeps a task from running: of its environment, of the settings, or our own."""
-    if error.code in _OF_ENVIRONMENT:
-        return "environment"
-    if error.code == "session-busy":
-        return "busy"
-    return "setup" if isinstance(error, ConfigError) else "internal"

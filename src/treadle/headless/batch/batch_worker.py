@@ -21,11 +21,11 @@ from treadle.headless.batch.batch_steps import (
     check_task,
     collect_task,
     failed_row,
-    kind_of_error,
     prepare_task,
     run_task,
 )
 from treadle.headless.batch.batch_tasks import BatchTask
+from treadle.headless.batch.task_errors import kind_of_error, reason_of
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import MessageDone, Notification
 
@@ -54,13 +54,18 @@ def work_in_fork(
     code = 1
     try:
         os.setsid()
-        _write_to(folder, task)
+        say = partial(_say, says)
+        try:
+            _write_to(folder, task)
+        except OSError as error:
+            say(Said(row=failed_row(folder, task, "environment", f"prepare: {reason_of(error)}")))
+            os._exit(0)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGCHLD):
             signal.signal(number, signal.SIG_DFL)
         signal.signal(signal.SIGTERM, _hand_back)
         threading.Thread(target=partial(_end_with, lives), daemon=True).start()
-        code = work(folder, options, task, partial(_say, says))
+        code = work(folder, options, task, say)
     finally:
         with suppress(OSError, ValueError):
             sys.stdout.flush()
@@ -85,26 +90,25 @@ def work_on(
 
 
 def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, *, share: RunShare | None) -> TaskRow:
+    step = "prepare"
     try:
-        say(Said(step="prepare"))
+        say(Said(step=step))
         begun = prepare_task(folder, options, task)
-        say(Said(step="run"))
+        say(Said(step=(step := "run")))
         run_task(folder, options, task, begun, hears=_Heard(say), share=share)
         signal.signal(signal.SIGTERM, _hand_back)  # the session had it meanwhile
-        say(Said(step="collect"))
+        say(Said(step=(step := "collect")))
         row = collect_task(folder, task, begun)
         if not task.check or row.state != "done":
             return row
-        say(Said(step="check"))
+        say(Said(step=(step := "check")))
         if check_task(folder, task):
             return row
         return msgspec.structs.replace(row, state="failed", kind="check")
-    except TreadleError as error:
-        sys.stderr.write(f"{error.what}\n{error.why}\n{error.fix}\n")
-        return failed_row(folder, task, kind_of_error(error))
-    except OSError as error:
-        sys.stderr.write(f"The task could not go on.\n{error}\nFree space on the disk, then --retry environment.\n")
-        return failed_row(folder, task, "environment")
+    except (TreadleError, OSError) as error:
+        why = f"{step}: {reason_of(error)}"
+        sys.stderr.write(f"{why}\n{error.fix if isinstance(error, TreadleError) else ''}\n")
+        return failed_row(folder, task, kind_of_error(error), why)
 
 
 class _Heard:

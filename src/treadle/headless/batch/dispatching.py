@@ -16,15 +16,17 @@ from types import FrameType
 
 import msgspec
 
-from treadle.headless.batch.batch_folder import BatchFolder, TaskRow
+from treadle.door.settings import data_directory
+from treadle.headless.batch.batch_folder import BatchFolder, TaskRow, why_unwritable
 from treadle.headless.batch.batch_lines import BatchLines
 from treadle.headless.batch.batch_steps import BatchOptions, Said, failed_row, report_task
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import HANDED_BACK, WorkOn, work_in_fork, work_on
+from treadle.headless.batch.task_errors import reason_of
 from treadle.protocol.errors import TreadleError
 
 MOST_DEATHS = 3
-"""So often a worker of a task may be killed before the task counts as an error."""
+"""So often a worker of a task may be killed, or fail by its environment, before the task counts as an error."""
 
 LEAVES_WITHIN = 30.0
 """Seconds that workers have to hand their tasks back."""
@@ -166,6 +168,8 @@ class Dispatcher:
 
     def _reap(self) -> None:
         for worker in tuple(self._workers.values()):
+            if worker.pid not in self._workers:  # the end of another one ended it
+                continue
             pid, status = os.waitpid(worker.pid, os.WNOHANG)
             if pid:
                 self._hear(worker)
@@ -177,7 +181,7 @@ class Dispatcher:
     def _ended(self, worker: TaskProcess, code: int) -> None:
         task = worker.task
         if worker.row is not None:
-            self._report(task, worker.row)
+            self._judge(task, worker.row)
         elif worker.capped:
             # Others may have reserved more than they will spend: who was alone has seen the end of the money.
             self._lines.handed_back(task.id)
@@ -185,35 +189,59 @@ class Dispatcher:
             self._crowd = max(1, len(self._workers))
             self._waiting.append(task)
         elif self._stops:
-            self._lines.handed_back(task.id)
-            self._waiting.append(task)
+            self._hand_back(task)
         elif code < 0 or code == HANDED_BACK:
-            self._deaths[task.id] = self._deaths.get(task.id, 0) + 1
-            if self._deaths[task.id] < MOST_DEATHS:
-                self._lines.handed_back(task.id)
-                self._waiting.appendleft(task)
-            else:
-                self._report(task, failed_row(self._folder, task, "killed"))
+            if not self._try_again(task):
+                self._report(
+                    task, failed_row(self._folder, task, "killed", f"Its process was killed {MOST_DEATHS} times.")
+                )
         else:
-            self._report(task, failed_row(self._folder, task, "internal"))
+            why = f"Its process ended with exit code {code}: see logs/{task.id}.txt."
+            self._report(task, failed_row(self._folder, task, "internal", why))
+
+    def _judge(self, task: BatchTask, row: TaskRow) -> None:
+        """Report a result; what failed by its environment is tried again first, once there is room on the disk."""
+        if row.kind != "environment":
+            self._report(task, row)
+        elif trouble := why_unwritable(self._folder.path, data_directory()):
+            self._hand_back(task)
+            self._cannot_write(trouble)
+        elif self._stops:
+            self._hand_back(task)
+        elif self._try_again(task):
+            self._lines.notice(f"{task.id} is tried again: {row.why}")
+        else:
+            self._report(task, row)
+
+    def _try_again(self, task: BatchTask) -> bool:
+        """Let a task that this computer ended continue in another process, unless it was tried often enough."""
+        self._deaths[task.id] = self._deaths.get(task.id, 0) + 1
+        if self._deaths[task.id] >= MOST_DEATHS:
+            return False
+        self._lines.handed_back(task.id)
+        self._waiting.appendleft(task)
+        return True
+
+    def _hand_back(self, task: BatchTask) -> None:
+        self._lines.handed_back(task.id)
+        self._waiting.append(task)
 
     def _report(self, task: BatchTask, row: TaskRow) -> None:
         """Write a result; where that fails, as on a full disk, all tasks are handed back: their logs keep the work."""
         try:
             notice = report_task(self._folder, row, keeps_copies=self._options.keeps_copies)
         except TreadleError as error:
-            self._halt(error)
-            self._lines.handed_back(task.id)
-            self._waiting.append(task)
+            self._hand_back(task)
+            self._cannot_write(reason_of(error))
             return
         self._lines.ended(row)
         if notice:
             self._lines.notice(notice)
 
-    def _halt(self, error: TreadleError) -> None:
+    def _cannot_write(self, trouble: str) -> None:
         """Let the workers hand back what they have, as nothing can be written down."""
-        self.trouble = f"{error.what} {error.why}".strip()
-        self._lines.notice(self.trouble)
+        self.trouble = trouble
+        self._lines.notice(trouble)
         if not self._stops:
             self._stop()
 

@@ -33,12 +33,12 @@ from treadle.headless.batch.batch_steps import (
     UnfinishedError,
     copy_of,
     failed_row,
-    kind_of_error,
     next_attempt,
     prepare_task,
 )
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import HANDED_BACK, Say, work_on
+from treadle.headless.batch.task_errors import kind_of_error, reason_of
 from treadle.headless.fleet.artifact_store import ArtifactStore, artifact_store
 from treadle.headless.fleet.fleet_database import waiting_database
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState
@@ -100,20 +100,13 @@ class FleetWork(Record, frozen=True, kw_only=True):
             if before.process:
                 end_process(before.process)  # else it would go on beside us when it wakes up
             if before.deaths >= MOST_WORKER_DEATHS:
-                state.said(before, f"{task.id} is given up: {before.deaths} workers were killed while they had it.")
-                say(Said(row=failed_row(folder, task, "killed")))
+                why = f"{before.deaths} workers were killed while they had it."
+                state.said(before, f"{task.id} is given up: {why}")
+                say(Said(row=failed_row(folder, task, "killed", why)))
                 return 0
-            if strange := sorted(options.flags.keys() - _GIVEN):
-                sys.stderr.write(f"This worker takes no settings from a database but flags: not {strange}.\n")
-                say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
-                return 0
-            if options.flags.get("mode") in (None, "full") and not self.place.full:
-                sys.stderr.write("This worker does no task without a sandbox. Start it with --full if it should.\n")
-                say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
-                return 0
-            if options.trusts and not self.place.trusts:
-                sys.stderr.write("This worker trusts no repository. Start it with --trust if it should.\n")
-                say(Said(row=TaskRow(id=task.id, state="error", kind="setup")))
+            if why := self._refusal(options):
+                sys.stderr.write(f"{why}\n")
+                say(Said(row=TaskRow(id=task.id, state="error", kind="setup", why=why)))
                 return 0
             self._take_over(state, before, folder, options)
             return work_on(folder, options, task, partial(_say_too, say, share), share=share)
@@ -123,12 +116,22 @@ class FleetWork(Record, frozen=True, kw_only=True):
             _leave()
             return HANDED_BACK
         except (TreadleError, OSError) as error:
-            sys.stderr.write(f"{error}\n")
-            kind = kind_of_error(error) if isinstance(error, TreadleError) else "environment"
-            say(Said(row=TaskRow(id=task.id, state="error", kind=kind)))
+            why = f"prepare: {reason_of(error)}"
+            sys.stderr.write(f"{why}\n")
+            say(Said(row=failed_row(folder, task, kind_of_error(error), why)))
             return 0
         finally:
             share.settle()
+
+    def _refusal(self, options: BatchOptions) -> str:
+        """Say what of the options this worker does not do; empty where it does all of it."""
+        if strange := sorted(options.flags.keys() - _GIVEN):
+            return f"This worker takes no settings from a database but flags: not {strange}."
+        if options.flags.get("mode") in (None, "full") and not self.place.full:
+            return "This worker does no task without a sandbox. Start it with --full if it should."
+        if options.trusts and not self.place.trusts:
+            return "This worker trusts no repository. Start it with --trust if it should."
+        return ""
 
     def _take_over(self, state: FleetState, before: Claim, folder: BatchFolder, options: BatchOptions) -> None:
         """Make what there is of a task here: what another computer has done by its last step, if that was kept."""

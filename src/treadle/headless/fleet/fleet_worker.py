@@ -11,12 +11,14 @@ from pathlib import Path
 
 from treadle.door.opening import remove_project_copy, this_process
 from treadle.door.reports import session_account
-from treadle.headless.batch.batch_folder import BatchFolder, TaskRow
+from treadle.door.settings import data_directory
+from treadle.headless.batch.batch_folder import BatchFolder, TaskRow, why_unwritable
 from treadle.headless.batch.batch_lines import BatchLines
 from treadle.headless.batch.batch_steps import BatchOptions, copy_of, failed_row
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import WorkOn
 from treadle.headless.batch.dispatching import Dispatcher, TaskProcess
+from treadle.headless.batch.task_errors import reason_of
 from treadle.headless.fleet.artifact_store import artifact_store
 from treadle.headless.fleet.fleet_engine import TASK_STEPS, OpenEngine, TakenForDeadError, id_of, task_name
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetResult, FleetState
@@ -90,6 +92,7 @@ class FleetDispatcher(Dispatcher):
         self._looked = 0.0
         self._strange: set[str] = set()
         self._idles = True
+        self._unwritable = False
         self._own += [engine.descriptor] if engine.descriptor >= 0 else []
         self._ended_here = False
         state.database.over = lambda: self._stops > 0
@@ -107,11 +110,17 @@ class FleetDispatcher(Dispatcher):
         try:
             self._each_round()
         except TreadleError as error:
-            self._halt(error)
+            super()._cannot_write(reason_of(error))
         if not self._workers and self._over():
             self._ended_here = True
             return
-        self._choose_run()
+        if self._unwritable and not self._is_writable_again():
+            return
+        try:
+            self._choose_run()
+        except OSError as error:
+            self._cannot_write(reason_of(error))
+            return
         if not self._options.run or self.capped:
             return
         while len(self._workers) < self._crowd and not self._stops:
@@ -152,6 +161,20 @@ class FleetDispatcher(Dispatcher):
         self._engine.renew()
         self._own = [self._engine.descriptor if one == old >= 0 else one for one in self._own]
 
+    def _cannot_write(self, trouble: str) -> None:
+        """Leave all tasks to others as long as nothing can be written here."""
+        if not self._unwritable:
+            self._lines.notice(f"{trouble} This worker waits until it can be, and its tasks continue elsewhere.")
+        self._unwritable = True
+        self._drop()
+
+    def _is_writable_again(self) -> bool:
+        now = time.monotonic()
+        if now - self._looked >= _RUNS_EACH:
+            self._looked = now
+            self._unwritable = bool(why_unwritable(self._place.folder, data_directory()))
+        return not self._unwritable
+
     def _choose_run(self) -> None:
         """Turn to the oldest run in which there is work, once nothing of the present one is left here."""
         now = time.monotonic()
@@ -163,9 +186,9 @@ class FleetDispatcher(Dispatcher):
         run, options = next(iter(found), ("", BatchOptions(run=self._only)))
         if self._waiting and run != self._options.run:
             self._drop()
+        self._folder = FleetHome(self._place.folder / run, run) if found else self._folder
         self._options, self.capped = options, not found and bool(self._only)
         if found:
-            self._folder = FleetHome(self._place.folder / run, run)
             self._claims = {claim.id: claim for claim in self._state.held_by(run, self._engine.worker)}
             self._waiting = deque(claim.task for claim in self._claims.values())
 
@@ -240,7 +263,7 @@ class FleetDispatcher(Dispatcher):
             result = self._result(row)
         except OSError as error:
             self._lines.notice(f"What comes of {row.id} cannot be read: {error}.")
-            row = failed_row(self._folder, claim.task, "environment")
+            row = failed_row(self._folder, claim.task, "environment", f"report: {reason_of(error)}")
             result = FleetResult(row=row)
         try:
             self._state.end(claim, result)
