@@ -10,6 +10,7 @@ import time
 from pathlib import Path
 
 import pytest
+from tests.small_disk import fill, small_disk
 from tests.workspace.copies import killed_owner
 from tests.workspace.copies.copied import Bench, snapshot
 from tests.workspace.processes import lasting, living, until
@@ -162,6 +163,31 @@ def test_what_hinders_copies_is_named(bench: Bench, tmp_path: Path) -> None:
     assert why_no_copy(bench.profile(), broken, bench.data).startswith("overlays do not work here")
     probing._tried.cache_clear()
     assert private_files(bench) == []
+
+
+def test_on_a_busy_machine_copies_are_tried_once_more(
+    bench: Bench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(probing, "_PATIENCE", (0.2, 90.0))
+    program = tmp_path / "slow"
+    line = f'test -e {tmp_path}/tried && exec {bubblewrap().program} "$@"; : >{tmp_path}/tried; exec sleep 60'
+    program.write_text(f"#!/bin/sh\n{line}\n")
+    program.chmod(0o755)
+    state = SandboxState(backend=Backend.BUBBLEWRAP, program=str(program))
+    probing._tried.cache_clear()
+    assert why_no_copy(bench.profile(), state, bench.data) == ""
+    assert (tmp_path / "tried").exists()
+
+
+def test_a_disk_that_is_full_hinders_copies_only_as_long_as_it_is(bench: Bench, tmp_path: Path) -> None:
+    probing._tried.cache_clear()
+    with small_disk(tmp_path / "small", 1) as data:
+        full = fill(data)
+        said = why_no_copy(bench.profile(), bubblewrap(), data / "data")
+        assert said.startswith("trying it out failed: ")
+        assert "No space left on device" in said
+        full.unlink()
+        assert why_no_copy(bench.profile(), bubblewrap(), data / "data") == ""
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="gives files away")

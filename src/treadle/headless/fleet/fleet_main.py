@@ -4,8 +4,10 @@ import time
 from collections.abc import Sequence
 
 from treadle.door.known_models import share_limits
+from treadle.door.open_session import require_sandbox
 from treadle.door.opening import home_name, require_queue
 from treadle.door.program import Exit
+from treadle.door.settings import load_settings
 from treadle.headless.batch.batch_folder import BatchFolder, Prediction, is_meant
 from treadle.headless.batch.batch_lines import BatchLines, BatchStarted
 from treadle.headless.batch.batch_main import (
@@ -31,6 +33,7 @@ from treadle.headless.fleet.fleet_worker import FleetDispatcher, OpenedEngine
 from treadle.present.spending_words import Spending
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.permissions import Mode
 
 _COLLECTS_EACH = 0.5
 
@@ -53,6 +56,8 @@ class FleetWishes(Record, frozen=True, kw_only=True):
 
 def run_worker(fleet: FleetWishes, workers: int) -> int:
     """Do tasks of all runs of a database until a signal stops it. Raises `ConfigError`."""
+    if not fleet.full:  # here, or each task that this worker takes would end for want of it
+        require_sandbox(Mode.AUTO, load_settings({}))
     lines = BatchLines(as_json=False)
     state, engine = _opened(fleet, workers)
     lines.notice(

@@ -16,7 +16,8 @@ from treadle.workspace.sandbox import Backend, Profile, SandboxState, prepare
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.trial import run_trial
 
-_PATIENCE = 10.0  # seconds; it takes some 50 milliseconds
+_PATIENCE = (10.0, 60.0)
+"""Seconds that are waited, and once more: it takes some 50 milliseconds, but a machine may be busy."""
 _SIZE = 16 * 1024 * 1024
 _TRIAL = 'cd "$0" && echo new >new && echo more >>kept && rm gone && rm -r folder && mkdir folder && exec "$@"'
 _MARK = ': >"$0"'
@@ -109,20 +110,32 @@ def _tried() -> dict[tuple[str, ...], str]:
 
 
 def _try(profile: Profile, state: SandboxState, data: Path) -> str:
-    """Run a command on a copy once, and read what it did."""
+    """Run a command on a copy once, or once more where it takes too long, and read what it did."""
     tried = _tried()
-    if profile.folders not in tried:
-        folder = new_folder(data)
+    for seconds in _PATIENCE:
+        if profile.folders in tried:
+            break
         try:
-            tried[profile.folders] = _try_in(folder, profile, state)
-        except (OSError, ToolError, subprocess.TimeoutExpired) as error:
+            tried[profile.folders] = _try_once(profile, state, data, seconds)
+        except subprocess.TimeoutExpired as error:
+            if seconds == _PATIENCE[-1]:
+                tried[profile.folders] = f"trying it out failed: {error}"
+        except OSError as error:  # as on a full disk: not for good
+            return f"trying it out failed: {error}"
+        except ToolError as error:
             tried[profile.folders] = f"trying it out failed: {error}"
-        finally:
-            remove_folder(folder)
     return tried[profile.folders]
 
 
-def _try_in(folder: Path, profile: Profile, state: SandboxState) -> str:
+def _try_once(profile: Profile, state: SandboxState, data: Path, seconds: float) -> str:
+    folder = new_folder(data)
+    try:
+        return _try_in(folder, profile, state, seconds)
+    finally:
+        remove_folder(folder)
+
+
+def _try_in(folder: Path, profile: Profile, state: SandboxState, seconds: float) -> str:
     """Change a folder of our own in every way, and make a file in the workspace from inside the sandbox."""
     trial = folder / "trial"
     (trial / "folder").mkdir(parents=True)
@@ -136,7 +149,7 @@ def _try_in(folder: Path, profile: Profile, state: SandboxState) -> str:
     changing = ("/bin/sh", "-c", _TRIAL, f"{folder}/mount/0/all")
     around = structs.replace(sandbox, inner=(*copy_command(folder), *changing, *sandbox.inner))
     command = around.around(("/bin/sh", "-c", _MARK, f"{profile.root}/{_NEW}"))
-    status, said = run_trial(command, {"PATH": os.defpath}, _PATIENCE)
+    status, said = run_trial(command, {"PATH": os.defpath}, seconds)
     manifest = read_manifest(folder)
     if status == 0 and manifest is not None and _found(manifest) >= _EXPECTED:
         return ""
