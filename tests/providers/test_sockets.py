@@ -201,3 +201,93 @@ async def test_nobody_there_and_a_certificate_of_somebody_else_are_named(
     async with served(serve) as port:
         with pytest.raises(httpcore2.ConnectError):
             await connected(port, certificate)
+
+
+class FakeTransport(asyncio.Transport):
+    """A network that says whether it is read from."""
+
+    reads = True
+
+    def pause_reading(self) -> None:
+        self.reads = False
+
+    def resume_reading(self) -> None:
+        self.reads = True
+
+    def is_closing(self) -> bool:
+        return False
+
+    def write(self, data: object) -> None:
+        pass
+
+
+@pytest.fixture
+async def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """A clock of the loop that stands still but for the test."""
+    now = [1_000.0]
+    monkeypatch.setattr(asyncio.get_running_loop(), "time", lambda: now[0])
+    return now
+
+
+def streaming(network: FakeTransport) -> SocketStream:
+    stream = SocketStream()
+    stream.connection_made(network)
+    return stream
+
+
+async def rested(network: FakeTransport, clock: list[float]) -> None:
+    clock[0] += 0.04
+    while not network.reads:
+        await asyncio.sleep(0)
+
+
+async def test_small_pieces_of_a_fast_reply_are_taken_together_after_the_first_ones(clock: list[float]) -> None:
+    network = FakeTransport()
+    stream = streaming(network)
+    for _ in range(8):
+        stream.data_received(b"x")
+        assert network.reads
+    for _ in range(3):
+        stream.data_received(b"x")
+        assert not network.reads
+        await rested(network, clock)
+    assert await stream.read(MOST) == b"x" * 11
+    await stream.write(b"?")
+    stream.data_received(b"the answer to that")
+    assert network.reads
+
+
+@pytest.mark.parametrize(("pause", "size"), [(0.07, 1), (0.0, 4_096)], ids=["slow", "large"])
+async def test_slow_and_large_pieces_are_each_taken_at_once(pause: float, size: int, clock: list[float]) -> None:
+    network = FakeTransport()
+    stream = streaming(network)
+    for _ in range(20):
+        stream.data_received(b"x" * size)
+        clock[0] += pause
+    assert network.reads
+
+
+async def test_what_nobody_reads_stays_in_the_network_after_a_rest(clock: list[float]) -> None:
+    network = FakeTransport()
+    stream = streaming(network)
+    for _ in range(9):
+        stream.data_received(b"x")
+    assert not network.reads
+    stream.data_received(BIG)  # it was on its way
+    await asyncio.sleep(0)
+    clock[0] += 0.04
+    await asyncio.sleep(0)
+    await asyncio.sleep(0)
+    assert not network.reads
+    await stream.read(len(BIG))
+    assert network.reads
+
+
+async def test_a_connection_that_ends_while_it_rests_ends_for_who_reads(clock: list[float]) -> None:
+    stream = streaming(FakeTransport())
+    for _ in range(9):
+        stream.data_received(b"x")
+    stream.connection_lost(None)
+    assert [await stream.read(MOST), await stream.read(MOST)] == [b"x" * 9, b""]
+    clock[0] += 1
+    await asyncio.sleep(0)

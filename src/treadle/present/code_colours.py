@@ -28,6 +28,10 @@ ColouredPlaces: TypeAlias = tuple[tuple[int, int, str], ...]
 """The places of a line that have a colour, each with its class."""
 
 
+_TOKENS_A_LOOK = 64
+"""Pieces of code between two looks at the clock, which takes as long as finding one."""
+
+
 @lru_cache(maxsize=64)
 def lexer_of(language: str, name: str) -> Lexer | None:
     """Find what colours a language, or a file by its name; None where nothing does."""
@@ -49,8 +53,8 @@ def coloured_places(lexer: Lexer, lines: Sequence[str], seconds: float = 0.25) -
     number = column = 0
     # Not get_tokens: it would drop and replace line ends.
     end = thread_time() + seconds
-    for _, kind, value in lexer.get_tokens_unprocessed("\n".join(texts) + "\n"):
-        if thread_time() > end:
+    for at_token, (_, kind, value) in enumerate(lexer.get_tokens_unprocessed("\n".join(texts) + "\n")):
+        if at_token % _TOKENS_A_LOOK == 0 and thread_time() > end:
             break
         colour = _class_of(kind)
         first, *others = value.split("\n")

@@ -14,6 +14,11 @@ _NEXT_ADDRESS = 0.25
 _MOST_WAITING = 256 * 1024
 """Bytes that may wait to be read before no more are taken from the network."""
 
+_STREAK, _DENSE, _REST, _SMALL = 8, 0.06, 0.03, 4096
+"""After so many pieces in a row, each so soon after the one before (seconds), each is followed by a rest in which
+nothing is taken from the network, unless it has so many bytes: taking each piece of a fast reply by itself costs
+more than all else that is done with it."""
+
 _Wrong = Mapping[type[Exception], type[Exception]]
 _CONNECTING: _Wrong = {TimeoutError: httpcore2.ConnectTimeout, OSError: httpcore2.ConnectError}
 _READING: _Wrong = {TimeoutError: httpcore2.ReadTimeout, OSError: httpcore2.ReadError}
@@ -57,6 +62,8 @@ class SocketStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         self._transport: asyncio.Transport | None = None
         self._waiting = bytearray()
         self._held = False
+        self._resting: asyncio.TimerHandle | None = None
+        self._came, self._streak = 0.0, 0
         self._ended = False
         self._error: Exception | None = None
         self._reader: asyncio.Future[None] | None = None
@@ -72,7 +79,21 @@ class SocketStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         if len(self._waiting) > _MOST_WAITING and not self._held:
             self._held = True
             self._open.pause_reading()
+        elif self._resting is None and self._is_fast(len(data)):
+            self._open.pause_reading()
+            self._resting = asyncio.get_running_loop().call_later(_REST, self._go_on)
         _wake(self._reader)
+
+    def _is_fast(self, size: int) -> bool:
+        before, self._came = self._came, asyncio.get_running_loop().time()
+        self._streak = self._streak + 1 if self._came - before < _DENSE else 0
+        return self._streak >= _STREAK and size < _SMALL
+
+    def _go_on(self) -> None:
+        """Take from the network again, unless too much waits to be read."""
+        self._resting = None
+        if not self._held and not self._open.is_closing():
+            self._open.resume_reading()
 
     def eof_received(self) -> None:
         """Note that the other side is done; the connection closes by itself."""
@@ -82,6 +103,8 @@ class SocketStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
     def connection_lost(self, exc: Exception | None) -> None:
         """Note that nothing comes or goes any more, and why."""
         self._ended, self._error = True, exc
+        if self._resting is not None:
+            self._resting.cancel()
         _wake(self._reader)
         _wake(self._writer)
 
@@ -108,13 +131,15 @@ class SocketStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
         del self._waiting[:max_bytes]
         if self._held and len(self._waiting) <= _MOST_WAITING // 2:
             self._held = False
-            self._open.resume_reading()
+            if self._resting is None:
+                self._open.resume_reading()
         return data
 
     async def write(self, buffer: bytes, timeout: float | None = None) -> None:
         """Send bytes; waits while the network takes no more."""
         if self._ended:
             raise httpcore2.WriteError(str(self._error or "The connection was closed.")) from self._error
+        self._streak = 0  # what comes now answers this
         self._open.write(buffer)
         if self._writer is not None:
             await _within(timeout, asyncio.shield(self._writer), _WRITING)

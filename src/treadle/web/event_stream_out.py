@@ -28,7 +28,7 @@ _SAID_OF = 5
 _PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 """Seconds between two updates: what happens meanwhile comes as one."""
 
-_SHARE = 0.05
+_SHARE = 0.02
 """Of a core that the updates of one page take at most: what takes long to make comes less often."""
 
 _ALIVE = 5.0

@@ -1,7 +1,7 @@
 """Markdown, code and diffs as HTML that can do nothing: no raw HTML, no images, no links but to web addresses."""
 
 from collections.abc import Callable, Sequence
-from functools import cache
+from functools import cache, lru_cache
 from itertools import pairwise
 from typing import Any
 
@@ -19,8 +19,11 @@ MOST_LINES, MOST_CHARACTERS = 2_000, 200_000
 """Of one text on the page; the middle of a longer one is left out, and that is said."""
 
 _LONGEST_LINE, _LONGEST_LANGUAGE = 4_000, 40
-_MOST_COLOURED, _MOST_GROWING = 20_000, 2_000
-"""Characters of code that is coloured, whole and while it is still written; more of it is plain."""
+_MOST_COLOURED = 20_000
+"""Characters of code that is coloured; more of it is plain."""
+
+_LINES_A_COLOURING = 4
+"""Lines of code that come, at least, before code that still grows is coloured again."""
 
 _LINKS = ("http://", "https://", "mailto:")
 
@@ -38,7 +41,7 @@ def page_text(text: str) -> str:
 
 def markdown(text: str, growing: bool = False) -> Markup:  # noqa: FBT001, FBT002 - as a filter takes it
     """Render a model's Markdown; what is still `growing` is rendered again and again."""
-    return Markup(_markdown().render(page_text(text), {"coloured": _MOST_GROWING if growing else _MOST_COLOURED}))  # noqa: S704 - everything in it was escaped by the renderer
+    return Markup(_markdown().render(page_text(text), {"growing": growing}))  # noqa: S704 - everything in it was escaped by the renderer
 
 
 def ticked(text: str) -> Markup:
@@ -50,14 +53,29 @@ def ticked(text: str) -> Markup:
     return Markup("").join(shown)
 
 
-def code(text: str, *, language: str = "", name: str = "", most: int = _MOST_COLOURED) -> Markup:
-    """Colour code by its language, or by the name of its file, if it has at most so many characters."""
+def code(text: str, *, language: str = "", name: str = "") -> Markup:
+    """Colour code by its language, or by the name of its file, unless it is long."""
     text = page_text(text)
-    lexer = lexer_of(language, name) if len(text) <= most else None
+    lexer = lexer_of(language, name) if len(text) <= _MOST_COLOURED else None
     if lexer is None:
         return escape(text)
     lines = text.split("\n")
     return Markup("\n").join(map(coloured_line, lines, coloured_places(lexer, lines)))
+
+
+def _growing_code(text: str, language: str) -> Markup:
+    """Colour code that is still written up to its last lines: the longer it is, the more lines come between."""
+    lines = text.split("\n")
+    step = max(_LINES_A_COLOURING, (1 << len(lines).bit_length()) >> 4)
+    cut = (len(lines) - 1) // step * step
+    return (
+        _coloured_before("\n".join(lines[:cut]), language) + ("\n" if cut else "") + page_text("\n".join(lines[cut:]))
+    )
+
+
+@lru_cache(maxsize=32)
+def _coloured_before(text: str, language: str) -> Markup:
+    return code(text, language=language)
 
 
 def coloured_line(text: str, pieces: ColouredPlaces, marks: Spans = (), tag: str = "") -> Markup:
@@ -117,7 +135,8 @@ class _Renderer(RendererHTML):
         """Colour a block of code."""
         token = tokens[index]
         language = token.info.strip().split(" ", 1)[0]
-        shown = code(token.content, language=language, most=env["coloured"])
+        text = token.content
+        shown = _growing_code(text, language) if env["growing"] else code(text, language=language)
         copies = '<button type="button" class="plain" data-copy="">Copy</button>'
         about = f"<div><span>{escape(language[:_LONGEST_LANGUAGE])}</span>{copies}</div>"
         return f'<div class="code">{about}<pre tabindex="0">{shown}</pre></div>\n'

@@ -352,6 +352,8 @@ function tick() {
 }
 setInterval(tick, 1_000);
 
+const MAY_RUN = /<li id="i\d+" class="item (call|own)/; // what begins and ends commands
+
 listen(
   (news) => {
     if (news.now) skew = news.now - Date.now();
@@ -359,14 +361,13 @@ listen(
     for (const [position, html] of news.items ?? []) place(position, html);
     if (news.status) show(news.status);
     if (news.items) {
+      if (news.items.some(([, html]) => MAY_RUN.test(html))) side.mayHaveJobs();
       fresh += following ? 0 : news.items.length;
       newest.textContent = fresh ? `Newest ↓ ${fresh}` : "Newest ↓";
       group();
       tick();
-      side.mayHaveJobs();
       if (!following) newest.hidden = false;
     }
-    if (following && (news.items || news.status) && !questions.contains(document.activeElement)) toEnd();
   },
   session,
   cursor,

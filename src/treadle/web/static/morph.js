@@ -46,10 +46,12 @@ export function morph(old, fresh) {
     if (keepsOpen && name === "open") continue;
     if (old.getAttribute(name) !== value) old.setAttribute(name, value);
   }
-  const scrolled = old.scrollHeight > old.clientHeight && old.nodeName === "PRE";
+  // Of nothing else is the height asked: that lays the page out.
+  const scrolls = old.nodeName === "PRE";
+  const scrolled = scrolls && old.scrollHeight > old.clientHeight;
   const atEnd = scrolled && old.scrollTop + old.clientHeight >= old.scrollHeight - 8;
   children(old, fresh);
-  if (atEnd || (!scrolled && old.nodeName === "PRE" && old.classList.contains("output"))) old.scrollTop = old.scrollHeight;
+  if (atEnd || (scrolls && !scrolled && old.classList.contains("output"))) old.scrollTop = old.scrollHeight;
 }
 
 function children(old, fresh) {
