@@ -9,7 +9,7 @@ from pathlib import Path
 
 from playwright.async_api import Page
 from tests.e2e.faults.driving import make
-from tests.editors.scripted_tasks import turn
+from tests.editors.scripted_tasks import Tasks, turn
 from tests.editors.vscode_driving import LONG, Studio, command_in, open_chat, window
 from tests.needed import missing
 
@@ -73,7 +73,7 @@ async def _activated(page: Page) -> str:
 async def _measure(place: Path, *, extension: bool) -> tuple[float, str]:
     (place / "ws").mkdir(parents=True)
     (place / "ws" / "a.txt").write_text("line\n")
-    async with window(place, TURNS, extension=extension) as (page, server):
+    async with window(place, Tasks(TURNS), extension=extension) as (page, server):
         activated = ""
         if extension:
             seen = Studio(page, place / "ws", place / "home", server, await open_chat(page))

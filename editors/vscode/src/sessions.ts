@@ -73,15 +73,14 @@ export class Sessions implements AgentClient {
   async current(): Promise<string> {
     await this.reopening;
     await this.loading.catch(() => undefined);
-    if (this.active && this.open.has(this.active)) return this.active;
-    this.opening ??= this.create().finally(() => (this.opening = undefined));
-    return this.opening;
+    return this.active && this.open.has(this.active) && !this.opening ? this.active : this.create();
   }
 
-  /** Begin a new session. */
-  async create(): Promise<string> {
-    const opened = await this.ask('session/new', this.where());
-    return this.opened(String(opened.sessionId), opened);
+  /** Begin a new session; what is sent until it is open is sent in it. */
+  create(): Promise<string> {
+    return (this.opening ??= this.ask('session/new', this.where())
+      .then((opened) => this.opened(String(opened.sessionId), opened))
+      .finally(() => (this.opening = undefined)));
   }
 
   /** Show a session, with what was said in it. */
