@@ -1,6 +1,7 @@
 """What a slash command gives: a text to show, ops to post, or a message to send."""
 
 import io
+import re
 import shlex
 import uuid
 from collections.abc import Iterator, Mapping, Sequence
@@ -26,6 +27,9 @@ from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Mode
 
 _SHOWN = 200
+
+_CHECK = re.compile(r"(?<!\S)--check(?:=|(?!\S))")
+_CODE = re.compile(r"`[^`]*`")
 
 _LATER: dict[str, str] = {}
 
@@ -89,27 +93,39 @@ def _goal(session: SessionAccess, argument: str) -> CommandAnswer:
         if now.goal.state in ((GoalState.PAUSED, GoalState.MET) if paused else ()):
             return wrong(f"The goal is {now.goal.state} already.")
         return CommandAnswer(ops=(SetGoal(condition=now.goal.condition, check=now.goal.check, paused=paused),))
-    condition, check = argument, ""
-    if argument.split(maxsplit=1)[0] == "--check":
-        rest = io.StringIO(argument.removeprefix("--check"))
-        words = shlex.shlex(rest, posix=True)
-        words.whitespace_split, words.commenters = True, ""
-        try:
-            check = words.get_token() or ""
-        except ValueError:
-            return wrong("The quotes around the check are not closed: /goal --check 'CMD' CONDITION.")
-        condition = rest.read().strip()
-    if not condition or (argument.startswith("--check") and not check.strip()):
-        return wrong("/goal needs a condition: /goal --check 'make test' all tests pass.")
+    try:
+        condition, check = read_goal(argument)
+    except ValueError as error:
+        return wrong(f"{error}: /goal --check 'make test' all tests pass.")
     send = "" if now.turn_active else BEGIN_GOAL
     return CommandAnswer(ops=(SetGoal(condition=condition, check=check),), send=send)
+
+
+def read_goal(argument: str) -> tuple[str, str]:
+    """Read a condition and its check, which stands before it, or behind it as one quoted word; raises `ValueError`."""
+    mark = _CHECK.search(_CODE.sub(lambda code: "x" * len(code.group()), argument))
+    if mark is None:
+        return argument, ""
+    condition, rest = argument[: mark.start()].strip(), io.StringIO(argument[mark.end() :])
+    words = shlex.shlex(rest, posix=True)
+    words.whitespace_split, words.commenters = True, ""
+    try:
+        check = (words.get_token() or "").strip()
+    except ValueError:
+        raise ValueError("The quotes around the check are not closed") from None
+    others = rest.read().strip()
+    if condition and others:
+        raise ValueError("A check of several words needs quotes")
+    if not check or not (condition or others):
+        raise ValueError("/goal needs a condition, and --check a command")
+    return condition or others, check
 
 
 def _shown_goal(goal: GoalStatus | None) -> str:
     if goal is None:
         return (
             "There is no goal. /goal CONDITION keeps the model working until CONDITION is met. "
-            "With --check 'CMD' before it CMD decides that."
+            "With --check 'CMD' CMD decides that."
         )
     return f"{goal.state}: {goal_words(goal)}"
 

@@ -136,7 +136,7 @@ _ROWS: tuple[SlashCommand, ...] = (
         effect=Reach.SEE,
         given=Reach.WORK,
         arguments="[CONDITION]",
-        about="keep working until CONDITION is met; `--check 'CMD'` first: CMD decides; `pause`, `resume`, `clear`",
+        about="keep working until CONDITION is met; `--check 'CMD'`: CMD decides; `pause`, `resume`, `clear`",
     ),
     SlashCommand(name="init", effect=Reach.WORK, about="let the model look at the project and write AGENTS.md"),
     SlashCommand(
