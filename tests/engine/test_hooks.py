@@ -7,13 +7,13 @@ from typing import Any
 import msgspec
 import pytest
 
-from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, working
+from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, keeping, results, working
 from tests.fakes.engine import STARTED, FakeLog, FakeTool, calls, ports
 from treadle.engine.core.past_history import read_past
 from treadle.engine.ports import Asked, HookDecision, HookWord, Output, PersonReply, Prepared, ask_person
 from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Answer, CallFinished, CallJudged, Interrupt, Prompt, SetPresence, Source
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import (
     CallStatus,
     Notice,
@@ -24,6 +24,7 @@ from treadle.protocol.notifications import (
     TurnStop,
 )
 from treadle.protocol.permissions import CallAsked, Decision, OptionKind, QuestionKind, Verdict
+from treadle.protocol.sealed import ResultMade
 from treadle.protocol.tools import CallResult, Outcome, Preview, Right, Risk, SandboxDenial, ToolCall, result_text
 
 FORM = {
@@ -361,6 +362,84 @@ async def test_an_interrupt_while_a_hook_looks_at_a_result_keeps_the_result() ->
         await run.end()
     (finished,) = run.of(CallFinished)
     assert (finished.result.outcome, str(finished.result.content[0])) == (Outcome.OK, str(Text(text="ran with {}")))
+
+
+class Looks(Said):
+    """Hooks that look at a trial, and at it again when its changes are kept."""
+
+    def __init__(self, kept: list[str], second: str = "formatted", output: str | None = None) -> None:
+        super().__init__()
+        self.kept, self.second, self.output = kept, second, output
+        self.looked: list[tuple[str, tuple[str, ...]]] = []
+
+    async def after_call(self, call: ToolCall, result: CallResult, /) -> HookWord:
+        self.looked.append((text_of(result.content), tuple(self.kept)))
+        return HookWord(context=self.second if self.kept else "looked", output=self.output)
+
+
+async def test_hooks_look_at_a_trial_again_when_its_changes_are_in_the_workspace_and_their_words_are_told_once() -> (
+    None
+):
+    kept: list[str] = []
+
+    async def keep(digest: str, /) -> CallResult:
+        kept.append(digest)
+        return CallResult(outcome=Outcome.OK)
+
+    said = "[The user kept its changes. They are in the workspace now: /made (added).]"
+    for second, told in (("formatted", "\n[Hook] formatted"), ("looked", "")):
+        kept.clear()
+        hooks = Looks(kept, second)
+        async with keeping(keep, hooks=hooks) as (run, provider):
+            await run.end()
+        shown = "printed\n[Hook] looked"
+        assert hooks.looked == [("printed", ()), (shown, ("c",))]
+        assert results(provider.requests[1]) == [(f"{shown}{told}\n{said}", False)]
+
+
+async def test_a_result_that_a_hook_replaced_stays_replaced_when_the_trial_is_kept() -> None:
+    kept: list[str] = []
+
+    async def keep(digest: str, /) -> CallResult:
+        kept.append(digest)
+        return CallResult(outcome=Outcome.OK)
+
+    async with keeping(keep, hooks=Looks(kept, "looked", "hidden")) as (run, provider):
+        await run.end()
+    ((text, _),) = results(provider.requests[1])
+    assert (text.count("hidden"), "printed" in text) == (1, False)
+
+
+async def test_hooks_do_not_look_again_at_a_trial_that_could_not_be_kept() -> None:
+    async def keep(_: str, /) -> CallResult:
+        raise ToolError("The files were changed meanwhile.")
+
+    hooks = Looks([])
+    async with keeping(keep, hooks=hooks) as (run, _):
+        await run.end()
+    assert len(hooks.looked) == 1
+
+
+async def test_an_interrupt_while_a_hook_looks_at_a_trial_that_is_kept_says_that_it_is() -> None:
+    kept, looking = list[str](), asyncio.Event()
+
+    async def keep(digest: str, /) -> CallResult:
+        kept.append(digest)
+        return CallResult(outcome=Outcome.OK)
+
+    class Slow(Said):
+        async def after_call(self, call: ToolCall, result: CallResult, /) -> HookWord:
+            if kept:
+                looking.set()
+                await asyncio.Event().wait()
+            return HookWord()
+
+    async with keeping(keep, hooks=Slow()) as (run, _):
+        await asyncio.wait_for(looking.wait(), PATIENCE)
+        await run.session.post(Interrupt())
+        await run.end()
+    last = run.of(CallFinished, ResultMade)[-1]
+    assert "The user kept its changes" in text_of(last.result.content)
 
 
 async def test_a_message_that_comes_while_hooks_let_a_turn_end_is_shown_after_that_end() -> None:

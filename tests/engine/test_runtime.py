@@ -736,10 +736,10 @@ async def in_a_copy(_: Output) -> CallResult:
 
 
 @asynccontextmanager
-async def keeping(keep: Callable[[str], Awaitable[CallResult]]) -> AsyncIterator[tuple[Run, Replies]]:
+async def keeping(keep: Callable[[str], Awaitable[CallResult]], **others: Any) -> AsyncIterator[tuple[Run, Replies]]:
     """A session whose command has changed something in its copy, and whose user has just said to keep it."""
     log, provider = FakeLog(), Replies(calls("run"), DONE)
-    made = ports(provider, FakeTool("run", in_a_copy), log=log, keep=keep)
+    made = ports(provider, FakeTool("run", in_a_copy), log=log, keep=keep, **others)
     async with working(made, log) as run:
         await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
         async with asyncio.timeout(PATIENCE):

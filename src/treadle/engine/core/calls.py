@@ -311,8 +311,7 @@ def finished(state: State, data: CallFinished) -> Transition:
     if denial is not None and denial.right is Right.NETWORK and denial.target and not state.user_present:
         state = _count_denied(state)
     if denial is None or call.rights is not None or not can_ask:
-        lacks = plan and denial is not None
-        return finish(state, call, with_remark(data.result, texts.NO_RIGHT_IN_PLAN) if lacks else data.result)
+        return finish(state, call, with_remark(data.result, texts.NO_RIGHT_IN_PLAN) if plan and denial else data.result)
     return _ask_about(state, call, data.result, texts.stopped_by_sandbox(denial), options=_ONCE, denial=denial)
 
 
@@ -378,7 +377,8 @@ def kept(call: CallState, applied: CallResult) -> CallResult:
     if applied.is_error:
         why = "".join(block.text for block in applied.content if isinstance(block, Text))
         return _decided_about(replace(first, outcome=applied.outcome), replace(copy, fate=CopyFate.NOT_APPLIED), why)
-    return _decided_about(replace(first, changes=applied.changes), replace(copy, fate=CopyFate.KEPT))
+    said = (*first.content, *(one for one in applied.content if one not in first.content))  # of hooks
+    return _decided_about(replace(first, content=said, changes=applied.changes), replace(copy, fate=CopyFate.KEPT))
 
 
 def kept_or_not(result: CallResult) -> CallResult:

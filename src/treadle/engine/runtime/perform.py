@@ -28,7 +28,7 @@ from treadle.engine.core.machine_effects import (
     timer_work,
 )
 from treadle.engine.core.state import replace, standing
-from treadle.engine.ports import Asked, Hooks, HookWord, PersonReply, Ports, Prepared, ask_person, running_call
+from treadle.engine.ports import Asked, HookWord, PersonReply, Ports, Prepared, ask_person, running_call
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import OwnedWork, after_keeping
@@ -312,18 +312,18 @@ class Performer:
         await self._session.post(CallStarted(call_id=effect.call.id))
         applying = asyncio.ensure_future(self._apply(effect))
         try:
-            await asyncio.shield(applying)
+            result = await asyncio.shield(applying)
         except asyncio.CancelledError:
-            await applying
+            self._finish(effect, await applying)
             raise
+        self._finish(effect, result if result.is_error else await self._hooked(effect, result))
 
-    async def _apply(self, effect: RunTool) -> None:
+    async def _apply(self, effect: RunTool) -> CallResult:
         try:
             result = await self._ports.keep(effect.keep)
         except ToolError as error:
             result = result_text(Outcome.FAILED, error.text)
-        result = tool_call.redacted(result, self._ports.redactor())
-        self._session.post_soon(CallFinished(call_id=effect.call.id, result=result))
+        return tool_call.redacted(result, self._ports.redactor())
 
     async def _ready(self, effect: RunTool) -> Prepared | None:
         """Give what was judged; after a restart it is prepared anew and must be the same."""
@@ -346,28 +346,29 @@ class Performer:
             self._session.post_soon(CallFinished(call_id=effect.call.id, result=tool_call.interrupted(output, effect)))
             raise
         output.finish()
-        if self._ports.hooks is not None:
-            result = await self._hooked(self._ports.hooks, effect, result)
-        return self._for_model(effect, result)
+        return self._for_model(effect, await self._hooked(effect, result))
 
     def _for_model(self, effect: RunTool, result: CallResult) -> CallResult:
         content = bounded_content(result.content, most_of_one_result(self._assembler.spec))
         result = tool_call.redacted(replace(result, content=content), self._ports.redactor())
         return tool_call.mark_rerun(result) if effect.rerun else result
 
-    async def _hooked(self, hooks: Hooks, effect: RunTool, result: CallResult) -> CallResult:
-        """Let the hooks look at what came of a call, and end the turn where one of them wants that."""
+    async def _hooked(self, effect: RunTool, result: CallResult) -> CallResult:
+        """Let the hooks look at what came of a call, once more where that is in the workspace only now."""
+        if (hooks := self._ports.hooks) is None:
+            return result
         from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
 
         heard = self._heard.pop(effect.call.id, BeforeCall())
+        state = find(self._session.state, effect.call.id) if effect.keep else None
         try:
-            word = await hooks.after_call(effect.call, result)
+            word = await hooks.after_call(effect.call, state.result if state and state.result else result)
         except asyncio.CancelledError:
             self._finish(effect, self._for_model(effect, with_hooks_words(result, heard, HookWord())))
             raise
         if word.stop is not None:
             self._end_turn(word.stop)
-        return with_hooks_words(result, heard, word)
+        return with_hooks_words(result, heard, replace(word, output=None) if effect.keep else word)
 
     def _end_turn(self, reason: str) -> None:
         self._session.tell(f"A hook ends the turn: {reason}")
