@@ -110,6 +110,12 @@ async def test_a_batch_that_is_stopped_leaves_its_tasks_to_workers_and_collects_
     assert (ends["left"], ends["states"]) == (0, {"done": 2})
 
 
+async def test_a_worker_whose_disk_is_full_leaves_all_tasks_to_others(place: Place) -> None:
+    came = await run_fleet(place, address(place), PATIENT, number=6, cap=2.0, hard=True)
+    assert came.faults(6, 2.0) == []
+    assert came.states == {"done": 6}
+
+
 @needs("postgres", "dbos", "psycopg")
 async def test_workers_on_postgresql_that_are_killed_lose_and_repeat_nothing(place: Place) -> None:
     with postgres() as url:

@@ -1,6 +1,8 @@
 """What workers share: claims that only the newest holder may use, money of all, and who is taken for dead."""
 
+import socket
 import sqlite3
+import subprocess
 import sys
 import threading
 from collections.abc import Iterator
@@ -10,6 +12,7 @@ from pathlib import Path
 import pytest
 
 from tests.needed import needs
+from treadle.app.processes.session_parts import this_process
 from treadle.cli import command_line
 from treadle.headless.batch.batch_folder import TaskBegun, TaskRow
 from treadle.headless.batch.batch_lines import BatchLines
@@ -18,7 +21,7 @@ from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.fleet import fleet_database, fleet_task
 from treadle.headless.fleet.artifact_store import FolderStore, artifact_store
 from treadle.headless.fleet.fleet_database import FleetDatabase, shown_url
-from treadle.headless.fleet.fleet_engine import LOOKS, OwnEngine, TakenForDeadError, id_of, task_name
+from treadle.headless.fleet.fleet_engine import LOOKS, LOOKS_AT_GONE, OwnEngine, TakenForDeadError, id_of, task_name
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetResult, FleetState
 from treadle.headless.fleet.fleet_task import FleetPlace, FleetWork
 from treadle.headless.fleet.fleet_worker import FleetDispatcher, FleetHome, OpenedEngine
@@ -154,6 +157,25 @@ def test_a_worker_whose_beats_stop_loses_its_tasks_and_one_that_was_stopped_itse
         dead.beat()
 
 
+def test_a_worker_whose_process_has_ended_here_is_not_waited_for_long(state: FleetState) -> None:
+    process = subprocess.Popen((sys.executable, "-c", "input()"), stdin=subprocess.PIPE)
+    here, started = socket.gethostname(), Path(f"/proc/{process.pid}/stat").read_text().rpartition(")")[2].split()[19]
+    name = f"{here}:{process.pid}:{started}-1"
+    quiet, elsewhere = OwnEngine(state.database, name), OwnEngine(state.database, f"other{name}")
+    alive = OwnEngine(state.database, this_process())
+    for engine in (quiet, elsewhere, alive):
+        engine.beat()
+    taken(state, quiet, name)
+    for _ in range(LOOKS_AT_GONE):
+        alive.beat()
+        assert state.held_by(RUN, name) != []  # it may only be slow
+    process.communicate(b"\n")
+    alive.beat()
+    assert state.held_by(RUN, name) == []
+    workers = state.database.transact(lambda one: one.all("SELECT worker FROM treadle_workers"))
+    assert (f"other{name}",) in workers  # of another computer nothing is known but its beats
+
+
 def test_each_worker_is_watched_whoever_else_ends(state: FleetState) -> None:
     engines = {f"w{one}": OwnEngine(state.database, f"w{one}") for one in range(7)}
     for engine in engines.values():
@@ -230,6 +252,17 @@ def test_a_place_where_no_database_can_be_is_refused(tmp_path: Path) -> None:
         with pytest.raises(ConfigError) as refused:
             FleetDatabase(f"sqlite:///{place}")
         assert (refused.value.code, str(place) in refused.value.what) == ("fleet-database", True)
+
+
+def test_a_new_database_that_another_one_has_open_is_waited_for(tmp_path: Path) -> None:
+    other = sqlite3.connect(tmp_path / "new.db", isolation_level=None, check_same_thread=False)
+    other.execute("BEGIN EXCLUSIVE")
+    waits = threading.Timer(0.5, other.execute, ("COMMIT",))
+    waits.start()
+    FleetDatabase(f"sqlite:///{tmp_path}/new.db").close()
+    waits.join()
+    assert other.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+    other.close()
 
 
 def test_what_talks_to_postgresql_is_named_where_it_is_not_installed(monkeypatch: pytest.MonkeyPatch) -> None:

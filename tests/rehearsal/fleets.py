@@ -19,9 +19,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.e2e.batches import CALL_COST, CHECK, Place, Solver, children, tasks
+from tests.e2e.batches import CALL_COST, CHECK, SETTINGS, Place, Solver, children, tasks
+from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE
 from tests.needed import postgres_program
+from tests.small_disk import fill, small_disk
 from treadle.headless.fleet.fleet_database import FleetDatabase
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
@@ -128,7 +130,8 @@ def send(number: signal.Signals, pids: list[int]) -> None:
 class Came:
     """What came of a run. `calls` of the model were answered; `repeated` are tools that took effect twice in a log.
 
-    `fell` are workers that ended though nobody killed them.
+    `fell` are workers that ended though nobody killed them. `hardships` say what else was done, and what should have
+    come of it and did not.
     """
 
     code: int
@@ -144,12 +147,16 @@ class Came:
     disturbed: dict[str, int]
     ends: list[int | None]
     fell: list[str]
+    hardships: list[str]
     said: str
 
     def faults(self, number: int, cap: float) -> list[str]:
         """Say what should not have come."""
         named = ((name, getattr(self, name)) for name in ("lost", "twice", "repeated", "broken", "fell"))
         wrong = [f"{name}: {value}" for name, value in named if value]
+        wrong += [one for one in self.hardships if one.startswith("not ")]
+        if any(state.startswith("error") for state in self.states):
+            wrong.append(f"{self.states}: {self.said[-4000:]}")
         if self.code != 0 or self.rows != number:
             wrong.append(f"exit code {self.code}, {self.rows} of {number} rows: {self.said[-2000:]}")
         if self.counted > cap or self.calls * CALL_COST > cap + 1e-9:
@@ -171,12 +178,19 @@ async def run_fleet(
     pause: float = 0.1,
     kinds: tuple[str, ...] = ACTIONS,
     most: int = 1_000_000,
+    hard: bool = False,
 ) -> Came:
-    """Run a batch with three workers; with a seed they are disturbed."""
+    """Run a batch with three workers; with a seed they are disturbed.
+
+    With `hard`, too, a server of the database is restarted in the middle, and the disk of a fourth worker is full.
+    """
     place.prepare(tasks(number, check=CHECK))
     solver = Solver(seconds=pause)
     async with ScriptedServer(solver) as server:
         chaos = Chaos(place, url, flags, kinds=kinds)
+        ready, over = asyncio.Event(), asyncio.Event()
+        others = asyncio.create_task(_hardships(place, url, flags, number, (ready, over)) if hard else _none(ready))
+        await ready.wait()
         began = time.monotonic()
         more = ("--max-cost", str(cap), "--database", url, *flags)
         batch = asyncio.create_task(place.program.run(*place.words(server.base_url, *more, workers=0)))
@@ -192,6 +206,8 @@ async def run_fleet(
                     await chaos.disturb(chance)
         ended = await batch
         seconds = time.monotonic() - began
+        over.set()
+        hardships = await others
         ends = await chaos.end()
     rows = place.rows()
     ids = Counter(row["id"] for row in rows)
@@ -209,8 +225,53 @@ async def run_fleet(
         disturbed=dict(chaos.done),
         ends=ends,
         fell=chaos.by_itself,
+        hardships=hardships,
         said=f"{ended.out}{ended.err}",
     )
+
+
+async def _hardships(
+    place: Place, url: str, flags: tuple[str, ...], number: int, events: tuple[asyncio.Event, asyncio.Event]
+) -> list[str]:
+    """Have a worker whose disk is full until all is over, and restart the server in the middle of it."""
+    ready, over = events
+    done = []
+    with small_disk(place.folder / "small", 16) as disk:
+        other = Program(disk / "home")
+        other.home.mkdir()
+        (other.home / "config.toml").write_text(SETTINGS)
+        worker = await other.start("worker", "--trust", "--database", url, *flags)
+        await until(lambda: worker.pid in working(url))
+        fill(disk)
+        ready.set()
+        while not over.is_set() and len(place.rows()) < number / 2:
+            await asyncio.sleep(0.2)
+        if url.startswith("postgresql"):
+            await asyncio.to_thread(restart, url)
+            done.append("the database was restarted")
+        await over.wait()
+        worker.send_signal(signal.SIGTERM)
+        said = (await worker.communicate())[1].decode()
+        took = "cannot be written: No space left on device. This worker waits" in said
+        done.append(f"{'' if took else 'not '}left to others by a worker with a full disk: {said[-600:]}")
+        if worker.returncode:
+            done.append(f"not ended as it should: {worker.returncode}")
+    return done
+
+
+async def _none(ready: asyncio.Event) -> list[str]:
+    ready.set()
+    return []
+
+
+def restart(url: str) -> None:
+    """Restart a server that `postgres` runs; its connections break."""
+    data = Path(url.partition("host=")[2]).parent / "data"
+    _quietly((*_server_user(), postgres_program("pg_ctl"), "-D", str(data), "-w", "-t", "120", "-m", "fast", "restart"))
+
+
+def _server_user() -> tuple[str, ...]:
+    return ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups") if os.geteuid() == 0 else ()
 
 
 def broken_logs(place: Place, number: int) -> list[str]:
@@ -219,7 +280,7 @@ def broken_logs(place: Place, number: int) -> list[str]:
     try:
         sessions = [row.id for row in store.sessions() if row.title]  # one that was killed before it began has none
         broken = [name for name in sessions if store.verify(name) is not None]
-        return broken + ([] if len(sessions) == number else [f"{len(sessions)} sessions"])
+        return broken + ([] if len(sessions) == number else [f"{len(sessions)} sessions of {number}"])
     finally:
         store.close()
 
@@ -246,11 +307,10 @@ def postgres() -> Iterator[str]:
 
 def _served(folder: Path) -> Iterator[str]:
     data, socket = folder / "data", folder / "socket"
-    user: tuple[str, ...] = ()
+    user = _server_user()
     for one in (data, socket):
         one.mkdir()
-    if os.geteuid() == 0:
-        user = ("setpriv", "--reuid=65534", "--regid=65534", "--clear-groups")
+    if user:
         for one in (folder, data, socket):
             os.chown(one, 65534, 65534)
     words = ("-D", str(data), "-U", "treadle", "-A", "trust", "--no-sync")
@@ -283,6 +343,7 @@ async def compare(arguments: argparse.Namespace) -> int:
                     seed=seed,
                     every=arguments.every,
                     most=arguments.most,
+                    hard=arguments.hard and seed is not None,
                 )
             came.append(one)
             print(json.dumps({"seed": seed, **{k: v for k, v in vars(one).items() if k != "said"}}), flush=True)
@@ -312,6 +373,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--every", type=float, default=3.0)
     parser.add_argument("--most", type=int, default=1_000_000)
+    parser.add_argument("--hard", action="store_true", help="restart the database, and fill a worker's disk, too")
     parser.add_argument("--only-kills", action="store_true")
     parser.add_argument("--under", default="/var/tmp")
     return asyncio.run(compare(parser.parse_args()))

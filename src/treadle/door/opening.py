@@ -29,6 +29,7 @@ if TYPE_CHECKING:
     from treadle.app.processes.session_parts import LogPart as LogPart
     from treadle.app.processes.session_parts import end_process as end_process
     from treadle.app.processes.session_parts import home_name as home_name
+    from treadle.app.processes.session_parts import is_process_gone as is_process_gone
     from treadle.app.processes.session_parts import last_in_common as last_in_common
     from treadle.app.processes.session_parts import log_part as log_part
     from treadle.app.processes.session_parts import put_log_back as put_log_back
@@ -71,7 +72,8 @@ else:
         {
             "treadle.app.processes.attaching": "attach_session is_session_open",
             "treadle.app.processes.session_parts": """
-                LogPart end_process home_name last_in_common log_part put_log_back session_sums this_process whole_log
+                LogPart end_process home_name is_process_gone last_in_common log_part put_log_back session_sums
+                this_process whole_log
             """,
             "treadle.app.processes.task_copies": """
                 ProjectCopy apply_project_patch copy_project mirror_of project_patch remove_project_copy

@@ -41,8 +41,8 @@ def process_of(owner: str) -> str:
 
 def number_here(owner: str) -> int | None:
     """Give the number of an owner's process; None where that is on another computer."""
-    host, pid, _ = owner.rsplit(":", 2)
-    return int(pid) if host == socket.gethostname() else None
+    host, _, rest = owner.rpartition(":")[0].rpartition(":")
+    return int(rest) if host == socket.gethostname() else None
 
 
 def is_alive(owner: str, beat: float) -> bool:

@@ -166,6 +166,11 @@ def end_process(owner: str) -> bool:
     return True
 
 
+def is_process_gone(owner: str) -> bool:
+    """Whether a process of this computer that `this_process` has named has ended; one elsewhere cannot be looked at."""
+    return number_here(owner) is not None and not is_alive(owner, time.time())
+
+
 def session_sums(session_id: str) -> dict[str, float]:
     """Give what each session of a task has spent here by now (US dollars): its own, and its subagents'.
 

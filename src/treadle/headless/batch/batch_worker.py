@@ -7,8 +7,9 @@ import threading
 from collections.abc import Callable
 from contextlib import suppress
 from functools import partial
+from io import BufferedWriter, FileIO, TextIOWrapper
 from types import FrameType
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 import msgspec
 
@@ -28,6 +29,9 @@ from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.task_errors import kind_of_error, reason_of
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import MessageDone, Notification
+
+if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
 
 HANDED_BACK = 75
 """The exit code of a worker whose task goes on in another one."""
@@ -123,6 +127,16 @@ class _Heard:
             self._say(Said(step="run", steps=notification.step, cost=notification.cost))
 
 
+class _TaskLog(FileIO):
+    """What is said of a task. What cannot be written, as on a full disk, is lost, and ends nothing."""
+
+    def write(self, data: "ReadableBuffer", /) -> int:
+        """Write as much as can be; says that it was all."""
+        with suppress(OSError):
+            return super().write(data) or 0
+        return memoryview(data).nbytes
+
+
 def _write_to(folder: BatchFolder, task: BatchTask) -> None:
     """Let what the task says go to its log, and let it hear nothing."""
     nowhere = os.open(os.devnull, os.O_RDONLY)
@@ -130,7 +144,8 @@ def _write_to(folder: BatchFolder, task: BatchTask) -> None:
     for source, number in ((nowhere, 0), (log, 1), (log, 2)):
         os.dup2(source, number)
     for number in (1, 2):
-        stream = open(number, "w", encoding="utf-8", errors="backslashreplace", buffering=1, closefd=False)  # noqa: SIM115
+        raw = BufferedWriter(_TaskLog(number, "w", closefd=False))
+        stream = TextIOWrapper(raw, encoding="utf-8", errors="backslashreplace", line_buffering=True)
         setattr(sys, "stdout" if number == 1 else "stderr", stream)
     os.close(nowhere)
     os.close(log)

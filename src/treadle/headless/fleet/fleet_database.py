@@ -119,8 +119,21 @@ class FleetDatabase:
         path = Path(self.url.removeprefix(_SQLITE))
         path.parent.mkdir(parents=True, exist_ok=True)
         self._connection = sqlite3.connect(path, timeout=_BUSY, isolation_level=None, check_same_thread=False)
-        self._connection.execute("PRAGMA journal_mode=WAL")
+        self._keep_journal()
         self._connection.execute("PRAGMA synchronous=NORMAL")
+
+    def _keep_journal(self) -> None:
+        """Have a journal that readers need not wait for; SQLite waits by itself for nobody who has the file then."""
+        end = time.monotonic() + _BUSY
+        while True:
+            try:
+                self._connection.execute("PRAGMA journal_mode=WAL")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY or time.monotonic() > end:
+                    raise
+                time.sleep(_BETWEEN / 10)
+            else:
+                return
 
     def _make_tables(self) -> None:
         there = "SELECT to_regclass(?)" if self.is_postgres else "SELECT MAX(name) FROM sqlite_master WHERE name = ?"

@@ -7,6 +7,7 @@ an engine may give a task twice.
 from collections.abc import Collection, Sequence
 from typing import Protocol
 
+from treadle.door.opening import is_process_gone
 from treadle.headless.fleet.fleet_database import FleetDatabase, Transaction
 
 TASK_STEPS = ("prepare", "run", "collect", "check", "report")
@@ -14,6 +15,10 @@ TASK_STEPS = ("prepare", "run", "collect", "check", "report")
 
 LOOKS = 6
 """So many looks in a row at a worker have to find it as it was before it is taken for dead."""
+
+LOOKS_AT_GONE = 2
+"""So many suffice where its process has ended on this computer. One look alone could miss a beat of a process that
+another computer of the same name has."""
 
 _WATCHED = 3
 
@@ -100,7 +105,11 @@ class WorkerRing:
             before, looks = self._seen.get(worker, (None, 0))
             seen[worker] = (beats, looks + 1 if before == beats else 0)
         self._seen = seen
-        return [worker for worker, (beats, looks) in seen.items() if looks >= LOOKS or beats < 0]
+        return [worker for worker, (beats, looks) in seen.items() if beats < 0 or looks >= self._patience(worker)]
+
+    @staticmethod
+    def _patience(worker: str) -> int:
+        return LOOKS_AT_GONE if is_process_gone(worker) else LOOKS
 
     def leave(self) -> None:
         """Say that this worker is gone: others need not wait to take what it has."""
