@@ -7,6 +7,7 @@ from importlib import import_module
 NAMES = (
     "startup",
     "subagents",
+    "batch",
     "engine",
     "context",
     "store",

@@ -12,16 +12,17 @@ from contextlib import suppress
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from tests.e2e.batches import CHECK, Place, Solver, tasks
+from tests.e2e.batches import Place, Solver, tasks
 from tests.rehearsal.fleets import descendants
 
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 AT_ONCE = 50
-_WAITS = 8.0
+_WAITS = 15.0
 """Seconds before each answer: so long that all tasks wait at the same time."""
 
-_LOOKS = 0.5
+_CHECK = "grep -q 'a + b' calc.py"
+_LOOKS = 2.0
 
 
 def pss(process: int) -> int:
@@ -36,7 +37,7 @@ async def measured(number: int) -> tuple[int, float]:
     """Run a batch of so many tasks side by side; gives the most memory (bytes) and its processor time (seconds)."""
     with TemporaryDirectory(prefix="bench-batch-", dir="/var/tmp", ignore_cleanup_errors=True) as name:
         place = Place(Path(name))
-        place.prepare(tasks(number, check=CHECK))
+        place.prepare(tasks(number, check=_CHECK))
         async with ScriptedServer(Solver(seconds=_WAITS)) as server:
             words = (sys.executable, "-m", "treadle", *place.words(server.base_url, workers=number))
             most = [0]
