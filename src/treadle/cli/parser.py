@@ -100,7 +100,9 @@ class CommandParser(argparse.ArgumentParser):
         word = next((word for word in unknown if word.startswith("-")), unknown[0])
         if said := _ELSEWHERE.get(word.partition("=")[0]):
             self.exit(2, f"treadle: There is no option {word}.\n  why: Other programs call it so.\n  fix: {said}\n")
-        near = get_close_matches(word.partition("=")[0], [name for one in self._actions for name in one.option_strings])
+        flag = word.partition("=")[0]
+        near = get_close_matches(flag, [name for one in self._actions for name in one.option_strings])
+        near.sort(key=lambda one: sorted(one) != sorted(flag))  # swapped letters are the likeliest slip
         what = f"There is no option {word}." if word.startswith("-") else f"{word!r} is not expected here."
         hint = f" Did you mean {near[0]}?" if near else ""
         self.exit(2, f"treadle: {what}{hint}\n  fix: {self.prog} --help lists the options.\n")
