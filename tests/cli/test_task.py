@@ -146,6 +146,7 @@ def test_a_command_of_the_table_is_one_where_it_works(tmp_path: Path) -> None:
         (("--max-steps", "0"), ("--max-steps or --max-turns: must be 1 or more.",)),
         (("--max-cost", "abc"), ("cannot be 'abc'.", "It is a number.")),
         (("checkpoint", "diff", "1", "--nope"), ("There is no option --nope.",)),
+        (("-w", "feat", "--apply"), ("There is no option --apply.", "treadle copies apply NAME")),
         (("--modle", "a/b"), ("There is no option --modle. Did you mean --model?",)),
     ],
 )

@@ -29,8 +29,11 @@ _ELSEWHERE = {
     **dict.fromkeys(("--image", "--read"), "--file FILE attaches a text file or an image."),
     "--fork-session": "treadle fork SESSION copies a session.",
     "--mcp-config": "treadle mcp add NAME -- COMMAND adds a server.",
+    "--apply": "treadle copies apply NAME applies a copy, treadle try --apply what a command changed.",
+    "--discard": "treadle copies discard NAME removes a copy.",
+    "--diff": "treadle copies show NAME shows those of a copy, treadle checkpoint diff N those since a checkpoint.",
 }
-"""Options that other programs have, and what does it here."""
+"""Options that people look for, and what does it here."""
 
 
 LAST = "default: this folder's last"
@@ -99,7 +102,7 @@ class CommandParser(argparse.ArgumentParser):
 
         word = next((word for word in unknown if word.startswith("-")), unknown[0])
         if said := _ELSEWHERE.get(word.partition("=")[0]):
-            self.exit(2, f"treadle: There is no option {word}.\n  why: Other programs call it so.\n  fix: {said}\n")
+            self.exit(2, f"treadle: There is no option {word}.\n  why: It has another name here.\n  fix: {said}\n")
         flag = word.partition("=")[0]
         near = get_close_matches(flag, [name for one in self._actions for name in one.option_strings])
         near.sort(key=lambda one: sorted(one) != sorted(flag))  # swapped letters are the likeliest slip

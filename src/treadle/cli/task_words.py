@@ -110,9 +110,9 @@ _MEANT_EXACTLY: Mapping[str, str] = MappingProxyType(
     {
         "ask": "-p TASK",
         "chat": "start",
+        "diff": "checkpoint diff N",
         "init": "-p /init",
         "permissions": "policy show",
-        "serve": "web",
         "undo": "checkpoint list",
         "upgrade": "update",
     }

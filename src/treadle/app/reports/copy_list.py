@@ -142,13 +142,17 @@ def copy_rows() -> Iterator[Mapping[str, str | int | bool | None]]:
         }
 
 
-def copies_text(rows: Sequence[LeftCopy]) -> str:
-    """List copies with what of them is not applied."""
+def copies_text(rows: Sequence[LeftCopy], command: str = "treadle copies") -> str:
+    """List copies with what of them is not applied, and what the `command` that lists them does with one."""
     lines = [line for one in rows for line in _row(one)]
     if not lines:
         return "No copy is kept."
-    usage = "show ID: its changes. apply ID: apply them, or with keys only these. discard ID: remove the copy."
-    return visible("\n".join([*lines, "", usage]))
+    usage = (
+        f"{command} show ID: its changes",
+        f"{command} apply ID [KEY ...]: apply them, or only these",
+        f"{command} discard ID: remove the copy",
+    )
+    return visible("\n".join([*lines, "", *usage]))
 
 
 def _row(one: LeftCopy) -> Iterator[str]:
@@ -291,7 +295,7 @@ def copies_command(workspace: Path, argument: str) -> str:
     """Do what a person wants of the copies of a folder, in a session in it; lists them. Raises `TreadleError`."""
     match argument.split():
         case []:
-            return copies_text(left_copies(workspace))
+            return copies_text(left_copies(workspace), "/copies")
         case ["show", name]:
             return copy_text(named_copy(name, workspace))
         case ["apply", name, *keys]:
