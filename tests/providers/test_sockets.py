@@ -1,11 +1,14 @@
 """Connections straight on the event loop: the bytes, the ends, and what goes wrong, plain and encrypted."""
 
 import asyncio
+import gc
 import socket
 import ssl
+import warnings
 from collections.abc import AsyncIterator, Awaitable, Callable
-from contextlib import asynccontextmanager
+from contextlib import ExitStack, asynccontextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 import httpcore2
 import pytest
@@ -181,6 +184,61 @@ async def test_a_cancelled_read_loses_nothing() -> None:
         more.set()
         assert await everything(stream) == b"here"
         await stream.aclose()
+
+
+def resolves_to(addresses: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let every name have these addresses, without a thread that looks them up."""
+
+    async def found(_: str, port: int, **__: Any) -> list[Any]:
+        families = [socket.AF_INET6 if ":" in address else socket.AF_INET for address in addresses]
+        return [
+            (family, socket.SOCK_STREAM, 6, "", (one, port)) for family, one in zip(families, addresses, strict=True)
+        ]
+
+    monkeypatch.setattr(asyncio.get_running_loop(), "getaddrinfo", found)
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning")
+@pytest.mark.parametrize("addresses", [["127.0.0.1"], ["127.0.0.1", "127.0.0.1"], ["127.0.0.9", "127.0.0.1"]])
+async def test_a_cancelled_connection_is_closed_however_far_it_was(
+    addresses: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    over = asyncio.Event()
+    resolves_to(addresses, monkeypatch)
+    async with served(silent_until(over)) as port:
+        for turns in range(24):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                connecting = asyncio.ensure_future(LoopBackend().connect_tcp("some.host", port, timeout=90.0))
+                for _ in range(turns):
+                    await asyncio.sleep(0)
+                connecting.cancel()
+                with suppress(asyncio.CancelledError):
+                    await (await connecting).aclose()
+                for _ in range(4):
+                    await asyncio.sleep(0)
+                del connecting
+                gc.collect()
+            assert [str(one.message) for one in said if one.category is ResourceWarning] == [], turns
+        over.set()
+
+
+async def test_the_next_address_is_tried_where_one_refuses_or_does_not_answer(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ExitStack() as held:
+        port = held.enter_context(socket.create_server(("127.0.0.1", 0))).getsockname()[1]
+        silent = held.enter_context(socket.create_server(("127.0.0.7", port), backlog=0))
+        for _ in range(2):  # what is asked of it now is not answered
+            full = held.enter_context(socket.socket())
+            full.setblocking(False)
+            full.connect_ex(silent.getsockname())
+        for places in (["127.0.0.9", "127.0.0.1"], ["127.0.0.7", "127.0.0.1"], ["::1", "127.0.0.9", "127.0.0.1"]):
+            resolves_to(places, monkeypatch)
+            stream = await LoopBackend().connect_tcp("some.host", port, timeout=90.0)
+            assert stream.get_extra_info("server_addr") == ("127.0.0.1", port)
+            await stream.aclose()
+        resolves_to(["127.0.0.8", "127.0.0.9"], monkeypatch)
+        with pytest.raises(httpcore2.ConnectError, match=r"127\.0\.0\.9"):
+            await LoopBackend().connect_tcp("some.host", port, timeout=90.0)
 
 
 async def test_nobody_there_and_a_certificate_of_somebody_else_are_named(

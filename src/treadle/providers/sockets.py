@@ -2,9 +2,12 @@
 
 import asyncio
 import select
+import socket
 import ssl
-from collections.abc import Awaitable, Iterable, Mapping
-from typing import Any, TypeVar, cast
+from collections import deque
+from collections.abc import Awaitable, Iterable, Mapping, Sequence
+from contextlib import suppress
+from typing import Any, TypeAlias, TypeVar, cast
 
 import httpcore2
 
@@ -29,6 +32,9 @@ _INFORMATION = {"ssl_object": "ssl_object", "client_addr": "sockname", "server_a
 _T = TypeVar("_T")
 
 
+_Connected: TypeAlias = "tuple[asyncio.Transport, SocketStream]"
+
+
 class LoopBackend(httpcore2.AsyncNetworkBackend):
     """Opens connections for the pool of `httpcore2`."""
 
@@ -42,10 +48,7 @@ class LoopBackend(httpcore2.AsyncNetworkBackend):
     ) -> "SocketStream":
         """Connect to a host by the first of its addresses that answers."""
         local = None if local_address is None else (local_address, 0)
-        connecting = asyncio.get_running_loop().create_connection(
-            SocketStream, host, port, local_addr=local, happy_eyeballs_delay=_NEXT_ADDRESS
-        )
-        transport, stream = await _within(timeout, connecting, _CONNECTING)
+        transport, stream = await _within(timeout, _connect(host, port, local), _CONNECTING)
         for option in socket_options or ():
             transport.get_extra_info("socket").setsockopt(*option)
         return stream
@@ -186,6 +189,57 @@ class SocketStream(asyncio.Protocol, httpcore2.AsyncNetworkStream):
 def _wake(waiting: "asyncio.Future[None] | None") -> None:
     if waiting is not None and not waiting.done():
         waiting.set_result(None)
+
+
+async def _connect(host: str, port: int, local: tuple[str, int] | None) -> _Connected:
+    """Connect to the first address of a host that answers; the next one is tried when one fails or takes long.
+
+    The event loop can do that, too, but leaves a socket open where it is cancelled once it is connected.
+    """
+    loop = asyncio.get_running_loop()
+
+    async def connect(address: str) -> _Connected:
+        return await loop.create_connection(SocketStream, address, port, local_addr=local)
+
+    found = [] if _is_address(host) else await loop.getaddrinfo(host, port, type=socket.SOCK_STREAM)
+    left = deque(_families_in_turn([(family, str(place[0])) for family, _, _, _, place in found]))
+    if len(left) < 2:
+        return await connect(host)
+    trying: set[asyncio.Task[_Connected]] = set()
+    try:
+        while True:
+            if left:
+                trying.add(loop.create_task(connect(left.popleft())))
+            ended, _ = await asyncio.wait(
+                trying, timeout=_NEXT_ADDRESS if left else None, return_when=asyncio.FIRST_COMPLETED
+            )
+            for one in ended:
+                if one.exception() is None or not (left or trying - {one}):
+                    trying.discard(one)
+                    return one.result()
+                trying.discard(one)
+    finally:
+        for one in trying:
+            one.add_done_callback(_close_late)
+            one.cancel()
+
+
+def _is_address(host: str) -> bool:
+    for family in (socket.AF_INET, socket.AF_INET6):
+        with suppress(OSError):
+            return bool(socket.inet_pton(family, host))
+    return False
+
+
+def _families_in_turn(found: Sequence[tuple[int, str]]) -> list[str]:
+    """Put addresses of both families in turn, the system's first one first (RFC 8305)."""
+    before = [sum(family == one for one, _ in found[:at]) for at, (family, _) in enumerate(found)]
+    return [found[at][1] for at in sorted(range(len(found)), key=before.__getitem__)]
+
+
+def _close_late(connected: "asyncio.Task[_Connected]") -> None:
+    if not connected.cancelled() and connected.exception() is None:
+        connected.result()[0].close()
 
 
 async def _within(timeout: float | None, doing: Awaitable[_T], wrong: _Wrong) -> _T:
