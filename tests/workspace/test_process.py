@@ -38,6 +38,27 @@ async def _run(workspace: Workspace, line: str, seconds: float = 60) -> tuple[st
     return described
 
 
+@pytest.mark.parametrize(
+    ("starts", "children"),
+    [
+        ("", 0),
+        ("start()", 1),
+        ("one = threading.Thread(target=lambda: (start(), there.set(), signal.pause())); one.start(); there.wait()", 1),
+    ],
+)
+def test_all_that_a_process_started_is_found_whichever_thread_began_it(starts: str, children: int) -> None:
+    head = "import signal, subprocess, threading; there = threading.Event()"
+    start = "def start(): return subprocess.Popen(('sleep', '600'))"
+    program = f"{head}\n{start}\n{starts}\nprint('begun', flush=True)\nsignal.pause()"
+    with subprocess.Popen((sys.executable, "-c", program), stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == b"begun\n"
+        found = descendants(process.pid)
+        for one in (*found, process.pid):
+            os.kill(one, signal.SIGKILL)
+    assert (len(found), descendants(process.pid)) == (children, [])
+
+
 async def test_what_a_look_finds_that_is_under_way_at_the_end_is_said_with_the_result(
     workspace: Workspace, monkeypatch: pytest.MonkeyPatch
 ) -> None:
