@@ -18,7 +18,7 @@ from tests.e2e.running import left_of, model, processes
 from tests.needed import PEERS as PEER_FOLDER
 from tests.needed import require
 from tests.ready import TREADLE
-from treadle.providers.scripted.script import Script, Turn, Wait
+from treadle.providers.scripted.script import SayText, Script, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ROOT = Path(__file__).parents[2]
@@ -125,6 +125,32 @@ async def test_the_client_of_the_sdk_does_a_whole_task_and_goes_on_with_it(tmp_p
     }
     assert wanted <= kinds
     assert opened.modes.current_mode_id == "ask"
+
+
+_LOOKS = Script(
+    turns=(
+        Turn(items=(SayText(text="I look."), make("list_files", path="."))),
+        Turn(items=(SayText(text="It is empty."),)),
+    )
+)
+_LOOKED = "I look.\n\nIt is empty."
+"""What a client reads that takes all pieces for one message."""
+
+
+async def test_the_client_of_the_sdk_reads_each_message_once_and_apart_from_the_next(tmp_path: Path) -> None:
+    async with ScriptedServer(_LOOKS) as server, sdk(tmp_path, server) as (agent, client):
+        await agent.initialize(protocol_version=1)
+        opened = await agent.new_session(cwd=str(tmp_path), mcp_servers=[])
+        await agent.prompt(session_id=opened.session_id, prompt=[text_block("Look.")])
+    pieces = [one for one in client.updates if one.session_update == "agent_message_chunk"]
+    assert "".join(one.content.text for one in pieces).strip() == _LOOKED
+    assert len({one.message_id for one in pieces}) == 2
+
+
+async def test_acpx_reads_each_message_once_and_apart_from_the_next(tmp_path: Path) -> None:
+    async with ScriptedServer(_LOOKS) as server:
+        code, out, err = await run_acpx(tmp_path, server, "--approve-all", "--format", "quiet", "exec", "Look.")
+    assert (code, out.strip()) == (0, _LOOKED), err
 
 
 async def test_the_client_of_the_sdk_has_two_sessions_at_work_and_shows_their_commands(tmp_path: Path) -> None:

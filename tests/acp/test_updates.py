@@ -51,14 +51,18 @@ def test_every_notification_is_shown_as_the_schema_wants_it(record: type[Any]) -
 
 
 def shown_of(notifications: Iterable[Notification]) -> list[str]:
-    """The texts of messages that a client is shown, one for each message."""
-    updates, messages = Updates("/w"), dict[str, str]()
+    """The texts of messages that a client is shown, one for each; without their ids they stand apart, too."""
+    updates, messages, whole = Updates("/w"), dict[str, str](), ""
     for one in notifications:
         for update in updates.take(Stamped(notification=one)):
             plain = json.loads(msgspec.json.encode(update))
             if plain["sessionUpdate"] == "agent_message_chunk":
-                messages[plain["messageId"]] = messages.get(plain["messageId"], "") + plain["content"]["text"]
-    return [text.strip() for text in messages.values()]
+                text = plain["content"]["text"]
+                messages[plain["messageId"]] = messages.get(plain["messageId"], "") + text
+                whole += text
+    shown = [text.strip() for text in messages.values()]
+    assert whole.strip() == "\n\n".join(shown)
+    return shown
 
 
 def message(text: str) -> MessageDone:

@@ -2,10 +2,13 @@
 
 import asyncio
 import json
+import re
+import subprocess
 from pathlib import Path
 
 import pytest
 
+from tests.acp.driving import editor
 from tests.e2e.running import PATIENCE, model
 from tests.editors.panes import Pane
 from tests.editors.scripted_tasks import DAY, LINES, TWO_CHANGED, Tasks, day_folder
@@ -15,6 +18,21 @@ from treadle.providers.scripted.scripted_server import ScriptedServer
 
 pytestmark = [needs("neovim", "tmux"), pytest.mark.timeout(PATIENCE * 8)]
 
+_CODECOMPANION = """
+local adapter = {
+  name = "gemini_cli", formatted_name = "Gemini CLI", commands = { default = { "gemini", "--acp" } },
+  defaults = { auth_method = "oauth-personal", timeout = 20000 },
+}
+package.preload["codecompanion.adapters"] = function()
+  return { extend = function(_, changes) return vim.tbl_deep_extend("force", adapter, changes) end }
+end
+package.preload["codecompanion"] = function()
+  return { setup = function(set) io.write(vim.json.encode(set.adapters.acp[set.interactions.chat.adapter]())) end }
+end
+"""
+"""CodeCompanion as far as a recipe reaches: its adapter for another agent, which is extended."""
+
+DOCUMENT = Path(__file__).parents[2] / "docs" / "editors.md"
 PLUGIN = Path(__file__).parents[2] / "editors" / "neovim"
 
 
@@ -124,3 +142,16 @@ async def _again(seen: Neovim, server: ScriptedServer) -> None:
     await seen.until("1: Task LOOK")
     seen.keys("1", "Enter")
     await seen.until("Both are in it.", "Gone on.")
+
+
+async def test_the_recipe_for_codecompanion_shows_treadle_and_starts_it(tmp_path: Path) -> None:
+    (recipe,) = re.findall(r"```lua\n(require\(\"codecompanion\"\).*?)```", DOCUMENT.read_text(), re.DOTALL)
+    (tmp_path / "recipe.lua").write_text(_CODECOMPANION + recipe)
+    nvim = (neovim(), "--headless", "-u", "NONE", "-i", "NONE", "-l", str(tmp_path / "recipe.lua"))
+    process = await asyncio.create_subprocess_exec(*nvim, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+    made = json.loads((await process.communicate())[0])
+    assert (made["name"], made["formatted_name"]) == ("treadle", "Treadle")
+    assert made["commands"]["default"] == ["treadle", "acp"]
+    async with editor(tmp_path / "home") as client:
+        offered = (await client.initialize())["authMethods"]
+    assert made["defaults"]["auth_method"] in {one["id"] for one in offered}

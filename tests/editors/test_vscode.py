@@ -18,6 +18,17 @@ pytestmark = [needs("code-server", "browser"), pytest.mark.soak, pytest.mark.tim
 LINES = "".join(f"line {number}\n" for number in range(1, 31))
 TWO = block("line 2\n", "line two\n") + block("line 20\n", "line twenty\n")
 
+_PATCH = """*** Begin Patch
+*** Update File: a.txt
+@@
+-line 5
++line five
+*** Update File: calc.py
+@@
+-def add(a, b):
++def add(b, a):
+*** End Patch
+"""
 
 TURNS = {
     "LOOK": [
@@ -25,6 +36,7 @@ TURNS = {
         turn("The file has `30` lines.\n\n- one\n- two"),
     ],
     "PARTS": [turn("Two places.", make("replace_in_file", path="a.txt", diff=TWO)), turn("Changed in part.")],
+    "SEVERAL": [turn("Two files.", make("apply_patch", patch=_PATCH)), turn("Both are patched.")],
     "HAND": [turn("A new file.", make("write_to_file", path="b.txt", content="one\ntwo\n")), turn("Written by hand.")],
     "DENY": [turn("A file more.", make("write_to_file", path="no.txt", content="no\n")), turn("I leave it.")],
     "TYPED": [
@@ -62,6 +74,7 @@ async def test_a_day_in_the_editor(tmp_path: Path) -> None:
     async with studio(tmp_path, Tasks(TURNS)) as seen:
         await _task(seen)
         await _parts(seen, folder)
+        await _several(seen, folder)
         await _by_hand(seen, folder)
         await _denied(seen, folder)
         await _typed(seen, folder)
@@ -107,6 +120,18 @@ async def _parts(seen: Studio, folder: Path) -> None:
     await seen.idle()
     assert (folder / "a.txt").read_text() == LINES.replace("line 20\n", "line twenty\n")
     await seen.page.locator(".tab", has_text="proposed by Treadle").wait_for(state="detached")
+
+
+async def _several(seen: Studio, folder: Path) -> None:
+    """A change of two files is in one diff editor, which is closed with the answer."""
+    await seen.say("Task SEVERAL")
+    tab = seen.page.locator(".tab", has_text="2 files (proposed by Treadle)")
+    await tab.wait_for()
+    await seen.picture("two files")
+    await seen.answer("calc.py", "No")
+    await seen.idle()
+    await tab.wait_for(state="detached")
+    assert "b, a" not in (folder / "calc.py").read_text()
 
 
 async def _by_hand(seen: Studio, folder: Path) -> None:

@@ -25,6 +25,7 @@ TOGETHER = 5
 """Sequences in one window."""
 
 _PROPOSED = "proposed by Treadle"
+_DIRTY = ".tab.dirty[data-resource-name='a.txt']"
 
 
 @dataclass
@@ -97,7 +98,7 @@ class Sequence:
         ).first.click()
         await self.keys(where)
         await self.seen.page.keyboard.type(text)
-        await self.seen.page.locator(".tab.dirty[data-resource-name='a.txt']").first.wait_for()
+        await self.seen.page.locator(_DIRTY).first.wait_for()
 
     async def by_hand(self, text: str) -> None:
         """Type at the end of the proposed text in the diff editor."""
@@ -117,10 +118,10 @@ class Sequence:
         await expect(chat.locator(".question"), about).to_have_count(0, timeout=MILLISECONDS)
         await expect(self.tab(_PROPOSED), about).to_have_count(0, timeout=MILLISECONDS)
         await expect(page.locator(".statusbar-item", has_text="Treadle asks"), about).to_have_count(0)
-        if await page.locator(".tab.dirty").count():
+        if await page.locator(_DIRTY).count():
             await self.seen.open("a.txt")
             await self.keys("Control+S")
-            await expect(page.locator(".tab.dirty"), about).to_have_count(0, timeout=MILLISECONDS)
+            await expect(page.locator(_DIRTY), about).to_have_count(0, timeout=MILLISECONDS)
         await self.is_on_disk(lambda text: text == self.wanted)
         if self.chance.random() < 0.3:
             await self.seen.command("View: Close All Editors")
@@ -230,10 +231,10 @@ async def _beside(run: Sequence, edits: Edits, *, save: bool) -> str:
     await run.type("Control+End", f"beside {run.number}\n")
     if save:
         await run.keys("Control+S")
-        await expect(run.seen.page.locator(".tab.dirty")).to_have_count(0, timeout=MILLISECONDS)
+        await expect(run.seen.page.locator(_DIRTY)).to_have_count(0, timeout=MILLISECONDS)
     await run.answer("Yes")
     stays = f"{run.wanted}beside {run.number}\n"
-    if await run.seen.page.locator(".tab.dirty").count():
+    if await run.seen.page.locator(_DIRTY).count():
         await run.keys("Control+S")
     return await run.is_on_disk(lambda text: text in (stays, changed(stays, edits)))
 
@@ -295,6 +296,20 @@ async def _started_again(run: Sequence) -> None:
     await run.seen.idle()
 
 
+async def reopened(run: Sequence, _: Locator, edits: Edits) -> str:
+    """The diff editor is opened again after the answer: nobody asks about it, so it is closed again."""
+    await run.answer("Yes")
+    await run.tab(_PROPOSED).first.wait_for(state="detached")
+    await run.seen.command("View: Reopen Closed Editor")
+    return changed(run.wanted, edits)
+
+
+async def reload_by_hand(run: Sequence, question: Locator, edits: Edits) -> str:
+    """As `reload`, after the proposed text was edited."""
+    await run.by_hand(f"not asked about {run.number}\n")
+    return await reload(run, question, edits)
+
+
 async def reload(run: Sequence, _: Locator, __: Edits) -> str:
     """The window is loaded again while it is asked; the edit is not made, and a new session goes on."""
     await run.seen.command("Developer: Reload Window")
@@ -308,7 +323,7 @@ _ACTS: dict[str, Callable[[Sequence, Locator, Edits], Awaitable[str]]] = {
     act.__name__: act
     for act in (
         *(approve, deny, comment, part, none, by_hand, saved_by_hand, thrown_away, typed, beside, saved_beside),
-        *(undo, undo_in_editor, switch, cancel, kill, kill_after_yes, reload),
+        *(undo, undo_in_editor, switch, cancel, kill, kill_after_yes, reopened, reload, reload_by_hand),
     )
 }
 

@@ -29,6 +29,9 @@ LONG = PATIENCE
 """Seconds until a window on a busy machine is given up."""
 
 MILLISECONDS = LONG * 1000
+_SOON = 5000
+"""Milliseconds until a list that was opened is looked for again."""
+
 PICTURES = os.environ.get("TREADLE_PICTURES", "")
 """A folder for pictures of what was seen; empty for none."""
 
@@ -74,11 +77,7 @@ class Studio:
 
     async def open(self, name: str) -> None:
         """Open a file of the folder in an editor."""
-        await (await _quick_input(self.page, "Control+P")).fill(name)
-        await self.page.locator(".quick-input-list .monaco-list-row.focused", has_text=name).first.wait_for(
-            timeout=MILLISECONDS
-        )
-        await self.page.keyboard.press("Enter")
+        await _pick(self.page, "Control+P", name, name)
         await self.page.locator(f".tab[data-resource-name='{name}']").first.wait_for(timeout=MILLISECONDS)
 
     async def faults(self) -> list[str]:
@@ -116,7 +115,7 @@ def _prepare(place: Path, server: ScriptedServer, settings: Mapping[str, object]
     at = started.index("acp")
     machine = {"treadle.command": started[:at], "treadle.arguments": started[at + 1 :]}
     user = {
-        "workbench.colorTheme": "Default Dark Modern",
+        "workbench.colorTheme": "Dark Modern",
         "workbench.startupEditor": "none",
         "workbench.secondarySideBar.defaultVisibility": "hidden",
         "chat.disableAIFeatures": True,
@@ -216,20 +215,21 @@ async def _load(page: Page, address: str) -> None:
 
 async def command_in(page: Page, name: str) -> None:
     """Do a command of VS Code by its name."""
-    await (await _quick_input(page, "F1")).fill(f">{name}")
-    await page.locator(".quick-input-list .monaco-list-row.focused", has_text=name).first.wait_for(timeout=MILLISECONDS)
-    await page.keyboard.press("Enter")
+    await _pick(page, "F1", f">{name}", name)
 
 
-async def _quick_input(page: Page, key: str) -> Locator:
-    """Open the line for names, by its key; one that is pressed while the focus moves is lost."""
+async def _pick(page: Page, key: str, text: str, row: str) -> None:
+    """Choose a row of the list that the key opens; it is opened again where the focus went elsewhere meanwhile."""
     box = page.locator(".quick-input-widget input[type=text]").first
     async with asyncio.timeout(LONG):
-        while not await box.is_visible():
-            await page.keyboard.press(key)
+        while True:
+            if not await box.is_visible():
+                await page.keyboard.press(key)
             with suppress(Error):
-                await box.wait_for(timeout=3000)
-    return box
+                await box.fill(text, timeout=_SOON)
+                rows = page.locator(f".quick-input-list :is([aria-label='{row}'], [aria-label^='{row},'])")
+                await rows.first.click(timeout=_SOON)
+                return
 
 
 async def open_chat(page: Page) -> Frame:

@@ -98,16 +98,7 @@ export class Review {
   }
 
   /** Close its editors, and forget its texts. */
-  async close(): Promise<void> {
-    const own = new Set(this.files.map((file) => file.uri.toString()));
-    for (const file of this.files) await openText(file.uri)?.save();
-    const tabs = vscode.window.tabGroups.all.flatMap((group) => group.tabs).filter((tab) => {
-      const input = tab.input;
-      return input instanceof vscode.TabInputTextDiff && own.has(input.modified.toString());
-    });
-    if (tabs.length) await vscode.window.tabGroups.close(tabs, true);
-    for (const file of this.files) this.texts.forget(file.uri);
-  }
+  close = (): Promise<void> => this.texts.close(this.files.map((file) => file.uri));
 }
 
 /** The texts that are proposed, as a file system in memory, and what can be done with each change of them. */
@@ -130,7 +121,9 @@ export class ProposedTexts implements vscode.FileSystemProvider {
         const review = this.reviews.get(event.document.uri.toString());
         if (review) this.looked.fire(review);
       }),
+      vscode.window.tabGroups.onDidChangeTabs((event) => this.closeLeft(event.opened)),
     );
+    void this.closeLeft(allTabs());
   }
 
   /** Read a change of files; undefined for one that its files do not fit, or that no text is known of. */
@@ -162,13 +155,22 @@ export class ProposedTexts implements vscode.FileSystemProvider {
     return uri && this.reviews.get(uri.toString());
   }
 
-  text(uri: vscode.Uri): string {
-    return new TextDecoder().decode(this.kept.get(uri.toString())?.data);
+  text = (uri: vscode.Uri): string => new TextDecoder().decode(this.kept.get(uri.toString())?.data);
+
+  /** Close the editors of these texts, and forget them. */
+  async close(uris: vscode.Uri[]): Promise<void> {
+    const own = new Set(uris.map(String));
+    for (const uri of uris) await openText(uri)?.save();
+    const tabs = allTabs().filter((tab) => textsIn(tab).some((uri) => own.has(String(uri))));
+    if (tabs.length) await vscode.window.tabGroups.close(tabs, true);
+    for (const uri of own) this.reviews.delete(uri), this.kept.delete(uri);
   }
 
-  forget(uri: vscode.Uri): void {
-    this.reviews.delete(uri.toString());
-    this.kept.delete(uri.toString());
+  /** Close diff editors that nobody asks about: a window that is loaded again shows those again that it had. */
+  private async closeLeft(tabs: readonly vscode.Tab[]): Promise<void> {
+    const left = tabs.flatMap(textsIn).filter((uri) => uri.scheme === PROPOSED && uri.query && !this.reviews.has(String(uri)));
+    for (const uri of left) this.kept.set(String(uri), { data: new Uint8Array(), at: 0 }); // what is not saved in it is not asked about
+    if (left.length) await this.close(left);
   }
 
   /** Put another text in its place, in the editor too where it is open. */
@@ -186,9 +188,7 @@ export class ProposedTexts implements vscode.FileSystemProvider {
     if (review) this.looked.fire(review);
   }
 
-  watch(): vscode.Disposable {
-    return new vscode.Disposable(() => undefined);
-  }
+  watch = (): vscode.Disposable => new vscode.Disposable(() => undefined);
 
   stat(uri: vscode.Uri): vscode.FileStat {
     const found = this.kept.get(uri.toString());
@@ -208,10 +208,7 @@ export class ProposedTexts implements vscode.FileSystemProvider {
     this.changes.fire([{ type: vscode.FileChangeType.Changed, uri }]);
   }
 
-  readDirectory(): [string, vscode.FileType][] {
-    return [];
-  }
-
+  readDirectory = (): [string, vscode.FileType][] => [];
   createDirectory = refuse;
   delete = refuse;
   rename = refuse;
@@ -219,4 +216,14 @@ export class ProposedTexts implements vscode.FileSystemProvider {
 
 function refuse(uri: vscode.Uri): never {
   throw vscode.FileSystemError.NoPermissions(uri);
+}
+
+function allTabs(): vscode.Tab[] {
+  return vscode.window.tabGroups.all.flatMap((group) => group.tabs);
+}
+
+/** The texts on the right sides of the diff editors of a tab. */
+function textsIn(tab: vscode.Tab): vscode.Uri[] {
+  const input: any = tab.input;
+  return (input?.textDiffs ?? [input]).map((one: any) => one?.modified ?? one?.uri).filter(Boolean);
 }

@@ -168,7 +168,7 @@ export class Sessions implements AgentClient {
 
   /** Stop what is going on in the session that is shown. */
   cancel(): void {
-    for (const one of [...this.pending.values()]) if (one.session === this.active) void this.over(one, cancelled());
+    for (const one of [...this.pending.values()]) if (one.session === this.active) void this.over(one, CANCELLED);
     this.agent?.rpc.tell('session/cancel', { sessionId: this.active });
   }
 
@@ -202,9 +202,7 @@ export class Sessions implements AgentClient {
     return [...this.pending.values()].find((one) => one.review === review);
   }
 
-  question(id: string): Pending | undefined {
-    return this.pending.get(id);
-  }
+  question = (id: string): Pending | undefined => this.pending.get(id);
 
   /** Start the agent anew, and open what was open. */
   async restart(): Promise<void> {
@@ -258,12 +256,12 @@ export class Sessions implements AgentClient {
     const session = String(params.sessionId);
     const transcript = this.open.get(session);
     const call = params.toolCall ?? {};
-    if (!transcript) return cancelled();
+    if (!transcript) return CANCELLED;
     const about = call._meta?.treadle ?? {};
     const { text, places } = readContent(call.content ?? []);
     const id = `${session}:${call.toolCallId}`;
     const review = places.length ? await this.proposed.review(id, places, Boolean(about.editable)) : undefined;
-    if (signal.aborted) return cancelled();
+    if (signal.aborted) return CANCELLED;
     transcript.take({ ...call, sessionUpdate: 'tool_call_update' });
     const asked: Asked = {
       id,
@@ -281,7 +279,7 @@ export class Sessions implements AgentClient {
       const pending: Pending = { session, asked, review, resolve };
       this.pending.set(id, pending);
       transcript.asked.push(asked);
-      signal.addEventListener('abort', () => void this.over(pending, cancelled()));
+      signal.addEventListener('abort', () => void this.over(pending, CANCELLED));
       this.asks.fire(pending);
       this.changes.fire();
     });
@@ -289,7 +287,7 @@ export class Sessions implements AgentClient {
 
   ended(why: string): void {
     this.state = this.state === 'starting' ? 'failed' : 'off';
-    for (const one of [...this.pending.values()]) void this.over(one, cancelled());
+    for (const one of [...this.pending.values()]) void this.over(one, CANCELLED);
     for (const transcript of this.open.values()) {
       transcript.stopped();
       transcript.problem(why, 'again', 'Start it again');
@@ -365,9 +363,7 @@ export class Sessions implements AgentClient {
   }
 }
 
-function cancelled(): any {
-  return { outcome: { outcome: 'cancelled' } };
-}
+const CANCELLED = { outcome: { outcome: 'cancelled' } };
 
 export function words(error: unknown): string {
   return error instanceof Error ? error.message : String(error);

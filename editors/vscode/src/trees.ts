@@ -106,9 +106,7 @@ export class Checkpoints extends List implements vscode.TreeDataProvider<Checkpo
     );
   }
 
-  refresh(): void {
-    this.changes.fire();
-  }
+  refresh = (): void => this.changes.fire();
 
   getTreeItem(row: CheckpointRow): vscode.TreeItem {
     const item = new vscode.TreeItem(`${row.number}. ${row.why.charAt(0).toUpperCase()}${row.why.slice(1)}`);

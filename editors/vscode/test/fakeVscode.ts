@@ -151,6 +151,7 @@ export const window = {
   activeTextEditor: undefined,
   tabGroups: {
     all: [{ tabs }],
+    onDidChangeTabs: () => ({ dispose: () => undefined }),
     activeTabGroup: { get activeTab() { return tabs.at(-1); } },
     async close(gone: { input: any }[]): Promise<void> {
       for (const tab of gone) {
