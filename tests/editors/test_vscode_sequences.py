@@ -59,10 +59,13 @@ class Sequence:
         """Have the model change two lines, and do one act about it."""
         self.number += 1
         at = self.chance.randrange(LINES - 12) + 1
+        if act in ("typed", "outside") or self.chance.random() < 0.4:
+            await self.seen.open("a.txt")
+        if act == "outside":
+            self.wanted += f"outside {self.number}\n"
+            self.file.write_text(self.wanted)
         lines = self.wanted.splitlines()
         edits = [(lines[line], f"{lines[line]} ({self.number})") for line in (at, at + 10)]
-        if act == "typed" or self.chance.random() < 0.4:
-            await self.seen.open("a.txt")
         if act == "typed":
             await self.type("Control+Home", f"typed {self.number}\n")
         await self.seen.say(json.dumps({"number": self.number, "edits": edits}))
@@ -154,6 +157,11 @@ def changed(text: str, edits: Edits) -> str:
 async def approve(run: Sequence, _: Locator, edits: Edits) -> str:
     await run.answer("Yes")
     return changed(run.wanted, edits)
+
+
+async def outside(run: Sequence, question: Locator, edits: Edits) -> str:
+    """Another program had changed the file just before, which the editor may not have read again yet: both stay."""
+    return await approve(run, question, edits)
 
 
 async def deny(run: Sequence, _: Locator, __: Edits) -> str:
@@ -322,7 +330,20 @@ async def reload(run: Sequence, _: Locator, __: Edits) -> str:
 _ACTS: dict[str, Callable[[Sequence, Locator, Edits], Awaitable[str]]] = {
     act.__name__: act
     for act in (
-        *(approve, deny, comment, part, none, by_hand, saved_by_hand, thrown_away, typed, beside, saved_beside),
+        *(
+            approve,
+            outside,
+            deny,
+            comment,
+            part,
+            none,
+            by_hand,
+            saved_by_hand,
+            thrown_away,
+            typed,
+            beside,
+            saved_beside,
+        ),
         *(undo, undo_in_editor, switch, cancel, kill, kill_after_yes, reopened, reload, reload_by_hand),
     )
 }

@@ -10,7 +10,7 @@ export class EditorTexts {
 
   /** Give the text of an open file; an error for any other: the agent reads the disk itself. */
   async read(params: Params): Promise<any> {
-    const document = openText(String(params.path));
+    const document = await heldText(String(params.path));
     if (!document) throw new RpcError(INTERNAL_ERROR, 'The file is not open in the editor.');
     this.versions.set(document.uri.toString(), document.version);
     return { content: document.getText() };
@@ -19,7 +19,7 @@ export class EditorTexts {
   /** Replace the text of an open file and save it; refused where the user typed after the agent had read it. */
   async write(params: Params): Promise<any> {
     const wanted = String(params.content ?? '');
-    const document = openText(String(params.path));
+    const document = await heldText(String(params.path));
     if (!document) throw new RpcError(METHOD_NOT_FOUND, 'The file is not open in the editor.');
     const read = this.versions.get(document.uri.toString());
     if (read !== undefined && read !== document.version) {
@@ -43,13 +43,17 @@ export function openText(path: string | vscode.Uri): vscode.TextDocument | undef
   return vscode.workspace.textDocuments.find((one) => one.uri.toString() === wanted && !one.isClosed);
 }
 
+/** Find the text of a file that is open, unless the disk has another one that the editor has not read yet. */
+async function heldText(path: string): Promise<vscode.TextDocument | undefined> {
+  const document = openText(path);
+  return document?.isDirty || document?.getText() === (await diskText(path)) ? document : undefined;
+}
+
 /** Give the text of a file as it is in the editor, else on the disk; empty for a file that is not there. */
 export async function currentText(path: string): Promise<string> {
-  const document = openText(path);
-  if (document) return document.getText();
-  try {
-    return new TextDecoder('utf-8', { fatal: false }).decode(await vscode.workspace.fs.readFile(vscode.Uri.file(path)));
-  } catch {
-    return '';
-  }
+  return (await heldText(path))?.getText() ?? (await diskText(path)) ?? '';
+}
+
+async function diskText(path: string): Promise<string | undefined> {
+  return vscode.workspace.fs.readFile(vscode.Uri.file(path)).then((data) => new TextDecoder().decode(data), () => undefined);
 }

@@ -44,13 +44,8 @@ export class Sessions implements AgentClient {
     proposed.onDidChangeReview((review) => this.looked(review));
   }
 
-  get transcript(): Transcript | undefined {
-    return this.open.get(this.active);
-  }
-
-  get waiting(): number {
-    return this.pending.size;
-  }
+  get transcript(): Transcript | undefined { return this.open.get(this.active); }
+  get waiting(): number { return this.pending.size; }
 
   get folder(): string | undefined {
     return vscode.workspace.workspaceFolders?.[0]?.uri.fsPath;

@@ -15,7 +15,7 @@ const { Sessions } = await import('../src/sessions.ts');
 
 const given = JSON.parse(process.env.TREADLE_GIVEN!) as { command: string[]; arguments: string[]; folder: string; seeds: number[]; lines: number };
 const file = join(given.folder, 'a.txt');
-const ACTS = ['approve', 'deny', 'comment', 'part', 'both', 'hand', 'typed', 'beside', 'undo', 'switch', 'cancel', 'kill'] as const;
+const ACTS = ['approve', 'deny', 'comment', 'part', 'both', 'hand', 'typed', 'beside', 'outside', 'undo', 'switch', 'cancel', 'kill'] as const;
 
 vscode.workspace.workspaceFolders.push({ uri: vscode.Uri.file(given.folder) });
 Object.assign(vscode.settings, { 'treadle.command': given.command, 'treadle.arguments': given.arguments });
@@ -50,12 +50,13 @@ async function sequence(seed: number): Promise<string[]> {
     acts.push(act);
     const at = next(given.lines - 12) + 1;
     number++;
+    const document = act === 'typed' || act === 'beside' || act === 'outside' || next(2) ? vscode.open(vscode.Uri.file(file)) : undefined;
+    if (act === 'outside') writeFileSync(file, (wanted = `${wanted}outside ${number}\n`)); // the editor has not read it again yet
     const lines = wanted.split('\n');
     const [first, second] = [lines[at]!, lines[at + 10]!];
     const [one, two] = [`${first} (${number})`, `${second} (${number})`];
     const change = (text: string, from: string, to: string): string => text.replace(`${from}\n`, `${to}\n`);
     const both = change(change(wanted, first, one), second, two);
-    const document = act === 'typed' || act === 'beside' || next(2) ? vscode.open(vscode.Uri.file(file)) : undefined;
     if (act === 'typed') document!.change(`typed ${number}\n${document!.getText()}`);
     const ended = sessions.send(JSON.stringify({ number, edits: [[first, one], [second, two]] }));
     const pending = await until('the question', () => [...(sessions.transcript?.asked ?? [])].find((each) => each.title.startsWith('Apply')));
@@ -65,6 +66,7 @@ async function sequence(seed: number): Promise<string[]> {
     const yes = (): Promise<void> => sessions.answer(pending.id, 'allow_once');
     switch (act) {
       case 'approve':
+      case 'outside':
       case 'undo':
         await yes();
         wanted = both;
