@@ -39,6 +39,7 @@ IMPORTS_LATE = {
     "headless/fleet/dbos_engine.py": "DBOS is an extra, loaded in a process of its own",
     "headless/fleet/artifact_store.py": "what talks to S3 is an extra, and a folder needs none of it",
     "headless/fleet/s3_store.py": "botocore is an extra, and its absence is an error with the way on",
+    "web/serving_page.py": "what makes certificates is 9 MB and 0.4 s, for a page on the network alone",
     "web/service/serving_users.py": "OpenTelemetry is an extra, used where --traces asks for it",
     "web/service/user_page.py": "OpenTelemetry is an extra, used where --traces asks for it",
     "headless/fleet/fleet_database.py": "what talks to PostgreSQL is an extra, loaded where an address is of that",

@@ -86,7 +86,7 @@ ASKS = """(answered) => {
 }"""
 
 GIVE = """async ([session, question_id, option, text]) => {
-  const { send } = await import(document.querySelector("script[src$='/static/app.js']").src);
+  const { send } = await import(document.querySelector("script[src$='/app.js']").src);
   await send(`/s/${session}/answer`, { question_id, option, text });
 }"""
 

@@ -39,7 +39,7 @@ async def test_a_session_is_pinned_from_the_palette_and_a_file_and_a_setting_are
 
 
 TELL = """async () => {
-  const { tell } = await import(document.querySelector("script[src$='/static/app.js']").src);
+  const { tell } = await import(document.querySelector("script[src$='/app.js']").src);
   for (const text of ["Look at it.", "Another.", "Look at it."]) tell(text);
   return [...document.querySelectorAll("#messages p")].map((one) => one.textContent);
 }"""

@@ -23,7 +23,7 @@ TURNS = (
 )
 
 ALLOW_THIS_SESSION = """async (session) => {
-  const { send } = await import(document.querySelector("script[src$='/static/app.js']").src);
+  const { send } = await import(document.querySelector("script[src$='/app.js']").src);
   const { question } = document.querySelector(".question").dataset;
   await send(`/s/${session}/answer`, { question_id: question, option: "allow_always", scope: "session" });
 }"""

@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
-from tests.web.driving import browser, in_shared_browser, serving, start_session
+from tests.web.driving import becomes, browser, in_shared_browser, serving, start_session
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -26,6 +26,7 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
             first.process.kill()
             await page.wait_for_selector("#lost:has-text('No connection since')")
             await page.wait_for_selector("#chip:has-text('No connection')")
+            await becomes(page, "document.title.startsWith('No connection · ')")
             await page.wait_for_selector(".question button[data-act=allow][disabled]")
             await page.wait_for_selector("#now:has-text('Was waits for your answer')")
             await page.fill("#text", "Then look.")

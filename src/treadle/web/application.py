@@ -2,7 +2,6 @@
 
 import time
 from collections.abc import Awaitable, Callable, Collection
-from pathlib import Path
 
 from msgspec import Struct
 from starlette.applications import Starlette
@@ -10,12 +9,12 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
-from starlette.staticfiles import StaticFiles
 
 from treadle.door.open_session import Reach
 from treadle.protocol.errors import TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.event_stream_out import EventStreams
+from treadle.web.page_files import PageFiles
 from treadle.web.page_keys import DEVICE_SECONDS, Keys
 from treadle.web.page_requests import answer, body_of, file_error_answer, not_served, refusal_answer
 from treadle.web.request_guard import PageGuard, is_near
@@ -47,7 +46,6 @@ from treadle.web.screens import (
 from treadle.web.screens.devices import browser_in_words
 from treadle.web.templating import render
 
-_STATIC = Path(__file__).parent / "static"
 _USED_UP = "The link is not valid any more. Open a new one of `treadle web`."
 
 
@@ -104,7 +102,7 @@ def web_application(
             PageRoute("/login", _login(keys, cookie), Reach.ENTER, methods=["POST"]),
             PageRoute("/events", streams.events, Reach.SEE),
             *_ROUTES,
-            Mount("/static", StaticFiles(directory=_STATIC)),
+            Mount("/static", PageFiles()),
         ],
         exception_handlers={
             TreadleError: refusal_answer,

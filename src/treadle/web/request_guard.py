@@ -13,6 +13,7 @@ from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, R
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from treadle.door.program import is_loopback, url_host
+from treadle.web.page_files import how_long_kept
 from treadle.web.page_keys import Keys, Visitor
 from treadle.web.templating import PAGE_BASE, PAGE_VISITOR
 
@@ -250,7 +251,8 @@ def with_headers(scope: Scope, send: Send) -> Send:
             headers = MutableHeaders(scope=message)
             for name, value in ANSWER_HEADERS.items():
                 headers[name] = value
-            headers.setdefault("cache-control", "no-cache" if scope["path"].startswith(_STATIC) else "no-store")
+            kept = how_long_kept(scope["path"]) if message["status"] in (200, 206, 304) else "no-store"
+            headers.setdefault("cache-control", kept)
         await send(message)
 
     return sending

@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+import ssl
 import sys
 import termios
 import webbrowser
@@ -16,14 +17,12 @@ import segno
 
 from treadle.door.opening import run_schedules
 from treadle.door.program import (
-    PageCertificate,
     harmless,
     is_loopback,
     keep_devices,
     kept_devices,
     listen,
     log_quietly,
-    page_certificate,
     until_signal,
     url_host,
 )
@@ -71,8 +70,7 @@ async def serve_page(
     near, number = (_LOOPBACK if network in _ALL else listening[0].getsockname()[0]), listening[0].getsockname()[1]
     far = _own_address() if network in _ALL else listening[-1].getsockname()[0]
     shared = f"{url_host(far)}:{number}" if network else ""
-    certificate = page_certificate(_far_names(far)) if network else None
-    printed = certificate.fingerprint if certificate else ""
+    printed, encryption = _encryption(far) if network else ("", None)
     # What is kept is sent over TLS alone: whoever has this port while Treadle does not run is not sent it.
     keys = Keys(kept=kept_devices(number), note=partial(keep_devices, number)) if network and port != 0 else Keys()
     async with SessionBook(folder, flags, trust=trust) as book:
@@ -98,13 +96,21 @@ async def serve_page(
             if bell:
                 asking.add(asyncio.create_task(_ring(book), name="ringing"))
             try:
-                await serve_at(listening, application, streams, certificate)
+                await serve_at(listening, application, streams, encryption)
             finally:
                 for one in asking:
                     one.cancel()
                 await asyncio.wait({loading, *asking})
 
         return await until_signal(serve, hang_up=False)
+
+
+def _encryption(far: str) -> tuple[str, ssl.SSLContext]:
+    """Give the print of this computer's certificate, and what encrypts with it."""
+    from treadle.door.program import page_certificate
+
+    certificate = page_certificate(_far_names(far))
+    return certificate.fingerprint, certificate.context()
 
 
 async def _ask_here(keys: Keys) -> None:
@@ -240,10 +246,10 @@ async def serve_at(
     listening: Sequence[socket.socket],
     application: Any,
     streams: EventStreams,
-    certificate: PageCertificate | None = None,
+    encryption: ssl.SSLContext | None = None,
 ) -> None:
-    """Serve until this is cancelled; with a certificate also those who speak TLS."""
-    serving = PageServer(page_config(application), None if certificate is None else certificate.context())
+    """Serve until this is cancelled; with what encrypts also those who speak TLS."""
+    serving = PageServer(page_config(application), encryption)
     working = asyncio.ensure_future(serving.serve(sockets=list(listening)))
     try:
         await asyncio.shield(working)

@@ -19,6 +19,7 @@ from treadle.protocol.usage import Usage
 from treadle.web.changed_lines import diff_blocks
 from treadle.web.markup import code, markdown, page_text, ticked
 from treadle.web.navigation import ADMIN_PATHS, SESSION_SCREENS, SETTINGS_GROUPS
+from treadle.web.page_files import files_path, module_tags
 from treadle.web.page_keys import Visitor
 from treadle.web.rights import may
 
@@ -58,7 +59,9 @@ def _environment() -> Environment:
         tokens=tokens,
         used=_used,
     )
-    made.globals.update(page_base=PAGE_BASE.get, may=_may, diff_blocks=diff_blocks)
+    made.globals.update(
+        page_base=PAGE_BASE.get, files_at=_files_at, modules=_modules, may=_may, diff_blocks=diff_blocks
+    )
     return made
 
 
@@ -87,6 +90,14 @@ def common(request: Request) -> Mapping[str, Any]:
 def _may(effect: str) -> bool:
     """Whether whoever asks for the page may do what has an effect, named as in `Reach`."""
     return may(PAGE_VISITOR.get(), Reach[effect])
+
+
+def _files_at() -> str:
+    return f"{PAGE_BASE.get()}{files_path()}"
+
+
+def _modules(*names: str) -> Markup:
+    return module_tags(PAGE_BASE.get(), *names)
 
 
 def _shown(value: Any) -> Any:

@@ -15,7 +15,7 @@ from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
 from treadle.web.status import goal_line
 
-_SHOWN = 120
+_SHOWN = 80
 """Items that a page begins with, and that come with each look further back."""
 
 

@@ -8,7 +8,6 @@ import asyncio
 import time
 from collections import Counter, OrderedDict
 from collections.abc import AsyncIterator, Mapping
-from pathlib import Path
 
 import httpx2
 import msgspec
@@ -16,10 +15,10 @@ from msgspec import Struct
 from starlette.datastructures import Headers
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, PlainTextResponse, RedirectResponse, Response
-from starlette.staticfiles import StaticFiles
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from treadle.protocol.errors import TreadleError
+from treadle.web.page_files import PageFiles
 from treadle.web.page_frame import LOOK_COOKIE
 from treadle.web.page_keys import Visitor
 from treadle.web.request_guard import (
@@ -89,7 +88,7 @@ class ServiceFront:
         self._address = address
         self._metrics = metrics
         self._sessions = FrontSessions()
-        self._static: ASGIApp = StaticFiles(directory=Path(__file__).parents[1] / "static")
+        self._static: ASGIApp = PageFiles()
         self._buckets: OrderedDict[str, tuple[float, float]] = OrderedDict()
         self._open: Counter[str] = Counter()
 

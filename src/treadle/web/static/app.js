@@ -1,7 +1,7 @@
 // What every screen has: requests, messages, what calls the person, and the keys of the navigation.
 
-import { at, enter, goIn, key, shownSession, takeLook, tokenOfAddress } from "./entering.js";
-import { listen } from "./line.js";
+import { at, enter, files, goIn, key, shownSession, takeLook, tokenOfAddress } from "./entering.js";
+import { listen, lost } from "./line.js";
 import { made } from "./morph.js";
 import "./notify.js";
 
@@ -94,14 +94,14 @@ function callFor(waiting, states) {
     badge.hidden = count === 0;
   }
   const here = states[shownSession];
-  const state = here && here.sign !== "done" ? here.words : "";
+  const state = lost() ? "No connection" : here && here.sign !== "done" ? here.words : "";
   const where = document.getElementById("title")?.textContent;
   const plain = where ? [state, where].filter(Boolean).join(" · ") : base;
   const text = count ? `(${count}) ${plain}` : plain;
   if (document.title !== text) document.title = text;
   const sign = count ? "waiting" : Object.values(states).some((one) => one.sign === "working") ? "working" : "";
   const icon = document.getElementById("icon");
-  const href = `${at}/static/${ICONS[sign]}`;
+  const href = `${files}/${ICONS[sign]}`;
   if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
   if (count) navigator.setAppBadge?.(count).catch(() => {});
   else navigator.clearAppBadge?.().catch(() => {});
@@ -114,6 +114,7 @@ document.addEventListener("news", ({ detail: news }) => {
   if (news.states) states = news.states;
   if (news.waiting || news.states) callFor(waiting, states);
 });
+document.addEventListener("line", () => callFor(waiting, states));
 
 const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
 

@@ -1,7 +1,7 @@
 // What stands beside a conversation: the to-do list, messages that wait, jobs, the mode, the model and the context.
 
 import { get, send } from "./app.js";
-import { at } from "./entering.js";
+import { at, files } from "./entering.js";
 import { fragment, made, pressed, put } from "./morph.js";
 import { pick } from "./palette.js";
 
@@ -28,7 +28,7 @@ function icon(name) {
   made.setAttribute("class", "ic");
   made.setAttribute("viewBox", "0 0 16 16");
   made.setAttribute("aria-hidden", "true");
-  use.setAttribute("href", `${at}/static/icons.svg#i-${name}`);
+  use.setAttribute("href", `${files}/icons.svg#i-${name}`);
   made.append(use);
   return made;
 }

@@ -7,6 +7,9 @@ const OWN_PATH = /^\/~[^/]+/; // below it is the page: its cookie is sent for no
 /** The path below which this page is; every request of it begins with that. */
 export const at = OWN_PATH.exec(location.pathname)?.[0] ?? "";
 
+/** The path below which the fixed files are. */
+export const files = import.meta.url.slice(0, import.meta.url.lastIndexOf("/"));
+
 /** The session that the page is about; empty where it is about none. */
 export const shownSession = /\/s\/([^/]+)/.exec(location.pathname)?.[1] ?? "";
 

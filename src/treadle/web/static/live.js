@@ -7,7 +7,7 @@ import { composer } from "./compose.js";
 import "./files.js";
 import "./shell.js";
 import { listen, lost } from "./line.js";
-import { fragment, made, morph, parsed } from "./morph.js";
+import { fragment, made, morph, parsed, put } from "./morph.js";
 import { showRestored } from "./pages.js";
 import { answerable, came, closeLine, keyOf, wasMine } from "./questions.js";
 
@@ -93,11 +93,6 @@ function place(position, html) {
   else items.prepend(fresh);
 }
 
-items.addEventListener("click", (event) => {
-  const details = event.target.closest("summary")?.parentElement;
-  if (details) details.dataset.touched = "1";
-});
-
 // ---- reads in a row are one line, which opens to them
 
 function group() {
@@ -131,6 +126,10 @@ function group() {
 }
 
 items.addEventListener("click", (event) => {
+  const summary = event.target.closest("summary");
+  if (summary) summary.parentElement.dataset.touched = "1";
+  const own = event.target.closest("button[data-own]");
+  if (own) send(`/s/${session}/commands/stop`, { number: Number(own.dataset.own) });
   const line = event.target.closest(".together");
   if (line) {
     line.setAttribute("aria-expanded", String(line.getAttribute("aria-expanded") !== "true"));
@@ -156,11 +155,6 @@ items.addEventListener("click", async (event) => {
   const said = await send(`/s/${session}/undo`, { turn: Number(undo.dataset.undo) });
   undo.disabled = false;
   if (said) showRestored(session, said, () => {}, undo.closest(".done").querySelector(".undone"));
-});
-
-items.addEventListener("click", (event) => {
-  const own = event.target.closest("button[data-own]");
-  if (own) send(`/s/${session}/commands/stop`, { number: Number(own.dataset.own) });
 });
 
 let looking = false;
@@ -331,24 +325,18 @@ const left = (at) => Math.max(0, Math.round((at - (Date.now() + skew)) / 1000));
 
 /** Show what changes with the time alone. */
 function tick() {
-  for (const one of items.querySelectorAll(".since")) {
-    if (lost()) continue;
-    const text = span(seconds(Number(one.dataset.since)));
-    if (one.textContent !== text) one.textContent = text;
-  }
+  if (!lost()) for (const one of items.querySelectorAll(".since")) put(one, span(seconds(Number(one.dataset.since))));
   if (!status) return;
   const retry = status.retry && `${status.retry}${status.retry_at ? ` in ${span(left(status.retry_at))}` : ""}.`;
   const asks = status.questions.length > 0;
   const growing = items.querySelector(".growing") !== null && status.phase === "AWAITING_LLM_RESPONSE";
   const doing = retry || (asks ? WORDS.AWAITING_USER_CONFIRMATION : growing ? "Writing" : (WORDS[status.phase] ?? "Working"));
-  const text = !status.active ? "" : lost() ? `Was ${doing.charAt(0).toLowerCase()}${doing.slice(1)}` : doing;
-  if (now.textContent !== text) now.textContent = text;
+  put(now, !status.active ? "" : lost() ? `Was ${doing.charAt(0).toLowerCase()}${doing.slice(1)}` : doing);
   line.hidden = !status.active;
   sign.className = asks || lost() ? "dot" : "spin";
   const counts = !asks && !lost();
   const facts = [counts && status.since && span(seconds(status.since)), status.step && `step ${status.step}`].filter(Boolean);
-  const said = facts.map((one) => ` · ${one}`).join("");
-  if (more.textContent !== said) more.textContent = said;
+  put(more, facts.map((one) => ` · ${one}`).join(""));
 }
 setInterval(tick, 1_000);
 

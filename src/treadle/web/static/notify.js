@@ -1,6 +1,6 @@
 // Notifications of this browser: off until they are wanted, only while no tab of it is seen, each opens what it is about.
 
-import { at } from "./entering.js";
+import { at, files } from "./entering.js";
 import { reads } from "./line.js";
 import { fragment, made } from "./morph.js";
 import { kept } from "./pages.js";
@@ -89,7 +89,7 @@ function show(session, head, body) {
     const made = new Notification(many ? `${told.size} sessions have news` : head, {
       body: many || !wanted().details ? "" : body,
       tag: many ? "treadle-many" : session,
-      icon: `${at}/static/icon.svg`,
+      icon: `${files}/icon.svg`,
     });
     made.onclick = () => {
       window.focus();

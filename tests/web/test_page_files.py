@@ -1,0 +1,60 @@
+"""The fixed files of the page: a browser keeps those that are named with their digest, and nothing else for good."""
+
+import re
+from collections.abc import AsyncIterator
+from pathlib import Path
+
+import pytest
+
+from tests.web.asking import Asked, asked
+from treadle.web import page_files
+from treadle.web.page_files import files_path, how_long_kept, module_tags
+
+FILES = Path(page_files.__file__).parent / "static"
+FOREVER = "private, max-age=31536000, immutable"
+
+
+@pytest.fixture
+async def server(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Asked]:
+    async with asked(tmp_path / "home", monkeypatch) as found:
+        yield found
+
+
+async def test_a_file_named_with_the_digest_is_kept_for_good_and_all_else_is_asked_for_again(server: Asked) -> None:
+    entrance = server.enter()
+    kept = {
+        f"{files_path()}/app.js": (200, FOREVER),
+        "/static/app.js": (200, "no-cache"),
+        f"{files_path()}/none.js": (404, "no-store"),
+        "/static/0123456789abcdef/app.js": (404, "no-store"),
+        f"/static/app.js{files_path()}": (404, "no-store"),
+        "/": (200, "no-store"),
+        "/inbox/cards": (200, "no-store"),
+    }
+    answers = {path: await server.ask(path, entrance) for path in kept}
+    assert {path: (one.status, one.headers["cache-control"]) for path, one in answers.items()} == kept
+    assert answers[f"{files_path()}/app.js"].body == (FILES / "app.js").read_bytes() == answers["/static/app.js"].body
+
+
+@pytest.mark.parametrize("path", ["/s/static/x", "/s/x/static/app.js", "/x/static/app.js", "/static", "/~a/b/static/x"])
+def test_what_only_looks_like_a_file_of_the_page_is_not_kept(path: str) -> None:
+    assert how_long_kept(path) == "no-store"
+
+
+def imported_by(name: str) -> set[str]:
+    """All that a module loads, as a browser finds it."""
+    found: set[str] = set()
+    waiting = [name]
+    while waiting:
+        one = waiting.pop()
+        if one not in found:
+            found.add(one)
+            waiting += re.findall(r'(?:from|import) "\./([\w-]+\.js)"', (FILES / one).read_text())
+    return found
+
+
+@pytest.mark.parametrize("name", sorted(file.name for file in FILES.glob("*.js") if "import" in file.read_text()))
+def test_all_that_a_module_imports_is_loaded_with_it(name: str) -> None:
+    named = set(re.findall(r'"/base/static/\w+/([\w-]+\.js)"', module_tags("/base") + module_tags("/base", name)))
+    assert named >= imported_by(name)
+    assert named == imported_by(name) | imported_by("app.js") | imported_by("column.js") | imported_by("palette.js")
