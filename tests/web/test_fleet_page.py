@@ -1,5 +1,6 @@
 """The screen of batches: what their line on the terminal says, a square for each task, and how each came to its end."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -47,9 +48,14 @@ async def test_a_batch_at_work_has_a_square_for_each_task_its_failures_money_rat
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     text = await shown(tmp_path, monkeypatch, progress())
-    for words in ("Working", "3 of 6", "$1.50 of $9.00", "2.0 a minute", "about 2 min", "failed: check: 1"):
+    for words in ("Working", "3 of 6", "$1.50 of $9.00", "2.0 a minute", "about 2 min", "Failures by kind", "Running"):
         assert words in text, words
-    assert "error: provider-rate_limit: 1" in text
+    kinds = [
+        re.sub(r"<[^>]+>|\s", " ", one).split() for one in re.findall(r"<summary>(.*?)</summary>", text, re.DOTALL)
+    ]
+    assert kinds == [["error:", "provider-rate_limit", "b", "1"], ["failed:", "check", "old", "1"]]
+    running = text.partition("<h3>Running")[2].partition("</div>")[0]
+    assert ("<code>c</code>" in running, "run 3" in running) == (True, True)
     assert 'href="' in text.partition("a: done, $0.50")[0].rpartition("<li")[2]
     squares, _, key = text.partition('<ul class="squares key"')
     signs = ("done", "failed", "error", "working", "waits")
@@ -86,3 +92,17 @@ async def test_without_a_batch_it_says_how_to_begin_one_and_a_broken_file_hides_
     (tmp_path / "home" / "batches" / "x.json").write_text("{")
     keep_progress(progress())
     assert [one.run for one, _ in known_batches()] == ["run-1"]
+
+
+async def test_each_kind_of_failure_has_a_bar_by_its_number_and_leads_to_its_tasks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    broken = [TaskMark(id=f"t{n}", state="failed", kind="check", session=f"run-1.t{n}") for n in range(60)]
+    late = [TaskMark(id=f"late{n}", state="error", kind="steps") for n in range(15)]
+    text = await shown(tmp_path, monkeypatch, progress(ended=(DONE, *late, *broken), before=(), exit_code=0))
+    first, second = re.findall(r"<details>.*?</details>", text, re.DOTALL)
+    assert [one.count("<li>") for one in (first, second)] == [50, 15]
+    assert [re.findall(r's0" x="0" y="0" width="([\d.]+)"', one) for one in (first, second)] == [["1000"], ["250.0"]]
+    assert "run-1.t0" in first
+    assert "10 more" in first
+    assert "Running" not in text

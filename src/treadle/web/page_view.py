@@ -4,8 +4,8 @@ import time
 from collections import OrderedDict
 from collections.abc import Sequence
 
-from treadle.present.item_book import ItemBook, with_begun_reply
-from treadle.present.items import Placed, ProblemItem
+from treadle.present.item_book import ItemBook, is_settled, with_begun_reply
+from treadle.present.items import CallItem, Placed, ProblemItem
 from treadle.present.view import SessionView
 from treadle.present.words import ANSWERS, elsewhere
 from treadle.protocol.attach import Stamped
@@ -14,6 +14,9 @@ from treadle.protocol.notifications import Notification, PromptDelivered, Questi
 from treadle.web.item_html import item_html
 
 _MOST_ANSWERED = 200
+
+_LOOKED_AT, _JUST_BEFORE = 40, 3
+"""Items at the end in which calls are looked for, and calls that are shown beside a question."""
 
 
 class PageContent(ItemBook):
@@ -58,6 +61,13 @@ class PageContent(ItemBook):
     def add_problem(self, error: TreadleError) -> None:
         """Say at the end what went wrong with the session itself."""
         self.show(ProblemItem(error.what, error.why, error.fix))
+
+    def last_calls(self) -> Sequence[str]:
+        """Give the last calls that are finished as HTML, the oldest first, to be shown elsewhere than on its page."""
+        finished = [
+            one for one in self.before(None, _LOOKED_AT) if isinstance(one.item, CallItem) and is_settled(one.item)
+        ]
+        return [self.html(one).replace(f' id="i{one.position}"', "", 1) for one in finished[-_JUST_BEFORE:]]
 
     def html(self, placed: Placed) -> str:
         """Give an item as HTML; each version is made once, however many browsers look."""

@@ -14,6 +14,7 @@ from treadle.door.program import Exit
 from treadle.door.reports import known_batches
 from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_of
 from treadle.protocol.models import money
+from treadle.web.charts import length_of
 from treadle.web.page_requests import page
 from treadle.web.rights import PageRoute
 from treadle.web.templating import render
@@ -21,7 +22,7 @@ from treadle.web.templating import render
 _MOST_SQUARES = 2_000
 """Tasks of one batch that get a square of their own; the sums count all of them."""
 
-_MOST_SHOWN = 20
+_MOST_SHOWN, _MOST_NAMED = 20, 50
 
 
 class TaskSquare(Struct, frozen=True, kw_only=True):
@@ -30,6 +31,15 @@ class TaskSquare(Struct, frozen=True, kw_only=True):
     sign: str
     said: str
     session: str = ""
+
+
+class EndedKind(Struct, frozen=True, kw_only=True):
+    """Tasks that came to the same end: in words, how many, how long their bar is, and some of them."""
+
+    said: str
+    number: int
+    length: float
+    tasks: Sequence[TaskSquare]
 
 
 class ShownBatch(Struct, frozen=True, kw_only=True):
@@ -41,7 +51,8 @@ class ShownBatch(Struct, frozen=True, kw_only=True):
     spent: str
     rate: str
     left: str
-    kinds: Sequence[tuple[str, int]]
+    kinds: Sequence[EndedKind]
+    running: Mapping[str, str]
     signs: Mapping[str, int]
     squares: Sequence[TaskSquare]
     more: int
@@ -71,7 +82,6 @@ def _shown(one: BatchProgress, *, works: bool) -> ShownBatch:
     if (waits := whole - len(squares)) > 0:
         signs["waits"] = waits
         squares += [TaskSquare(sign="waits", said="waits")] * min(_MOST_SQUARES, waits)
-    kinds = Counter(f"{mark.state}: {mark.kind}" for mark in marks if mark.kind)
     sign, words = _state(one, works=works)
     rate, left = one.a_minute, one.seconds_left
     return ShownBatch(
@@ -81,13 +91,32 @@ def _shown(one: BatchProgress, *, works: bool) -> ShownBatch:
         spent=spent_of(one),
         rate="not known yet" if rate is None else f"{rate:.1f} a minute",
         left="" if left is None or not works else long_span(left),
-        kinds=sorted(kinds.items(), key=lambda kind: (-kind[1], kind[0])),
+        kinds=_kinds(marks, here=not one.database),
+        running=one.running if works else {},
         signs=signs,
         squares=squares[:_MOST_SQUARES],
         more=max(0, whole - _MOST_SQUARES),
         ended=len(marks),
         whole=whole,
     )
+
+
+def _kinds(marks: Sequence[TaskMark], *, here: bool) -> Sequence[EndedKind]:
+    """Put together the tasks that came to the same end, where that has a name; the most frequent one first."""
+    found: dict[str, list[TaskMark]] = {}
+    for mark in marks:
+        if mark.kind:
+            found.setdefault(f"{mark.state}: {mark.kind}", []).append(mark)
+    most = max(map(len, found.values()), default=0)
+    return [
+        EndedKind(
+            said=said,
+            number=len(ones),
+            length=length_of(len(ones), most),
+            tasks=[_ended(mark, here=here) for mark in ones[:_MOST_NAMED]],
+        )
+        for said, ones in sorted(found.items(), key=lambda kind: (-len(kind[1]), kind[0]))
+    ]
 
 
 def _ended(mark: TaskMark, *, here: bool) -> TaskSquare:

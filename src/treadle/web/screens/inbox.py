@@ -1,7 +1,7 @@
 """The screen of everything that waits for a person, over all sessions."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -32,6 +32,8 @@ _ORDERS = (("", "By kind"), ("session", "By session"), ("oldest", "Oldest first"
 class WaitingCard(Struct, frozen=True, kw_only=True):
     """A question that waits: its row in the list, and its card. `since` is when its session began to wait (ms).
 
+    `step` is the one that asks, 0 where that is not known; `before` are the calls that came before it.
+
     Those with the same word `together`, none where it is empty, have one effect, and may be allowed together.
     """
 
@@ -46,6 +48,8 @@ class WaitingCard(Struct, frozen=True, kw_only=True):
     figures: tuple[int, int] | None
     html: str
     since: int | None = None
+    step: int = 0
+    before: Sequence[str] = ()
     together: str = ""
 
 
@@ -133,6 +137,8 @@ def _cards(book: SessionBook, who: Visitor, titles: dict[str, str]) -> list[Wait
                     figures=None if words.text else words.figures,
                     html=html,
                     since=None if since is None else in_milliseconds(since),
+                    step=one.content.view.step,
+                    before=one.content.last_calls(),
                     together=_together(kind, question, words) if _ALLOW in html else "",
                 )
             )

@@ -9,7 +9,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.door.known_models import Models, usable_providers
+from treadle.door.known_models import Models, catalogue_models, is_over, usable_providers
 from treadle.door.open_session import Reach, mode_effect
 from treadle.door.opening import branch_of, check_workspace, last_scheduled, next_words, past_words, read_schedules
 from treadle.door.settings import load_settings
@@ -24,6 +24,9 @@ from treadle.web.page_requests import answer, body_of, book_of, folder_of, page,
 from treadle.web.rights import PageRoute, may, require
 from treadle.web.session_rows import STATES, ListFilter, page_rows
 from treadle.web.templating import render
+
+_MOST_MODELS = 100
+"""Models that are offered for a new session; the settings have all."""
 
 _ABOUT = {
     Mode.PLAN: "it reads and proposes; nothing is changed.",
@@ -46,14 +49,23 @@ def _starting(request: Request) -> dict[str, Any]:
     try:
         trust = trust_of(request)
         settings = load_settings(book.flags, workspace=trust.workspace, trusted=trust.trusted)
-        own, model = settings.mode, settings.model or min(usable_providers(Models(settings)), default="")
+        models = Models(settings)
+        usable = usable_providers(models)
+        own, model = settings.mode, settings.model or min(usable, default="")
+        others = [one.ref for one in catalogue_models(models, "") if one.provider in usable and not is_over(one)]
     except ConfigError:
-        own, model = next(iter(Mode)), "?"  # starting says what is wrong
+        own, model, others = next(iter(Mode)), "?", []  # starting says what is wrong
     folders = [
         {"path": folder, "name": Path(folder).name or folder, "branch": branch_of(Path(folder))}
         for folder in folders_known(book)
     ]
-    return {"folders": folders, "own": own, "model": model, "modes": [m for m in Mode if may(who, mode_effect(m, own))]}
+    return {
+        "folders": folders,
+        "own": own,
+        "model": model,
+        "models": [one for one in others if one != model][:_MOST_MODELS],
+        "modes": [m for m in Mode if may(who, mode_effect(m, own))],
+    }
 
 
 async def _show(request: Request) -> Response:

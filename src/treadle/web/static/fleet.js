@@ -15,5 +15,6 @@ async function read() {
   morph(place, fresh);
 }
 
+place.addEventListener("click", ({ target }) => target.closest("details")?.setAttribute("data-touched", "1")); // it stays as it is then
 setInterval(read, EACH);
 document.addEventListener("visibilitychange", read);
