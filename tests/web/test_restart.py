@@ -5,7 +5,7 @@ from pathlib import Path
 
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
-from tests.web.driving import becomes, browser, in_shared_browser, serving, start_session
+from tests.web.driving import becomes, browser, in_shared_browser, read_questions, serving, start_session
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -47,7 +47,7 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
             await page.wait_for_url(f"**/s/{session}")
             await page.click("#continue")
             await page.wait_for_selector(".question:has-text('git push origin main')")
-            await page.wait_for_timeout(700)  # a card that just came takes no answer
+            await read_questions(page)
             await page.click(".question button[data-act=reject]")
             await page.keyboard.press("Enter")
             await page.wait_for_selector(".item.end:has-text('Done')")

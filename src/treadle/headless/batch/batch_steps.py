@@ -32,7 +32,7 @@ from treadle.door.settings import load_settings
 from treadle.door.trust import session_trust
 from treadle.headless.batch.batch_folder import BatchFolder, Prediction, TaskBegun, TaskRow
 from treadle.headless.batch.batch_tasks import BatchTask, is_address
-from treadle.headless.batch.task_errors import reason_of
+from treadle.headless.batch.task_errors import failure_line
 from treadle.headless.headless_main import HeadlessConsole, OutputFormat, finish_task
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, TreadleError
@@ -298,7 +298,9 @@ def failed_row(folder: BatchFolder, task: BatchTask, kind: str, why: str) -> Tas
         begun = folder.begun(task.id)
         account = None if begun is None else session_account(begun.session)
     except TreadleError as error:  # a disk or a log that failed the task may fail again
-        return msgspec.structs.replace(row, cost=None, why=f"{why} What it has cost is not known: {reason_of(error)}")
+        return msgspec.structs.replace(
+            row, cost=None, why=f"{why} What it has cost is not known: {failure_line(error)}"
+        )
     return row if begun is None or account is None else _with_account(row, account, begun.session, None)
 
 

@@ -26,7 +26,7 @@ from treadle.headless.batch.batch_steps import (
     run_task,
 )
 from treadle.headless.batch.batch_tasks import BatchTask
-from treadle.headless.batch.task_errors import kind_of_error, reason_of
+from treadle.headless.batch.task_errors import failure_line, kind_of_error
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import MessageDone, Notification
 
@@ -62,7 +62,7 @@ def work_in_fork(
         try:
             _write_to(folder, task)
         except OSError as error:
-            say(Said(row=failed_row(folder, task, "environment", f"prepare: {reason_of(error)}")))
+            say(Said(row=failed_row(folder, task, "environment", f"prepare: {failure_line(error)}")))
             os._exit(0)
         signal.set_wakeup_fd(-1)
         for number in (signal.SIGINT, signal.SIGCHLD):
@@ -110,7 +110,7 @@ def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, 
             return row
         return msgspec.structs.replace(row, state="failed", kind="check")
     except (TreadleError, OSError) as error:
-        why = f"{step}: {reason_of(error)}"
+        why = f"{step}: {failure_line(error)}"
         sys.stderr.write(f"{why}\n{error.fix if isinstance(error, TreadleError) else ''}\n")
         return failed_row(folder, task, kind_of_error(error), why)
 

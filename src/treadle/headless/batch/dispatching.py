@@ -22,7 +22,7 @@ from treadle.headless.batch.batch_lines import BatchLines
 from treadle.headless.batch.batch_steps import BatchOptions, Said, failed_row, report_task
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import HANDED_BACK, WorkOn, work_in_fork, work_on
-from treadle.headless.batch.task_errors import reason_of
+from treadle.headless.batch.task_errors import failure_line
 from treadle.protocol.errors import TreadleError
 
 MOST_DEATHS = 3
@@ -232,7 +232,7 @@ class Dispatcher:
             notice = report_task(self._folder, row, keeps_copies=self._options.keeps_copies)
         except TreadleError as error:
             self._hand_back(task)
-            self._cannot_write(reason_of(error))
+            self._cannot_write(failure_line(error))
             return
         self._lines.ended(row)
         if notice:

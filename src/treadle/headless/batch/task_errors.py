@@ -8,7 +8,7 @@ _OF_ENVIRONMENT = (
 )
 
 
-def reason_of(error: Exception) -> str:
+def failure_line(error: Exception) -> str:
     """Say in a line what failed: never nothing, also of errors that have no text of their own."""
     if isinstance(error, TreadleError):
         return " ".join(f"{error.what} {error.why}".split())

@@ -38,7 +38,7 @@ from treadle.headless.batch.batch_steps import (
 )
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import HANDED_BACK, Say, work_on
-from treadle.headless.batch.task_errors import kind_of_error, reason_of
+from treadle.headless.batch.task_errors import failure_line, kind_of_error
 from treadle.headless.fleet.artifact_store import ArtifactStore, artifact_store
 from treadle.headless.fleet.fleet_database import waiting_database
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetState
@@ -116,7 +116,7 @@ class FleetWork(Record, frozen=True, kw_only=True):
             _leave()
             return HANDED_BACK
         except (TreadleError, OSError) as error:
-            why = f"prepare: {reason_of(error)}"
+            why = f"prepare: {failure_line(error)}"
             sys.stderr.write(f"{why}\n")
             say(Said(row=failed_row(folder, task, kind_of_error(error), why)))
             return 0

@@ -18,7 +18,7 @@ from treadle.headless.batch.batch_steps import BatchOptions, copy_of, failed_row
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import WorkOn
 from treadle.headless.batch.dispatching import Dispatcher, TaskProcess
-from treadle.headless.batch.task_errors import reason_of
+from treadle.headless.batch.task_errors import failure_line
 from treadle.headless.fleet.artifact_store import artifact_store
 from treadle.headless.fleet.fleet_engine import TASK_STEPS, OpenEngine, TakenForDeadError, id_of, task_name
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetResult, FleetState
@@ -110,7 +110,7 @@ class FleetDispatcher(Dispatcher):
         try:
             self._each_round()
         except TreadleError as error:
-            super()._cannot_write(reason_of(error))
+            super()._cannot_write(failure_line(error))
         if not self._workers and self._over():
             self._ended_here = True
             return
@@ -119,7 +119,7 @@ class FleetDispatcher(Dispatcher):
         try:
             self._choose_run()
         except OSError as error:
-            self._cannot_write(reason_of(error))
+            self._cannot_write(failure_line(error))
             return
         if not self._options.run or self.capped:
             return
@@ -263,7 +263,7 @@ class FleetDispatcher(Dispatcher):
             result = self._result(row)
         except OSError as error:
             self._lines.notice(f"What comes of {row.id} cannot be read: {error}.")
-            row = failed_row(self._folder, claim.task, "environment", f"report: {reason_of(error)}")
+            row = failed_row(self._folder, claim.task, "environment", f"report: {failure_line(error)}")
             result = FleetResult(row=row)
         try:
             self._state.end(claim, result)
