@@ -248,7 +248,7 @@ async def _beside(run: Sequence, edits: Edits, *, save: bool) -> str:
 
 
 async def undo(run: Sequence, _: Locator, __: Edits) -> str:
-    """The edit is approved, and undone by Treadle."""
+    """The edit is approved, and undone by Treadle: one Enter sends a command that is typed whole, suggested or not."""
     await run.answer("Yes")
     await run.seen.say("/undo")
     return run.wanted

@@ -371,7 +371,8 @@ text.addEventListener('input', () => {
 });
 text.addEventListener('keydown', (event) => {
   if (event.isComposing) return;
-  if (suggestions.length && ['ArrowDown', 'ArrowUp', 'Tab', 'Enter', 'Escape'].includes(event.key)) {
+  const isWhole = event.key === 'Enter' && suggestions[chosen]?.insert.trim() === text.value.trim(); // nothing is left to complete
+  if (suggestions.length && !isWhole && ['ArrowDown', 'ArrowUp', 'Tab', 'Enter', 'Escape'].includes(event.key)) {
     event.preventDefault();
     if (event.key === 'Escape') return offer([]);
     if (event.key === 'Tab' || event.key === 'Enter') return take();
