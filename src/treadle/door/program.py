@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from treadle.app.errors.explanations import EXPLANATIONS as EXPLANATIONS
     from treadle.app.errors.explanations import errors_page as errors_page
     from treadle.app.errors.explanations import nearest_codes as nearest_codes
-    from treadle.app.hosting.certificate import PageCertificate as PageCertificate
     from treadle.app.hosting.certificate import page_certificate as page_certificate
     from treadle.app.hosting.descriptor_lines import MOST_UNREAD_BYTES as MOST_UNREAD_BYTES
     from treadle.app.hosting.descriptor_lines import own_stdout as own_stdout
@@ -51,7 +50,7 @@ else:
     __getattr__ = names_of(
         __name__,
         {
-            "treadle.app.hosting.certificate": "PageCertificate page_certificate",
+            "treadle.app.hosting.certificate": "page_certificate",
             "treadle.app.demo": "TASK open_demo what_next",
             "treadle.app.errors.exits": "Exit exit_code",
             "treadle.app.errors.explanations": "EXPLANATIONS errors_page nearest_codes",
