@@ -229,6 +229,7 @@ export class Sessions implements AgentClient {
   }
 
   updated(sessionId: string, update: any): void {
+    if (this.opening && !this.beside.has(sessionId) && !this.open.has(sessionId)) this.open.set(sessionId, new Transcript()); // its id comes next
     (this.open.get(sessionId) ?? this.beside.get(sessionId))?.take(update);
     this.changes.fire();
   }

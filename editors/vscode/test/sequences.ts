@@ -140,6 +140,7 @@ async function sequence(seed: number): Promise<string[]> {
 /** What is on the disk and in the editor is what was wanted, and nothing waits. */
 async function settle(sessions: InstanceType<typeof Sessions>, act: string, at: number, wanted: string, acts: string[]): Promise<void> {
   assert.equal(sessions.waiting, 0);
+  await until('the commands', () => sessions.transcript!.commands.length > 0);
   assert.deepEqual([...sessions.open.values()].map((one) => one.asked.length).filter(Boolean), []);
   const open = vscode.workspace.textDocuments.find((one) => one.uri.fsPath === file && one.uri.scheme === 'file');
   const disk = readFileSync(file, 'utf8');
