@@ -180,7 +180,7 @@ async def close_session(page: Page) -> None:
 
 async def read_questions(page: Page) -> None:
     """Let the questions that are there count as read: a card takes no answer from who could not have read it."""
-    await page.evaluate("for (const one of document.querySelectorAll('.question')) one.dataset.came = 0")
+    await page.evaluate("for (const one of document.querySelectorAll('.question')) one.dataset.came = -1e6")
 
 
 async def becomes(page: Page, expression: str, arg: Any = None) -> None:
