@@ -9,6 +9,7 @@ import signal
 import socket
 from collections.abc import Collection, Sequence
 from contextlib import suppress
+from importlib.util import find_spec
 from queue import SimpleQueue
 from typing import Any
 
@@ -205,8 +206,6 @@ class EngineProcess:
 
 
 def _require() -> None:
-    from importlib.util import find_spec
-
     if find_spec("dbos") is None:
         raise ConfigError(
             "fleet-missing",
