@@ -63,7 +63,7 @@ async def test_the_last_answer_is_copied_as_it_was_written(tmp_path: Path) -> No
         term.type(f"one{ENTER}")
         await term.until("before", "■ Done")
         term.type(f"two{ENTER}")
-        await term.until("plain", READY)
+        await term.when(lambda: term.shown.count("■ Done") == 2, "the end of the second turn")
         term.type(f"/copy{ENTER}")
         whole = ANSWER.strip("\n")
         await term.until(f"The last answer: {len(whole)} characters sent to the terminal (OSC 52)")
