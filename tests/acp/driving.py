@@ -256,6 +256,7 @@ async def editor(home: Path, *flags: str, cwd: Path | None = None, **extra: str)
             process.kill()
         await process.wait()
         await asyncio.gather(reading, return_exceptions=True)
+        process._transport.close()  # type: ignore[attr-defined]  # its other pipes may end after the loop
 
 
 @asynccontextmanager

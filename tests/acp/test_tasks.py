@@ -21,6 +21,15 @@ def fields(client: Editor, call: str, name: str) -> list[Any]:
     return [one[name] for one in calls]
 
 
+def refusing(code: int) -> Any:
+    """Give the answer of a client that fails with this code instead of asking."""
+
+    def refuse(_: dict[str, Any]) -> Any:
+        raise RefusedByAgentError({"code": code, "message": "not here"})
+
+    return refuse
+
+
 async def test_a_task_is_shown_with_its_diffs_output_plan_and_answer(tmp_path: Path) -> None:
     steps = (
         make("write_to_file", path="a.txt", content="one\ntwo\n", task_progress="- [ ] write\n- [x] look"),
@@ -93,12 +102,36 @@ async def test_an_answer_that_was_not_offered_is_a_no(tmp_path: Path, outcome: d
     assert not (folder / "a.txt").exists()
 
 
-async def test_a_client_that_cannot_ask_approves_nothing(tmp_path: Path) -> None:
-    steps = (make("write_to_file", path="a.txt", content="one\n"),)
+@pytest.mark.parametrize(("code", "asked"), [(-32601, 1), (-32603, 2)])
+async def test_what_a_client_cannot_show_is_denied_as_without_anybody(tmp_path: Path, code: int, asked: int) -> None:
+    steps = [make("write_to_file", path=f"{name}.txt", content="one\n") for name in "ab"]
     async with ScriptedServer(script(*steps)) as server, working(tmp_path, server) as (client, session, folder):
-        del client.answers["session/request_permission"]
+        client.answers["session/request_permission"] = refusing(code)
         await client.prompt(session)
-    assert not (folder / "a.txt").exists()
+        sent = [str(request.body) for request in server.requests]
+    assert sorted(folder.glob("*.txt")) == []
+    assert all("nobody is here" in body and "rejected" not in body for body in sent[1:])
+    assert len(client.asked) == asked
+    assert ("shows no questions" in client.said("agent_thought_chunk")) is (asked == 1)
+
+
+async def test_what_a_client_cannot_show_waits_for_what_its_user_looks_at(tmp_path: Path) -> None:
+    for name in "ab":
+        (tmp_path / f"{name}.txt").write_text(f"text of {name}\n")
+    both = tuple(make("read_file", path=str(tmp_path / f"{name}.txt")) for name in "ab")
+    async with ScriptedServer(script(both)) as server, working(tmp_path, server) as (client, session, _):
+        seen: asyncio.Future[Any] = asyncio.get_running_loop().create_future()
+        client.answers["session/request_permission"] = lambda asked: (
+            seen if "b.txt" in str(asked) else refusing(-32603)(asked)
+        )
+        turn = client.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Work."}])
+        await client.until(lambda: len(client.asked) == 2)
+        seen.set_result({"outcome": {"outcome": "selected", "optionId": "allow_once"}})
+        await turn
+        sent = str(server.requests[-1].body)
+    assert "text of b" in sent
+    assert "text of a" not in sent
+    assert "nobody is here" in sent
 
 
 async def test_a_yes_to_all_edits_asks_for_no_further_edit(tmp_path: Path) -> None:

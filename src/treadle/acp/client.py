@@ -42,12 +42,9 @@ class EditorClient:
         self._connection.notify("session/update", {"sessionId": self.session_id, "update": update})
 
     async def choose(self, call: ToolCallShape, choices: tuple[PermissionChoice, ...]) -> ChosenOption:
-        """Ask the user; the question is over where the client cannot ask. Raises `ClientGoneError`."""
+        """Ask the user. Raises `ClientGoneError`, and `RpcError` where the client did not show the question."""
         asked = PermissionRequest(session_id=self.session_id, tool_call=call, options=choices)
-        try:
-            return (await self._connection.ask("session/request_permission", asked, PermissionAnswer)).outcome
-        except RpcError:
-            return ChosenOption(outcome="cancelled")
+        return (await self._connection.ask("session/request_permission", asked, PermissionAnswer)).outcome
 
     @property
     def edits_files(self) -> bool:

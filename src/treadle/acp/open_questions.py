@@ -15,15 +15,16 @@ from treadle.acp.client_questions import (
     question_message,
     words_of,
 )
-from treadle.acp.rpc import ClientGoneError
+from treadle.acp.rpc import METHOD_NOT_FOUND, ClientGoneError, RpcError
 from treadle.acp.shapes import ToolCallMoved
 from treadle.acp.updates import Updates, text_chunk
 from treadle.door.open_session import SessionAccess
 from treadle.protocol.errors import ConfigError, RefusedError
-from treadle.protocol.events import Answer, Op, SetMode
+from treadle.protocol.events import Answer, Op, SetMode, SetPresence
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 
 _BY_CHOICE = (QuestionKind.PERMISSION, QuestionKind.BUDGET)
+_CANNOT_ASK = "This editor shows no questions, so what needs a yes is denied. Open the session elsewhere to answer.\n"
 
 
 class EditorQuestions:
@@ -47,6 +48,9 @@ class EditorQuestions:
         self._post = post
         self._left_open = left_open
         self._asking: dict[str, asyncio.Task[None]] = {}
+        self._unshown: set[str] = set()
+        self._shows_questions = True
+        self._ending: asyncio.Task[None] | None = None
         self.in_words: Question | None = None
 
     def ask(self, question: Question) -> None:
@@ -57,17 +61,20 @@ class EditorQuestions:
 
     def over(self, question_id: str) -> None:
         """Stop asking what was answered, or does not matter any more."""
+        self._unshown.discard(question_id)
         asking = self._asking.pop(question_id, None)
         if asking is not None:
             asking.cancel()
         if self.in_words is not None and self.in_words.id == question_id:
             self.in_words = None
+        self._end_unshown()
 
     async def close(self) -> None:
         """Stop asking."""
         for asking in self._asking.values():
             asking.cancel()
-        await asyncio.gather(*self._asking.values(), return_exceptions=True)
+        ending = filter(None, (*self._asking.values(), self._ending))
+        await asyncio.gather(*ending, return_exceptions=True)
 
     def answered(self, text: str) -> Answer | str:
         """Read the user's words as the answer to the question that waits for them; else gives what is missing."""
@@ -83,7 +90,30 @@ class EditorQuestions:
     async def _ask(self, question: Question) -> None:
         """Ask; a client that is gone answers nothing, and what was answered elsewhere needs no answer."""
         with suppress(ClientGoneError, RefusedError):
-            await self._put(question)
+            try:
+                await self._put(question)
+            except RpcError as error:
+                self._not_shown(question, error)
+
+    def _not_shown(self, question: Question, error: RpcError) -> None:
+        """Have what nobody saw end as it does without anybody, once the user looks at no other question."""
+        if self._live.continues:
+            return  # it is open in another process, where it can be answered
+        if error.code == METHOD_NOT_FOUND and self._shows_questions:
+            self._shows_questions = False
+            self._client.update(text_chunk("agent_thought", _CANNOT_ASK, f"questions-{self._live.id}"))
+        self._unshown.add(question.id)
+        self._end_unshown()
+
+    def _end_unshown(self) -> None:
+        if self._unshown and self._unshown.issuperset(self._asking) and (self._ending is None or self._ending.done()):
+            self._ending = asyncio.create_task(self._end_without_anybody(), name="acp question")
+
+    async def _end_without_anybody(self) -> None:
+        with suppress(RefusedError):
+            await self._post(SetPresence(user_present=False))
+            if self._shows_questions:
+                await self._post(SetPresence(user_present=True))
 
     async def _put(self, question: Question) -> None:
         put = put_question(question, (str(self._live.workspace), *self._live.roots), self._live.status.mode)

@@ -1,10 +1,12 @@
 """The question to a client's user whether a folder is trusted, before its first prompt."""
 
 import asyncio
+from contextlib import suppress
 
 from treadle.acp.call_shapes import in_fence, question_shape, text_content
 from treadle.acp.client import EditorClient
-from treadle.acp.shapes import PermissionChoice, ToolCallBegan, ToolCallMoved
+from treadle.acp.rpc import RpcError
+from treadle.acp.shapes import ChosenOption, PermissionChoice, ToolCallBegan, ToolCallMoved
 from treadle.door.trust import SessionTrust, asked_trust, keep_trust_answer, session_trust
 
 _CALL = "trust"
@@ -28,7 +30,9 @@ async def ask_trust(trust: SessionTrust, client: EditorClient) -> SessionTrust:
     client.update(ToolCallBegan(tool_call_id=_CALL, title=title, kind="other", status="pending", content=content))
     status = "failed"
     try:
-        chosen = await client.choose(call, _CHOICES)
+        chosen = ChosenOption(outcome="cancelled")
+        with suppress(RpcError):  # a client that cannot ask is asked again in its next session
+            chosen = await client.choose(call, _CHOICES)
         said = chosen.option_id if chosen.outcome == "selected" else "later"
         status = "completed" if said in ("always", "once") else "failed"
     finally:

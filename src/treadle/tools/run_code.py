@@ -17,8 +17,11 @@ _LONGEST = 200_000
 class ProgramBook(Protocol):
     """Runs programs."""
 
-    async def run_program(self, call_id: str, code: str) -> CallResult:
-        """Run a program, each of whose calls is judged by itself, and give what it printed."""
+    async def run_program(self, call_id: str, code: str, tell: Output) -> CallResult:
+        """Run a program, each of whose calls is judged by itself, and give what it printed.
+
+        What is interrupted is told before `CancelledError`.
+        """
         ...
 
 
@@ -43,5 +46,5 @@ class RunCode(Struct, frozen=True):
         return Prepared(accesses=(), preview=Preview(title="Program", text=code), run=run)
 
 
-async def _run(programs: ProgramBook, code: str, output: Output) -> CallResult:  # noqa: ARG001 - the port's shape
-    return await programs.run_program(running_call.get(), code)
+async def _run(programs: ProgramBook, code: str, output: Output) -> CallResult:
+    return await programs.run_program(running_call.get(), code, output)

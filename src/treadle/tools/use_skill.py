@@ -47,5 +47,5 @@ async def _give(text: str, output: Output) -> CallResult:  # noqa: ARG001 - the 
     return result_text(Outcome.OK, text)
 
 
-async def _follow(subagents: SubagentRunner, task: SubagentTask, output: Output) -> CallResult:  # noqa: ARG001
-    return await subagents.run(running_call.get(), (task,), wait=True)
+async def _follow(subagents: SubagentRunner, task: SubagentTask, output: Output) -> CallResult:
+    return await subagents.run(running_call.get(), (task,), wait=True, tell=output)

@@ -36,8 +36,8 @@ class SubagentRunner(Protocol):
         """Say whether the call waits for them; raises `ToolError` for a task that cannot be begun."""
         ...
 
-    async def run(self, call_id: str, tasks: Sequence[SubagentTask], *, wait: bool) -> CallResult:
-        """Work on the tasks, and tell what came of them."""
+    async def run(self, call_id: str, tasks: Sequence[SubagentTask], *, wait: bool, tell: Output) -> CallResult:
+        """Work on the tasks, and give what came of them; what is interrupted is told before `CancelledError`."""
         ...
 
 
@@ -75,6 +75,6 @@ async def _run(
     subagents: SubagentRunner,
     tasks: Sequence[SubagentTask],
     wait: bool,  # noqa: FBT001 - bound beforehand
-    output: Output,  # noqa: ARG001 - the port's shape
+    output: Output,
 ) -> CallResult:
-    return await subagents.run(running_call.get(), tasks, wait=wait)
+    return await subagents.run(running_call.get(), tasks, wait=wait, tell=output)

@@ -277,7 +277,10 @@ async def test_an_interrupt_ends_the_subagents_of_the_turn(folder: Path) -> None
                 begun = 99
             if isinstance(one, TurnEnded):
                 break
-    assert [one.outcome for one in events_of(ChildEnded)] == [ChildOutcome.INTERRUPTED] * 2
+    ended = events_of(ChildEnded)
+    assert [one.outcome for one in ended] == [ChildOutcome.INTERRUPTED] * 2
+    told = str(events_of(CallFinished)[-1].result.content)
+    assert all(f'id="{one.session_id}" outcome="interrupted"' in told for one in ended)
 
 
 async def test_an_interrupt_while_copies_are_made_begins_nobody_and_leaves_no_copy(

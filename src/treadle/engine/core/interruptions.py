@@ -30,16 +30,23 @@ def drop_unfinished_reply(state: State) -> Transition:
 
 
 def interrupt(state: State) -> Transition:
-    """End every call that does not run yet, and stop those that do."""
+    """End every call that does not run yet, and stop those that do; one with subagents says what became of them."""
     effects: list[Effect] = []
     for call in state.calls:
         if call.finished:
             continue
         effects.append(Cancel(work=call_work(call.call.id)))
-        if call.status is not CallStatus.RUNNING:
-            state, more = _leave(state, call, result_text(Outcome.INTERRUPTED, texts.NOT_STARTED))
+        if not reports_its_end(state, call):
+            text = texts.INTERRUPTED if call.begins_again else texts.NOT_STARTED
+            state, more = _leave(state, call, result_text(Outcome.INTERRUPTED, text))
             effects += more
     return state, effects
+
+
+def reports_its_end(state: State, call: CallState) -> bool:
+    """Whether a call that is cancelled reports by itself what came of it: it runs, or has subagents from before."""
+    has_children = any(child.started.call_id == call.call.id for child in state.children)
+    return call.status is CallStatus.RUNNING or (call.begins_again and has_children)
 
 
 def abandon(state: State) -> Transition:
@@ -47,7 +54,7 @@ def abandon(state: State) -> Transition:
     effects: list[Effect] = []
     for call in state.calls:
         if not call.finished:
-            ran = call.status is CallStatus.RUNNING and not call.pure
+            ran = (call.status is CallStatus.RUNNING or call.begins_again) and not call.pure
             result = (
                 result_text(Outcome.UNKNOWN, texts.OUTCOME_UNKNOWN)
                 if ran

@@ -116,6 +116,11 @@ class CallState(Record, frozen=True, kw_only=True, omit_defaults=False):
         return self.traits.effect is ToolEffect.PURE
 
     @property
+    def begins_again(self) -> bool:
+        """Whether it ran when the program ended, and does not run again yet."""
+        return self.rerun and self.status is CallStatus.STARTING
+
+    @property
     def finished(self) -> bool:
         """Whether its result is known."""
         return self.status is CallStatus.FINISHED

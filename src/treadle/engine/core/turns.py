@@ -6,6 +6,7 @@ from msgspec import UNSET
 
 from treadle.engine.core import checklist, files, goal, guards, room, texts
 from treadle.engine.core.calls import schedule
+from treadle.engine.core.interruptions import reports_its_end
 from treadle.engine.core.machine_effects import (
     Assemble,
     Cancel,
@@ -40,7 +41,6 @@ from treadle.protocol.messages import Enclosure, Text, origins, text_of
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
     NOT_THE_USER,
-    CallStatus,
     ModelChanged,
     PromptDelivered,
     QuestionAsked,
@@ -88,7 +88,7 @@ def _why_stopped(state: State) -> str:
 
 def in_flight(state: State) -> bool:
     """Whether work goes on that will report even when cancelled."""
-    running = any(call.status is CallStatus.RUNNING for call in state.calls)
+    running = any(reports_its_end(state, call) for call in state.calls)
     return running or isinstance(state.activity, AwaitingReply)
 
 

@@ -9,12 +9,17 @@ _LONGEST_KEEPING = 5.0
 
 
 class OwnedWork:
-    """Work that has begun, and its guard, which reports its end; begun by its guard, it would begin later."""
+    """Work that has begun, and its guard, which reports its end; begun by its guard, it would begin later.
 
-    def __init__(self, work: Coroutine[None, None, None]) -> None:
+    Where it is `held` a cancel waits until its release.
+    """
+
+    def __init__(self, work: Coroutine[None, None, None], *, held: bool = False) -> None:
         self._work = asyncio.ensure_future(work)
         self._work.add_done_callback(_retrieve)
         self._guarded = False
+        self._held = held
+        self._wanted = False
         self.guard: asyncio.Task[None]
 
     async def end(self, seconds: float) -> None:
@@ -35,8 +40,17 @@ class OwnedWork:
                     await asyncio.wait({self._work}, timeout=left)
             raise
 
-    def cancel(self) -> None:
+    def release(self) -> None:
+        """Cancel it now if that was wanted meanwhile."""
+        self._held = False
+        if self._wanted:
+            self.cancel()
+
+    def cancel(self, *, at_once: bool = False) -> None:
         """Have it end; where neither the work nor its guard has taken a step, neither does."""
+        if self._held and not at_once:
+            self._wanted = True
+            return
         self.leave()
         self.guard.cancel()
 

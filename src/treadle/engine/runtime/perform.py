@@ -100,6 +100,7 @@ class Performer:
                     lambda: self._run(effect),
                     broken=partial(self._broken_call, call.id),
                     cut=partial(tool_call.cut_call, call.id),
+                    held=effect.rerun,  # it may have to say what became of its subagents
                 )
             case TakeCheckpoint(step=step, moment=moment):
                 self._checkpoint(self._checkpointer().take(step, moment), self._no_checkpoint)
@@ -111,10 +112,9 @@ class Performer:
                 self._own("remember", lambda: self._remember(allowances))
             case StartTimer(timer=timer, seconds=seconds):
                 self._own(timer_work(timer), lambda: self._wait(timer, seconds))
-            case Cancel(work=work):
-                if (owned := self._tasks.get(work)) is not None:
-                    owned.cancel()
-            case Notify() | Respond() | Seal():
+            case Cancel(work=work) if work in self._tasks:
+                self._tasks[work].cancel()
+            case Cancel() | Notify() | Respond() | Seal():
                 pass
             case _:
                 assert_never(effect)
@@ -148,7 +148,7 @@ class Performer:
     def cancel_all(self) -> None:
         """Stop all work."""
         for owned in self._tasks.values():
-            owned.cancel()
+            owned.cancel(at_once=True)
 
     def begin(self, work: str, run: Callable[[], Coroutine[None, None, None]]) -> None:
         """Begin with other work, which is cancelled with the rest."""
@@ -161,13 +161,14 @@ class Performer:
         *,
         broken: Callable[[Exception], EventData] | None = None,
         cut: Callable[[], EventData] | None = None,
+        held: bool = False,
     ) -> None:
-        """Run a task that reports: `broken` when it fails, `cut` when it is cancelled.
+        """Run a task that reports: `broken` when it fails, `cut` when it is cancelled, which waits while it is `held`.
 
         A cancel may hit it anywhere, before its first step too, so the outcome is posted here, after the task has
         ended; what it has reported by itself comes first, and the second report is then refused.
         """
-        owned = OwnedWork(run())
+        owned = OwnedWork(run(), held=held)
 
         async def guard() -> None:
             try:
@@ -287,6 +288,7 @@ class Performer:
         settled = await tool_call.settle_rerun(state.accesses) if effect.rerun and state is not None else None
         prepared = None if settled is not None else await self._ready(effect)
         await self._session.post(CallStarted(call_id=call.id))
+        self._tasks[call_work(call.id)].release()
         try:
             if settled is not None:
                 result = settled

@@ -29,13 +29,15 @@ from treadle.app.session.children.writing import (
     as_in_workspace,
     copies_for,
     hand_back,
+    left_in_copy,
     remove_applied,
 )
 from treadle.app.session.parts import new_session_id
 from treadle.app.subagents.agent_files import FOREIGN_NAMES, AgentFile
 from treadle.app.subagents.writer_copies import WriterCopy, open_copy
+from treadle.engine.core.calls import find
 from treadle.engine.core.state import standing
-from treadle.engine.ports import AskPerson, ask_person
+from treadle.engine.ports import AskPerson, Output, ask_person
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.errors import RefusedError, ToolError, TreadleError
@@ -49,6 +51,11 @@ from treadle.tools.use_subagents import SubagentTask
 
 _MOST_TEXT = 60_000
 """Characters that the subagents of one call bring together."""
+
+_MOST_INTERRUPTED = 6_000
+"""Characters of it where their call was interrupted."""
+
+_FROM_OUTSIDE = "[left out: it may repeat text from outside]"
 
 _STOPPING = 2.5
 """Seconds that subagents have to end when their call is interrupted."""
@@ -73,6 +80,7 @@ class Subagents:
         self._agents = agents
         self._open_child = open_child
         self._runs: dict[str, ChildRun] = {}
+        self._interrupted: set[str] = set()
         self._behind: set[asyncio.Task[ChildResult]] = set()
         self._merging = asyncio.Lock()
         self._following: asyncio.Task[None] | None = None
@@ -128,11 +136,11 @@ class Subagents:
         if run is not None:
             await run.stop()
 
-    async def run(self, call_id: str, tasks: Sequence[SubagentTask], *, wait: bool) -> CallResult:
+    async def run(self, call_id: str, tasks: Sequence[SubagentTask], *, wait: bool, tell: Output) -> CallResult:
         """Let subagents work on these tasks side by side, and give what came of them in the order of the tasks.
 
         Without `wait` they go on by themselves, and each wakes the session with what came of it. After a restart the
-        ones of the call that had begun go on where they were.
+        ones of the call that had begun go on where they were. Of an interrupted call `tell` is told what came of them.
         """
         begun = [one for one in self._engine.state.children if one.started.call_id == call_id]
         started = [one.started for one in begun]
@@ -153,7 +161,7 @@ class Subagents:
             names = "\n".join(f"- {one.agent} {one.session_id}: {_line(one.task)}" for one in started)
             text = f"These work by themselves now; you are woken with what each brings:\n{names}"
             return CallResult(outcome=Outcome.OK, content=(Text(text=text),))
-        results = await self._together(tasks, started, ask)
+        results = await self._together(tasks, started, ask, tell)
         most = _MOST_TEXT // len(tasks)
         told = [child_answer(one, result, most) for one, result in zip(started, results, strict=True)]
         return CallResult(
@@ -163,10 +171,10 @@ class Subagents:
             origin=Origin.WEB if any(one.tainted for one in results) else Origin.TREADLE,
         )
 
-    async def run_program(self, call_id: str, code: str) -> CallResult:
+    async def run_program(self, call_id: str, code: str, tell: Output) -> CallResult:
         """Run a program in a session of its own, and give what it printed.
 
-        After a restart the one that had begun goes on where it was.
+        After a restart the one that had begun goes on where it was. Of one that is interrupted `tell` is told the rest.
         """
         begun = [one.started for one in self._engine.state.children if one.started.call_id == call_id]
         if not begun:
@@ -175,7 +183,8 @@ class Subagents:
             )
             await self._engine.post(one)
             begun.append(one)
-        (result,) = await self._together([SubagentTask(prompt=code, agent=CODE_MODE.name)], begun, ask_person.get())
+        task = SubagentTask(prompt=code, agent=CODE_MODE.name)
+        (result,) = await self._together([task], begun, ask_person.get(), tell)
         return program_answer(result)
 
     def _new_id(self) -> str:
@@ -185,7 +194,11 @@ class Subagents:
         return f"{run}.{number}" if run else number
 
     async def _together(
-        self, tasks: Sequence[SubagentTask], started: Sequence[ChildStarted], ask: AskPerson
+        self,
+        tasks: Sequence[SubagentTask],
+        started: Sequence[ChildStarted],
+        ask: AskPerson,
+        tell: Output,
     ) -> list[ChildResult]:
         """Wait for all; where the call is interrupted they are, too, and where the program ends they go on with it."""
         copying = asyncio.create_task(self._copies(started), name="copies of subagents")
@@ -198,13 +211,18 @@ class Subagents:
         try:
             await asyncio.wait(works)
         except asyncio.CancelledError:
-            copying.cancel()  # who waits for a copy yet has nothing to end
+            call = find(self._engine.state, started[0].call_id)
+            if self._engine.closing or call is None or not call.rerun:
+                copying.cancel()  # who waits for a copy yet has nothing to end, but where it is there from before
             if not self._engine.closing:
+                self._interrupted.add(started[0].call_id)
                 await asyncio.gather(*(self.stop(one.session_id) for one in started))
                 await asyncio.wait(works, timeout=_STOPPING)
             for work in works:
                 work.cancel()
-            await asyncio.gather(copying, *works, return_exceptions=True)
+            results = await asyncio.gather(*works, copying, return_exceptions=True)
+            if not self._engine.closing:
+                tell(_what_came(started, results))
             raise
         return [work.result() for work in works]
 
@@ -246,6 +264,7 @@ class Subagents:
         if child.ended is not None:
             return over_before(child.ended, self._parts.store)
         run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask)
+        run.stopped = started.call_id in self._interrupted
         try:
             result = await self._worked(run, task, ask, copies)
         except TreadleError as error:
@@ -255,9 +274,9 @@ class Subagents:
         except OSError as error:
             result = failed(started, str(error))
         except asyncio.CancelledError:
-            if not self._engine.closing:  # it did not end in time: its own log has what it did
-                await self._note_stopped(run)
-            raise
+            if self._engine.closing:
+                raise
+            return await self._note_stopped(run)  # it did not end in time: its own log has what it did
         finally:
             self._runs.pop(started.session_id, None)
         if started.background:
@@ -268,13 +287,15 @@ class Subagents:
             await self._engine.post(result.ended)
         return result
 
-    async def _note_stopped(self, run: ChildRun) -> None:
+    async def _note_stopped(self, run: ChildRun) -> ChildResult:
         """Note that one was stopped; no copy stays of one that did not begin."""
+        result = (stopped_late if run.opened else stopped_before)(run.started)
         with suppress(TreadleError):
-            await self._engine.post((stopped_late if run.opened else stopped_before)(run.started).ended)
+            await self._engine.post(result.ended)
             copy = None if run.opened else await asyncio.to_thread(open_copy, run.started.session_id)
             if copy is not None:
                 await remove_applied(copy)
+        return result
 
     async def _worked(self, run: ChildRun, task: SubagentTask, ask: AskPerson, copies: _Copies) -> ChildResult:
         """Give what came of one; what it changed is in the workspace then, or named with its place."""
@@ -295,7 +316,7 @@ class Subagents:
             return await run_in_session(program, run, self._open_child, program_wanted(wanted, program))
         result = await run.work(await self._open_child(wanted), begin_message(task, agent))
         if copy is not None and run.stopped:
-            result = replace(result, after=f"Its changes were not applied. They are in {copy.folder}.")
+            result = replace(result, after=await left_in_copy(copy))
         elif copy is not None:
             result = await self._handed_back(started, copy, result, ask)
             if known and anew and not result.ended.changes:
@@ -358,6 +379,16 @@ def _copy_of(started: ChildStarted, copies: Mapping[str, FoundOrMade]) -> tuple[
     if isinstance(found, TreadleError):
         raise found
     return found
+
+
+def _what_came(started: Sequence[ChildStarted], results: Sequence[object]) -> str:
+    """Say of each subagent of an interrupted call how it ended, and what it had written where that is its own."""
+    most = _MOST_INTERRUPTED // len(started)
+    return "\n\n".join(
+        child_answer(one, replace(result, text=_FROM_OUTSIDE) if result.tainted and result.text else result, most)
+        for one, result in zip(started, results, strict=False)
+        if isinstance(result, ChildResult)
+    )
 
 
 def _line(text: str, most: int = _LONGEST_LINE) -> str:

@@ -220,6 +220,18 @@ async def remove_applied(copy: WriterCopy, *, discard: bool = False) -> None:
         await asyncio.to_thread(remove_copy, copy.child_id, discard=discard)
 
 
+async def left_in_copy(copy: WriterCopy) -> str:
+    """Say what stays in the copy of one that was stopped; a copy without changes is removed."""
+    try:
+        changed = await asyncio.to_thread(writer_changes, copy)
+    except TreadleError as error:
+        return f"What it changed was not applied: {error.what} {error.why} It is in {copy.folder}."
+    if changed:
+        return f"Its changes were not applied. They are in {copy.folder}."
+    await remove_applied(copy)
+    return ""
+
+
 async def _applied_in_part(
     copy: WriterCopy, change_set: ChangeSet, wanted: MergeOutcome, keys: Sequence[str]
 ) -> HandedBack:
