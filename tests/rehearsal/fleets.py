@@ -343,6 +343,7 @@ async def compare(arguments: argparse.Namespace) -> int:
                     seed=seed,
                     every=arguments.every,
                     most=arguments.most,
+                    kinds=tuple(arguments.kinds),
                     hard=arguments.hard and seed is not None,
                 )
             came.append(one)
@@ -373,6 +374,7 @@ def main() -> int:
     parser.add_argument("--seed", type=int, default=int(time.time()))
     parser.add_argument("--every", type=float, default=3.0)
     parser.add_argument("--most", type=int, default=1_000_000)
+    parser.add_argument("--kinds", nargs="+", choices=ACTIONS, default=ACTIONS, help="what is done to workers")
     parser.add_argument("--hard", action="store_true", help="restart the database, and fill a worker's disk, too")
     parser.add_argument("--only-kills", action="store_true")
     parser.add_argument("--under", default="/var/tmp")

@@ -120,7 +120,7 @@ async def test_what_waits_is_changed_sent_at_once_removed_or_given_back(
         path = f"/s/{page.session.id}"
         for name in ("m1", "m2", "m3"):
             images = [{"name": "a.png", "data": PIXEL}] if name == "m1" else []
-            await visit.done(f"{path}/say", text=f"message {name}", id=name, images=images)
+            await visit.done(f"{path}/say", text=f"message {name}", id=name, files=images)
         await visit.done(f"{path}/queue", id="m1", text="changed")
         await visit.done(f"{path}/queue", id="m2", text="")
         await visit.done(f"{path}/queue", id="m3", steer=True)
@@ -194,10 +194,10 @@ async def test_images_go_along_and_what_is_none_is_refused(tmp_path: Path, monke
         page = await here.start(visit)
         await idle(page)
         path = f"/s/{page.session.id}/say"
-        for data in ("no base64!", "bm8gaW1hZ2U="):
-            status, said = await visit.post(path, text="look", id="m", images=[{"name": "a.png", "data": data}])
+        for data in ("no base64!", "//4AbmVpdGhlcg=="):
+            status, said = await visit.post(path, text="look", id="m", files=[{"name": "a.png", "data": data}])
             assert (status, said["code"]) == (400, "attachment")
-        await visit.done(path, text="look", id="m", images=[{"name": "a.png", "data": PIXEL}])
+        await visit.done(path, text="look", id="m", files=[{"name": "a.png", "data": PIXEL}])
         await until(page, lambda: "m" in page.content.delivered)
         await idle(page)
         assert "image/png" in str(here.server.requests[-1].body)

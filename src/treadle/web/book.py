@@ -19,6 +19,7 @@ from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.closing import UNUSED_SECONDS
 from treadle.web.folder_index import FolderIndex
+from treadle.web.once import Once
 from treadle.web.own_shells import OwnShells
 from treadle.web.page_session import KIND, PageSession
 from treadle.web.page_view import PageContent, page_content
@@ -63,6 +64,7 @@ class SessionBook:
         self.listed = 0
         self.files = FolderIndex()
         self.shells = OwnShells()
+        self.once = Once()
         self._once = trust or trusted_by_variable()
         self._trusted_once: set[Path] = set()
         self._open: dict[str, PageSession] = {}

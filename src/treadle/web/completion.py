@@ -14,6 +14,9 @@ from treadle.protocol.permissions import Mode
 from treadle.web.entered import commands_here, texts_here
 from treadle.web.folder_index import FolderIndex
 
+MOST_TYPED = 1_000
+"""Characters before the cursor that are looked at."""
+
 _SHOWN = 12
 _ABOUT = 160
 

@@ -1,11 +1,9 @@
 """A session that the page shows, as long as it is open."""
 
 import asyncio
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import partial
-from typing import Any, TypeVar, cast
 
 from treadle.door.open_session import (
     LiveSession,
@@ -21,7 +19,7 @@ from treadle.present.items import Item, Placed
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Answer, Op, SetMode, Source
-from treadle.protocol.messages import UserContent
+from treadle.protocol.messages import Enclosure, UserContent
 from treadle.protocol.notifications import (
     CallDelta,
     CallOutput,
@@ -30,6 +28,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Mode, Question
 from treadle.web.closing import SessionUse
+from treadle.web.once import Once
 from treadle.web.page_keys import Visitor
 from treadle.web.page_view import PageContent, page_content
 from treadle.web.person_commands import PageCommands
@@ -37,12 +36,9 @@ from treadle.web.question_cards import question_html
 from treadle.web.rights import may, require
 from treadle.web.signals import Signal
 
-_MOST_ONCE = 200
 """Requests of browsers that are remembered, in case they come a second time."""
 
 _NARROWEST = next(iter(Mode))
-
-_T = TypeVar("_T")
 
 KIND = "web"
 
@@ -70,8 +66,10 @@ class PageSession:
         self._early: list[Stamped] | None = []
         self.held: tuple[UserContent, ...] = ()
         """What went along with messages that a stop took out of the queue: it goes with the next one."""
+        self.attached: dict[str, tuple[Enclosure, ...]] = {}
+        """The texts that were attached to messages, by their ids; under "" those of messages that a stop took out."""
         self.commands = PageCommands(lambda: self.session.own_shell, self._show)
-        self._done: OrderedDict[str, asyncio.Future[Any]] = OrderedDict()
+        self.once = Once()
         self._cards: dict[tuple[str, Mode, Mode, bool], str] = {}
         self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
         self.use = SessionUse(session, self._waits) if isinstance(session, LiveSession) else None
@@ -99,21 +97,6 @@ class PageSession:
         await self.commands.close()
         await self.client.__aexit__(None, None, None)
 
-    async def once(self, key: str, do: Callable[[], Awaitable[_T]]) -> _T:
-        """Do something that a browser may ask for a second time, where it heard no answer: it is done once."""
-        known = self._done.get(key)
-        if known is None:
-            known = self._done[key] = asyncio.ensure_future(do())
-            known.add_done_callback(lambda done: self._forget(key, done))
-            while len(self._done) > _MOST_ONCE:
-                self._done.popitem(last=False)
-        return cast("_T", await asyncio.shield(known))
-
-    def _forget(self, key: str, done: asyncio.Future[Any]) -> None:
-        """Let what failed be asked for again."""
-        if done.cancelled() or done.exception() is not None:
-            self._done.pop(key, None)
-
     def has_prompt(self, prompt_id: str) -> bool:
         """Whether a prompt with this id is here already."""
         return prompt_id in self.content.delivered or any(one.id == prompt_id for one in self.session.status.queue)
@@ -138,7 +121,7 @@ class PageSession:
 
     def _waits(self) -> bool:
         """Whether something is to go along with the next message, or a command of the person's own runs."""
-        return bool(self.held) or self.commands.busy
+        return bool(self.held or self.attached.get("")) or self.commands.busy
 
     async def post(self, op: Op, who: Visitor) -> None:
         """Ask for something as a browser that may; raises `RefusedError`, `ConfigError` or `HTTPException`."""

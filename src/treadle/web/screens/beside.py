@@ -16,12 +16,11 @@ from treadle.present.escape import output_of_command
 from treadle.present.words import tokens
 from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import SessionError
-from treadle.web.completion import completions
+from treadle.web.completion import MOST_TYPED, completions
 from treadle.web.page_requests import answer, body_of, book_of, done, opened_session, page_session_trust, visitor_of
 from treadle.web.rights import PageRoute, may
 from treadle.web.templating import render
 
-_MOST_TYPED = 1_000
 _MOST_PRINTED = 50_000
 """Bytes of what a command in the background printed that are shown, its end."""
 
@@ -31,7 +30,7 @@ async def _complete(request: Request) -> Response:
     book = book_of(request)
     opened = book.opened.get(request.path_params["session_id"])
     trust = await page_session_trust(request)
-    text = request.query_params.get("text", "")[-_MOST_TYPED:]
+    text = request.query_params.get("text", "")[-MOST_TYPED:]
     servers = None if opened is None else opened.session.servers
     return answer(await completions(text, trust, book.files, servers))
 

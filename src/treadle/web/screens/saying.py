@@ -13,12 +13,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from treadle.door.known_models import EFFORT_BUDGETS
-from treadle.door.message_parts import image_block
+from treadle.door.message_parts import enclose, image_block
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_workspace
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt, SetMode
-from treadle.protocol.messages import Text, UserContent, text_of, without_own_commands
+from treadle.protocol.messages import Enclosure, EnclosureKind, Text, UserContent, text_of, without_own_commands
 from treadle.protocol.permissions import Mode
 from treadle.web.answering import GivenOnPage, answer_question
 from treadle.web.entered import do_entered
@@ -28,22 +28,37 @@ from treadle.web.page_requests import answer, body_of, book_of, done, opened_ses
 from treadle.web.page_session import PageSession
 from treadle.web.rights import PageRoute
 
-_MOST_IMAGES = 10
+_MOST_FILES = 10
 _MOST_TEXT = 2_000_000
 
 
-class _Image(Struct):
+class AttachedFile(Struct):
+    """A file that goes along with a message; `data` is base64."""
+
     name: str
     data: str
 
 
-class _Said(Struct):
+class NewMessage(Struct):
+    """A message; `trust` is what was said of its folder, and `seen` what the question about that showed."""
+
     text: str = ""
     id: str = ""
     steer: bool = False
-    images: tuple[_Image, ...] = ()
+    files: tuple[AttachedFile, ...] = ()
     trust: str = ""
     seen: str = ""
+
+
+def check_size(said: NewMessage) -> None:
+    """Raise `ConfigError` for a message that is too long."""
+    if len(said.text) > _MOST_TEXT or len(said.files) > _MOST_FILES:
+        raise ConfigError(
+            "message-size",
+            "The message is too long.",
+            why=f"It has at most {_MOST_TEXT:,} characters and {_MOST_FILES} files.",
+            fix="Put long texts into a file, and name the file.",
+        )
 
 
 async def _say(request: Request) -> Response:
@@ -51,61 +66,68 @@ async def _say(request: Request) -> Response:
 
     What comes a second time with the same id, because its answer was lost, is not done again.
     """
-    said = await body_of(request, _Said)
-    if len(said.text) > _MOST_TEXT or len(said.images) > _MOST_IMAGES:
-        raise ConfigError(
-            "message-size",
-            "The message is too long.",
-            why=f"It has at most {_MOST_TEXT:,} characters and {_MOST_IMAGES} images.",
-            fix="Put long texts into a file, and name the file.",
-        )
+    said = await body_of(request, NewMessage)
+    check_size(said)
     opened = await _open(request, said.trust, said.seen)
     if isinstance(opened, dict):
         return answer({"trust": opened})
     who, key = visitor_of(request), said.id or uuid.uuid4().hex
-    came = await opened.once(key, lambda: _send(said, key, opened, who))
+    came = await opened.once(key, lambda: enter_message(said, key, opened, who))
     if said.text.startswith("/"):
         book_of(request).relist()  # a command may have given it another name
     return answer(came)
 
 
-async def _send(said: _Said, prompt_id: str, session: PageSession, who: Visitor) -> dict[str, Any]:
+async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, who: Visitor) -> dict[str, Any]:
+    """Send a message, or do the command that it is; gives what is `shown` of it. Raises `TreadleError`."""
     if session.has_prompt(prompt_id):
         return {"shown": ""}
     notes: list[str] = []
-    images = await asyncio.to_thread(_images, said.images, session, notes)
+    images, enclosed = await asyncio.to_thread(_attached, said.files, session, notes)
     entered = await do_entered(said.text, session, who)
-    if entered.send or (images and not entered.shown):
+    if entered.send or ((images or enclosed) and not entered.shown):
         own = session.commands.take()
         held, session.held = session.held, ()
+        enclosed = session.attached[prompt_id] = (*session.attached.pop("", ()), *enclosed)
         texts = (*held, *(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
+        named = () if texts or images else (Text(text=", ".join(one.origin for one in enclosed)),)
         delivery = Delivery.STEER if said.steer or entered.steer else Delivery.QUEUE
-        prompt = Prompt(id=prompt_id, content=(*texts, *images), delivery=delivery)
+        content = (*texts, *named, *images)
         try:
-            await session.post(prompt, who)
+            await session.post(Prompt(id=prompt_id, content=content, delivery=delivery, enclosed=enclosed), who)
         except TreadleError:
             session.commands.take_back(own)
             session.held = (*held, *session.held)
+            session.attached[""] = session.attached.pop(prompt_id)
             raise
     return {"shown": "\n".join(filter(None, [entered.shown, *notes]))}
 
 
-def _images(given: Sequence[_Image], session: PageSession, notes: list[str]) -> tuple[UserContent, ...]:
-    """Read images as they are pasted; raises `ConfigError` for what is none, or what the model does not see."""
-    if given and not session.session.sees_images:
-        raise ConfigError(
-            "attachment",
-            "The model cannot see images.",
-            fix="Remove the image, or choose another model: /model PROVIDER/NAME.",
-        )
-    blocks: list[UserContent] = []
+def _attached(
+    given: Sequence[AttachedFile], session: PageSession, notes: list[str]
+) -> tuple[tuple[UserContent, ...], tuple[Enclosure, ...]]:
+    """Read images and texts as they are attached; raises `ConfigError` for what is neither, or what no model sees."""
+    images: list[UserContent] = []
+    texts: list[Enclosure] = []
     for one in given:
+        name = one.name[:200] or "image"
         try:
             raw = b64decode(one.data, validate=True)
         except (binascii.Error, ValueError) as error:
-            raise ConfigError("attachment", "An image cannot be read.", fix="Paste it again.") from error
-        blocks.append(image_block(raw, one.name[:200] or "image", notes.append))
-    return tuple(blocks)
+            raise ConfigError("attachment", "A file cannot be read.", why=name, fix="Attach it again.") from error
+        with suppress(UnicodeDecodeError):
+            text = raw.decode()
+            if "\0" not in text:
+                texts.append(enclose(EnclosureKind.FILE, name, text))
+                continue
+        if not session.session.sees_images:
+            raise ConfigError(
+                "attachment",
+                "The model cannot see images.",
+                fix="Remove the image, or choose another model: /model PROVIDER/NAME.",
+            )
+        images.append(image_block(raw, name, notes.append))
+    return tuple(images), tuple(texts)
 
 
 async def _open(request: Request, said: str, seen: str) -> PageSession | dict[str, Any]:
@@ -174,13 +196,16 @@ async def _queue(request: Request) -> Response:
     if waiting is None:
         raise RefusedError("EditQueued", session.session.status.phase, "the message does not wait any more")
     content: tuple[UserContent, ...] = waiting.content
+    enclosed = session.attached.get(wanted.id, ())
     if wanted.text is not None:
         content = (*beside_words(content), Text(text=wanted.text)) if wanted.text.strip() else ()
     if not wanted.steer:
-        await session.post(EditQueued(prompt_id=wanted.id, content=content), who)
+        await session.post(EditQueued(prompt_id=wanted.id, content=content, enclosed=enclosed), who)
         return done()
     await session.post(EditQueued(prompt_id=wanted.id), who)
-    await session.post(Prompt(id=uuid.uuid4().hex, content=content, delivery=Delivery.STEER), who)
+    prompt_id = uuid.uuid4().hex
+    session.attached[prompt_id] = session.attached.pop(wanted.id, ())
+    await session.post(Prompt(id=prompt_id, content=content, delivery=Delivery.STEER, enclosed=enclosed), who)
     return done()
 
 
@@ -211,6 +236,7 @@ async def _interrupt(request: Request) -> Response:
             await session.post(EditQueued(prompt_id=waiting.id), who)
             held.append(text_of(without_own_commands(waiting.content)))
             session.held = (*session.held, *beside_words(waiting.content))
+            session.attached[""] = (*session.attached.get("", ()), *session.attached.pop(waiting.id, ()))
     await session.post(Interrupt(), who)
     return answer({"held": held})
 

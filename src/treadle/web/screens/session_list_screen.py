@@ -5,23 +5,32 @@ import uuid
 from pathlib import Path
 from typing import Any
 
-from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.door.known_models import Models, catalogue_models, is_over, usable_providers
 from treadle.door.open_session import Reach, mode_effect
-from treadle.door.opening import branch_of, check_workspace, last_scheduled, next_words, past_words, read_schedules
+from treadle.door.opening import (
+    Opening,
+    branch_of,
+    check_workspace,
+    last_scheduled,
+    next_words,
+    past_words,
+    read_schedules,
+)
 from treadle.door.settings import load_settings
 from treadle.protocol.errors import ConfigError, StoreError
-from treadle.protocol.events import Prompt
-from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
+from treadle.web.book import SessionBook
+from treadle.web.completion import MOST_TYPED, completions
 from treadle.web.folder_trust import AnsweredTrust, folder_trust
 from treadle.web.folders import folders_known, require_known, trust_of
 from treadle.web.page_frame import page_column
+from treadle.web.page_keys import Visitor
 from treadle.web.page_requests import answer, body_of, book_of, folder_of, page, visitor_of
 from treadle.web.rights import PageRoute, may, require
+from treadle.web.screens.saying import NewMessage, check_size, enter_message
 from treadle.web.session_rows import STATES, ListFilter, page_rows
 from treadle.web.templating import render
 
@@ -114,20 +123,21 @@ async def _listed(request: Request) -> dict[str, Any]:
     return {"wish": wish, "rows": found.lines, "left_out": found.left_out, "filtered": filtered}
 
 
-class _Start(Struct):
-    folder: str
-    text: str
+class _Start(NewMessage):
+    folder: str = ""
     mode: Mode | None = None
     model: str = ""
-    trust: str = ""
-    seen: str = ""
 
 
 async def _start(request: Request) -> Response:
-    """Start a session with its first message; before that, what the user says of the folder is asked for."""
+    """Start a session with its first message; before that, what the user says of the folder is asked for.
+
+    What comes a second time with the same id, because its answer was lost, starts no second one.
+    """
     wanted = await body_of(request, _Start)
-    if not wanted.text.strip():
+    if not wanted.text.strip() and not wanted.files:
         raise ConfigError("task-empty", "There is no message.", fix="Write what is to be done.")
+    check_size(wanted)
     book, who = book_of(request), visitor_of(request)
     workspace = await asyncio.to_thread(check_workspace, folder_of(wanted.folder))
     await asyncio.to_thread(require_known, request, workspace)
@@ -136,16 +146,33 @@ async def _start(request: Request) -> Response:
         return answer({"trust": trust})
     opening = book.opening(trust, mode=wanted.mode, model=wanted.model)
     require(who, mode_effect(opening.settings.mode, book.own_mode(trust)))
+    wanted.id = wanted.id or uuid.uuid4().hex
+    return answer(await book.once(wanted.id, lambda: _begun(book, opening, wanted, who)))
+
+
+async def _begun(book: SessionBook, opening: Opening, said: NewMessage, who: Visitor) -> dict[str, Any]:
+    """Start it; one whose message is refused is closed again."""
     session = await book.start(opening)
-    prompt = Prompt(id=uuid.uuid4().hex, content=(Text(text=wanted.text),))
-    await session.post(prompt, who)
-    return answer({"session": session.session.id})
+    try:
+        came = await enter_message(said, said.id, session, who)
+    except BaseException:
+        await book.close(session.session.id)
+        raise
+    return {"session": session.session.id, **came}
+
+
+async def _complete(request: Request) -> Response:
+    """Say what the text before the cursor can go on with, in a folder that may be chosen."""
+    trust = await asyncio.to_thread(trust_of, request)
+    text = request.query_params.get("text", "")[-MOST_TYPED:]
+    return answer(await completions(text, trust, book_of(request).files))
 
 
 ROUTES = (
     PageRoute("/", _start_screen, Reach.SEE),
     PageRoute("/sessions", _show, Reach.SEE),
     PageRoute("/sessions", _start, Reach.WORK, methods=["POST"]),
+    PageRoute("/complete", _complete, Reach.SEE),
     PageRoute("/sessions/rows", _rows, Reach.SEE),
     PageRoute("/sessions/column", _column, Reach.SEE),
 )

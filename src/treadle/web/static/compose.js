@@ -1,4 +1,4 @@
-// Writing a message: its draft, what completes it, the images that go along, and sending it so that it arrives once.
+// Writing a message: its draft, what completes it, the files that go along, and sending it so that it arrives once.
 
 import { newId, send, tell } from "./app.js";
 import { at } from "./entering.js";
@@ -11,18 +11,22 @@ const menu = document.getElementById("menu");
 const hint = document.getElementById("hint");
 const shown = document.getElementById("shown");
 const pasted = document.getElementById("images");
-const files = document.getElementById("files");
+const chooser = document.getElementById("files");
 
-const MOST_IMAGES = 10;
+const LEAST_ROWS = text.rows;
+const MOST_FILES = 10;
 const MOST_BYTES = 10_000_000;
 const STOP_WITHIN = 2_000; // milliseconds between two presses of Esc that stop
 const fromFinger = matchMedia("(pointer: coarse)");
 
-/** Make the field work; `isActive` says whether the session works, `followed` is called when something was sent. */
-export function composer(session, { isActive, followed }) {
+/**
+ * Make the field work: of a session, or without one of the form that starts it, which says `more`, and `where` it is.
+ * `isActive` says whether the session works, `followed` is told what came of something that was sent.
+ */
+export function composer(session, { isActive, followed, more: own = () => ({}), where = () => ({}) }) {
   const key = `draft:${session}`;
   let draft = { text: "", id: newId(), sending: false };
-  let images = [];
+  let files = [];
 
   // ---- the draft is kept over a reload; of what was on its way nobody knows whether it arrived, so it is sent again
 
@@ -42,7 +46,7 @@ export function composer(session, { isActive, followed }) {
   }
 
   function grow() {
-    text.rows = Math.min(12, text.value.split("\n").length);
+    text.rows = Math.min(12, Math.max(LEAST_ROWS, text.value.split("\n").length));
     text.form.classList.toggle("written", text.value !== "");
   }
 
@@ -66,18 +70,18 @@ export function composer(session, { isActive, followed }) {
 
   async function say(steer, more = {}) {
     const message = text.value.trim();
-    if ((!message && images.length === 0) || text.readOnly) return;
+    if ((!message && files.length === 0) || text.readOnly) return;
     closeMenu();
     if (lost()) {
-      keep({ text: text.value, sending: images.length === 0, steer });
+      keep({ text: text.value, sending: files.length === 0, steer });
       pending = { steer, more };
       showPending();
       return;
     }
-    keep({ text: text.value, sending: images.length === 0, steer });
+    keep({ text: text.value, sending: session && files.length === 0, steer });
     text.readOnly = true;
-    const said = { text: message, id: draft.id, steer, images: images.map(({ name, data }) => ({ name, data })), ...more };
-    const answer = await send(`/s/${session}/say`, said, undefined, true);
+    const said = { text: message, id: draft.id, steer, files: files.map(({ name, data }) => ({ name, data })), ...own(), ...more };
+    const answer = await send(session ? `/s/${session}/say` : "/sessions", said, undefined, true);
     if (leaving) return; // it was cut off: the page that follows asks whether it arrived, by sending it again
     text.readOnly = false;
     keep({ sending: false });
@@ -86,10 +90,10 @@ export function composer(session, { isActive, followed }) {
       askTrust(document.getElementById("trust"), answer.trust, (said) => say(steer, said));
       return;
     }
-    images = [];
-    showImages();
+    files = [];
+    showFiles();
     put("");
-    followed();
+    followed(answer);
     showAnswer(answer.shown);
   }
 
@@ -147,20 +151,21 @@ export function composer(session, { isActive, followed }) {
   }
 
   function showAnswer(words) {
+    if (!shown) return;
     shown.hidden = !words;
     shown.querySelector("pre").textContent = words ?? "";
     if (words) shown.scrollIntoView({ block: "nearest" });
   }
-  document.getElementById("hide-shown").addEventListener("click", () => {
+  document.getElementById("hide-shown")?.addEventListener("click", () => {
     showAnswer("");
     text.focus();
   });
 
-  document.getElementById("say").addEventListener("submit", (event) => {
+  text.form.addEventListener("submit", (event) => {
     event.preventDefault();
     say(false);
   });
-  document.getElementById("steer").addEventListener("click", () => say(true));
+  document.getElementById("steer")?.addEventListener("click", () => say(true));
   document.getElementById("continue")?.addEventListener("click", () => resume({}));
 
   async function resume(said) {
@@ -224,7 +229,8 @@ export function composer(session, { isActive, followed }) {
     }
     const mine = ++asked;
     waiting = setTimeout(async () => {
-      const answer = await fetch(`${at}/s/${session}/complete?${new URLSearchParams({ text: words.slice(-1_000) })}`).catch(() => null);
+      const asks = new URLSearchParams({ text: words.slice(-1_000), ...where() });
+      const answer = await fetch(`${at}${session ? `/s/${session}` : ""}/complete?${asks}`).catch(() => null);
       if (!answer?.ok || mine !== asked) return;
       const found = await answer.json();
       if (mine === asked && before() === words) showMenu(found, words);
@@ -288,21 +294,20 @@ export function composer(session, { isActive, followed }) {
       say(isActive());
     } else if (event.key === "Enter" && !event.shiftKey && !fromFinger.matches) {
       event.preventDefault();
-      say(false);
+      text.form.requestSubmit();
     }
   });
 
-  // ---- images
+  // ---- images and texts
 
   async function add(list) {
     for (const file of list) {
-      const size = images.reduce((sum, one) => sum + one.data.length, 0) + (file.size * 4) / 3;
-      if (!/^image\/(png|jpeg|gif|webp)$/.test(file.type)) tell(`${file.name || "This"} is not an image that models can read.`);
-      else if (images.length >= MOST_IMAGES) tell(`A message can have at most ${MOST_IMAGES} images.`);
-      else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: the images of a message can have ${MOST_BYTES / 1_000_000} MB in all.`);
-      else images.push(await read(file));
+      const size = files.reduce((sum, one) => sum + one.data.length, 0) + (file.size * 4) / 3;
+      if (files.length >= MOST_FILES) tell(`A message can have at most ${MOST_FILES} files.`);
+      else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: the files of a message can have ${MOST_BYTES / 1_000_000} MB in all.`);
+      else files.push(await read(file));
     }
-    showImages();
+    showFiles();
   }
 
   function read(file) {
@@ -313,14 +318,14 @@ export function composer(session, { isActive, followed }) {
     });
   }
 
-  function showImages() {
-    pasted.hidden = images.length === 0;
+  function showFiles() {
+    pasted.hidden = files.length === 0;
     pasted.replaceChildren(
-      ...images.map((one) => {
+      ...files.map((one) => {
         const [line, small] = [made("li"), made("canvas")];
         const drop = pressed("Remove", () => {
-          images = images.filter((other) => other !== one);
-          showImages();
+          files = files.filter((other) => other !== one);
+          showFiles();
           text.focus();
         }, { ariaLabel: `Remove ${one.name}` });
         line.append(small, one.name, " ", drop);
@@ -332,6 +337,7 @@ export function composer(session, { isActive, followed }) {
 
   async function draw(canvas, file) {
     const picture = await createImageBitmap(file).catch(() => null);
+    canvas.hidden = !picture;
     if (!picture) return;
     canvas.height = 48;
     canvas.width = Math.min(160, Math.max(8, Math.round((48 * picture.width) / picture.height)));
@@ -352,11 +358,14 @@ export function composer(session, { isActive, followed }) {
       if (name === "drop") add([...event.dataTransfer.files]);
     });
   }
-  document.getElementById("attach").addEventListener("click", () => files.click());
-  files.addEventListener("change", () => {
-    add([...files.files]);
-    files.value = "";
+  document.getElementById("attach").addEventListener("click", () => chooser.click());
+  chooser.addEventListener("change", () => {
+    add([...chooser.files]);
+    chooser.value = "";
   });
+
+  showAnswer(sessionStorage.getItem(`shown:${session}`));
+  sessionStorage.removeItem(`shown:${session}`);
 
   // Last, because what was on its way is sent.
   const kept = JSON.parse(sessionStorage.getItem(key) ?? "null");

@@ -1,0 +1,141 @@
+"""A session is started with what was chosen and attached there, once, whatever the browser hears of it."""
+
+import asyncio
+import re
+from base64 import b64encode
+from pathlib import Path
+
+import pytest
+from playwright.async_api import FilePayload
+
+from tests.e2e.faults.driving import make
+from tests.web.driving import needs_chromium, page_with_model
+from tests.web.in_process import idle, page_here, until
+from tests.web.test_saying import PIXEL
+from treadle.present.items import SaidItem
+from treadle.providers.scripted.script import SayText, Turn
+
+TYPED = FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"Buy bread.")
+DONE = Turn(items=(SayText(text="Done."),))
+NOTES = {"name": "notes.txt", "data": b64encode(b"Buy bread.\n").decode()}
+
+
+async def test_a_session_begins_with_the_chosen_model_else_with_that_of_the_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-one")
+    turns = [Turn(items=(SayText(text="Done."),))] * 2
+    async with page_here(tmp_path, monkeypatch, turns) as here:
+        visit = here.visit()
+        offered = re.findall(r'<option value="(\w+/[^"]+)">', await visit.get("/"))
+        assert any(one.startswith("anthropic/") for one in offered)
+        assert not [one for one in offered if one.startswith("openai/")], "there is no key for them"
+        for chosen in ("anthropic-compatible/another", ""):
+            said = {"folder": str(here.folder), "text": "Begin.", "model": chosen, "trust": "once"}
+            status, answered = await visit.post("/sessions", **said)
+            assert status == 200, answered
+            model = here.book.opened[answered["session"]].session.status.model
+            assert model == (chosen or "anthropic-compatible/scripted")
+
+
+async def test_without_a_key_no_other_model_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        assert 'name="model"' not in await here.visit().get("/")
+
+
+async def test_texts_and_images_go_along_and_a_second_request_starts_no_second_session(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE] * 2) as here:
+        visit = here.visit()
+        said = {
+            "folder": str(here.folder),
+            "files": [NOTES, {"name": "a.png", "data": PIXEL}],
+            "id": "m",
+            "text": "Look.",
+        }
+        first, second = await asyncio.gather(*(visit.done("/sessions", **said) for _ in range(2)))
+        assert first == second
+        (page,) = here.book.opened.values()
+        await idle(page)
+        assert [one.item.enclosed for one in page.content.items() if isinstance(one.item, SaidItem)] == [("notes.txt",)]
+        (request,) = here.server.requests
+        assert "Buy bread." in str(request.body)
+        assert "image/png" in str(request.body)
+        await visit.done("/sessions", **{**said, "text": "", "files": [NOTES], "id": "n"})
+        await idle(list(here.book.opened.values())[-1])
+        assert "Buy bread." in str(here.server.requests[-1].body), "no words are needed"
+
+
+async def test_what_is_neither_text_nor_image_starts_nothing_and_a_command_says_what_it_did(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, []) as here:
+        visit = here.visit()
+        said = {"folder": str(here.folder), "text": "Look."}
+        binary = {"name": "a.bin", "data": b64encode(bytes(range(256))).decode()}
+        status, answered = await visit.post("/sessions", **said, files=[binary])
+        assert (status, answered["code"]) == (400, "attachment")
+        assert not here.book.opened
+        came = await visit.done("/sessions", **{**said, "text": "/status"})
+        assert came["session"] in here.book.opened
+        assert str(here.folder) in came["shown"]
+        assert not here.server.requests
+
+
+async def test_files_of_the_chosen_folder_are_named_while_the_task_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, []) as here:
+        (here.folder / "plan.md").write_text("plan\n")
+        other = tmp_path / "elsewhere"
+        other.mkdir()
+        (other / "plot.md").write_text("plot\n")
+        visit = here.visit()
+        assert "plan.md" in await visit.get("/complete?text=Read @pl")
+        found = await visit.get(f"/complete?folder={other}&text=Read @pl")
+        assert "plot.md" in found
+        assert "plan.md" not in found
+        assert "/review" in await visit.get("/complete?text=/rev")
+
+
+async def test_what_waits_keeps_the_texts_that_were_attached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    asks = Turn(items=(make("ask_followup_question", question="Which one?"),))
+    async with page_here(tmp_path, monkeypatch, [asks, DONE, DONE, DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        question = await here.asked(page)
+        path = f"/s/{page.session.id}"
+        for name in ("m1", "m2", "m3"):
+            text = {"name": f"{name}.txt", "data": b64encode(f"text of {name}".encode()).decode()}
+            await visit.done(f"{path}/say", text=f"message {name}", id=name, files=[text])
+        await visit.done(f"{path}/queue", id="m1", text="changed")
+        await visit.done(f"{path}/queue", id="m2", steer=True)
+        await visit.done(f"{path}/answer", question_id=question.id, option="answer", text="This one.")
+        await until(page, lambda: len(page.content.delivered) == 4)
+        await idle(page)
+        sent = str(here.server.requests[-1].body)
+        assert [f"text of {name}" in sent for name in ("m1", "m2", "m3")] == [True] * 3
+
+
+@needs_chromium
+async def test_a_task_is_started_with_a_file_that_was_named_and_one_that_was_attached(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [DONE], own=True) as (served, seen):
+        (served.folder / "plan.md").write_text("The plan.\n")
+        page = await seen.page(served)
+        await page.focus("#text")
+        await page.keyboard.type("Read @pl")
+        await page.wait_for_selector("#menu li:has-text('plan.md')")
+        await page.keyboard.press("Enter")
+        assert await page.input_value("#text") == "Read @plan.md "
+        await page.set_input_files("#files", [TYPED])
+        await page.wait_for_selector("#images li:has-text('notes.txt')")
+        await page.reload()
+        assert await page.input_value("#text") == "Read @plan.md ", "the draft is kept"
+        await page.set_input_files("#files", [TYPED])
+        await page.wait_for_selector("#images li:has-text('notes.txt')")
+        await page.focus("#text")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**/s/*")
+        await page.wait_for_selector(".item.said:has-text('notes.txt')")
+        await page.wait_for_selector(".item:has-text('Done.')")
