@@ -89,7 +89,7 @@ class Chaos:
         by_itself = [
             f"{one.returncode}: {err.decode()[-600:]}"
             for one, (_, err) in zip(self.processes, said, strict=True)
-            if one not in alive and one.returncode != -signal.SIGKILL
+            if one.returncode != -signal.SIGKILL and (one not in alive or one.returncode)
         ]
         self.by_itself = by_itself
         begun = {one.pid for one, (_, err) in zip(self.processes, said, strict=True) if b"this worker is" in err}

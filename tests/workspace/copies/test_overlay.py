@@ -28,6 +28,7 @@ from treadle.workspace.copies import (
     why_no_copy,
 )
 from treadle.workspace.copies.staging import read_manifest
+from treadle.workspace.diagnostics.tether import tethered
 from treadle.workspace.sandbox import Backend, SandboxState
 
 REPOSITORY = Path(__file__).parents[3]
@@ -113,6 +114,19 @@ async def test_a_killed_treadle_leaves_no_process_no_mount_and_no_copy_that_is_t
     assert len(private_files(bench)) == 1
     recover_copies(bench.data)
     assert private_files(bench) == []
+
+
+async def test_a_frame_whose_parent_is_killed_ends_what_its_own_kill_would_leave(bench: Bench) -> None:
+    """A sandbox that is killed while it makes its namespaces leaves its first process, which waits for it."""
+    words = make_copy(bench.profile(), bubblewrap(), bench.data).wrapping.around(("true",))
+    gone, left = lasting(), lasting()
+    program = (*words[: words.index("--") + 1], "/bin/sh", "-c", f"{left} & exec {gone}")
+    tied = f"import subprocess, sys; from {tethered.__module__} import tethered; subprocess.run(tethered(sys.argv[1:]))"
+    parent = subprocess.Popen((sys.executable, "-c", tied, *program))
+    assert await until(left, 1) == 1
+    parent.kill()
+    parent.wait()
+    assert (await until(gone, 0), await until(left, 0)) == (0, 0)
 
 
 async def test_copies_of_living_processes_are_not_swept(bench: Bench) -> None:

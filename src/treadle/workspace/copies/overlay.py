@@ -5,7 +5,8 @@ is copied (see `making.py`). In namespaces of its own this mounts a memory disk 
 there for each root number N an overlay `N/all`, whose changes go to `N/up`. The program finds them by these paths.
 Its place is between the guard and the sandbox: standard input and output are the program's. When the program and all
 that it left behind have ended, the changes are written to FOLDER as `upper.py` says, and only then does this end, with
-the program's exit status. Whatever fails before the program starts is said on standard error, with status 126.
+the program's exit status. Where its parent ends first, it ends all of them. Whatever fails before the program starts is
+said on standard error, with status 126.
 
 Only the standard library, and sparingly: a command waits for this to start.
 """
@@ -26,6 +27,8 @@ _MAPS_ROOT = 31  # a capability: root needs it to make the namespaces of the san
 _DROPPED = [number for number in range(64) if number != _MAPS_ROOT]
 _COARSE_CLOCK = 5
 _REFUSED = 126
+_ORPHANED = signal.SIGUSR2
+"""Sent by the kernel when the parent has ended."""
 
 TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all the rest
 if TYPE_CHECKING:
@@ -121,6 +124,7 @@ def _start(program: list[str], joined: "Joined | None") -> int:
     if pid == 0:
         try:
             _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
+            signal.signal(_ORPHANED, signal.SIG_DFL)
             if os.getppid() != parent:
                 os._exit(_REFUSED)
             if joined is not None:
@@ -136,6 +140,25 @@ def _start(program: list[str], joined: "Joined | None") -> int:
         finally:
             os._exit(_REFUSED)
     return pid
+
+
+def _end_all(_number: int, _frame: object) -> None:
+    """End all that was started, and this: nobody waits for it any more.
+
+    Killed with the one that makes its namespaces, bubblewrap's first process in them would wait forever for that one.
+    """
+    while True:
+        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:  # noqa: PTH123 - as above
+            children = file.read().split()
+        for one in children:
+            try:
+                os.kill(int(one), signal.SIGKILL)
+            except OSError:
+                continue
+        try:
+            os.waitpid(-1, 0)
+        except ChildProcessError:
+            os._exit(_REFUSED)
 
 
 def _wait(pid: int) -> int:
@@ -171,7 +194,7 @@ _reader: "list[Any]" = []
 def main(joined: "Joined | None" = None) -> None:
     """Do what the arguments say; this process may have `joined` the namespaces of a session."""
     end = sys.argv.index("--")
-    _libc.prctl(_DEATH_SIGNAL, signal.SIGKILL)
+    _libc.prctl(_DEATH_SIGNAL, _ORPHANED)
     try:
         os.chdir(sys.argv[1])
         folder = os.open(".", os.O_RDONLY | os.O_DIRECTORY)
@@ -181,6 +204,7 @@ def main(joined: "Joined | None" = None) -> None:
         _enter_namespaces(joined=joined is not None)
         _make_copies(job)
         _libc.prctl(_SUBREAPER, 1, 0, 0, 0)
+        signal.signal(_ORPHANED, _end_all)
         pid = _start(sys.argv[end + 1 :], joined)
     except (OSError, ValueError) as error:
         os.write(2, f"The sandbox could not be set up: {error}\n".encode())

@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import IO
 
 from treadle.workspace.copies.making import Copy
+from treadle.workspace.diagnostics.tether import tethered
 
 _CHUNK = 64 * 1024
 _REMEMBERED = 64 * 1024
@@ -23,7 +24,7 @@ def run_on_copy(
     When this is interrupted the command is ended with all that it started. Raises `OSError`.
     """
     process = subprocess.Popen(
-        copy.wrapping.around(words),
+        tethered(copy.wrapping.around(words)),
         bufsize=0,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
