@@ -125,6 +125,16 @@ async def test_workers_on_postgresql_that_are_killed_lose_and_repeat_nothing(pla
     assert came.states == {"done": 3}
 
 
+@needs("dbos")
+async def test_a_worker_whose_engine_is_killed_begins_again_and_nothing_is_lost(place: Place) -> None:
+    with database("sqlite", place.folder) as url:
+        flags, kinds = ("--engine", "dbos", *PATIENT), ("kill engine",)
+        came = await run_fleet(place, url, flags, number=4, cap=1.0, seed=5, every=1.5, kinds=kinds, most=2)
+    assert came.faults(4, 1.0) == []
+    assert came.states == {"done": 4}
+    assert came.disturbed == {"kill engine": 2}
+
+
 @pytest.mark.soak
 @pytest.mark.timeout(7200)
 @pytest.mark.parametrize("kind", ["sqlite", "postgresql"])

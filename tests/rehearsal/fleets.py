@@ -70,6 +70,8 @@ class Chaos:
                 send(signal.SIGKILL, [process.pid, *family])
             case "kill worker":
                 send(signal.SIGKILL, [process.pid])
+            case "kill engine":  # a process of its own, the first one that a worker begins
+                send(signal.SIGKILL, children(process.pid)[:1])
             case "kill task":
                 send(signal.SIGKILL, [chance.choice(family)])
             case _:

@@ -17,7 +17,7 @@ import msgspec
 
 from treadle.door.reports import install_command
 from treadle.headless.fleet.fleet_database import FleetDatabase
-from treadle.headless.fleet.fleet_engine import TASK_STEPS, TakenForDeadError, WorkerRing
+from treadle.headless.fleet.fleet_engine import TASK_STEPS, EngineGoneError, TakenForDeadError, WorkerRing
 from treadle.protocol.errors import ConfigError
 
 QUEUE = "treadle"
@@ -148,6 +148,7 @@ class EngineProcess:
         self._socket = ours
         self.descriptor = ours.fileno()
         self._rest = b""
+        self._answered = False
         self._pid = os.fork()
         if not self._pid:
             _serve_engine(theirs, url, worker, room)
@@ -181,7 +182,7 @@ class EngineProcess:
 
     def close(self) -> None:
         """End the process."""
-        with suppress(ConfigError):
+        with suppress(ConfigError, EngineGoneError):
             self._ask("close")
         self._socket.close()
         os.kill(self._pid, signal.SIGKILL)
@@ -195,7 +196,10 @@ class EngineProcess:
                     raise ConnectionError("it ended")
                 self._rest += data
         except OSError as error:
+            if self._answered:
+                raise EngineGoneError from error
             raise _engine_failed(str(error)) from error
+        self._answered = True
         line, _, self._rest = self._rest.partition(b"\n")
         answer = msgspec.json.decode(line, type=_Answer)
         if answer.dead:

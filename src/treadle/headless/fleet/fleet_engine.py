@@ -31,7 +31,10 @@ class FleetEngine(Protocol):
         ...
 
     def claim(self, run: str, room: int) -> str | None:
-        """Give the name of a task of a run, which this worker has from now on; `room` is how many more it could do."""
+        """Give the name of a task of a run, which this worker has from now on; `room` is how many more it could do.
+
+        This and `finish` raise `EngineGoneError`, too.
+        """
         ...
 
     def beat(self) -> None:
@@ -63,6 +66,10 @@ class OpenEngine(FleetEngine, Protocol):
 
 class TakenForDeadError(Exception):
     """Others took this worker for dead: it was stopped, or too slow, and has nothing any more."""
+
+
+class EngineGoneError(TakenForDeadError):
+    """The process of the engine has ended though it had worked: others get what this worker has."""
 
 
 class WorkerRing:

@@ -20,7 +20,14 @@ from treadle.headless.batch.batch_worker import WorkOn
 from treadle.headless.batch.dispatching import Dispatcher, TaskProcess
 from treadle.headless.batch.task_errors import failure_line
 from treadle.headless.fleet.artifact_store import artifact_store
-from treadle.headless.fleet.fleet_engine import TASK_STEPS, OpenEngine, TakenForDeadError, id_of, task_name
+from treadle.headless.fleet.fleet_engine import (
+    TASK_STEPS,
+    EngineGoneError,
+    OpenEngine,
+    TakenForDeadError,
+    id_of,
+    task_name,
+)
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetResult, FleetState
 from treadle.headless.fleet.fleet_task import FleetPlace, FleetWork, forget_parts
 from treadle.protocol.errors import TreadleError
@@ -91,6 +98,7 @@ class FleetDispatcher(Dispatcher):
         self._beaten = 0.0
         self._looked = 0.0
         self._strange: set[str] = set()
+        self._left = False
         self._idles = True
         self._unwritable = False
         self._own += [engine.descriptor] if engine.descriptor >= 0 else []
@@ -137,13 +145,22 @@ class FleetDispatcher(Dispatcher):
 
     def _beat(self) -> None:
         now = time.monotonic()
-        if now - self._beaten < self._place.beat and self._beaten:
+        if now - self._beaten < self._place.beat and self._beaten and not self._left:
             return
         self._beaten = now
         try:
-            self._engine.calls.beat()
+            if not self._left:
+                self._engine.calls.beat()
+        except EngineGoneError:
+            self._left = True
         except TakenForDeadError:
             self._lines.notice("Others took this worker for dead: it begins again, and its tasks continue elsewhere.")
+            self._drop()
+        if self._left:
+            self._lines.notice(
+                "The engine's process has ended: this worker begins again, and its tasks continue elsewhere."
+            )
+            self._left = False
             self._drop()
 
     def _drop(self) -> None:
@@ -201,6 +218,13 @@ class FleetDispatcher(Dispatcher):
         return engine == self._engine.name
 
     def _claim(self) -> bool:
+        try:
+            return self._claimed()
+        except EngineGoneError:
+            self._left = True
+            return False
+
+    def _claimed(self) -> bool:
         run = self._options.run
         while (name := self._engine.calls.claim(run, self._crowd - len(self._workers))) is not None:
             claim = self._state.hold(run, id_of(name), self._engine.worker)
@@ -231,8 +255,11 @@ class FleetDispatcher(Dispatcher):
 
     def _finish(self, claim: Claim, steps: int) -> None:
         name = task_name(claim.run, claim.id, claim.again)
-        for step in TASK_STEPS[self._steps.get(claim.id, 0) : steps]:
-            self._engine.calls.finish(name, step)
+        try:
+            for step in TASK_STEPS[self._steps.get(claim.id, 0) : steps]:
+                self._engine.calls.finish(name, step)
+        except EngineGoneError:  # whoever gets the task next finds in its state which steps are done
+            self._left = True
         self._steps[claim.id] = max(steps, self._steps.get(claim.id, 0))
 
     def _ended(self, worker: TaskProcess, code: int) -> None:
