@@ -52,8 +52,17 @@ def _left(before: set[int]) -> dict[int, str]:
     while left := {pid: command_line(pid) for pid in _started() if pid not in before}:
         if time.monotonic() > end:
             return left
+        _reap()
         time.sleep(0.02)
     return {}
+
+
+def _reap() -> None:
+    """Collect what was adopted and has ended: the first process of a namespace ends only after all that were in it."""
+    with suppress(OSError):
+        for pid in map(int, Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()):
+            with suppress(ChildProcessError):
+                os.waitpid(pid, os.WNOHANG)
 
 
 @pytest.fixture(autouse=True)
