@@ -15,7 +15,7 @@ from tests.workspace.processes import lasting, living, until
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.commands.confinement import Remark, Setup
-from treadle.workspace.commands.meter import descendants, remove_left_groups
+from treadle.workspace.commands.meter import descendants, group_folders, remove_left_groups
 from treadle.workspace.commands.process import Bounds, CommandProcess
 from treadle.workspace.commands.wrapping import NO_TERMINAL
 from treadle.workspace.workspace import Workspace
@@ -408,6 +408,28 @@ async def test_a_ready_guard_is_in_its_control_group_and_the_group_goes_with_it(
     unused = await _ready_guard()
     await workspace.close()
     assert _groups([ready, unused]) == []
+
+
+FIRST, SECOND = "- cgroup cgroup rw,pids", "- cgroup2 cgroup2 rw"
+
+
+@pytest.mark.parametrize(
+    ("groups", "mounts", "folders"),
+    [
+        ("8:pids:/", f"34 31 0:33 / /sys/fs/cgroup/pids rw {FIRST}", ["/sys/fs/cgroup/pids"]),
+        ("8:cpu,pids:/a/b", f"34 31 0:33 / /sys/fs/cgroup/pids rw {FIRST}", ["/sys/fs/cgroup/pids/a/b"]),
+        ("8:pids:/box/7", f"34 31 0:33 /box/7 /sys/fs/cgroup/pids rw {FIRST}", ["/sys/fs/cgroup/pids"]),
+        ("8:pids:/box/7/in", f"34 31 0:33 /box/7 /sys/fs/cgroup/pids rw {FIRST}", ["/sys/fs/cgroup/pids/in"]),
+        ("8:pids:/box/71", f"34 31 0:33 /box/7 /sys/fs/cgroup/pids rw {FIRST}", []),
+        ("0::/user/one", f"30 24 0:26 / /sys/fs/cgroup rw shared:4 {SECOND}", ["/sys/fs/cgroup/user"]),
+        ("0::/", f"30 24 0:26 / /sys/fs/cgroup rw {SECOND}", ["/sys/fs/cgroup"]),
+        ("0::/box/7", f"30 24 0:26 /box/7 /sys/fs/cgroup rw {SECOND}", ["/sys/fs/cgroup"]),
+        ("8:cpu:/a", "34 31 0:33 / /sys/fs/cgroup/cpu rw - cgroup cgroup rw,cpu", []),
+        ("8:pids:/a", "", []),
+    ],
+)
+def test_the_group_of_a_process_is_found_where_it_is_seen(groups: str, mounts: str, folders: list[str]) -> None:
+    assert group_folders([groups], [mounts]) == folders
 
 
 @pytest.mark.skipif(not _can_group(), reason="no control group can be made")

@@ -3,6 +3,10 @@
 import os
 import time
 
+TYPE_CHECKING = False  # as `typing` has it, which takes longer to load than all the rest
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 _WATCH_FIRST, _WATCH_NEXT = 0.1, 0.25  # seconds between looks at what a bounded command takes
 _WATCH_LEAST, _WATCH_MOST = 0.02, 1.0
 _LID = 64  # processes above the bound: the kernel keeps them, and the guard ends what comes so far
@@ -163,7 +167,8 @@ class Lid:
         for folder in _groups_of(os.getpid()):
             self.folder = folder
             try:
-                os.makedirs(folder, exist_ok=True)  # noqa: PTH103 - as above; a killed guard left one perhaps
+                if not os.path.isdir(folder):  # noqa: PTH112 - as above; a killed guard left one perhaps
+                    os.mkdir(folder)  # noqa: PTH102 - as above
                 _write_to(f"{folder}/cgroup.procs", os.getpid())
             except OSError:
                 remove_group(os.getpid())
@@ -184,9 +189,9 @@ class Lid:
         if self.folder:
             try:
                 _write_to(f"{self.folder.rpartition('/')[0]}/cgroup.procs", os.getpid())
+                os.rmdir(self.folder)  # noqa: PTH106 - as above
             except OSError:
                 return
-            remove_group(os.getpid())
 
 
 def remove_group(guard: int) -> None:
@@ -217,18 +222,34 @@ def _groups_of(guard: int) -> list[str]:
 
 
 def _pid_groups() -> list[str]:
-    """Give the folders in which a group with a bound on processes may be made: of the first version, and the second."""
-    found = []
+    """Give the folders in which a group with a bound on processes may be made."""
     try:
-        with open("/proc/self/cgroup") as file:  # noqa: PTH123 - as above
-            rows = [row.strip().split(":", 2) for row in file]
+        with open("/proc/self/cgroup") as groups, open("/proc/self/mountinfo") as mounts:  # noqa: PTH123 - as above
+            return group_folders(groups, mounts)
     except OSError:
         return []
-    for _, controllers, path in rows:
-        if "pids" in controllers.split(","):
-            found.append(f"/sys/fs/cgroup/pids{path}")
-        elif not controllers:
-            found.append(f"/sys/fs/cgroup{path.rpartition('/')[0]}")
+
+
+def group_folders(groups: "Iterable[str]", mounts: "Iterable[str]") -> list[str]:
+    """Give the folder of the group that bounds processes, in the first version and the second, as proc(5) tells both.
+
+    A container sees its own group where the system has the first one of all. In the second version a group that has
+    processes bounds none below it, so the folder is the one above.
+    """
+    seen: dict[str, list[tuple[str, str]]] = {}
+    for line in mounts:
+        before, _, after = line.partition(" - ")
+        second = after.startswith("cgroup2 ")
+        if second or (after.startswith("cgroup ") and "pids" in after.split()[-1].split(",")):
+            root, place = before.split(" ", 5)[3:5]
+            seen.setdefault("" if second else "pids", []).append((root.rstrip("/"), place))
+    found = []
+    for _, controllers, path in (row.strip().split(":", 2) for row in groups):
+        kind = "pids" if "pids" in controllers.split(",") else controllers
+        for root, place in seen.get(kind, ()):
+            if f"{path}/".startswith(f"{root}/"):
+                folder = f"{place}{path.removeprefix(root)}".rstrip("/")
+                found.append(folder if kind or folder == place else folder.rpartition("/")[0])
     return found
 
 

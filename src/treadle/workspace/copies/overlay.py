@@ -147,18 +147,15 @@ def _end_all(_number: int, _frame: object) -> None:
 
     Killed with the one that makes its namespaces, bubblewrap's first process in them would wait forever for that one.
     """
-    while True:
-        with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:  # noqa: PTH123 - as above
-            children = file.read().split()
-        for one in children:
-            try:
-                os.kill(int(one), signal.SIGKILL)
-            except OSError:
-                continue
-        try:
+    try:
+        while True:
+            with open(f"/proc/self/task/{os.getpid()}/children", "rb") as file:  # noqa: PTH123 - as above
+                children = file.read().split()
+            for one in children:
+                os.kill(int(one), signal.SIGKILL)  # even one that has ended, until it is waited for
             os.waitpid(-1, 0)
-        except ChildProcessError:
-            os._exit(_REFUSED)
+    finally:  # there is none any more, or the kernel does not tell them: then they end with this one, as far as they do
+        os._exit(_REFUSED)
 
 
 def _wait(pid: int) -> int:

@@ -218,7 +218,7 @@ class Subagents:
                 self._interrupted.add(started[0].call_id)
                 await asyncio.gather(*(self.stop(one.session_id) for one in started))
                 await asyncio.wait(works, timeout=_STOPPING)
-            for work in works:
+            for work in (*works, copying):
                 work.cancel()
             results = await asyncio.gather(*works, copying, return_exceptions=True)
             if not self._engine.closing:
