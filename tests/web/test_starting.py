@@ -13,11 +13,17 @@ from tests.web.driving import needs_chromium, page_with_model
 from tests.web.in_process import idle, page_here, until
 from tests.web.test_saying import PIXEL
 from treadle.present.items import SaidItem
+from treadle.protocol.errors import ConfigError
 from treadle.providers.scripted.script import SayText, Turn
 
 TYPED = FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"Buy bread.")
 DONE = Turn(items=(SayText(text="Done."),))
 NOTES = {"name": "notes.txt", "data": b64encode(b"Buy bread.\n").decode()}
+
+
+async def refuse(*_: object) -> None:
+    """Be a session that takes nothing now."""
+    raise ConfigError("refused", "Not now.", fix="Send it again.")
 
 
 async def test_a_session_begins_with_the_chosen_model_else_with_that_of_the_settings(
@@ -73,9 +79,11 @@ async def test_what_is_neither_text_nor_image_starts_nothing_and_a_command_says_
     async with page_here(tmp_path, monkeypatch, []) as here:
         visit = here.visit()
         said = {"folder": str(here.folder), "text": "Look."}
-        binary = {"name": "a.bin", "data": b64encode(bytes(range(256))).decode()}
-        status, answered = await visit.post("/sessions", **said, files=[binary])
-        assert (status, answered["code"]) == (400, "attachment")
+        for name, data in (("a.bin", bytes(range(256))), ("long.txt", b"x" * 400_001)):
+            wrong = {"name": name, "data": b64encode(data).decode()}
+            status, answered = await visit.post("/sessions", **said, files=[wrong])
+            assert (status, answered["code"]) == (400, "attachment")
+            assert name in answered["what"]
         assert not here.book.opened
         came = await visit.done("/sessions", **{**said, "text": "/status"})
         assert came["session"] in here.book.opened
@@ -115,7 +123,25 @@ async def test_what_waits_keeps_the_texts_that_were_attached(tmp_path: Path, mon
         await until(page, lambda: len(page.content.delivered) == 4)
         await idle(page)
         sent = str(here.server.requests[-1].body)
-        assert [f"text of {name}" in sent for name in ("m1", "m2", "m3")] == [True] * 3
+        assert [sent.count(f"text of {name}") for name in ("m1", "m2", "m3")] == [1] * 3
+
+
+async def test_a_text_whose_message_is_refused_goes_along_once_when_it_is_sent_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE] * 2) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        said = {"text": "Look.", "id": "m", "files": [NOTES]}
+        with monkeypatch.context() as broken:
+            broken.setattr(page, "post", refuse)
+            status, _ = await visit.post(f"/s/{page.session.id}/say", **said)
+        assert status != 200
+        await visit.done(f"/s/{page.session.id}/say", **said)
+        await until(page, lambda: "m" in page.content.delivered)
+        await idle(page)
+        assert str(here.server.requests[-1].body).count("Buy bread.") == 1
 
 
 @needs_chromium
@@ -139,3 +165,21 @@ async def test_a_task_is_started_with_a_file_that_was_named_and_one_that_was_att
         await page.wait_for_url("**/s/*")
         await page.wait_for_selector(".item.said:has-text('notes.txt')")
         await page.wait_for_selector(".item:has-text('Done.')")
+
+
+async def test_a_text_of_a_message_that_a_stop_took_out_goes_along_with_the_next_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asks = Turn(items=(make("ask_followup_question", question="Which one?"),))
+    async with page_here(tmp_path, monkeypatch, [asks, DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await here.asked(page)
+        path = f"/s/{page.session.id}"
+        await visit.done(f"{path}/say", text="Look.", id="m", files=[NOTES])
+        assert (await visit.done(f"{path}/interrupt"))["held"] == ["Look."]
+        await idle(page)
+        await visit.done(f"{path}/say", text="Look.", id="n")
+        await until(page, lambda: "n" in page.content.delivered)
+        await idle(page)
+        assert str(here.server.requests[-1].body).count("Buy bread.") == 1

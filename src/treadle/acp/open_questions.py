@@ -24,7 +24,9 @@ from treadle.protocol.events import Answer, Op, SetMode, SetPresence
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 
 _BY_CHOICE = (QuestionKind.PERMISSION, QuestionKind.BUDGET)
-_CANNOT_ASK = "This editor shows no questions, so what needs a yes is denied. Open the session elsewhere to answer.\n"
+_CANNOT_ASK = (
+    "This editor shows no questions, so what needs a yes is denied. To answer, close it here and open it elsewhere.\n"
+)
 
 
 class EditorQuestions:

@@ -97,6 +97,13 @@ class PageSession:
         await self.commands.close()
         await self.client.__aexit__(None, None, None)
 
+    def keep_attached(self, prompt_id: str, texts: tuple[Enclosure, ...]) -> None:
+        """Remember what is attached to a message as long as it waits."""
+        waiting = {"", *(one.id for one in self.session.status.queue)}
+        self.attached = {number: kept for number, kept in self.attached.items() if number in waiting and kept}
+        if texts:
+            self.attached[prompt_id] = texts
+
     def has_prompt(self, prompt_id: str) -> bool:
         """Whether a prompt with this id is here already."""
         return prompt_id in self.content.delivered or any(one.id == prompt_id for one in self.session.status.queue)

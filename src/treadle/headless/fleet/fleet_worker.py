@@ -98,7 +98,7 @@ class FleetDispatcher(Dispatcher):
         self._beaten = 0.0
         self._looked = 0.0
         self._strange: set[str] = set()
-        self._left = False
+        self._engine_gone = False
         self._idles = True
         self._unwritable = False
         self._own += [engine.descriptor] if engine.descriptor >= 0 else []
@@ -145,22 +145,22 @@ class FleetDispatcher(Dispatcher):
 
     def _beat(self) -> None:
         now = time.monotonic()
-        if now - self._beaten < self._place.beat and self._beaten and not self._left:
+        if now - self._beaten < self._place.beat and self._beaten and not self._engine_gone:
             return
         self._beaten = now
         try:
-            if not self._left:
+            if not self._engine_gone:
                 self._engine.calls.beat()
         except EngineGoneError:
-            self._left = True
+            self._engine_gone = True
         except TakenForDeadError:
             self._lines.notice("Others took this worker for dead: it begins again, and its tasks continue elsewhere.")
             self._drop()
-        if self._left:
+        if self._engine_gone:
             self._lines.notice(
                 "The engine's process has ended: this worker begins again, and its tasks continue elsewhere."
             )
-            self._left = False
+            self._engine_gone = False
             self._drop()
 
     def _drop(self) -> None:
@@ -221,7 +221,7 @@ class FleetDispatcher(Dispatcher):
         try:
             return self._claimed()
         except EngineGoneError:
-            self._left = True
+            self._engine_gone = True
             return False
 
     def _claimed(self) -> bool:
@@ -259,7 +259,7 @@ class FleetDispatcher(Dispatcher):
             for step in TASK_STEPS[self._steps.get(claim.id, 0) : steps]:
                 self._engine.calls.finish(name, step)
         except EngineGoneError:  # whoever gets the task next finds in its state which steps are done
-            self._left = True
+            self._engine_gone = True
         self._steps[claim.id] = max(steps, self._steps.get(claim.id, 0))
 
     def _ended(self, worker: TaskProcess, code: int) -> None:

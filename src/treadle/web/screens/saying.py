@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from treadle.door.known_models import EFFORT_BUDGETS
-from treadle.door.message_parts import enclose, image_block
+from treadle.door.message_parts import check_attached, enclose, image_block
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_workspace
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
@@ -88,7 +88,9 @@ async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, 
     if entered.send or ((images or enclosed) and not entered.shown):
         own = session.commands.take()
         held, session.held = session.held, ()
-        enclosed = session.attached[prompt_id] = (*session.attached.pop("", ()), *enclosed)
+        earlier = session.attached.pop("", ())
+        enclosed = (*earlier, *enclosed)
+        session.keep_attached(prompt_id, enclosed)
         texts = (*held, *(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
         named = () if texts or images else (Text(text=", ".join(one.origin for one in enclosed)),)
         delivery = Delivery.STEER if said.steer or entered.steer else Delivery.QUEUE
@@ -98,7 +100,8 @@ async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, 
         except TreadleError:
             session.commands.take_back(own)
             session.held = (*held, *session.held)
-            session.attached[""] = session.attached.pop(prompt_id)
+            session.attached.pop(prompt_id, None)
+            session.keep_attached("", earlier)  # what came now is still in the field, and comes again
             raise
     return {"shown": "\n".join(filter(None, [entered.shown, *notes]))}
 
@@ -118,15 +121,16 @@ def _attached(
         with suppress(UnicodeDecodeError):
             text = raw.decode()
             if "\0" not in text:
+                check_attached(text, name)
                 texts.append(enclose(EnclosureKind.FILE, name, text))
                 continue
-        if not session.session.sees_images:
-            raise ConfigError(
-                "attachment",
-                "The model cannot see images.",
-                fix="Remove the image, or choose another model: /model PROVIDER/NAME.",
-            )
         images.append(image_block(raw, name, notes.append))
+    if images and not session.session.sees_images:
+        raise ConfigError(
+            "attachment",
+            "The model cannot see images.",
+            fix="Remove the image, or choose another model: /model PROVIDER/NAME.",
+        )
     return tuple(images), tuple(texts)
 
 
@@ -204,7 +208,7 @@ async def _queue(request: Request) -> Response:
         return done()
     await session.post(EditQueued(prompt_id=wanted.id), who)
     prompt_id = uuid.uuid4().hex
-    session.attached[prompt_id] = session.attached.pop(wanted.id, ())
+    session.keep_attached(prompt_id, enclosed)
     await session.post(Prompt(id=prompt_id, content=content, delivery=Delivery.STEER, enclosed=enclosed), who)
     return done()
 
@@ -236,7 +240,7 @@ async def _interrupt(request: Request) -> Response:
             await session.post(EditQueued(prompt_id=waiting.id), who)
             held.append(text_of(without_own_commands(waiting.content)))
             session.held = (*session.held, *beside_words(waiting.content))
-            session.attached[""] = (*session.attached.get("", ()), *session.attached.pop(waiting.id, ()))
+            session.keep_attached("", (*session.attached.get("", ()), *session.attached.pop(waiting.id, ())))
     await session.post(Interrupt(), who)
     return answer({"held": held})
 

@@ -53,7 +53,7 @@ _MOST_TEXT = 60_000
 """Characters that the subagents of one call bring together."""
 
 _MOST_INTERRUPTED = 6_000
-"""Characters of it where their call was interrupted."""
+"""Characters that they bring together where their call was interrupted."""
 
 _FROM_OUTSIDE = "[left out: it may repeat text from outside]"
 

@@ -75,6 +75,12 @@ def _block(file: Path, tell: Callable[[str], object]) -> UserContent:
         text = read_text(path, name).text
     except ToolError as error:
         raise _refused(name, error) from error
+    check_attached(text, name)
+    return Text(text=f'<file path="{name}">\n{text}\n</file>')
+
+
+def check_attached(text: str, name: str) -> None:
+    """Raise `ConfigError` for a text that is too long to attach."""
     if len(text) > _LARGEST_TEXT:
         raise ConfigError(
             "attachment",
@@ -82,4 +88,3 @@ def _block(file: Path, tell: Callable[[str], object]) -> UserContent:
             why=f"It has {len(text):,} characters; the most is {_LARGEST_TEXT:,}.",
             fix="Name it in the task instead. The model then reads the parts that it needs.",
         )
-    return Text(text=f'<file path="{name}">\n{text}\n</file>')
