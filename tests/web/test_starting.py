@@ -84,6 +84,7 @@ async def test_what_is_neither_text_nor_image_starts_nothing_and_a_command_says_
             status, answered = await visit.post("/sessions", **said, files=[wrong])
             assert (status, answered["code"]) == (400, "attachment")
             assert name in answered["what"]
+            assert "image that its name says" not in answered["why"]
         assert not here.book.opened
         came = await visit.done("/sessions", **{**said, "text": "/status"})
         assert came["session"] in here.book.opened

@@ -8,9 +8,9 @@ if TYPE_CHECKING:
     from treadle.app.session.files.editor_files import BufferRefusedError as BufferRefusedError
     from treadle.app.session.files.editor_files import editor_files as editor_files
     from treadle.app.session.mentions.attachments import attach as attach
-    from treadle.app.session.mentions.attachments import check_attached as check_attached
     from treadle.app.session.mentions.attachments import dragged_images as dragged_images
     from treadle.app.session.mentions.attachments import image_block as image_block
+    from treadle.app.session.mentions.attachments import read_attached as read_attached
     from treadle.app.session.mentions.enclosing import enclose as enclose
     from treadle.app.session.mentions.mention_text import MENTION_WORDS as MENTION_WORDS
     from treadle.app.session.mentions.mention_text import find_named as find_named
@@ -26,7 +26,7 @@ else:
     __getattr__ = names_of(
         __name__,
         {
-            "treadle.app.session.mentions.attachments": "attach check_attached dragged_images image_block",
+            "treadle.app.session.mentions.attachments": "attach dragged_images image_block read_attached",
             "treadle.app.session.files.editor_files": "BufferRefusedError editor_files",
             "treadle.app.session.mentions.enclosing": "enclose",
             "treadle.app.session.mentions.mention_text": "MENTION_WORDS find_named",

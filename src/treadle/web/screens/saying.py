@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from treadle.door.known_models import EFFORT_BUDGETS
-from treadle.door.message_parts import check_attached, enclose, image_block
+from treadle.door.message_parts import enclose, read_attached
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_workspace
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
@@ -118,13 +118,11 @@ def _attached(
             raw = b64decode(one.data, validate=True)
         except (binascii.Error, ValueError) as error:
             raise ConfigError("attachment", "A file cannot be read.", why=name, fix="Attach it again.") from error
-        with suppress(UnicodeDecodeError):
-            text = raw.decode()
-            if "\0" not in text:
-                check_attached(text, name)
-                texts.append(enclose(EnclosureKind.FILE, name, text))
-                continue
-        images.append(image_block(raw, name, notes.append))
+        read = read_attached(raw, name, notes.append)
+        if isinstance(read, str):
+            texts.append(enclose(EnclosureKind.FILE, name, read))
+        else:
+            images.append(read)
     if images and not session.session.sees_images:
         raise ConfigError(
             "attachment",

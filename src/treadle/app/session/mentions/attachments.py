@@ -2,7 +2,8 @@
 
 import shlex
 from collections.abc import Callable, Sequence
-from pathlib import Path
+from contextlib import suppress
+from pathlib import Path, PurePath
 from urllib.parse import unquote, urlsplit
 
 from treadle.protocol.errors import ConfigError, ToolError
@@ -31,7 +32,7 @@ def image_block(raw: bytes, name: str, tell: Callable[[str], object]) -> UserCon
             tell(scaled)
         return image
     except ToolError as error:
-        raise _refused(name, error) from error
+        raise _refused(name, error.text) from error
 
 
 def dragged_images(pasted: str, folder: Path) -> tuple[Path, ...]:
@@ -63,8 +64,8 @@ def _image_file(word: str, folder: Path) -> Path | None:
         return None
 
 
-def _refused(name: str, error: ToolError) -> ConfigError:
-    return ConfigError("attachment", f"{name} cannot be attached.", why=error.text, fix="Name a text file or an image.")
+def _refused(name: str, why: str) -> ConfigError:
+    return ConfigError("attachment", f"{name} cannot be attached.", why=why, fix="Name a text file or an image.")
 
 
 def _block(file: Path, tell: Callable[[str], object]) -> UserContent:
@@ -74,13 +75,24 @@ def _block(file: Path, tell: Callable[[str], object]) -> UserContent:
             return image_block(read_bytes(path, name), name, tell)
         text = read_text(path, name).text
     except ToolError as error:
-        raise _refused(name, error) from error
-    check_attached(text, name)
+        raise _refused(name, error.text) from error
+    _check_length(text, name)
     return Text(text=f'<file path="{name}">\n{text}\n</file>')
 
 
-def check_attached(text: str, name: str) -> None:
-    """Raise `ConfigError` for a text that is too long to attach."""
+def read_attached(raw: bytes, name: str, tell: Callable[[str], object]) -> str | UserContent:
+    """Read bytes that were attached under a name: a text, or an image as a block; raises `ConfigError` for others."""
+    with suppress(UnicodeDecodeError):
+        text = raw.decode()
+        if "\0" not in text:
+            _check_length(text, name)
+            return text
+    if PurePath(name).suffix.lower() not in {*_IMAGES, ""}:
+        raise _refused(name, "It is neither a text in UTF-8 nor an image that models take.")
+    return image_block(raw, name, tell)
+
+
+def _check_length(text: str, name: str) -> None:
     if len(text) > _LARGEST_TEXT:
         raise ConfigError(
             "attachment",
