@@ -68,6 +68,8 @@ def test_a_call_is_named_by_its_preview_or_by_its_first_words() -> None:
     named = describe_call(CallChanged(call=call, kind=ToolKind.EDIT, status=CallStatus.ASKING, preview=edit))
     assert (named.verb, named.about, named.counted) == ("Edit", "a.py", "+1 -2")
     assert call_name(ToolCall(id="c", name="replace_in_file", arguments={"path": "a.py"})).text == "Edit a.py"
+    patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-1\n+2\n*** Add File: b.py\n+3\n*** End Patch\n"
+    assert call_name(ToolCall(id="c", name="apply_patch", arguments={"patch": patch})).text == "Edit a.py, b.py"
 
 
 def test_long_texts_are_clipped_to_one_line() -> None:

@@ -70,7 +70,7 @@ def model(server: ScriptedServer, wire: str = "anthropic") -> tuple[str, ...]:
     """The flags that choose the scripted model, over one of the wire APIs."""
     path = "" if wire == "anthropic" else "/v1"
     provider = "anthropic-compatible" if wire == "anthropic" else "openai-compatible"
-    return ("--model", f"{provider}/scripted", "--base-url", server.base_url + path)
+    return ("--model", f"{provider}/{server.model}", "--base-url", server.base_url + path)
 
 
 def log_of(home: Path) -> list[Event]:

@@ -36,7 +36,8 @@ TURNS = {
         turn("The file has `30` lines.\n\n- one\n- two"),
     ],
     "PARTS": [turn("Two places.", make("replace_in_file", path="a.txt", diff=TWO)), turn("Changed in part.")],
-    "SEVERAL": [turn("Two files.", make("apply_patch", patch=_PATCH)), turn("Both are patched.")],
+    "PATCH": [turn("Two files.", make("apply_patch", patch=_PATCH)), turn("PATCH is over.")],
+    "NO_PATCH": [turn("Two files.", make("apply_patch", patch=_PATCH)), turn("NO_PATCH is over.")],
     "HAND": [turn("A new file.", make("write_to_file", path="b.txt", content="one\ntwo\n")), turn("Written by hand.")],
     "DENY": [turn("A file more.", make("write_to_file", path="no.txt", content="no\n")), turn("I leave it.")],
     "TYPED": [
@@ -74,7 +75,6 @@ async def test_a_day_in_the_editor(tmp_path: Path) -> None:
     async with studio(tmp_path, Tasks(TURNS)) as seen:
         await _task(seen)
         await _parts(seen, folder)
-        await _several(seen, folder)
         await _by_hand(seen, folder)
         await _denied(seen, folder)
         await _typed(seen, folder)
@@ -120,18 +120,6 @@ async def _parts(seen: Studio, folder: Path) -> None:
     await seen.idle()
     assert (folder / "a.txt").read_text() == LINES.replace("line 20\n", "line twenty\n")
     await seen.page.locator(".tab", has_text="proposed by Treadle").wait_for(state="detached")
-
-
-async def _several(seen: Studio, folder: Path) -> None:
-    """A change of two files is in one diff editor, which is closed with the answer."""
-    await seen.say("Task SEVERAL")
-    tab = seen.page.locator(".tab", has_text="2 files (proposed by Treadle)")
-    await tab.wait_for()
-    await seen.picture("two files")
-    await seen.answer("calc.py", "No")
-    await seen.idle()
-    await tab.wait_for(state="detached")
-    assert "b, a" not in (folder / "calc.py").read_text()
 
 
 async def _by_hand(seen: Studio, folder: Path) -> None:
@@ -279,6 +267,27 @@ async def _committed(seen: Studio) -> None:
     await seen.page.locator(".activitybar [aria-label^='Source Control']").first.click()
     await seen.page.locator(".scm-editor", has_text="Add what is new").first.wait_for()
     await seen.picture("commit message")
+
+
+async def test_a_change_of_two_files_is_in_one_diff_editor_which_goes_with_the_answer(tmp_path: Path) -> None:
+    folder = repository(tmp_path)
+    async with studio(tmp_path, Tasks(TURNS, model="gpt-5-scripted")) as seen:  # a model that edits by patches
+        tab = seen.page.locator(".tab", has_text="2 files (proposed by Treadle)")
+        await seen.say("Task NO_PATCH")
+        await seen.answer("Do you trust", "Yes, for this session only")
+        for task, answer in (("NO_PATCH", "No"), ("PATCH", "Yes")):
+            if task == "PATCH":
+                await seen.say("Task PATCH")
+            await seen.question("calc.py")
+            await tab.wait_for()
+            await seen.picture("two files")
+            assert await seen.faults() == []
+            await seen.answer("calc.py", answer)
+            await seen.shown(f"{task} is over.")
+            await seen.idle()
+            await tab.wait_for(state="detached")
+            assert ("b, a" in (folder / "calc.py").read_text()) is (answer == "Yes")
+            assert ("line five" in (folder / "a.txt").read_text()) is (answer == "Yes")
 
 
 @pytest.mark.parametrize("theme", ["Default Light Modern", "Default High Contrast"])

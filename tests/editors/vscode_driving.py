@@ -227,7 +227,8 @@ async def _pick(page: Page, key: str, text: str, row: str) -> None:
                 await page.keyboard.press(key)
             with suppress(Error):
                 await box.fill(text, timeout=_SOON)
-                rows = page.locator(f".quick-input-list :is([aria-label='{row}'], [aria-label^='{row},'])")
+                labels = (f"[aria-label='{row}']", f"[aria-label^='{row},']", f"[aria-label^='{row} unsaved ']")
+                rows = page.locator(f".quick-input-list :is({', '.join(labels)})")
                 await rows.first.click(timeout=_SOON)
                 return
 

@@ -32,6 +32,7 @@ _SHOWN_REASON = 240
 _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
 _GOES_ON = regex(r"Command \d+ continues in the background\.")
 _MATCH = regex(r"\d+: ")
+_PATCHED = regex(r"(?m)^\*\*\* (?:Add|Update|Delete) File: *(.+)$")
 _FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
 _AMENDED = "The user changed this call before approving it. It ran with these arguments instead: "
 _SAID_NO = rejected(" ").strip()
@@ -198,9 +199,9 @@ def describe_call(changed: CallChanged) -> CallName:
 
 
 def call_name(call: ToolCall) -> CallName:
-    """Name a call by its tool and its first argument in words."""
+    """Name a call by its tool and its first argument in words, a patch by its files."""
     first = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return CallName(verb_of(call.name), printable(clip_text(first, _SHOWN_TITLE)))
+    return CallName(verb_of(call.name), printable(clip_text(", ".join(_PATCHED.findall(first)) or first, _SHOWN_TITLE)))
 
 
 def verb_of(tool: str) -> str:

@@ -53,7 +53,7 @@ class ScriptedServer:
     `split` sends the body in pieces of so many bytes (0: as it is written). With `api_key` set, other keys are refused.
     With `tokens`, which counts those of a text, each reply has the usage of its request and its words, and `billing`
     what a provider would bill, also for a reply that was cut. With `vendor`, requests are refused as that provider does
-    (`mistral`), without it as the makers of the APIs do. `requests` is what came, `lists` the questions for its
+    (`mistral`), without it as the makers of the APIs do. `model` is the name of its model, `requests` is what came, `lists` the questions for its
     models, `violations` what was wrong, `connections` and `hang_ups` how many clients came, and left before the end.
     """
 
@@ -75,6 +75,7 @@ class ScriptedServer:
         self.base_url = ""
         self.billing = None if tokens is None else Billing(tokens)
         self._player: Plays = Player(script) if isinstance(script, Script) else script
+        self.model = self._player.model
         self._port = port
         self._split = split
         self._api_key = api_key
@@ -123,7 +124,7 @@ class ScriptedServer:
         received = Received(method=request.method, path=path, headers=request.headers, body=body)
         if request.method == "GET" and path == "/v1/models":
             self.lists.append(received)
-            models = [{"id": self._player.model, "object": "model", "owned_by": "treadle", "type": "model"}]
+            models = [{"id": self.model, "object": "model", "owned_by": "treadle", "type": "model"}]
             await connection.respond(200, JSON, dump({"object": "list", "data": models}))
             return
         self.requests.append(received)
