@@ -157,11 +157,11 @@ export class ProposedTexts implements vscode.FileSystemProvider {
 
   text = (uri: vscode.Uri): string => new TextDecoder().decode(this.kept.get(uri.toString())?.data);
 
-  /** Close the editors of these texts, and forget them. */
+  /** Close the editors of these texts, and forget them; saved first, also where a window loaded again has no document yet. */
   async close(uris: vscode.Uri[]): Promise<void> {
     const own = new Set(uris.map(String));
-    for (const uri of uris) await openText(uri)?.save();
     const tabs = allTabs().filter((tab) => textsIn(tab).some((uri) => own.has(String(uri))));
+    for (const uri of tabs.flatMap(textsIn)) if (own.has(String(uri))) await (await vscode.workspace.openTextDocument(uri)).save();
     if (tabs.length) await vscode.window.tabGroups.close(tabs, true);
     for (const uri of own) this.reviews.delete(uri), this.kept.delete(uri);
   }
