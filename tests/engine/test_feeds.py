@@ -2,14 +2,18 @@
 
 import asyncio
 import gc
+import tracemalloc
 import weakref
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from tests.engine.test_runtime import DONE, Replies, working
 from tests.fakes.engine import USAGE, FakeLog, calls, ports
 from treadle.engine.runtime.feeds import RECENT, Feed, Feeds, weight
 from treadle.engine.runtime.tool_call import LiveOutput
+from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure
 from treadle.protocol.notifications import (
@@ -105,6 +109,51 @@ async def test_who_comes_back_is_given_what_was_missed_as_far_as_it_is_remembere
     assert feeds.has(5)
     assert not feeds.has(4)
     assert await waiting(feeds.follow(after=RECENT + 2)) == [Notice(text=str(RECENT + more)) for more in (2, 3, 4)]
+
+
+PIECES = st.sampled_from(
+    (
+        TextDelta(text="abc"),
+        TextDelta(text="d"),
+        ThinkingDelta(text="ef"),
+        CallDelta(index=0, name="x", text="gh"),
+        CallDelta(index=1, name="y", text=""),
+        CallOutput(call_id="c", text="ij"),
+        CallOutput(call_id="d", text="k"),
+        RUNNING,
+        Notice(text="l"),
+    )
+)
+
+
+@given(st.lists(st.tuples(PIECES, st.integers(1, 5)), max_size=12), st.data())
+def test_who_comes_back_between_pieces_of_a_text_is_given_the_rest_of_it(
+    told: list[tuple[Notification, int]], data: st.DataObject
+) -> None:
+    feeds = Feeds()
+    whole = [piece for piece, times in told for _ in range(times)]
+    for piece in whole:
+        feeds.publish(piece)
+    after = data.draw(st.integers(0, len(whole)))
+    listened = Feed()
+    for number, piece in enumerate(whole, 1):
+        if number > after:
+            listened.put(Stamped(notification=piece, number=number))
+    assert feeds.has(after)
+    assert feeds.follow(after=after).taken() == listened.taken()
+
+
+def test_a_long_reply_takes_little_more_than_its_text_and_is_remembered_whole() -> None:
+    feeds = Feeds()
+    gc.collect()
+    tracemalloc.start()
+    before = tracemalloc.get_traced_memory()[0]
+    for number in range(20_000):
+        feeds.publish(TextDelta(text=f"{number:04}"))
+    took = tracemalloc.get_traced_memory()[0] - before
+    tracemalloc.stop()
+    assert feeds.has(1)
+    assert took < 20_000 * 25  # its text twice, and the length of each piece
 
 
 def test_large_ones_are_forgotten_earlier() -> None:

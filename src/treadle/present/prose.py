@@ -33,27 +33,26 @@ def grow(growing: Growing, more: str) -> tuple[str, Growing]:
     Blocks end at blank lines outside code fences; an indented line goes on with the block before it. A block that
     grows too long is cut at a line end, inside a fence with the fence closed and opened again.
     """
-    growing = replace(growing, text=growing.text + more, closed=0, cut=False)
+    text, begins = growing.text + more, growing.line
+    fence, after_blank = growing.fence, growing.after_blank
     cut = 0
-    while (end := growing.text.find("\n", growing.line)) >= 0:
-        line = growing.text[growing.line : end]
-        if growing.after_blank and line.strip() and not line[0].isspace():
-            cut = growing.line
-        growing = _after_line(growing, line, end + 1)
-    finished, growing = _split(growing, cut)
+    while (end := text.find("\n", begins)) >= 0:
+        line = text[begins:end]
+        words = line.strip()
+        if after_blank and words and not line[0].isspace():
+            cut = begins
+        if fence:
+            fence = "" if closes_fence(line, fence) else fence
+        else:
+            fence, after_blank = opening_fence(line), not words
+        begins = end + 1
+    finished, growing = _split(
+        Growing(text=text, line=begins, fence=fence, after_blank=after_blank, opened=growing.opened), cut
+    )
     if len(growing.text) <= LONGEST_BLOCK:
         return finished, growing
     head, growing = _cut_long(growing)
     return finished + head, growing
-
-
-def _after_line(growing: Growing, line: str, end: int) -> Growing:
-    if growing.fence:
-        fence = "" if closes_fence(line, growing.fence) else growing.fence
-        return replace(growing, line=end, fence=fence)
-    if not line.strip():
-        return replace(growing, line=end, after_blank=True)
-    return replace(growing, line=end, fence=opening_fence(line), after_blank=False)
 
 
 def _split(growing: Growing, cut: int) -> tuple[str, Growing]:

@@ -78,13 +78,15 @@ def _write(canvas: Canvas, text: str) -> None:
     """Take more of the answer, cut so that the same items come of it in whatever pieces it came."""
     _end_thought(canvas)
     growing, tail = canvas.view.reply.growing, canvas.view.reply.tail
-    while text:
-        end = text.find("\n")
-        room = LONGEST_BLOCK + 1 - len(growing.text)
-        cut = max(1, min(room, len(text) if end < 0 else end or 1))
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at) + 1 or len(text)
+        full = at + LONGEST_BLOCK - len(growing.text)
+        # A line that a block has room for is whole; of another one the end comes by itself, as it does in pieces.
+        cut = end if end <= full else max(at + 1, min(full + 1, end - 1))
         opened = growing.opened
-        finished, growing = grow(growing, text[:cut])
-        text = text[cut:]
+        finished, growing = grow(growing, text[at:cut])
+        at = cut
         if finished.strip():
             item = ProseItem(finished, opened=opened, closed=growing.closed, cut=growing.cut)
             if tail is None:

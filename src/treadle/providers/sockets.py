@@ -17,7 +17,7 @@ _NEXT_ADDRESS = 0.25
 _MOST_WAITING = 256 * 1024
 """Bytes that may wait to be read before no more are taken from the network."""
 
-_STREAK, _DENSE, _REST, _SMALL = 8, 0.06, 0.03, 4096
+_STREAK, _DENSE, _REST, _SMALL = 8, 0.07, 0.04, 4096
 """After so many pieces in a row, each so soon after the one before (seconds), each is followed by a rest in which
 nothing is taken from the network, unless it has so many bytes: taking each piece of a fast reply by itself costs
 more than all else that is done with it."""

@@ -24,6 +24,9 @@ WAITS = 10.0
 _CHECKED_AT_MOST = 64 * 1024 * 1024
 """Bytes up to which a file is looked through after a crash: about a quarter of a second."""
 
+_CACHE = 256
+"""kB of pages that a connection keeps: each session of a program has two, and the system keeps the pages anyway."""
+
 _LONG_TO_CONVERT = 32 * 1024 * 1024
 """Bytes of a file whose conversion takes more than a moment: about 20 MB a second."""
 
@@ -146,6 +149,7 @@ def _connect(path: Path, notice: NoticeSink, *, alone: bool = False) -> sqlite3.
         path.chmod(0o600)
         keep_journal(connection)
         connection.execute("PRAGMA foreign_keys=ON")
+        connection.execute(f"PRAGMA cache_size=-{_CACHE}")
         if not is_current(connection, path):
             if (size := path.stat().st_size) > _LONG_TO_CONVERT:
                 notice(f"The session log ({size >> 20} MB) is converted for this version. This happens once.")

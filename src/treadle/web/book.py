@@ -26,10 +26,10 @@ from treadle.web.page_view import PageContent, page_content
 from treadle.web.service.turn_gate import TurnGate
 from treadle.web.signals import Signal
 
-_LOOK, _LOOK_ANYWAY = 0.25, 10.0
+_LOOK, _LOOK_ANYWAY = 1.0, 10.0
 """Seconds between two looks at whether another session has a socket, and at which other processes have open."""
 
-_SETTLED = 1.0
+_SETTLED = 1.5
 """Seconds after which a change of a folder has another time than the next one."""
 
 _MOST_PAST = 8

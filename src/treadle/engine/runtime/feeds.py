@@ -1,6 +1,7 @@
 """What surfaces are notified of, numbered: any number of them listen to one session, each at its own speed."""
 
 import asyncio
+from array import array
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Iterator
 from types import TracebackType
@@ -27,7 +28,7 @@ REPLY_PIECES = (TextDelta, ThinkingDelta, CallDelta)
 """Pieces of a reply, in no log."""
 
 RECENT = 8_000
-"""Notifications that are kept for surfaces that come back, of at most `_RECENT_BYTES` in all."""
+"""Notifications, and texts that came in pieces, that are kept for surfaces that come back: at most `_RECENT_BYTES`."""
 
 _RECENT_BYTES = 8_000_000
 
@@ -118,13 +119,51 @@ class Feed:
         return one
 
 
+class _Told:
+    """A notification that is remembered, or pieces of one text as one: `_ends` is how long it was after each of them.
+
+    A model tells thousands of pieces of a few characters, each of which would take sixty times as much.
+    """
+
+    __slots__ = ("_ends", "stamped")
+
+    def __init__(self, stamped: Stamped) -> None:
+        self.stamped = stamped
+        self._ends: array[int] | None = None
+
+    def joins(self, stamped: Stamped) -> bool:
+        """Take another piece of the same text; whether it is one."""
+        before = self.stamped.notification
+        joined = _joined(before, stamped.notification)
+        if joined is None:
+            return False
+        if self._ends is None:
+            self._ends = array("I", (_length(before),))
+        self._ends.append(_length(joined))
+        self.stamped = replace(stamped, notification=joined)
+        return True
+
+    @property
+    def first(self) -> int:
+        """The number of its first piece."""
+        return self.stamped.number - (0 if self._ends is None else len(self._ends) - 1)
+
+    def after(self, number: int) -> Stamped:
+        """Give what came of it after a number below its last one."""
+        if self._ends is None or number < self.first:
+            return self.stamped
+        told = self.stamped.notification
+        assert isinstance(told, TextDelta | ThinkingDelta | CallDelta | CallOutput)  # noqa: S101 - only pieces of a text are joined
+        return replace(self.stamped, notification=replace(told, text=told.text[self._ends[number - self.first] :]))
+
+
 class Feeds:
     """Numbers what surfaces are notified of, and remembers the newest of it, and what is under way."""
 
     def __init__(self) -> None:
         self.number = 0
         self._feeds: list[Feed] = []
-        self._recent: deque[Stamped] = deque()
+        self._recent: deque[_Told] = deque()
         self._recent_bytes = 0
         self._calls: dict[str, CallChanged] = {}
         self._reply: list[Notification] = []
@@ -143,9 +182,9 @@ class Feeds:
         """Listen from now on, or from `after` a number on, which `has` must know."""
         feed = Feed(most, left=self._leave)
         if after is not None:
-            for one in self._recent:
-                if one.number > after:
-                    feed.put(one)
+            for told in self._recent:
+                if told.stamped.number > after:
+                    feed.put(told.after(after))
         self._feeds.append(feed)
         return feed
 
@@ -160,7 +199,7 @@ class Feeds:
 
     def has(self, number: int) -> bool:
         """Whether all that came after this number is remembered."""
-        oldest = self._recent[0].number if self._recent else self.number + 1
+        oldest = self._recent[0].first if self._recent else self.number + 1
         return oldest - 1 <= number <= self.number
 
     def calls(self) -> tuple[CallChanged, ...]:
@@ -179,10 +218,13 @@ class Feeds:
             feed.close()
 
     def _remember(self, stamped: Stamped) -> None:
-        self._recent.append(stamped)
+        if self._recent and self._recent[-1].joins(stamped):
+            self._recent_bytes += _length(stamped.notification)
+            return
+        self._recent.append(_Told(stamped))
         self._recent_bytes += weight(stamped.notification)
         while len(self._recent) > RECENT or self._recent_bytes > _RECENT_BYTES:
-            self._recent_bytes -= weight(self._recent.popleft().notification)
+            self._recent_bytes -= weight(self._recent.popleft().stamped.notification)
 
     def _follow(self, notification: Notification) -> None:
         match notification:
@@ -227,13 +269,17 @@ def weight(notification: Notification) -> int:
             return _LEAST_WEIGHT
 
 
+def _length(piece: Notification) -> int:
+    return len(getattr(piece, "text", ""))
+
+
 _LONGEST_PIECE = 4_000
 """Characters; joining ever longer texts would take time by the square of a reply's length."""
 
 
 def _joined(one: Notification, other: Notification) -> Notification | None:
     """Put two pieces of the same text together; None where they are not, or the first one is long already."""
-    if len(getattr(one, "text", "")) >= _LONGEST_PIECE:
+    if _length(one) >= _LONGEST_PIECE:
         return None
     match one, other:
         case TextDelta(text=text), TextDelta(text=more):

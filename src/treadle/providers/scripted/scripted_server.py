@@ -53,8 +53,9 @@ class ScriptedServer:
     `split` sends the body in pieces of so many bytes (0: as it is written). With `api_key` set, other keys are refused.
     With `tokens`, which counts those of a text, each reply has the usage of its request and its words, and `billing`
     what a provider would bill, also for a reply that was cut. With `vendor`, requests are refused as that provider does
-    (`mistral`), without it as the makers of the APIs do. `model` is the name of its model, `requests` is what came, `lists` the questions for its
-    models, `violations` what was wrong, `connections` and `hang_ups` how many clients came, and left before the end.
+    (`mistral`), without it as the makers of the APIs do. `model` is its name, `requests` is what came,
+    `lists` the questions for its models, `violations` what was wrong, `connections` and `hang_ups` how many clients
+    came, and left before the end.
     """
 
     def __init__(
