@@ -4,12 +4,28 @@ import os
 import socket
 import sqlite3
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 from treadle.protocol.errors import SessionError
 
 LEASE_SECONDS = 30.0
 """How long a lease lasts after its last heartbeat when its owner cannot be looked at."""
+
+
+LEFT: set[str] = set()
+"""Owners of this process that could not give their lease back, as on a full disk: they are gone nevertheless."""
+
+
+@contextmanager
+def leaving(owner: str) -> Iterator[None]:
+    """Remember an owner that cannot give back what it has: none of its sessions works any more."""
+    try:
+        yield
+    except BaseException:
+        LEFT.add(owner)
+        raise
 
 
 def new_owner() -> str:
@@ -63,7 +79,7 @@ def is_alive(owner: str, beat: float) -> bool:
     began = opening.partition("-")[0] if "-" in opening else ""
     if ended or (began and started and began != started):
         return False
-    return int(pid) != os.getpid() or _is_recent(beat)
+    return int(pid) != os.getpid() or (owner not in LEFT and _is_recent(beat))
 
 
 def works_now(owner: str, beat: float) -> bool:

@@ -5,7 +5,7 @@ what its call has cost is not known until the session is taken up again, which c
 """
 
 import sqlite3
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
 from typing import TYPE_CHECKING, NamedTuple
@@ -17,6 +17,7 @@ from treadle.protocol.models import Spent
 from treadle.protocol.sealed import OF_SUMMARY, SideAnswered, TurnSettled
 from treadle.protocol.tools import CallResult
 from treadle.protocol.usage import Usage
+from treadle.store import leases
 
 if TYPE_CHECKING:
     from treadle.store.sqlite import Store
@@ -201,6 +202,20 @@ def give_back(connection: sqlite3.Connection, session_id: str, owner: str) -> No
     given = connection.execute("DELETE FROM leases WHERE session_id = ? AND owner = ?", (session_id, owner))
     if given.rowcount:
         connection.execute("DELETE FROM reservations WHERE session_id = ?", (session_id,))
+
+
+def give_back_left(write: Callable[[Callable[[sqlite3.Connection], None]], None]) -> None:
+    """Give back what owners of this process could not: other processes see that it lives, and would wait for it."""
+    for owner in tuple(leases.LEFT):
+
+        def give(connection: sqlite3.Connection, owner: str = owner) -> None:
+            for (session_id,) in connection.execute(
+                "SELECT session_id FROM leases WHERE owner = ?", (owner,)
+            ).fetchall():
+                give_back(connection, session_id, owner)
+
+        write(give)
+        leases.LEFT.discard(owner)
 
 
 def keep_spent(connection: sqlite3.Connection, session_id: str) -> None:

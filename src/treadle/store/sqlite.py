@@ -70,6 +70,8 @@ class Store:
         self._heads: dict[str, Head] = {}
         self._anchors = Anchors(path)
         self._anchored: dict[str, tuple[Anchor, ...]] = {}
+        with suppress(TreadleError):
+            spent.give_back_left(self.write_now)
 
     async def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `work` in one transaction on the writer's thread; raises `StoreError`."""
@@ -357,7 +359,8 @@ class Store:
 
     async def release(self, session_id: str) -> None:
         """Give the lease back, and what was reserved under it."""
-        await self.write(lambda connection: spent.give_back(connection, session_id, self._owner))
+        with leases.leaving(self._owner):
+            await self.write(lambda connection: spent.give_back(connection, session_id, self._owner))
 
     async def leave(self, session_id: str, *, untouched: bool) -> None:
         """Let another process have a session, as far as that can be said; of an untouched one nothing stays."""
