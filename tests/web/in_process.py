@@ -13,6 +13,7 @@ import httpx2
 import pytest
 
 from treadle.protocol.permissions import Question
+from treadle.providers.scripted.player import Plays
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.web.application import web_application
@@ -109,7 +110,7 @@ async def idle(page: PageSession) -> None:
 async def page_here(
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
-    turns: Sequence[Turn],
+    turns: Sequence[Turn] | Plays,
     *,
     trust: bool = True,
     unused: float = UNUSED_SECONDS,
@@ -119,7 +120,8 @@ async def page_here(
     monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
     folder = tmp_path / "ws"
     folder.mkdir(exist_ok=True)
-    async with ScriptedServer(Script(turns=tuple(turns))) as server:
+    plays = Script(turns=tuple(turns)) if isinstance(turns, Sequence) else turns
+    async with ScriptedServer(plays) as server:
         flags = {"model": "anthropic-compatible/scripted", "base_url": server.base_url, "try_first": False, **settings}
         keys = Keys()
         async with SessionBook(folder, flags, trust=trust, unused=unused) as book:
