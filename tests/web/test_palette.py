@@ -35,7 +35,7 @@ async def test_a_session_is_pinned_from_the_palette_and_a_file_and_a_setting_are
         await page.keyboard.type("network.allow")
         await page.wait_for_selector("#palette .g >> text=network.allow")
         await page.keyboard.press("Enter")
-        await page.wait_for_url("**/settings#k-network.allow")
+        await page.wait_for_url("**/settings/sandbox#row-network.allow")
 
 
 TELL = """async () => {

@@ -164,6 +164,7 @@ async def _tab(page: Page, name: str) -> None:
 
 async def _settings(page: Page, home: Path) -> None:
     await _go(page, "e")
+    await _tab(page, "All settings")
     await page.fill("#search", "colours")
     assert await page.locator("tr.setting:visible").count() == 1
     await page.select_option("tr.setting:visible select", "dark")
@@ -188,5 +189,5 @@ async def _settings(page: Page, home: Path) -> None:
     await page.click("button:has-text('Disable')")
     await page.wait_for_selector("button:has-text('Enable')")
     assert json.loads((home / "mcp.json").read_text())["mcpServers"]["one"]["disabled"] is True
-    for name in ("Models", "Rules and skills", "Hooks", "Trusted folders"):
+    for name in ("Models", "Rules files and skills", "Hooks", "Trusted folders"):
         await _tab(page, name)

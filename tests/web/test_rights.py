@@ -75,6 +75,7 @@ ACTING: Mapping[str, Reach] = {
     "/policy/add": Reach.POLICY,
     "/policy/remove": Reach.POLICY,
     "/policy/revoke": Reach.WORK,
+    "/settings/row": Reach.SETTINGS,
     "/settings/set": Reach.SETTINGS,
     "/settings/unset": Reach.SETTINGS,
     "/settings/key": Reach.KEYS,

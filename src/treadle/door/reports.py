@@ -30,6 +30,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.doctor_report import examine as examine
     from treadle.app.reports.event_words import EventTopic as EventTopic
     from treadle.app.reports.extras import extra_of as extra_of
+    from treadle.app.reports.installation import sandbox_checks as sandbox_checks
     from treadle.app.reports.job_list import JobLine as JobLine
     from treadle.app.reports.job_list import armed_lines as armed_lines
     from treadle.app.reports.job_list import end_timer as end_timer
@@ -91,6 +92,7 @@ else:
             "treadle.app.reports.doctor_report": "examine",
             "treadle.app.reports.event_words": "EventTopic",
             "treadle.app.reports.extras": "extra_of",
+            "treadle.app.reports.installation": "sandbox_checks",
             "treadle.app.reports.job_list": "JobLine armed_lines end_timer find_job kill_job list_jobs session_jobs",
             "treadle.app.reports.left_report": "left_lines left_notes left_report",
             "treadle.app.reports.project_file": "project_lines",

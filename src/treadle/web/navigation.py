@@ -17,8 +17,8 @@ SCREENS = (
     PageScreen("/inbox", "Inbox", "i"),
     PageScreen("/usage", "Usage", "u"),
     PageScreen("/fleet", "Fleet", "f"),
-    PageScreen("/policy", "Policy", "p"),
-    PageScreen("/settings", "Settings", "e"),
+    PageScreen("/policy", "Rules", "p"),
+    PageScreen("/settings/general", "Settings", "e"),
     PageScreen("/health", "Health", "h"),
     PageScreen("/devices", "Devices", "d"),
 )
@@ -35,21 +35,39 @@ SESSION_SCREENS = (
 """Those of one session: the path follows `/s/ID`."""
 
 SETTINGS_GROUPS = (
-    ("You", (PageScreen("/settings/notifications", "Notifications", ""), PageScreen("/devices", "Devices", "d"))),
-    ("Models", (PageScreen("/settings/providers", "Providers", ""), PageScreen("/settings/models", "Models", ""))),
+    (
+        "You",
+        (
+            PageScreen("/settings/general", "General", "e"),
+            PageScreen("/settings/notifications", "Notifications", ""),
+            PageScreen("/devices", "Devices", "d"),
+        ),
+    ),
+    (
+        "Models",
+        (
+            PageScreen("/settings/providers", "Providers and keys", ""),
+            PageScreen("/settings/models", "Models", ""),
+            PageScreen("/settings/budgets", "Budgets", ""),
+        ),
+    ),
     (
         "What it may do",
-        (PageScreen("/policy", "Policy", "p"), PageScreen("/settings/folders", "Trusted folders", "")),
+        (
+            PageScreen("/policy", "Rules", "p"),
+            PageScreen("/settings/folders", "Trusted folders", ""),
+            PageScreen("/settings/sandbox", "Sandbox", ""),
+        ),
     ),
     (
         "Extend",
         (
             PageScreen("/settings/servers", "MCP servers", ""),
-            PageScreen("/settings/rules", "Rules and skills", ""),
+            PageScreen("/settings/rules", "Rules files and skills", ""),
             PageScreen("/settings/hooks", "Hooks", ""),
         ),
     ),
-    ("System", (PageScreen("/health", "Health", "h"), PageScreen("/settings", "All settings", "e"))),
+    ("System", (PageScreen("/health", "Health", "h"), PageScreen("/settings", "All settings", ""))),
 )
 """The screens of the settings, and of what is looked after, in their groups."""
 

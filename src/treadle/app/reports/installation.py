@@ -39,11 +39,16 @@ def installation_checks() -> Iterator[Check]:
     yield _outputs(outputs())
     yield _ripgrep()
     yield _git()
-    yield _sandbox()
-    yield _shared()
-    yield _copies()
+    yield from sandbox_checks(Path.cwd())
     yield _chromium()
     yield _extras()
+
+
+def sandbox_checks(folder: Path) -> Iterator[Check]:
+    """Look at what confines commands in a folder. Takes a moment: each is tried."""
+    yield _sandbox()
+    yield _shared()
+    yield _copies(folder)
 
 
 def _python() -> Check:
@@ -134,9 +139,9 @@ def _shared() -> Check:
     return ok("commands of a session", "share loopback, processes and /tmp; other hosts are asked about one by one")
 
 
-def _copies() -> Check:
-    """Try whether commands can run in a throw-away copy of the present folder."""
-    folder, data = os.path.realpath(Path.cwd()), data_directory()
+def _copies(workspace: Path) -> Check:
+    """Try whether commands can run in a throw-away copy of a folder."""
+    folder, data = os.path.realpath(workspace), data_directory()
     with TemporaryDirectory(prefix="treadle-doctor-") as private:
         profile = Profile(root=folder, tmp=private, private=private)
         try:

@@ -7,11 +7,12 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from treadle.door.open_session import Reach
-from treadle.door.settings import read_layers, setting_rows
+from treadle.door.settings import SettingRow, read_layers, setting_rows
 from treadle.protocol.errors import TreadleError
 from treadle.web.navigation import SCREENS, SESSION_SCREENS, SETTINGS_SCREENS
 from treadle.web.page_requests import answer, book_of
 from treadle.web.rights import PageRoute
+from treadle.web.screens.settings_rows import NAMED
 from treadle.web.session_rows import ListFilter, page_rows
 
 
@@ -33,9 +34,15 @@ async def _found(request: Request) -> Response:
             settings = setting_rows(read_layers({}))
         except TreadleError:  # the screen of the settings says what is wrong with them
             return found
-        return found + [_row("Setting", one.about or one.key, one.key, f"/settings#k-{one.key}") for one in settings]
+        return found + [_of_setting(one) for one in settings]
 
     return answer(await asyncio.to_thread(rows))
+
+
+def _of_setting(row: SettingRow) -> dict[str, Any]:
+    """Lead to a setting: its row in words, where it has one."""
+    name, path = NAMED.get(row.key, ("", f"/settings#k-{row.key}"))
+    return _row("Setting", ": ".join(filter(None, (name, row.about))) or row.key, row.key, path)
 
 
 def _row(kind: str, title: str, about: str, path: str, *, key: str = "") -> dict[str, Any]:

@@ -23,18 +23,19 @@ for (const button of document.querySelectorAll("button[data-load]")) {
 }
 
 /** Give the values of a form; boxes, and fields that are marked so, are true or false. */
-export function values(form) {
-  const said = Object.fromEntries(new FormData(form));
+export function values(form, pressed) {
+  const said = Object.fromEntries(new FormData(form, pressed));
   for (const box of form.querySelectorAll("input[type=checkbox]")) said[box.name] = box.checked;
   for (const flag of form.querySelectorAll("input[data-flag]")) said[flag.name] = flag.value === "true";
   return said;
 }
 
 /** Send a form whose `data-post` is a path; then show what was said, and load the page again. */
-async function post(form) {
+async function post(form, pressed) {
   if (form.dataset.sure && !window.confirm(form.dataset.sure)) return;
   const buttons = form.querySelectorAll("button");
-  const body = values(form);
+  const body = values(form, pressed);
+  const used = document.activeElement;
   for (const one of form.querySelectorAll("input[type=password]")) one.value = "";
   for (const one of buttons) one.disabled = true;
   let answered = await send(form.dataset.post, body);
@@ -55,14 +56,14 @@ async function post(form) {
     return;
   }
   if (answered.said) tell(answered.said);
-  document.dispatchEvent(new CustomEvent("posted", { detail: { form, answered } }));
+  document.dispatchEvent(new CustomEvent("posted", { detail: { form, answered, used } }));
 }
 
 document.addEventListener("submit", (event) => {
   const form = event.target.closest("form[data-post]");
   if (!form) return;
   event.preventDefault();
-  post(form);
+  post(form, event.submitter);
 });
 
 document.addEventListener("change", (event) => {

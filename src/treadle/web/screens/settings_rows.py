@@ -1,0 +1,264 @@
+"""The settings that a person looks for, as rows in words: General, Budgets, Sandbox. Each is saved as it is changed."""
+
+import asyncio
+import json
+import time
+from collections.abc import Mapping, Sequence
+from types import MappingProxyType
+from typing import Any
+
+from msgspec import Struct
+from starlette.requests import Request
+from starlette.responses import Response
+
+from treadle.door.known_models import Models, catalogue_models, check_setting, is_over, usable_providers
+from treadle.door.open_session import Reach
+from treadle.door.reports import budget_report, sandbox_checks
+from treadle.door.settings import SettingRow, load_settings, read_layers, set_value, setting_rows, unset_value
+from treadle.protocol.errors import ConfigError
+from treadle.web.folders import trust_of
+from treadle.web.page_requests import answer, body_of, book_of, page
+from treadle.web.rights import PageRoute
+from treadle.web.templating import render
+
+_LONGEST_VALUE = 20_000
+_MOST_MODELS = 100
+_MOST_BESIDE = 5
+"""Choices that stand side by side; more of them are a list to choose from."""
+
+_NO_LIMIT, _LINES = "no limit", "none; one on a line"
+
+_GROUPS: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = MappingProxyType(
+    {
+        "General": {
+            "New sessions": (
+                ("model", "Model", "the first with a key"),
+                ("mode", "Mode", ""),
+                ("thinking_budget", "Thinking", "as the model does"),
+                ("language", "Language", "the one you write in"),
+                ("instructions", "Your own instructions", "none"),
+                ("checklist", "Checklist", ""),
+                ("web_search", "Searches of the web by the provider", ""),
+                ("checkpoints.enabled", "Checkpoints", ""),
+            ),
+            "When a provider fails": (
+                ("fallback", "Other model", "none"),
+                ("max_retries", "Failures before a turn ends", "6"),
+                ("wait_for_reset", "Wait for a limit to reset", ""),
+            ),
+            "The terminal app": (
+                ("theme", "Colours", ""),
+                ("editing", "Keys of the input line", ""),
+                ("animation", "Motion", ""),
+                ("links", "Links", ""),
+                ("screen_reader", "Plain lines for a screen reader", ""),
+            ),
+        },
+        "Budgets": {
+            "A turn": (
+                ("budget.turn_cost", "Cost of a turn", _NO_LIMIT),
+                ("budget.turn_tokens", "Tokens of a turn", _NO_LIMIT),
+                ("max_steps", "Steps of a turn", _NO_LIMIT),
+                ("max_seconds", "Time of a turn", _NO_LIMIT),
+                ("max_auto_approved", "Calls without asking", _NO_LIMIT),
+            ),
+            "A session": (
+                ("budget.session_cost", "Cost of a session", _NO_LIMIT),
+                ("budget.session_tokens", "Tokens of a session", _NO_LIMIT),
+            ),
+            "A day": (
+                ("budget.day_cost", "Cost of a day", _NO_LIMIT),
+                ("budget.day_tokens", "Tokens of a day", _NO_LIMIT),
+            ),
+            "Before it is used up": (
+                ("budget.ask_at", "Ask at a part of a budget", ""),
+                ("context.costly_request", "Costly request", ""),
+            ),
+        },
+        "Sandbox": {
+            "Commands": (
+                ("sandbox", "A sandbox is needed", ""),
+                ("try_first", "Try commands in a copy", ""),
+                ("add_dirs", "Further folders", _LINES),
+                ("pass_variables", "Further variables", _LINES),
+                ("gpu", "GPUs", ""),
+            ),
+            "Network": (
+                ("network.allow", "Hosts that are allowed", _LINES),
+                ("network.deny", "Hosts that are denied", _LINES),
+                ("network.loopback_ports", "Ports of this computer", _LINES),
+            ),
+        },
+    }
+)
+"""By screen and group: the key, its name in words, and what is so where nothing is said."""
+
+_LEADS: Mapping[str, str] = MappingProxyType(
+    {
+        "General": "For new sessions, everywhere on this computer.",
+        "Budgets": "What new sessions may use before they ask or stop, everywhere on this computer.",
+        "Sandbox": "What confines the commands of the model on this computer, and what new sessions let them reach.",
+    }
+)
+_NEEDED: Mapping[str, str] = MappingProxyType({"auto": "In mode auto", "required": "Always"})
+"""When a sandbox is needed, in words."""
+
+_NEEDED_ABOUT = "Where there is none, no session of these starts."
+
+_NAMES = {
+    key: (screen, name, empty)
+    for screen, groups in _GROUPS.items()
+    for rows in groups.values()
+    for key, name, empty in rows
+}
+
+NAMED: Mapping[str, tuple[str, str]] = MappingProxyType(
+    {key: (name, f"/settings/{screen.lower()}#row-{key}") for key, (screen, name, _) in _NAMES.items()}
+)
+"""What a setting that has a row is called, and where that is."""
+
+
+class _Shown(Struct, frozen=True, kw_only=True):
+    """A row: its value as the user's own file says it or by default, and what comes before that, in words.
+
+    `typed` is in the field: the value, or one that was refused because of `problem`. `back` undoes what was just
+    saved; None where nothing was.
+    """
+
+    key: str
+    name: str
+    about: str
+    empty: str
+    kind: str
+    typed: str
+    choices: Sequence[tuple[str, str]]
+    origin: str
+    own: bool
+    above: str
+    problem: str = ""
+    back: str | None = None
+
+
+def _both(request: Request) -> Mapping[str, tuple[SettingRow, SettingRow]]:
+    """Give each setting as the user has it, and as it applies in the folder of the page. Takes its time."""
+    trust = trust_of(request)
+    layers = read_layers(book_of(request).flags, workspace=trust.workspace, trusted=trust.trusted)
+    own, applies = ({row.key: row for row in setting_rows(some)} for some in (layers[:1], layers))
+    return {key: (own[key], applies[key]) for key in _NAMES}
+
+
+def _row(rows: tuple[SettingRow, SettingRow], models: Sequence[str], **more: Any) -> _Shown:
+    own, applies = rows
+    _, name, empty = _NAMES[own.key]
+    kind, choices = _control(own, models, empty)
+    differs = applies.origin != own.origin
+    return _Shown(
+        key=own.key,
+        name=name,
+        about=_NEEDED_ABOUT if own.key == "sandbox" else own.about,
+        empty=empty,
+        choices=choices,
+        kind=kind,
+        origin=own.origin if own.own else "",
+        own=own.own,
+        above=f"First comes {_words(applies) or 'nothing'}, from {applies.origin}." if differs else "",
+        **{"typed": _words(own), **more},
+    )
+
+
+def _control(row: SettingRow, models: Sequence[str], empty: str) -> tuple[str, Sequence[tuple[str, str]]]:
+    if row.choices == ("true", "false"):
+        return "switch", ()
+    if row.choices:
+        kind = "beside" if len(row.choices) <= _MOST_BESIDE else "list"
+        words = _NEEDED if row.key == "sandbox" else {}
+        return kind, [(one, words.get(one, one.capitalize())) for one in row.choices]
+    if row.key in ("model", "fallback"):
+        return "list", [("", empty.capitalize()), *((one, one) for one in models)]
+    if row.wanted.startswith("a list"):
+        return "lines", ()
+    return ("text" if row.key == "instructions" else "number" if "number" in row.wanted else "line"), ()
+
+
+def _words(row: SettingRow) -> str:
+    """Write a value as it stands in its field: a list line by line, a number as short as it can be."""
+    if not row.text:
+        return ""
+    if row.wanted.startswith("a list"):
+        return "\n".join(str(one) for one in json.loads(row.text))
+    return row.text.removesuffix(".0") if "number" in row.wanted else row.text
+
+
+def _value(row: SettingRow, typed: str) -> str:
+    """Read what was typed in a field as `treadle config set` takes it; empty takes the value out."""
+    text = typed.strip()
+    if not text or not row.wanted.startswith("a list"):
+        return text
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    numbers = "numbers" in row.wanted and all(line.isdecimal() for line in lines)
+    return json.dumps([int(line) for line in lines] if numbers else lines)
+
+
+class _Change(Struct):
+    key: str
+    value: str = ""
+    back: str | None = None
+
+
+async def _save(request: Request) -> Response:
+    """Save a value, or undo that; gives the row as it is then. What is refused stays in its field with the reason."""
+    said = await body_of(request, _Change)
+    if said.key not in _NAMES or len(said.value) > _LONGEST_VALUE:
+        raise ConfigError("config-value", "This value cannot be saved here.", fix="All settings has every setting.")
+    row = await asyncio.to_thread(_saved, request, said)
+    return answer({"row": render("settings_row.html", row=row)})
+
+
+def _saved(request: Request, said: _Change) -> _Shown:
+    rows, models = _both(request)[said.key], _usable_models()
+    before, back = rows[0], rows[0].text if rows[0].own else ""
+    wanted = _value(before, said.value) if said.back is None else said.back
+    if wanted == before.text if wanted else not before.own:
+        return _row(rows, models)
+    try:
+        if wanted:
+            set_value(said.key, wanted, check_setting)
+        else:
+            unset_value(said.key, check_setting)
+    except ConfigError as error:
+        why = " ".join(filter(None, (error.why or error.what, error.fix)))
+        return _row(rows, models, typed=said.value if said.back is None else _words(before), problem=why)
+    return _row(_both(request)[said.key], models, back=back)
+
+
+def _usable_models() -> Sequence[str]:
+    """Name the models of providers that have a key."""
+    models = Models(load_settings({}))
+    usable = usable_providers(models)
+    found = [one.ref for one in catalogue_models(models, "") if one.provider in usable and not is_over(one)]
+    return found[:_MOST_MODELS]
+
+
+async def _show(request: Request) -> Response:
+    screen = request.url.path.rpartition("/")[2].capitalize()
+
+    def found() -> Mapping[str, Any]:
+        rows, models = _both(request), _usable_models()
+        groups = _GROUPS[screen].items()
+        return {
+            "spent": budget_report(int(time.time() * 1_000)) if screen == "Budgets" else None,
+            "screen": screen,
+            "lead": _LEADS[screen],
+            "groups": [(title, [_row(rows[key], models) for key, _, _ in found]) for title, found in groups],
+            "checks": tuple(sandbox_checks(book_of(request).folder)) if screen == "Sandbox" else (),
+        }
+
+    return await page(request, "settings_rows.html", **await asyncio.to_thread(found))
+
+
+ROUTES = (
+    PageRoute("/settings/general", _show, Reach.SEE),
+    PageRoute("/settings/budgets", _show, Reach.SEE),
+    PageRoute("/settings/sandbox", _show, Reach.SEE),
+    PageRoute("/settings/row", _save, Reach.SETTINGS, methods=["POST"]),
+)
