@@ -1,13 +1,17 @@
 """The screen that lists all sessions, and starts new ones."""
 
 import asyncio
+import re
 import uuid
+from collections.abc import Awaitable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from treadle.door.history import discard_copy, found_copies, named_copy
 from treadle.door.known_models import Models, catalogue_models, is_over, usable_providers
 from treadle.door.open_session import Reach, mode_effect
 from treadle.door.opening import (
@@ -15,12 +19,14 @@ from treadle.door.opening import (
     branch_of,
     check_workspace,
     last_scheduled,
+    named_copy_trust,
     next_words,
     past_words,
     read_schedules,
 )
 from treadle.door.settings import load_settings
-from treadle.protocol.errors import ConfigError, StoreError
+from treadle.door.trust import SessionTrust
+from treadle.protocol.errors import ConfigError, StoreError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.book import SessionBook
 from treadle.web.completion import MOST_TYPED, completions
@@ -64,9 +70,11 @@ def _starting(request: Request) -> dict[str, Any]:
         others = [one.ref for one in catalogue_models(models, "") if one.provider in usable and not is_over(one)]
     except ConfigError:
         own, model, others = next(iter(Mode)), "?", []  # starting says what is wrong
+    copies = {str(copy.folder) for copy in found_copies()}
     folders = [
         {"path": folder, "name": Path(folder).name or folder, "branch": branch_of(Path(folder))}
         for folder in folders_known(book)
+        if folder not in copies
     ]
     return {
         "folders": folders,
@@ -125,6 +133,7 @@ async def _listed(request: Request) -> dict[str, Any]:
 
 class _Start(NewMessage):
     folder: str = ""
+    copy: bool = False
     mode: Mode | None = None
     model: str = ""
 
@@ -147,7 +156,11 @@ async def _start(request: Request) -> Response:
     opening = book.opening(trust, mode=wanted.mode, model=wanted.model)
     require(who, mode_effect(opening.settings.mode, book.own_mode(trust)))
     wanted.id = wanted.id or uuid.uuid4().hex
-    return answer(await book.once(wanted.id, lambda: _begun(book, opening, wanted, who)))
+
+    def begun() -> Awaitable[dict[str, Any]]:
+        return _in_copy(book, trust, wanted, who) if wanted.copy else _begun(book, opening, wanted, who)
+
+    return answer(await book.once(wanted.id, begun))
 
 
 async def _begun(book: SessionBook, opening: Opening, said: NewMessage, who: Visitor) -> dict[str, Any]:
@@ -159,6 +172,22 @@ async def _begun(book: SessionBook, opening: Opening, said: NewMessage, who: Vis
         await book.close(session.session.id)
         raise
     return {"session": session.session.id, **came}
+
+
+async def _in_copy(book: SessionBook, trust: SessionTrust, said: _Start, who: Visitor) -> dict[str, Any]:
+    """Start it in a copy of the folder, as `treadle -w NAME` does; where it is not started no copy is left."""
+    plain = re.sub(r"[^A-Za-z0-9._-]+", "-", trust.workspace.name).strip("-._")[:40] or "work"
+    name = f"{plain}-{uuid.uuid4().hex[:6]}"
+    within = await asyncio.to_thread(named_copy_trust, name, trust)
+    try:
+        came = await _begun(book, book.opening(within, mode=said.mode, model=said.model), said, who)
+    except BaseException:
+        with suppress(TreadleError, OSError):
+            await asyncio.to_thread(lambda: discard_copy(named_copy(name)))
+        raise
+    takes = f"Its changes stay there until you take them: treadle copies apply {name}"
+    about = f"This session works in {name}, a copy of {trust.workspace}. {takes}"
+    return {**came, "shown": "\n".join(filter(None, [about, came["shown"]]))}
 
 
 async def _complete(request: Request) -> Response:

@@ -14,7 +14,7 @@ composer("", {
     if (shown) sessionStorage.setItem(`shown:${session}`, shown);
     location.assign(`${at}/s/${session}`);
   },
-  more: () => ({ folder: folder(), mode: mode.value || null, model: form.elements.model?.value ?? "" }),
+  more: () => ({ folder: folder(), copy: form.elements.copy.checked, mode: mode.value || null, model: form.elements.model?.value ?? "" }),
   where: () => ({ folder: folder() }),
 });
 

@@ -1,0 +1,88 @@
+"""A session that is started from the page in a copy of its folder: the folder stays, and the copy is applied later."""
+
+import asyncio
+from pathlib import Path
+
+import pytest
+
+from tests.e2e.faults.driving import make
+from tests.web.driving import needs_chromium, page_with_model
+from tests.web.in_process import idle, page_here
+from tests.web.test_rights import phone
+from treadle.app.reports.copy_list import planned_copy
+from treadle.app.subagents.writer_copies import found_copies
+from treadle.app.subagents.writer_record import writers_folder
+from treadle.providers.scripted.script import Turn
+
+WRITE = Turn(items=(make("write_to_file", path="a.txt", content="new\n"),))
+DONE = Turn(items=(make("attempt_completion", result="All done."),))
+
+
+async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_no_second_copy(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE]) as here:
+        (here.folder / "b.txt").write_text("there\n")
+        visit = here.visit()
+        said = {"folder": str(here.folder), "text": "Write.", "copy": True, "mode": "edits", "id": "m"}
+        first, second = await asyncio.gather(*(visit.done("/sessions", **said) for _ in range(2)))
+        assert first == second
+        (copy,) = found_copies()
+        assert copy.workspace == here.folder
+        (page,) = here.book.opened.values()
+        await idle(page)
+        assert page.session.workspace == copy.folder
+        assert (copy.folder / "a.txt").read_text() == "new\n"
+        assert (copy.folder / "b.txt").read_text() == "there\n"
+        assert not (here.folder / "a.txt").exists()
+        assert f"works in {copy.child_id}, a copy of {here.folder}" in first["shown"]
+        assert f"treadle copies apply {copy.child_id}" in first["shown"]
+        assert [one.path for one in planned_copy(copy).would.merged] == [str(here.folder / "a.txt")]
+        assert str(copy.folder) not in await visit.get("/"), "the folder is offered, not its copies"
+
+
+async def test_where_no_session_comes_of_it_no_copy_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with page_here(tmp_path, monkeypatch, []) as here:
+        said = {"folder": str(here.folder), "text": "Look.", "copy": True}
+        wrong = {"name": "a.bin", "data": "AAECAw=="}
+        status, answered = await here.visit().post("/sessions", **said, files=[wrong])
+        assert (status, answered["code"]) == (400, "attachment")
+        home = str(here.folder.parent)  # Treadle's own data is in it
+        status, answered = await here.visit().post("/sessions", **{**said, "folder": home}, trust="once")
+        assert status == 400, answered
+        assert home in answered["what"]
+        assert answered["why"]
+        assert not here.book.opened
+        assert not list(found_copies())
+        assert not [one for one in writers_folder().iterdir() if one.is_dir()]
+
+
+async def test_a_device_starts_in_a_copy_only_where_it_may_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE]) as here:
+        device, other = phone(here), tmp_path / "private"
+        other.mkdir()
+        said = {"text": "Look.", "copy": True}
+        assert (await device.post("/sessions", **said, folder=str(other)))[0] == 403
+        assert (await device.post("/sessions", **said, folder=str(here.folder), mode="full"))[0] == 403
+        assert not list(found_copies())
+        came = await device.done("/sessions", **said, folder=str(here.folder))
+        await idle(here.book.opened[came["session"]])
+        assert [one.workspace for one in found_copies()] == [here.folder]
+
+
+@needs_chromium
+async def test_a_person_ticks_it_and_reads_where_the_session_works(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [WRITE, DONE], "--mode", "edits", own=True) as (served, seen):
+        page = await seen.page(served)
+        await page.fill("#start textarea", "Write.")
+        await page.get_by_role("checkbox", name="in its own copy").check()
+        await page.click("#start button[type=submit]")
+        await page.wait_for_url("**/s/*")
+        await page.wait_for_selector("#shown pre:has-text('treadle copies apply ws-')")
+        await page.wait_for_selector(".item.end:has-text('a.txt')")
+        assert not (served.folder / "a.txt").exists()
+        name = (await page.inner_text("#shown pre")).rpartition(" ")[2]
+        shown = await served.program.run("copies", "show", name)
+        assert "a.txt" in shown.out, shown.err
