@@ -118,3 +118,15 @@ async def test_each_screen_is_right_in_every_look_and_a_phone_saves_too(tmp_path
                 await _saved(page, "network.allow")
                 assert config(served) == {"network": {"allow": ["pypi.org", ".example.com"]}}
                 await _right(page)
+
+
+async def test_a_setting_is_found_from_the_bar_and_its_row_is_shown(tmp_path: Path) -> None:
+    async with serving(tmp_path / "home", tmp_path / "ws") as served, browser() as seen:
+        page = await seen.page(served, bypass_csp=True)
+        await _open(page, served, "general")
+        await page.get_by_role("button", name="Find a setting").click()
+        await page.keyboard.type("cost of a day")
+        await page.wait_for_selector("#palette [role=option]:has-text('Cost of a day')")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("[id='row-budget.day_cost']:target")
+        await _right(page)

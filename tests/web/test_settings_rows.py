@@ -141,20 +141,28 @@ def test_a_mistake_in_the_file_is_said_and_left_alone(visit: Visit) -> None:
     assert file.read_text() == 'mode = "everything"\n'
 
 
+def test_settings_that_are_at_odds_can_be_corrected_in_the_rows(visit: Visit) -> None:
+    file = visit.recorded.home / "config.toml"
+    file.write_text('mode = "plan"\nprofile = "work"\n[profiles.work]\nbase_url = "http://localhost/v1"\n')
+    assert 'value="plan" aria-pressed="true"' in visit.text("/settings/general")
+    assert "Saved" in row(visit, "language", value="English")
+    assert config(visit.recorded.home)["language"] == "English"
+
+
 def test_a_row_says_what_comes_before_the_users_own_value(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
-    assert "First comes" not in visit.text("/settings/budgets")
-    assert f"First comes {MODEL}, from the command line." in visit.text("/settings/general")
+    assert "applies instead" not in visit.text("/settings/budgets")
+    assert f"{MODEL} applies instead, from the command line." in visit.text("/settings/general")
     monkeypatch.setenv("TREADLE_MODE", "plan")
     html = row(visit, "mode", value="edits")
-    assert "First comes plan, from TREADLE_MODE." in html
+    assert "plan applies instead, from TREADLE_MODE." in html
     assert 'value="edits" aria-pressed="true"' in html, "the row is of the user's own value"
     folder = visit.recorded.folder / ".treadle"
     folder.mkdir()
     (folder / "config.toml").write_text("[budget]\nday_cost = 1.0\n")
     page = visit.text("/settings/budgets")
-    assert "First comes" not in page, "the folder is not trusted"
+    assert "applies instead" not in page, "the folder is not trusted"
     visit.book.trust_once(visit.recorded.folder)
-    assert f"First comes 1, from {folder}/config.toml:2." in visit.text("/settings/budgets")
+    assert f"1 applies instead, from {folder}/config.toml:2." in visit.text("/settings/budgets")
 
 
 def test_the_sandbox_is_shown_as_the_doctor_finds_it(visit: Visit) -> None:

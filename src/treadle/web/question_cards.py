@@ -211,7 +211,7 @@ def _how(acts: Collection[Act], grants: Grants | None, root: str) -> Iterator[As
         yield AskedHow(act="session", title="This session", button="Allow this session", code=grants.session, **said)
     if Act.ALWAYS in acts:
         where = f"in {Path(root).name}" if grants.where == "for this project" else grants.where
-        about = "Saved as a rule after one more question; listed and revocable in Policy"
+        about = "Saved as a rule after one more question; listed and revocable in Settings, Rules"
         yield AskedHow(act="always", title=f"Always {where}", button="Always allow…", code=grants.always, about=about)
 
 

@@ -161,7 +161,7 @@ def _row(rows: tuple[SettingRow, SettingRow], models: Sequence[str], **more: Any
         kind=kind,
         origin=own.origin if own.own else "",
         own=own.own,
-        above=f"First comes {_words(applies) or 'nothing'}, from {applies.origin}." if differs else "",
+        above=f"{_words(applies) or 'Nothing'} applies instead, from {applies.origin}." if differs else "",
         **{"typed": _words(own), **more},
     )
 
@@ -232,9 +232,12 @@ def _saved(request: Request, said: _Change) -> _Shown:
 
 
 def _usable_models() -> Sequence[str]:
-    """Name the models of providers that have a key."""
-    models = Models(load_settings({}))
-    usable = usable_providers(models)
+    """Name the models of providers that have a key; none where settings are at odds, which are corrected here."""
+    try:
+        models = Models(load_settings({}))
+        usable = usable_providers(models)
+    except ConfigError:
+        return ()
     found = [one.ref for one in catalogue_models(models, "") if one.provider in usable and not is_over(one)]
     return found[:_MOST_MODELS]
 
