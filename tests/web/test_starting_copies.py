@@ -38,6 +38,8 @@ async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_
         assert f"works in {copy.child_id}, a copy of {here.folder}" in first["shown"]
         assert f"treadle copies apply {copy.child_id}" in first["shown"]
         assert [one.path for one in planned_copy(copy).would.merged] == [str(here.folder / "a.txt")]
+        assert f'title="{copy.folder}"' in (shown := await visit.get(f"/s/{first['session']}"))
+        assert f"</svg>{copy.child_id}</span>" in shown.replace("\n", ""), "the bar has the name of the copy"
         assert str(copy.folder) not in await visit.get("/"), "the folder is offered, not its copies"
 
 

@@ -47,6 +47,7 @@ if TYPE_CHECKING:
     from treadle.app.subagents.writer_copies import WriterCopy as WriterCopy
     from treadle.app.subagents.writer_copies import found_copies as found_copies
     from treadle.app.subagents.writer_copies import left_copies as left_copies
+    from treadle.app.subagents.writer_record import writers_folder as writers_folder
 else:
     __getattr__ = names_of(
         __name__,
@@ -69,5 +70,6 @@ else:
             """,
             "treadle.app.reports.session_text": "session_lines",
             "treadle.app.subagents.writer_copies": "WriterCopy found_copies left_copies",
+            "treadle.app.subagents.writer_record": "writers_folder",
         },
     )

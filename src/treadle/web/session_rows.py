@@ -6,6 +6,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.door.history import writers_folder
 from treadle.door.past import ListedSession, SessionState, found_places, listed_sessions, pinned_sessions
 from treadle.present.goal_words import goal_label
 from treadle.web.book import SessionBook
@@ -27,6 +28,13 @@ class ListFilter(Struct, frozen=True):
     archived: bool = False
     all: bool = False
     subagents: bool = False
+
+
+def project_name(workspace: str) -> str:
+    """Name the folder of a session in a word: a copy by its own name, with which it is applied."""
+    folder, copies = Path(workspace), writers_folder().name
+    parts = folder.parts
+    return parts[parts.index(copies) + 1] if copies in parts[:-1] else folder.name
 
 
 class PageRow(Struct, frozen=True, kw_only=True):
@@ -60,7 +68,7 @@ class PageRow(Struct, frozen=True, kw_only=True):
     @property
     def project(self) -> str:
         """The name of its folder."""
-        return Path(self.workspace).name
+        return project_name(self.workspace)
 
 
 class PageRows(Struct, frozen=True, kw_only=True):

@@ -3,7 +3,6 @@
 import asyncio
 from collections.abc import Callable, Sequence
 from itertools import groupby
-from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
@@ -19,6 +18,7 @@ from treadle.web.item_html import in_milliseconds
 from treadle.web.page_keys import Visitor
 from treadle.web.page_requests import book_of, page, visitor_of
 from treadle.web.rights import PageRoute
+from treadle.web.session_rows import project_name
 from treadle.web.templating import render
 
 _KINDS = ("Danger", "Commands", "Edits", "Outside the project", "Network", "Asked by the model", "Budget", "Others")
@@ -129,7 +129,7 @@ def _cards(book: SessionBook, who: Visitor, titles: dict[str, str]) -> list[Wait
                     id=f"c-{id_}-{question_id}",
                     session=id_,
                     title=titles.get(id_, id_),
-                    project=Path(one.session.workspace).name,
+                    project=project_name(str(one.session.workspace)),
                     kind=kind,
                     sign=_SIGNS.get(kind, "alert"),
                     asked=words.title,
