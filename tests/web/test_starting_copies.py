@@ -4,6 +4,7 @@ import asyncio
 from pathlib import Path
 
 import pytest
+from playwright.async_api import Route
 
 from tests.e2e.faults.driving import make
 from tests.web.driving import needs_chromium, page_with_model
@@ -80,7 +81,16 @@ async def test_a_person_ticks_it_and_reads_where_the_session_works(tmp_path: Pat
         page = await seen.page(served)
         await page.fill("#start textarea", "Write.")
         await page.get_by_role("checkbox", name="in its own copy").check()
+        held = asyncio.Event()
+
+        async def hold(route: Route) -> None:
+            await held.wait()
+            await route.continue_()
+
+        await page.route("**/sessions", hold)
         await page.click("#start button[type=submit]")
+        await page.wait_for_selector("#hint:has-text('Copying the folder')")
+        held.set()
         await page.wait_for_url("**/s/*")
         await page.wait_for_selector("#shown pre:has-text('treadle copies apply ws-')")
         await page.wait_for_selector(".item.end:has-text('a.txt')")

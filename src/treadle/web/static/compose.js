@@ -81,9 +81,11 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     keep({ text: text.value, sending: session && files.length === 0, steer });
     text.readOnly = true;
     const said = { text: message, id: draft.id, steer, files: files.map(({ name, data }) => ({ name, data })), ...own(), ...more };
+    if (said.copy) hint.textContent = "Copying the folder …";
     const answer = await send(session ? `/s/${session}/say` : "/sessions", said, undefined, true);
     if (leaving) return; // it was cut off: the page that follows asks whether it arrived, by sending it again
     text.readOnly = false;
+    if (said.copy) hint.textContent = "";
     keep({ sending: false });
     if (!answer) return;
     if (answer.trust) {
