@@ -154,7 +154,7 @@ def test_a_row_says_what_comes_before_the_users_own_value(visit: Visit, monkeypa
     assert f"{MODEL} applies instead, from the command line." in visit.text("/settings/general")
     monkeypatch.setenv("TREADLE_MODE", "plan")
     html = row(visit, "mode", value="edits")
-    assert "plan applies instead, from TREADLE_MODE." in html
+    assert "Plan applies instead, from TREADLE_MODE." in html
     assert 'value="edits" aria-pressed="true"' in html, "the row is of the user's own value"
     folder = visit.recorded.folder / ".treadle"
     folder.mkdir()
@@ -191,6 +191,9 @@ def test_a_paired_device_reads_the_rows_and_changes_none(visit: Visit) -> None:
         assert "It is changed on the computer that Treadle runs on." in page
         assert not re.search(r'data-post="/settings/row"|role="switch"|aria-pressed="true">Ask|name="back"', page)
     assert '<span class="text">2</span>' in visit.text("/settings/budgets"), "the value is there to be read"
+    assert '<span class="text">In mode auto</span>' in visit.text("/settings/sandbox")
+    assert '<span class="text">none</span>' in visit.text("/settings/sandbox")
+    assert '<span class="text">On</span>' in visit.text("/settings/general")
     refused = visit.post("/settings/row", key="budget.day_cost", value="100")
     assert refused.status_code == 403
     assert (visit.recorded.home / "config.toml").read_text() == before

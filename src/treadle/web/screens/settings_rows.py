@@ -96,14 +96,15 @@ _GROUPS: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = MappingPro
 _LEADS: Mapping[str, str] = MappingProxyType(
     {
         "General": "For new sessions, everywhere on this computer.",
-        "Budgets": "What new sessions may use before they ask or stop, everywhere on this computer.",
-        "Sandbox": "What confines the commands of the model on this computer, and what new sessions let them reach.",
+        "Budgets": "Limits of new sessions, everywhere on this computer.",
+        "Sandbox": "The sandbox confines the commands of the model in new sessions, everywhere on this computer.",
     }
 )
 _NEEDED: Mapping[str, str] = MappingProxyType({"auto": "In mode auto", "required": "Always"})
 """When a sandbox is needed, in words."""
 
-_NEEDED_ABOUT = "Where there is none, no session of these starts."
+_NEEDED_ABOUT = "Where there is none, such a session does not start."
+_SWITCHED: Mapping[str, str] = MappingProxyType({"true": "On", "false": "Off"})
 
 _NAMES = {
     key: (screen, name, empty)
@@ -121,8 +122,8 @@ NAMED: Mapping[str, tuple[str, str]] = MappingProxyType(
 class _Shown(Struct, frozen=True, kw_only=True):
     """A row: its value as the user's own file says it or by default, and what comes before that, in words.
 
-    `typed` is in the field: the value, or one that was refused because of `problem`. `back` undoes what was just
-    saved; None where nothing was.
+    `said` is the value for who only reads it; `typed` is in the field: the value, or one that was refused because of
+    `problem`. `back` undoes what was just saved; None where nothing was.
     """
 
     key: str
@@ -130,6 +131,7 @@ class _Shown(Struct, frozen=True, kw_only=True):
     about: str
     empty: str
     kind: str
+    said: str
     typed: str
     choices: Sequence[tuple[str, str]]
     origin: str
@@ -159,9 +161,10 @@ def _row(rows: tuple[SettingRow, SettingRow], models: Sequence[str], **more: Any
         empty=empty,
         choices=choices,
         kind=kind,
+        said=_said(own) or empty.partition(";")[0],
         origin=own.origin if own.own else "",
         own=own.own,
-        above=f"{_words(applies) or 'Nothing'} applies instead, from {applies.origin}." if differs else "",
+        above=f"{_said(applies) or 'Nothing'} applies instead, from {applies.origin}." if differs else "",
         **{"typed": _words(own), **more},
     )
 
@@ -171,13 +174,22 @@ def _control(row: SettingRow, models: Sequence[str], empty: str) -> tuple[str, S
         return "switch", ()
     if row.choices:
         kind = "beside" if len(row.choices) <= _MOST_BESIDE else "list"
-        words = _NEEDED if row.key == "sandbox" else {}
-        return kind, [(one, words.get(one, one.capitalize())) for one in row.choices]
+        return kind, [(one, _choice(row, one)) for one in row.choices]
     if row.key in ("model", "fallback"):
         return "list", [("", empty.capitalize()), *((one, one) for one in models)]
     if row.wanted.startswith("a list"):
         return "lines", ()
     return ("text" if row.key == "instructions" else "number" if "number" in row.wanted else "line"), ()
+
+
+def _choice(row: SettingRow, value: str) -> str:
+    words = _NEEDED if row.key == "sandbox" else _SWITCHED
+    return words.get(value, value.capitalize())
+
+
+def _said(row: SettingRow) -> str:
+    """Write a value for who reads it."""
+    return _choice(row, row.text) if row.choices else _words(row)
 
 
 def _words(row: SettingRow) -> str:
