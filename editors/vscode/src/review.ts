@@ -107,14 +107,13 @@ export class ProposedTexts implements vscode.FileSystemProvider {
   private readonly reviews = new Map<string, Review>();
   private readonly changes = new vscode.EventEmitter<vscode.FileChangeEvent[]>();
   private readonly looked = new vscode.EventEmitter<Review>();
-  private numbers = 0;
+  private numbers = Date.now(); // a window that is loaded again may still show those of before
   readonly onDidChangeFile = this.changes.event;
   /** Something of a review is another: what is kept of it, or its text. */
   readonly onDidChangeReview = this.looked.event;
   readonly empty = vscode.Uri.from({ scheme: PROPOSED, path: '/nothing' });
 
   register(context: vscode.ExtensionContext): void {
-    this.kept.set(this.empty.toString(), { data: new Uint8Array(), at: Date.now() });
     context.subscriptions.push(
       vscode.workspace.registerFileSystemProvider(PROPOSED, this, { isCaseSensitive: true }),
       vscode.workspace.onDidChangeTextDocument((event) => {
@@ -162,14 +161,13 @@ export class ProposedTexts implements vscode.FileSystemProvider {
     const own = new Set(uris.map(String));
     const tabs = allTabs().filter((tab) => textsIn(tab).some((uri) => own.has(String(uri))));
     for (const uri of tabs.flatMap(textsIn)) if (own.has(String(uri))) await (await vscode.workspace.openTextDocument(uri)).save();
-    if (tabs.length) await vscode.window.tabGroups.close(tabs, true);
+    if (tabs.length) await vscode.window.tabGroups.close(tabs, true).then(undefined, () => false); // one is closed already
     for (const uri of own) this.reviews.delete(uri), this.kept.delete(uri);
   }
 
   /** Close diff editors that nobody asks about: a window that is loaded again shows those again that it had. */
   private async closeLeft(tabs: readonly vscode.Tab[]): Promise<void> {
     const left = tabs.flatMap(textsIn).filter((uri) => uri.scheme === PROPOSED && uri.query && !this.reviews.has(String(uri)));
-    for (const uri of left) this.kept.set(String(uri), { data: new Uint8Array(), at: 0 }); // what is not saved in it is not asked about
     if (left.length) await this.close(left);
   }
 
@@ -191,22 +189,20 @@ export class ProposedTexts implements vscode.FileSystemProvider {
   watch = (): vscode.Disposable => new vscode.Disposable(() => undefined);
 
   stat(uri: vscode.Uri): vscode.FileStat {
-    const found = this.kept.get(uri.toString());
-    if (!found) throw vscode.FileSystemError.FileNotFound(uri);
-    return { type: vscode.FileType.File, ctime: found.at, mtime: found.at, size: found.data.length };
+    const { data, at } = this.held(uri);
+    return { type: vscode.FileType.File, ctime: at, mtime: at, size: data.length };
   }
 
-  readFile(uri: vscode.Uri): Uint8Array {
-    const found = this.kept.get(uri.toString());
-    if (!found) throw vscode.FileSystemError.FileNotFound(uri);
-    return found.data;
-  }
+  readFile = (uri: vscode.Uri): Uint8Array => this.held(uri).data;
 
   writeFile(uri: vscode.Uri, data: Uint8Array): void {
-    if (!this.kept.has(uri.toString())) throw vscode.FileSystemError.NoPermissions(uri);
+    if (!this.kept.has(uri.toString())) return;
     this.kept.set(uri.toString(), { data, at: Date.now() });
     this.changes.fire([{ type: vscode.FileChangeType.Changed, uri }]);
   }
+
+  /** A text that nobody asks about any more is empty, and takes what is saved in it: its editor is closed then. */
+  private held = (uri: vscode.Uri): { data: Uint8Array; at: number } => this.kept.get(uri.toString()) ?? { data: new Uint8Array(), at: 0 };
 
   readDirectory = (): [string, vscode.FileType][] => [];
   createDirectory = refuse;
