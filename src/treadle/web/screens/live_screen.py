@@ -9,14 +9,17 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
+from treadle.present.item_search import found_items
 from treadle.protocol.permissions import Mode
-from treadle.web.page_requests import book_of, page, visitor_of, whole_number
+from treadle.web.page_requests import answer, book_of, page, visitor_of, whole_number
 from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
 from treadle.web.status import goal_line
 
-_SHOWN = 80
-"""Items that a page begins with, and that come with each look further back."""
+_SHOWN, _MOST_BACK = 80, 2_000
+"""Items that a page begins with, and that come with each look further back; and with one back to an item."""
+
+_LONGEST_WORDS = 200
 
 
 async def _show(request: Request) -> Response:
@@ -51,9 +54,21 @@ async def _earlier(request: Request) -> Response:
     wanted = whole_number(request.query_params.get("before", ""))
     if wanted is None:
         raise HTTPException(400, "Say before which item: before=NUMBER.")
-    entries = view.before(wanted, _SHOWN)
+    until = whole_number(request.query_params.get("from", ""))
+    entries = view.before(wanted, _SHOWN if until is None else max(_SHOWN, min(wanted - until, _MOST_BACK)))
     more = bool(entries) and bool(view.before(entries[0].position, 1))
     return HTMLResponse("".join(map(view.html, entries)), headers={"x-more": "yes" if more else "no"})
+
+
+async def _found(request: Request) -> Response:
+    """Find words in all of the session, for the palette."""
+    view = await _view(request)
+    words, items = request.query_params.get("words", "")[:_LONGEST_WORDS].strip(), tuple(view.items())
+    at = f"/s/{request.path_params['session_id']}#i"
+    found = await asyncio.to_thread(found_items, items, words) if words else ()
+    return answer(
+        [{"kind": "Said", "title": one.line, "about": one.what, "path": f"{at}{one.position}"} for one in found]
+    )
 
 
 async def _view(request: Request) -> PageContent:
@@ -71,4 +86,5 @@ def _named(session_id: str) -> tuple[str, str, str]:
 ROUTES = (
     PageRoute("/s/{session_id}", _show, Reach.SEE),
     PageRoute("/s/{session_id}/items", _earlier, Reach.SEE),
+    PageRoute("/s/{session_id}/find", _found, Reach.SEE),
 )

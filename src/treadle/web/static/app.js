@@ -1,4 +1,4 @@
-// What every screen has: requests, messages, what calls the person, and the keys of the navigation.
+// What every screen has: requests, messages, and what calls the person.
 
 import { at, enter, files, goIn, key, shownSession, takeLook, tokenOfAddress } from "./entering.js";
 import { listen, lost } from "./line.js";
@@ -81,6 +81,14 @@ export async function send(path, body = {}, refused = () => false, once = false)
   return answer ? answer.json() : null;
 }
 
+/** Keep a button from being pressed again while what it began goes on; gives what that gives. */
+export async function during(button, work) {
+  button.disabled = true;
+  const came = await work;
+  button.disabled = false;
+  return came;
+}
+
 const base = document.title;
 const ICONS = { waiting: "icon-needs.svg", working: "icon-working.svg", "": "icon.svg" };
 
@@ -115,43 +123,6 @@ document.addEventListener("news", ({ detail: news }) => {
   if (news.waiting || news.states) callFor(waiting, states);
 });
 document.addEventListener("line", () => callFor(waiting, states));
-
-const typing = (target) => target.closest("input, textarea, select, [contenteditable]") !== null;
-
-const LETTERS = "treadle-letters";
-let gone = -Infinity; // a page that has just been opened has heard no g
-document.addEventListener("keydown", (event) => {
-  if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || localStorage.getItem(LETTERS) === "off") return;
-  if (event.key === "g") {
-    gone = event.timeStamp;
-  } else if (event.timeStamp - gone < 1_500) {
-    gone = -Infinity;
-    const link = document.querySelector(`nav a[data-key="${CSS.escape(event.key)}"]`);
-    if (link) {
-      event.preventDefault();
-      link.click();
-    }
-  } else if (event.key === "?") showKeys();
-  else if (event.key === "n" && !document.getElementById("page-keys") && !event.target.closest(".question")) location.assign(`${at}/`);
-});
-
-function showKeys() {
-  const dialog = document.getElementById("keys");
-  dialog.replaceChildren();
-  const list = document.createElement("dl");
-  const rows = [...document.querySelectorAll("nav a[data-key]")].map((one) => [`g ${one.dataset.key}`, (one.querySelector("span:not(.num)") ?? one).firstChild.textContent.trim()]);
-  if (!document.getElementById("page-keys")) rows.push(["n", "New session"]);
-  rows.push(["?", "these keys"], ["Esc", "close"]);
-  for (const one of document.querySelectorAll("#page-keys [data-key], #frame-keys [data-key]")) rows.push([one.dataset.key, one.textContent]);
-  for (const [key, what] of rows) list.append(made("dt", key), made("dd", what));
-  const label = made("label", "", { className: "check" });
-  const box = made("input", "", { type: "checkbox", checked: localStorage.getItem(LETTERS) !== "off" });
-  box.addEventListener("change", () => localStorage.setItem(LETTERS, box.checked ? "on" : "off"));
-  label.append(box, "Single letters are keys, outside of fields");
-  dialog.append(list, label);
-  dialog.showModal();
-}
-document.addEventListener("show-keys", showKeys);
 
 if (!document.body.dataset.session) listen(() => {});
 

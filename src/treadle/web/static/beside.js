@@ -2,7 +2,7 @@
 
 import { get, send } from "./app.js";
 import { at, files } from "./entering.js";
-import { fragment, made, pressed, put } from "./morph.js";
+import { fragment, made, parsed, pressed, put } from "./morph.js";
 import { pick } from "./palette.js";
 
 const id = (name) => document.getElementById(name);
@@ -19,19 +19,7 @@ function list(name, rows, fill) {
   );
 }
 
-const SVG = "http://www.w3.org/2000/svg";
-
-/** Make a picture of the one file of pictures. */
-function icon(name) {
-  const made = document.createElementNS(SVG, "svg");
-  const use = document.createElementNS(SVG, "use");
-  made.setAttribute("class", "ic");
-  made.setAttribute("viewBox", "0 0 16 16");
-  made.setAttribute("aria-hidden", "true");
-  use.setAttribute("href", `${files}/icons.svg#i-${name}`);
-  made.append(use);
-  return made;
-}
+const icon = (name) => parsed(`<svg class="ic" viewBox="0 0 16 16" aria-hidden="true"><use href="${files}/icons.svg#i-${name}"/></svg>`);
 
 function button(label, about, does, sign = "") {
   const one = pressed(sign ? "" : label, does, { className: sign ? "bare ico" : "small", title: sign ? label : "" });

@@ -1,7 +1,8 @@
 // Comments on changes: kept in this browser until they are sent, all of them as one message.
 
-import { newId, send, tell } from "./app.js";
-import { made, pressed } from "./morph.js";
+import { during, newId, send, tell } from "./app.js";
+import { nameOf } from "./keys.js";
+import { made, parsed, pressed } from "./morph.js";
 import { keep, kept } from "./pages.js";
 import { askTrust } from "./trust.js";
 
@@ -32,14 +33,31 @@ export function showComments(main) {
   document.getElementById("count").textContent = `${all.length} ${all.length === 1 ? "comment" : "comments"} not sent yet`;
 }
 
+/** Open a form with one field below a change; Ctrl-Enter sends it, Esc closes it. */
+export function fieldIn(hunk, name, word, label, properties) {
+  const form = parsed(`<form class="field ${name}"><label>${word} </label><button type="submit">${label}</button> </form>`);
+  const area = made("textarea", "", properties);
+  const close = pressed("Cancel", () => {
+    form.remove();
+    hunk.focus();
+  });
+  area.addEventListener("keydown", (event) => {
+    if (nameOf(event) === "Ctrl-↵") form.requestSubmit();
+    if (event.key === "Escape") close.click();
+  });
+  form.querySelector("label").append(area);
+  form.append(close);
+  hunk.append(form);
+  area.focus();
+  return [form, area];
+}
+
 function open(hunk, range, line = null) {
   const known = hunk.querySelector("form.comments textarea");
   if (known) {
     known.focus();
     return;
   }
-  const form = document.createElement("form");
-  form.className = "field comments";
   const about = document.createElement("select");
   about.append(made("option", "the whole change", { value: "" }));
   for (const side of ["new", "old"]) {
@@ -55,20 +73,18 @@ function open(hunk, range, line = null) {
     const side = at.parentElement.classList.contains("old") ? "old" : "new";
     about.value = [...about.options].map((one) => one.value).find((one) => one.startsWith(`${side} ${at.dataset.at} `)) ?? "";
   }
-  const area = made("textarea", "", { rows: 3, required: true });
-  const labels = [["About", about], ["to", last], ["Comment", area]].map(([text, field]) => {
+  const [form, area] = fieldIn(hunk, "comments", "Comment", "Add the comment", { rows: 3, required: true });
+  const labels = [["About", about], ["to", last]].map(([text, field]) => {
     const label = made("label", `${text} `);
     label.append(field);
     return label;
   });
-  labels[1].hidden = !about.value;
-  about.addEventListener("change", () => {
+  const ends = () => {
     labels[1].hidden = !about.value;
-  });
-  const close = pressed("Cancel", () => {
-    form.remove();
-    hunk.focus();
-  });
+  };
+  ends();
+  about.addEventListener("change", ends);
+  form.prepend(...labels);
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const place = form.closest(".hunk");
@@ -91,13 +107,6 @@ function open(hunk, range, line = null) {
     store([...all, comment]);
     place.focus();
   });
-  area.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
-    if (event.key === "Escape") close.click();
-  });
-  form.append(...labels, made("button", "Add the comment", { type: "submit" }), close);
-  hunk.append(form);
-  area.focus();
 }
 
 async function write() {
@@ -105,7 +114,7 @@ async function write() {
     tell("There are no comments yet. Press c to write one.");
     return;
   }
-  const groups = Map.groupBy ? Map.groupBy(all, (one) => JSON.stringify(one.range)) : grouped();
+  const groups = Map.groupBy(all, (one) => JSON.stringify(one.range));
   const texts = [];
   for (const [range, comments] of groups) {
     const said = comments.map(({ path, index, text, side, first, last }) => ({ path, index, text, side, first, last }));
@@ -117,22 +126,11 @@ async function write() {
   document.getElementById("message").showModal();
 }
 
-function grouped() {
-  const found = new Map();
-  for (const one of all) {
-    const name = JSON.stringify(one.range);
-    found.set(name, [...(found.get(name) ?? []), one]);
-  }
-  return found;
-}
-
 async function sendAll(button, more = {}) {
   const text = document.getElementById("message-text").value.trim();
   if (!text) return;
-  button.disabled = true;
   if (sent.text !== text) sent = { text, id: newId() };
-  const answer = await send(`/s/${session}/say`, { ...sent, ...more }, undefined, true);
-  button.disabled = false;
+  const answer = await during(button, send(`/s/${session}/say`, { ...sent, ...more }, undefined, true));
   if (!answer) return;
   if (answer.trust) {
     askTrust(document.getElementById("trust"), answer.trust, (said) => sendAll(button, said));

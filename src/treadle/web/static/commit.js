@@ -1,6 +1,6 @@
 // The commit of a session's changes: its form, what git said, then the push and the pull request, each shown before it runs.
 
-import { get, send } from "./app.js";
+import { during, get, send } from "./app.js";
 import { shownSession } from "./entering.js";
 import { fragment, made, parsed, pressed, put } from "./morph.js";
 
@@ -26,9 +26,7 @@ function told(place, said, good) {
 /** Offer a command, which is shown and runs with the next click. */
 function offer(place, label, line, run) {
   const button = pressed(label, async () => {
-    button.disabled = true;
-    const said = await run();
-    button.disabled = false;
+    const said = await during(button, run());
     if (!said) return;
     if (said.good) button.remove();
     told(place, said, said.good ? "Done." : "That failed.");
@@ -56,9 +54,7 @@ async function commit() {
   const place = document.getElementById("committed");
   const button = document.getElementById("do-commit");
   const message = form.elements.message.value;
-  button.disabled = true;
-  const said = await send(`${path}/commit`, { message, paths: chosen(), branch: form.elements.branch.value });
-  button.disabled = false;
+  const said = await during(button, send(`${path}/commit`, { message, paths: chosen(), branch: form.elements.branch.value }));
   if (!said) return;
   place.replaceChildren();
   if (!said.good) {
@@ -76,10 +72,8 @@ async function commit() {
 }
 
 async function write(button) {
-  button.disabled = true;
   button.lastChild.data = "The model writes …";
-  const said = await send(`${path}/commit/message`, { paths: chosen() });
-  button.disabled = false;
+  const said = await during(button, send(`${path}/commit/message`, { paths: chosen() }));
   button.lastChild.data = "Write anew";
   if (said) form.elements.message.value = said.text;
 }

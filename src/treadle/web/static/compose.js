@@ -16,7 +16,6 @@ const chooser = document.getElementById("files");
 const LEAST_ROWS = text.rows;
 const MOST_FILES = 10;
 const MOST_BYTES = 10_000_000;
-const STOP_WITHIN = 2_000; // milliseconds between two presses of Esc that stop
 const fromFinger = matchMedia("(pointer: coarse)");
 
 /**
@@ -177,28 +176,20 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
 
   // ---- stopping: with the button, or with Esc twice
 
-  let escaped = -Infinity;
-
   async function stop() {
+    hint.textContent = "";
     const answer = await send(`/s/${session}/interrupt`);
     if (!answer?.held?.length) return;
     put([...answer.held, text.value].filter(Boolean).join("\n\n"));
     tell("Stopped. Your queued messages are back in the message field.");
   }
 
-  document.addEventListener("keydown", (event) => {
-    if (event.key !== "Escape" || event.defaultPrevented || !isActive() || document.querySelector("dialog[open]")) return;
-    if (event.timeStamp - escaped < STOP_WITHIN) {
-      escaped = -Infinity;
+  document.addEventListener("half-key", ({ detail: { name, within } }) => {
+    if (name !== "Esc") return;
+    hint.textContent = "Esc again stops.";
+    setTimeout(() => {
       hint.textContent = "";
-      stop();
-    } else {
-      escaped = event.timeStamp;
-      hint.textContent = "Esc again stops.";
-      setTimeout(() => {
-        hint.textContent = "";
-      }, STOP_WITHIN);
-    }
+    }, within);
   });
 
   // ---- completing

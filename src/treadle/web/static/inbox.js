@@ -1,6 +1,7 @@
 // Everything that waits: the list and the cards follow what happens in all sessions; one card is shown.
 
 import { get, send } from "./app.js";
+import { keys } from "./keys.js";
 import { fragment, parsed } from "./morph.js";
 import { answerable, came, closeLine, keyOf, onStep, wasMine } from "./questions.js";
 
@@ -90,11 +91,7 @@ inbox.addEventListener("click", (event) => {
     if (all[here]) show(cardOf(all[here].dataset.card), true);
   }
 });
-document.addEventListener("keydown", (event) => {
-  if (event.key === "o" && !event.ctrlKey && !event.metaKey && !event.altKey && event.target.matches(".question, body")) {
-    shown()?.querySelector(".crumb a").click();
-  }
-});
+keys([["o", "open the session", () => shown().querySelector(".crumb a").click(), () => Boolean(shown())]]);
 
 function leave(card) {
   const section = card.closest(".card");

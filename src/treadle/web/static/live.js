@@ -1,6 +1,6 @@
 // One session: its items come and change in place, its questions are asked, and what is true of it is shown.
 
-import { get, send } from "./app.js";
+import { during, get, send } from "./app.js";
 import { beside } from "./beside.js";
 import "./commit.js";
 import { composer } from "./compose.js";
@@ -151,19 +151,18 @@ items.addEventListener("click", (event) => {
 items.addEventListener("click", async (event) => {
   const undo = event.target.closest("[data-undo]");
   if (!undo) return;
-  undo.disabled = true;
-  const said = await send(`/s/${session}/undo`, { turn: Number(undo.dataset.undo) });
-  undo.disabled = false;
+  const said = await during(undo, send(`/s/${session}/undo`, { turn: Number(undo.dataset.undo) }));
   if (said) showRestored(session, said, () => {}, undo.closest(".done").querySelector(".undone"));
 });
 
 let looking = false;
 
-async function lookBack() {
+/** Show what came before, back to an item where one is named. */
+async function lookBack(until = first) {
   if (looking || earlier.hidden) return;
   looking = true;
   try {
-    const answer = await get(`/s/${session}/items?before=${first}`);
+    const answer = await get(`/s/${session}/items?before=${first}&from=${until}`);
     if (!answer) return;
     const content = fragment(await answer.text());
     const added = content.querySelectorAll("li.item");
@@ -179,7 +178,25 @@ async function lookBack() {
   }
 }
 
-earlier.addEventListener("click", lookBack);
+earlier.addEventListener("click", () => lookBack());
+
+/** Go to the item that the address names. */
+async function named() {
+  const position = Number(/^#i(\d+)$/.exec(location.hash)?.[1] ?? NaN);
+  if (Number.isNaN(position)) return;
+  follow(false);
+  for (let before = NaN; position < first && first !== before; ) {
+    before = first;
+    await lookBack(position);
+  }
+  const item = document.getElementById(location.hash.slice(1));
+  if (!item) return;
+  item.querySelector("details")?.setAttribute("open", "");
+  item.tabIndex = -1;
+  item.focus({ preventScroll: true });
+  item.scrollIntoView({ block: "center" });
+}
+addEventListener("hashchange", named);
 new IntersectionObserver((seen) => {
   if (seen.some((one) => one.isIntersecting) && window.scrollY < lastTop + 1 && !following) lookBack();
 }).observe(earlier);
@@ -303,10 +320,7 @@ questions.addEventListener("click", (event) => {
   writing.text.focus({ preventScroll: true });
 });
 document.addEventListener("keydown", (event) => {
-  if (event.altKey && event.code === "KeyQ" && questions.querySelector(".question")) {
-    event.preventDefault();
-    waits.click();
-  } else if (event.key === "Escape" && !event.defaultPrevented && event.target.matches?.(".question")) {
+  if (event.key === "Escape" && !event.defaultPrevented && event.target.matches?.(".question")) {
     event.preventDefault();
     writing.text.focus();
   }
@@ -373,3 +387,4 @@ for (const card of questions.querySelectorAll(".question")) came(card);
 stack();
 group();
 toEnd();
+named();

@@ -1,6 +1,6 @@
-// What the screens of a session's past share: news of its log, keys, what a browser keeps, and the way back.
+// What the screens of a session's past share: news of its log, what a browser keeps, and the way back.
 
-import { send } from "./app.js";
+import { during, send } from "./app.js";
 import { at } from "./entering.js";
 import { made, pressed } from "./morph.js";
 
@@ -22,22 +22,6 @@ export function watch(session, heard) {
   look();
   setInterval(look, PAUSE);
   document.addEventListener("visibilitychange", look);
-}
-
-const typing = (target) => target.closest("input:not([type=checkbox]), textarea, select, dialog, [contenteditable]") !== null;
-let gone = -10_000;
-
-/** Do what belongs to a key; never while something is typed, nor for the second key after `g`. */
-export function keys(table) {
-  document.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey || typing(event.target) || localStorage.getItem("treadle-letters") === "off") return;
-    const second = event.timeStamp - gone < 1_500;
-    gone = event.key === "g" ? event.timeStamp : -10_000;
-    const does = second ? undefined : table[event.key];
-    if (!does) return;
-    event.preventDefault();
-    does(event);
-  });
 }
 
 /** Read what this browser keeps under a name. */
@@ -68,9 +52,7 @@ export function showRestored(session, said, after, place = document.getElementBy
   place.classList.toggle("warns", Boolean(said.error || said.conflicts.length));
   if (count || said.undo.conversation) {
     const button = pressed("Undo", async () => {
-      button.disabled = true;
-      const undone = await send(`/s/${session}/restore`, said.undo);
-      button.disabled = false;
+      const undone = await during(button, send(`/s/${session}/restore`, said.undo));
       if (!undone) return;
       showRestored(session, undone, after, place);
       after();

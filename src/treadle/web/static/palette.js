@@ -1,13 +1,13 @@
-// Everything that the page can do and go to, found by some of its letters; and the keys that work on every screen.
+// Everything that the page can do and go to, found by some of its letters, and the keys for it.
 
 import { get, notices } from "./app.js";
 import { at, keepLook, shownSession } from "./entering.js";
+import { keyParts, keys, mac, showKeys } from "./keys.js";
 import { fragment, made, parsed } from "./morph.js";
 import { keep, kept } from "./pages.js";
 
 const LAST = "palette-last";
 const MOST = 60;
-const mac = /Mac|iP/.test(navigator.platform);
 const id = (name) => document.getElementById(name);
 const press = (selector) => () => document.querySelector(selector)?.click();
 const has = (selector) => () => {
@@ -60,7 +60,7 @@ const COMMANDS = [
   ["Panel", "]", has("#show-panel"), press("#show-panel")],
   ...["as the system", "light", "dark"].map((name) => [`Theme: ${name}`, "", () => true, () => theme(name)]),
   ["Notices", "", () => notices.length > 0, () => showNotices()],
-  ["Keys", "?", () => true, () => document.dispatchEvent(new Event("show-keys"))],
+  ["Keys", "?", () => true, showKeys],
 ];
 
 function showNotices() {
@@ -73,7 +73,7 @@ const commands = () => COMMANDS.filter(([, , possible]) => possible()).map(([tit
 
 // ---- the list
 
-const KINDS = { Recent: "Recent", Session: "Sessions", File: "Files", Do: "Commands", "Go to": "Go to", Setting: "Settings" };
+const KINDS = { Recent: "Recent", Said: "In this session", Session: "Sessions", File: "Files", Do: "Commands", "Go to": "Go to", Setting: "Settings" };
 
 const dialog = parsed(`<dialog id="palette" aria-label="Find and do"><input type="text" enterkeyhint="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Find" autocomplete="off" spellcheck="false"><ul id="palette-list" role="listbox" aria-label="Found"></ul><p class="pkeys" aria-hidden="true"><kbd>↑</kbd><kbd>↓</kbd> choose <kbd>↵</kbd> open <kbd>${mac ? "⌘" : "Ctrl"}</kbd><kbd>↵</kbd> open in a new tab <kbd>&gt;</kbd> commands only</p></dialog>`);
 document.body.append(dialog);
@@ -83,6 +83,8 @@ let only = null; // the rows that are chosen among, where it is not all that the
 let shown = [];
 let chosen = 0;
 let asked = 0;
+let more = null; // what finds rows for the words that are typed
+let late = []; // those rows
 
 const last = () => kept(LAST, []);
 
@@ -102,8 +104,9 @@ function places(text, wanted) {
 }
 
 function found(wanted) {
-  const all = only ?? (wanted.startsWith(">") ? commands() : [...commands(), ...known]);
+  const all = only ?? (wanted.startsWith(">") ? commands() : [...commands(), ...known, ...late]);
   const letters = wanted.replace(/^>\s*/, "").toLowerCase();
+  if (more === said) return late.map((one) => ({ ...one, marks: places(one.title, letters) }));
   if (!letters && only) return only;
   if (!letters) {
     const names = last();
@@ -134,14 +137,12 @@ function draw() {
     const title = made("span", "", { className: one.kind === "File" ? "t cut mono" : "t cut" });
     for (const [place, char] of [...one.title].entries()) title.append(one.marks?.includes(place) ? made("u", char) : char);
     row.append(title, made("span", one.about, { className: "g cut" }));
-    if (one.key) row.append(...keysOf(one.key).map((key) => made("kbd", key)));
+    if (one.key) row.append(...keyParts(one.key).map((key) => made("kbd", key)));
     list.append(row);
   });
   if (!shown.length) list.append(made("li", "Nothing matches.", { className: "quiet" }));
   mark();
 }
-
-const keysOf = (text) => text.split(/[ -]/).map((key) => (mac ? ({ Ctrl: "⌘", Alt: "⌥" }[key] ?? key) : key));
 
 function mark() {
   const rows = [...list.querySelectorAll("[role=option]")];
@@ -161,12 +162,10 @@ function run(one, aside = false) {
 }
 
 async function files(wanted) {
-  const mine = ++asked;
-  if (only || !shownSession || wanted.length < 2 || wanted.startsWith(">") || !onLive()) return;
+  if (!shownSession || wanted.startsWith(">") || !onLive()) return [];
   const answer = await fetch(`${at}/s/${shownSession}/files?${new URLSearchParams({ find: wanted })}`).catch(() => null);
-  if (!answer?.ok || mine !== asked) return;
-  const content = fragment(await answer.text());
-  const rows = [...content.querySelectorAll("[data-file]")].slice(0, 20).map((button) => ({
+  if (!answer?.ok) return [];
+  return [...fragment(await answer.text()).querySelectorAll("[data-file]")].slice(0, 20).map((button) => ({
     kind: "File",
     title: button.dataset.file,
     about: "",
@@ -175,40 +174,49 @@ async function files(wanted) {
       document.dispatchEvent(new CustomEvent("show-file", { detail: button.dataset.file }));
     },
   }));
-  known = [...known.filter((one) => one.kind !== "File"), ...rows];
+}
+
+async function said(wanted) {
+  const answer = await fetch(`${at}/s/${shownSession}/find?${new URLSearchParams({ words: wanted })}`).catch(() => null);
+  return answer?.ok ? answer.json() : [];
+}
+
+async function ask() {
+  const mine = ++asked;
+  const wanted = field.value.trim();
+  const rows = more && wanted.length > 1 ? await more(wanted) : [];
+  if (mine !== asked || !dialog.open) return;
+  late = rows;
   draw();
 }
 
-function show(placeholder) {
+function show(placeholder, rows = null, finds = null) {
+  [known, only, more, late, chosen] = [[], rows, finds, [], 0];
+  asked++;
   field.value = "";
   field.placeholder = placeholder;
-  chosen = 0;
   dialog.showModal();
   draw();
 }
 
 async function open() {
   if (document.querySelector("dialog[open]")) return;
-  [known, only] = [[], null];
-  show("Find a session, file, setting or command");
+  show("Find a session, file, setting or command", null, files);
   const answer = await get(`/palette?${new URLSearchParams({ session: shownSession })}`);
   if (!answer) return;
-  known = [...(await answer.json()), ...known];
+  known = await answer.json();
   draw();
 }
 
 /** Let one of these rows be chosen, in the same way; each has a kind, a title, words about it, and what it does. */
-export function pick(placeholder, rows) {
-  only = rows;
-  show(placeholder);
-}
+export const pick = (placeholder, rows) => show(placeholder, rows);
 
 let typing = 0;
 field.addEventListener("input", () => {
   chosen = 0;
   draw();
   clearTimeout(typing);
-  typing = setTimeout(() => files(field.value.trim()), 150);
+  typing = setTimeout(ask, 150);
 });
 field.addEventListener("keydown", (event) => {
   const by = { ArrowDown: 1, ArrowUp: -1 }[event.key];
@@ -229,22 +237,9 @@ document.addEventListener("click", ({ target }) => {
   if (target.closest("[data-palette]")) open();
 });
 
-// ---- the keys of every screen
-
-document.addEventListener("keydown", (event) => {
-  const typed = event.target.closest("input:not([type=checkbox]), textarea, select, [contenteditable]") !== null;
-  if ((event.ctrlKey || (mac && event.metaKey)) && !event.altKey && !event.shiftKey && event.key === "k") {
-    if (event.target.closest("#shell")) return; // the shell of the person has this key
-    event.preventDefault();
-    open();
-  } else if (event.altKey && !event.ctrlKey && !event.metaKey) {
-    const name = { ArrowUp: "Previous session", ArrowDown: "Next session", KeyM: "Choose the mode", KeyP: "Choose the model" }[event.code];
-    const command = commands().find((one) => one.title === name);
-    if (!command || event.target.closest("#shell, .question")) return;
-    event.preventDefault();
-    command.does();
-  } else if (!typed && !event.ctrlKey && !event.metaKey && ["[", "]", "End"].includes(event.key)) {
-    if (event.key !== "End" && localStorage.getItem("treadle-letters") === "off") return;
-    commands().find((one) => one.key === event.key)?.does();
-  }
-});
+const OWN = [
+  ["New session", "n", () => true, () => location.assign(`${at}/`)],
+  ["Find and do", "Ctrl-K", () => true, open],
+  ["Find in the session", "/", () => shownSession !== "", () => show("Find in this session", [], said)],
+];
+keys([...COMMANDS, ...OWN].filter(([, key]) => key).map(([title, key, possible, does]) => [key, title, does, possible]), true);

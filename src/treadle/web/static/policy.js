@@ -39,12 +39,4 @@ decisions.addEventListener("click", (event) => {
   show(button.dataset.older);
 });
 
-document.getElementById("suggest")?.addEventListener("click", async (event) => {
-  event.target.disabled = true;
-  const place = document.getElementById("suggestions");
-  place.textContent = "Reading what you approved …";
-  await load("/policy/suggestions", place);
-  event.target.disabled = false;
-});
-
 show();

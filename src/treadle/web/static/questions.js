@@ -1,10 +1,10 @@
 // Answering questions: with the buttons of a card, or with keys while the card has the focus. Typing answers nothing.
 
 import { send, tell } from "./app.js";
+import { keys, nameOf, OF_CARDS } from "./keys.js";
 import { made } from "./morph.js";
 
 const QUIET = 600; // milliseconds in which a card that has just come takes no answer: it may have moved under a finger
-const TYPING = "input, textarea, select, button, summary, a";
 const mine = new Set();
 
 /** Let the cards in an element be answered; `gone` is called with a card that was answered elsewhere. */
@@ -37,20 +37,27 @@ const SENDS = {
   note: () => "noted",
   sure: () => "sure",
 };
-const KEYS = { x: "reject", c: "comment", e: "change" };
+const KEYS = { x: ["reject", "reject"], c: ["comment", "comment on"], e: ["change", "change and allow"] };
+const asked = () => document.querySelector(".question") !== null;
+const inCard = [["Ctrl-↵", "answer as chosen"], ["1…9", "choose how"], ...Object.entries(KEYS).map(([key, [, words]]) => [key, words])];
+keys([
+  ["j", "next question", () => stepBy(1), asked],
+  ["k", "previous question", () => stepBy(-1), asked],
+  ...inCard.map(([key, words]) => [key, `${words} the question that has the focus`, null, asked]),
+]);
 
 /** Do what a key means while the card itself has the focus; any other letter goes to the message. */
 function keyIn(card, event, gone) {
-  const { key, ctrlKey, metaKey, altKey } = event;
-  if (key === "Enter" && (ctrlKey || metaKey)) {
+  const key = nameOf(event);
+  if (key === "Ctrl-↵") {
     event.preventDefault();
     const yes = card.classList.contains("danger") ? null : card.querySelector("button[data-act=allow]");
     if (yes) act(card, yes, gone);
     return;
   }
-  if (ctrlKey || metaKey || altKey || key.length !== 1) return;
+  if (key.length !== 1) return;
   const how = /^[1-9]$/.test(key) && [...card.querySelectorAll(".reach input")][Number(key) - 1];
-  const button = key in KEYS && card.querySelector(`.answers button[data-act="${KEYS[key]}"]`);
+  const button = key in KEYS && card.querySelector(`.answers button[data-act="${KEYS[key][0]}"]`);
   if (how) {
     event.preventDefault();
     how.checked = true;
@@ -59,7 +66,7 @@ function keyIn(card, event, gone) {
   } else if (button) {
     event.preventDefault();
     act(card, button, gone);
-  } else if (!["j", "k", "g", "o", "?", " "].includes(key)) document.getElementById("text")?.focus(); // it is typed there
+  } else if (!`${OF_CARDS} `.includes(key)) document.getElementById("text")?.focus(); // it is typed there
 }
 
 /** Let the button say what is chosen; only the button acts. */
@@ -116,12 +123,6 @@ let stepBy = (by) => step(document, by);
 export function onStep(does) {
   stepBy = does;
 }
-
-document.addEventListener("keydown", (event) => {
-  if (!["j", "k"].includes(event.key) || event.ctrlKey || event.metaKey || event.altKey) return;
-  if (event.target.closest(TYPING) && !event.target.matches("button")) return;
-  stepBy(event.key === "j" ? 1 : -1);
-});
 
 const panels = (card) => [...card.querySelectorAll(".panel")];
 

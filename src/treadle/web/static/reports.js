@@ -1,7 +1,7 @@
 // What the screens of reports share: fragments of HTML from the server, and forms that ask it for something.
 
-import { get, send, tell } from "./app.js";
-import { fragment } from "./morph.js";
+import { during, get, send, tell } from "./app.js";
+import { fragment, morph } from "./morph.js";
 
 /** Load a fragment of HTML into an element; gives whether that worked. The person hears why it did not. */
 export async function load(path, place) {
@@ -11,14 +11,18 @@ export async function load(path, place) {
   return true;
 }
 
+/** Bring an element to what the server says of it now: what is the same stays. */
+export async function follow(path, place) {
+  const fresh = place.cloneNode(false);
+  if (await load(path, fresh)) morph(place, fresh);
+}
+
 // Buttons that load a fragment into an element.
 for (const button of document.querySelectorAll("button[data-load]")) {
   button.addEventListener("click", async () => {
-    button.disabled = true;
     const place = document.getElementById(button.dataset.into);
     place.textContent = "Looking …";
-    if (!(await load(button.dataset.load, place))) place.textContent = "";
-    button.disabled = false;
+    if (!(await during(button, load(button.dataset.load, place)))) place.textContent = "";
   });
 }
 

@@ -1,11 +1,12 @@
 // The review: going through files and changes, deciding on them, and collecting comments for one message.
 
-import { get, send, tell } from "./app.js";
+import { during, get, send, tell } from "./app.js";
 import "./commit.js";
-import { comments, showComments } from "./comments.js";
+import { comments, fieldIn, showComments } from "./comments.js";
 import { at } from "./entering.js";
-import { fragment, made, parsed, pressed } from "./morph.js";
-import { keep, kept, keys, showRestored, watch } from "./pages.js";
+import { keys } from "./keys.js";
+import { fragment, made, parsed } from "./morph.js";
+import { keep, kept, showRestored, watch } from "./pages.js";
 
 const session = document.body.dataset.review;
 const main = document.getElementById("main");
@@ -86,9 +87,7 @@ function setViewed(file, done) {
 
 async function load(button) {
   const file = fileOf(button);
-  button.disabled = true;
-  const answer = await get(`/s/${session}/review/file?${query({ path: file.dataset.path })}`);
-  button.disabled = false;
+  const answer = await during(button, get(`/s/${session}/review/file?${query({ path: file.dataset.path })}`));
   if (!answer) return;
   button.closest(".later").replaceWith(fragment(await answer.text()));
   showComments(main);
@@ -147,9 +146,7 @@ async function takeBack(button, hunks, marked) {
   const mark = hunks.some((one) => one.text !== undefined) ? "amended" : "rejected";
   const marks = Object.fromEntries(marked.map((one) => [one.dataset.key, mark]));
   const place = path(button);
-  button.disabled = true;
-  const said = await send(`/s/${session}/review/take-back`, { ...range(), path: place, hunks, marks });
-  button.disabled = false;
+  const said = await during(button, send(`/s/${session}/review/take-back`, { ...range(), path: place, hunks, marks }));
   if (!said) return;
   const closing = hunks.some((one) => one.text !== undefined) && !said.error && !said.conflicts.length;
   if (closing) button.closest("form.field")?.remove();
@@ -188,29 +185,14 @@ async function amend(hunk) {
   const answer = await get(`/s/${session}/review/text?${query({ path: path(hunk), index })}`);
   if (!answer) return;
   const said = await answer.json();
-  const form = document.createElement("form");
-  form.className = "field amend";
-  const label = made("label", "New lines");
-  const area = made("textarea", "", { value: said.text, rows: Math.min(20, said.text.split("\n").length + 1), spellcheck: false });
-  const save = made("button", "Save", { type: "submit" });
-  const close = pressed("Cancel", () => {
-    form.remove();
-    hunk.focus();
-  });
+  const rows = Math.min(20, said.text.split("\n").length + 1);
+  const [form, area] = fieldIn(hunk, "amend", "New lines", "Save", { value: said.text, rows, spellcheck: false });
   form.addEventListener("submit", (event) => {
     event.preventDefault();
     const place = hunkOf(form);
-    if (place) takeBack(save, [{ index: Number(place.dataset.index), text: area.value }], [place]);
+    if (place) takeBack(form.querySelector("button"), [{ index: Number(place.dataset.index), text: area.value }], [place]);
     else tell("This change does not exist any more. Copy what you wrote.");
   });
-  area.addEventListener("keydown", (event) => {
-    if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) form.requestSubmit();
-    if (event.key === "Escape") close.click();
-  });
-  label.append(area);
-  form.append(label, save, close);
-  hunk.append(form);
-  area.focus();
 }
 
 const DOES = {
@@ -261,20 +243,20 @@ function compare() {
   location.assign(`?from=${form.elements.from.value}&to=${form.elements.to.value}`);
 }
 
-keys({
-  n: () => go(".file-changed", 1),
-  p: () => go(".file-changed", -1),
-  j: () => go(".hunk", 1),
-  k: () => go(".hunk", -1),
-  a: () => current(".hunk")?.querySelector("[data-do=accept]")?.click(),
-  x: () => current(".hunk")?.querySelector("[data-do=reject]")?.focus(),
-  e: () => current(".hunk")?.querySelector("[data-do=amend]")?.click(),
-  c: () => current(".hunk")?.querySelector("[data-do=comment]")?.click(),
-  v: () => current(".file-changed")?.querySelector(".viewed").click(),
-  u: () => layout(!document.body.classList.contains("split")),
-  m: () => comments.write(),
-  r: refresh,
-});
+keys([
+  ["n", "next file", () => go(".file-changed", 1)],
+  ["p", "previous file", () => go(".file-changed", -1)],
+  ["j", "next change", () => go(".hunk", 1)],
+  ["k", "previous change", () => go(".hunk", -1)],
+  ["a", "accept the change", () => current(".hunk")?.querySelector("[data-do=accept]")?.click()],
+  ["x", "go to its Reject button", () => current(".hunk")?.querySelector("[data-do=reject]")?.focus()],
+  ["e", "edit its new lines", () => current(".hunk")?.querySelector("[data-do=amend]")?.click()],
+  ["c", "comment on it", () => current(".hunk")?.querySelector("[data-do=comment]")?.click()],
+  ["v", "file viewed", () => current(".file-changed")?.querySelector(".viewed").click()],
+  ["u", "unified or side by side", () => layout(!document.body.classList.contains("split"))],
+  ["m", "write the message of your comments", () => comments.write()],
+  ["r", "show newer changes", refresh],
+]);
 
 watch(session, (news) => {
   if (news.checkpoints > Number(page().dataset.checkpoints)) document.getElementById("fresh").hidden = false;

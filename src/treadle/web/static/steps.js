@@ -1,9 +1,11 @@
 // The past by steps: each leads to its files, back to them after a preview, or into a copy.
 
-import { get, send } from "./app.js";
+import { during, get, send } from "./app.js";
 import { at } from "./entering.js";
+import { keys } from "./keys.js";
 import { fragment } from "./morph.js";
-import { keys, showRestored, watch } from "./pages.js";
+import { showRestored, watch } from "./pages.js";
+import { pick } from "./palette.js";
 
 const session = document.body.dataset.timeline;
 const steps = document.getElementById("steps");
@@ -15,10 +17,16 @@ const current = () => document.activeElement.closest?.(".step");
 function step(by) {
   const all = rows();
   const here = all.indexOf(current());
-  const next = all[here < 0 ? (by > 0 ? 0 : all.length - 1) : Math.max(0, Math.min(all.length - 1, here + by))];
-  next?.focus();
-  next?.scrollIntoView({ block: "nearest" });
+  arrive(all[here < 0 ? (by > 0 ? 0 : all.length - 1) : Math.max(0, Math.min(all.length - 1, here + by))]);
 }
+
+function arrive(row) {
+  row?.closest(".run > details")?.setAttribute("open", "");
+  row?.focus();
+  row?.scrollIntoView({ block: "nearest" });
+}
+
+const found = (row) => ({ kind: "Steps", title: row.dataset.name, about: row.querySelector(".said, .did")?.textContent ?? "", does: () => arrive(row) });
 
 // ---- back to a step: what would happen is shown before anything does
 
@@ -71,9 +79,7 @@ async function refresh() {
 }
 
 document.getElementById("really").addEventListener("click", async ({ target }) => {
-  target.disabled = true;
-  const said = await send(`/s/${session}/restore`, wish());
-  target.disabled = false;
+  const said = await during(target, send(`/s/${session}/restore`, wish()));
   if (!said) return;
   close();
   showRestored(session, said, refresh);
@@ -110,13 +116,15 @@ steps.addEventListener("click", ({ target }) => {
 });
 document.getElementById("fresh").querySelector("button").addEventListener("click", refresh);
 
-keys({
-  j: () => step(1),
-  k: () => step(-1),
-  v: () => current()?.querySelector("a[href*=review]")?.click(),
-  r: () => restore(current()),
-  f: () => fork(current()),
-});
+keys([
+  ["j", "next step", () => step(1)],
+  ["k", "previous step", () => step(-1)],
+  [".", "what can be done from the step", () => current()?.querySelector(".menu > summary").click()],
+  ["v", "compare with now", () => current()?.querySelector("a[href*=review]")?.click()],
+  ["r", "restore to the step", () => restore(current())],
+  ["f", "fork a session from the step", () => fork(current())],
+  ["#", "go to a step", () => pick("Go to a step", [...steps.querySelectorAll(".step")].map(found))],
+]);
 
 let known = null;
 watch(session, ({ events }) => {

@@ -1,8 +1,9 @@
 // The timeline: events come a page at a time, each is opened where it stands.
 
 import { get } from "./app.js";
+import { keys } from "./keys.js";
 import { fragment } from "./morph.js";
-import { keys, watch } from "./pages.js";
+import { watch } from "./pages.js";
 import { load } from "./reports.js";
 
 const { timeline: session, topic } = document.body.dataset;
@@ -125,15 +126,16 @@ async function latest() {
   summaries(".event").at(-1)?.focus({ preventScroll: false });
 }
 
-keys({
-  j: () => step(".event", 1),
-  k: () => step(".event", -1),
-  n: () => step(".event.checkpoint", 1),
-  p: () => step(".event.checkpoint", -1),
-  f: () => document.getElementById("topic").focus(),
-  "#": () => document.getElementById("goto").focus(),
-  r: latest,
-});
+keys([
+  ["j", "next event", () => step(".event", 1)],
+  ["k", "previous event", () => step(".event", -1)],
+  ["n", "next checkpoint", () => step(".event.checkpoint", 1)],
+  ["p", "previous checkpoint", () => step(".event.checkpoint", -1)],
+  [".", "open or close the event", () => document.activeElement.closest(".event")?.querySelector("summary").click()],
+  ["f", "filter the events", () => document.getElementById("topic").focus()],
+  ["#", "go to an event by its number", () => document.getElementById("goto").focus()],
+  ["r", "show new events", latest],
+]);
 
 watch(session, (news) => {
   newest = news.events;
