@@ -66,3 +66,12 @@ async def test_nothing_is_wrong_with_batches_in_any_state_theme_and_width(
         await page.wait_for_selector("#batch-done")
         assert await page.locator("section.batch").count() == 4
         assert await _wrong(page) == [], "with batches"
+        keep_progress(progress("paused", exit_code=75, command=("tasks.jsonl",), folder=folder))
+        for run in ("works", "paused", "done"):
+            await page.goto(f"{served.address}/fleet/{run}")
+            await page.wait_for_selector("html[data-ready]", state="attached")
+            if AXE.exists():
+                await page.evaluate(AXE.read_text())
+            for one in await page.locator("summary").all():
+                await one.click()
+            assert await _wrong(page) == [], run

@@ -36,6 +36,8 @@ from treadle.web.rights import PageRoute
 ACTING: Mapping[str, Reach] = {
     "/login": Reach.ENTER,
     "/sessions": Reach.WORK,
+    "/fleet/{run}/stop": Reach.WORK,
+    "/fleet/{run}/start": Reach.CONTROL,
     **{
         f"/s/{{session_id}}/{act}": Reach.WORK
         for act in (
@@ -145,7 +147,9 @@ async def test_each_device_reaches_what_it_may_and_nothing_else(
                 for route in routes_of(here):
                     if route.path == "/events":
                         continue  # a stream without an end: who is not let in is tested with the guard
-                    path = route.path.replace("{session_id}", "none").replace("{seq}", "1") + query
+                    path = (
+                        route.path.replace("{session_id}", "none").replace("{seq}", "1").replace("{run}", "1") + query
+                    )
                     method = "POST" if "POST" in (route.methods or ()) else "GET"
                     found = await client.request(method, path, content=b"[]" if method == "POST" else b"")
                     if entrance is None and route.effect not in may:

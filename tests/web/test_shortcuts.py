@@ -32,7 +32,7 @@ async def _ready(page: Page) -> None:
 
 async def _listed(page: Page) -> list[str]:
     await page.keyboard.press("?")
-    found = await page.evaluate(CALLED)
+    found: list[str] = await page.evaluate(CALLED)
     await page.keyboard.press("Escape")
     return found
 

@@ -5,6 +5,10 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
+    from treadle.app.hosting.batch_control import batch_results as batch_results
+    from treadle.app.hosting.batch_control import begin_again as begin_again
+    from treadle.app.hosting.batch_control import find_batch as find_batch
+    from treadle.app.hosting.batch_control import stop_batch as stop_batch
     from treadle.app.reports.agent_list import listed_agents as listed_agents
     from treadle.app.reports.audit_report import AuditRecord as AuditRecord
     from treadle.app.reports.audit_report import Verified as Verified
@@ -80,6 +84,7 @@ else:
     __getattr__ = names_of(
         __name__,
         {
+            "treadle.app.hosting.batch_control": "batch_results begin_again find_batch stop_batch",
             "treadle.app.reports.known_batches": "keep_progress known_batches",
             "treadle.app.reports.agent_list": "listed_agents",
             "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",

@@ -23,7 +23,9 @@ class BatchProgress(Record, frozen=True, kw_only=True):
     """A batch as it is at `at` (ms since 1970). `tasks` are to be done this time, of which `states` have ended.
 
     `before` are those that had ended when it began. `process` names who does it; `exit_code` is None as long as it
-    works. `most` is the limit of its money (US dollars), `database` where a fleet shares it, without its password.
+    works, `stopping` that it hands its tasks back. `most` is the limit of its money (US dollars), `database` where a
+    fleet shares it, without its password. `command` are the words with which it was begun, in the folder `began_in`;
+    empty where nobody else begins it again.
     """
 
     run: str
@@ -37,6 +39,9 @@ class BatchProgress(Record, frozen=True, kw_only=True):
     most: float | None = None
     database: str = ""
     exit_code: int | None = None
+    stopping: bool = False
+    command: Sequence[str] = ()
+    began_in: str = ""
     states: Mapping[str, int] = {}
     running: Mapping[str, str] = {}
     ended: Sequence[TaskMark] = ()
@@ -52,6 +57,14 @@ class BatchProgress(Record, frozen=True, kw_only=True):
         """How many end in a minute; None while none has."""
         seconds = (self.at - self.began_at) / 1000
         return 60 * self.done / seconds if self.done and seconds > 0 else None
+
+    @property
+    def cost_at_end(self) -> float | None:
+        """About what all of it will have cost (US dollars); None while nobody can say, and where nothing is left."""
+        left = self.tasks - self.done
+        if not self.done or left <= 0 or self.exit_code is not None or self.spending.unpriced:
+            return None
+        return self.spending.total + self.spending.turn / self.done * left
 
     @property
     def seconds_left(self) -> float | None:

@@ -93,10 +93,12 @@ class BatchEnded(Record, frozen=True, kw_only=True, omit_defaults=False, tag="ba
 class BatchLines:
     """Says what happens. Progress goes to standard error, JSON lines and the sums at the end to standard output."""
 
-    def __init__(self, *, as_json: bool, database: str = "") -> None:
+    def __init__(self, *, as_json: bool, database: str = "", command: Sequence[str] = ()) -> None:
         self._json = as_json
         self._live = not as_json and sys.stderr.isatty()
         self._database = database
+        self._command = command
+        self._stopping = False
         self._process = this_process()
         self._started: BatchStarted | None = None
         self._folder = ""
@@ -167,6 +169,12 @@ class BatchLines:
             self._say(row_line(row))
         self._draw(now=True)
 
+    def stops(self) -> None:
+        """Note that no task begins any more, and that those which run are handed back."""
+        if not self._stopping:
+            self._stopping = True
+            self._keep(now=True)
+
     def stands(self, spending: Spending, running: Mapping[str, str]) -> None:
         """Say what all workers together have spent and reserved, and at which step tasks are elsewhere."""
         self._spending, self._elsewhere = spending, running
@@ -234,6 +242,9 @@ class BatchLines:
             database=self._database,
             states=self._states,
             running={**self._elsewhere, **self._running},
+            stopping=self._stopping,
+            command=self._command,
+            began_in=str(Path.cwd()),
         )
 
     def _clear(self) -> None:

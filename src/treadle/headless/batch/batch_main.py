@@ -35,7 +35,7 @@ class BatchWishes(Record, frozen=True, kw_only=True):
     """What the command line says. `max_cost` is US dollars for all tasks of the folder, in all its runs together.
 
     `retry` names states or kinds of results to do again, `redo` all. With `without_images` tasks that need an image are
-    done without it. `flags` are settings for all tasks.
+    done without it. `flags` are settings for all tasks, `words` all that the command line says.
     """
 
     tasks: Path
@@ -51,11 +51,12 @@ class BatchWishes(Record, frozen=True, kw_only=True):
     trusts: bool = False
     as_json: bool = False
     flags: Mapping[str, Any] = {}
+    words: Sequence[str] = ()
 
 
 def run_batch(wishes: BatchWishes) -> int:
     """Do the tasks; returns the exit code. Raises `TreadleError` before anything is started."""
-    lines = BatchLines(as_json=wishes.as_json)
+    lines = BatchLines(as_json=wishes.as_json, command=wishes.words)
     tasks = wanted_tasks(wishes, lines)
     folder = BatchFolder(wishes.out.expanduser().absolute())
     with folder.held(lines.waits):

@@ -252,7 +252,9 @@ class Dispatcher:
         self._kill(signal.SIGTERM if self._stops == 1 else signal.SIGKILL)
 
     def _press(self) -> None:
-        """End workers that do not hand back what they have."""
+        """Say that it stops, and end workers that do not hand back what they have."""
+        if self._stops:
+            self._lines.stops()
         if self._stops and time.monotonic() - self._stopped_at > LEAVES_WITHIN:
             self._kill(signal.SIGKILL)
 

@@ -1,4 +1,4 @@
-"""The screen of batches and fleets: a square for each task, failures by kind, money, rate, and what time is left."""
+"""The screens of batches and fleets: a square for each task, failures by kind, money, rate, time; of one its tasks."""
 
 import asyncio
 from collections import Counter
@@ -6,31 +6,42 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from msgspec import Struct
+from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.door.program import Exit
-from treadle.door.reports import known_batches
+from treadle.door.reports import batch_results, begin_again, find_batch, known_batches, stop_batch
 from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_of
 from treadle.protocol.models import money
 from treadle.web.charts import length_of
-from treadle.web.page_requests import page
+from treadle.web.page_requests import answer, body_of, book_of, page, whole_number
 from treadle.web.rights import PageRoute
-from treadle.web.templating import render
+from treadle.web.templating import common, render
 
 _MOST_SQUARES = 2_000
 """Tasks of one batch that get a square of their own; the sums count all of them."""
 
-_MOST_SHOWN, _MOST_NAMED = 20, 50
+_MOST_SHOWN, _MOST_NAMED, _MOST_ROWS = 20, 50, 100
+_LONGEST = 200
+
+ALL_BAD = ("failed", "error")
+"""What is done again where no kind is named."""
 
 
 class TaskSquare(Struct, frozen=True, kw_only=True):
-    """A task in the grid: how it is in a word, what a person reads of it, and its session where that is here."""
+    """A task: how it is in a word, what a person reads of it in all, and its session where that is here.
+
+    `id`, `how` and `cost` are the parts of it; a task that waits has none.
+    """
 
     sign: str
     said: str
     session: str = ""
+    id: str = ""
+    how: str = ""
+    cost: str = ""
 
 
 class EndedKind(Struct, frozen=True, kw_only=True):
@@ -58,23 +69,61 @@ class ShownBatch(Struct, frozen=True, kw_only=True):
     more: int
     ended: int
     whole: int
+    bad: int
+    at_end: str
+    startable: bool
+    rows: Sequence[TaskSquare] = ()
+    found: int = 0
+
+
+class _Filter(Struct, frozen=True):
+    """Which tasks of a batch are listed: those of a state, with words in their line."""
+
+    state: str = ""
+    words: str = ""
 
 
 async def _show(request: Request) -> Response:
-    return await page(request, "fleet.html", **await asyncio.to_thread(_found))
+    return await page(request, "fleet.html", rows_at="/fleet/rows", **await asyncio.to_thread(_all, request))
 
 
-async def _rows(_: Request) -> Response:
+async def _rows(request: Request) -> Response:
     """Give the batches alone, for a page that is open already."""
-    return HTMLResponse(render("fleet_rows.html", **await asyncio.to_thread(_found)))
+    return HTMLResponse(render("fleet_rows.html", **common(request), **await asyncio.to_thread(_all, request)))
 
 
-def _found() -> dict[str, Any]:
-    found = known_batches()
-    return {"batches": [_shown(one, works=works) for one, works in found[:_MOST_SHOWN]], "all": len(found)}
+async def _show_one(request: Request) -> Response:
+    found = await asyncio.to_thread(_one, request)
+    query = f"?{request.url.query}" if request.url.query else ""
+    return await page(request, "fleet.html", rows_at=f"/fleet/{found['only']}/rows{query}", **found)
 
 
-def _shown(one: BatchProgress, *, works: bool) -> ShownBatch:
+async def _rows_of_one(request: Request) -> Response:
+    return HTMLResponse(render("fleet_rows.html", **common(request), **await asyncio.to_thread(_one, request)))
+
+
+def _all(request: Request) -> dict[str, Any]:
+    found, service = known_batches(), _in_a_service(request)
+    batches = [_shown(one, works=works, service=service) for one, works in found[:_MOST_SHOWN]]
+    return {"batches": batches, "all": len(found), "only": ""}
+
+
+def _one(request: Request) -> dict[str, Any]:
+    found = find_batch(request.path_params["run"])
+    if found is None:
+        raise HTTPException(404, "There is no such batch on this computer.")
+    asked = {name: request.query_params.get(name, "")[:_LONGEST] for name in ("state", "words")}
+    one, works = found
+    shown = _shown(one, works=works, service=_in_a_service(request), wanted=_Filter(**asked))
+    return {"batches": [shown], "all": 1, "only": one.run, **asked}
+
+
+def _in_a_service(request: Request) -> bool:
+    """Whether turns wait for their place here: a batch beside them would not."""
+    return book_of(request).gate is not None
+
+
+def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | None = None) -> ShownBatch:
     marks = [*one.before, *one.ended]
     whole = len(one.before) + one.tasks
     squares = [*(_ended(mark, here=not one.database) for mark in marks), *_running(one, works=works)]
@@ -83,7 +132,8 @@ def _shown(one: BatchProgress, *, works: bool) -> ShownBatch:
         signs["waits"] = waits
         squares += [TaskSquare(sign="waits", said="waits")] * min(_MOST_SQUARES, waits)
     sign, words = _state(one, works=works)
-    rate, left = one.a_minute, one.seconds_left
+    rate, left, at_end = one.a_minute, one.seconds_left, one.cost_at_end if works else None
+    listed = [] if wanted is None else [one for one in _listed(squares) if _fits(one, wanted)]
     return ShownBatch(
         progress=one,
         sign=sign,
@@ -98,7 +148,24 @@ def _shown(one: BatchProgress, *, works: bool) -> ShownBatch:
         more=max(0, whole - _MOST_SQUARES),
         ended=len(marks),
         whole=whole,
+        bad=sum(mark.state in ALL_BAD for mark in marks),
+        at_end="" if at_end is None else money(at_end),
+        startable=bool(one.command) and not works and not service and one.exit_code != Exit.BUDGET,
+        rows=listed[:_MOST_ROWS],
+        found=len(listed),
     )
+
+
+def _listed(squares: Sequence[TaskSquare]) -> Sequence[TaskSquare]:
+    """Give the tasks that have a name: those that are worked on first, then what ended last."""
+    known = [one for one in squares if one.id]
+    known.reverse()
+    return sorted(known, key=lambda one: one.sign != "working")
+
+
+def _fits(task: TaskSquare, wanted: _Filter) -> bool:
+    words = wanted.words.casefold().split()
+    return wanted.state in ("", task.sign) and all(word in task.said.casefold() for word in words)
 
 
 def _kinds(marks: Sequence[TaskMark], *, here: bool) -> Sequence[EndedKind]:
@@ -122,19 +189,21 @@ def _kinds(marks: Sequence[TaskMark], *, here: bool) -> Sequence[EndedKind]:
 def _ended(mark: TaskMark, *, here: bool) -> TaskSquare:
     kind = f" ({mark.kind})" if mark.kind else ""
     said = f"{mark.id}: {mark.state}{kind}, {money(mark.cost)}"
-    return TaskSquare(sign=mark.state, said=said, session=mark.session if here else "")
+    session = mark.session if here else ""
+    return TaskSquare(sign=mark.state, said=said, session=session, id=mark.id, how=mark.kind, cost=money(mark.cost))
 
 
 def _running(one: BatchProgress, *, works: bool) -> Sequence[TaskSquare]:
     if not works:
         return ()  # nobody says what became of them since
-    return [TaskSquare(sign="working", said=f"{name}: {step or 'begins'}") for name, step in one.running.items()]
+    steps = {name: step or "begins" for name, step in one.running.items()}
+    return [TaskSquare(sign="working", said=f"{name}: {step}", id=name, how=step) for name, step in steps.items()]
 
 
 def _state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
     """Say how a batch is, in a word."""
     if works:
-        return "working", "Working"
+        return ("stopped", "Pausing") if one.stopping else ("working", "Working")
     match one.exit_code:
         case Exit.DONE:
             return "done", "Done"
@@ -143,10 +212,63 @@ def _state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
         case None:
             return "gone", "Its program ended while it worked"
         case _:
-            return "stopped", "Stopped"
+            return "stopped", "Paused"
+
+
+class _Stop(Struct):
+    at_once: bool = False
+
+
+async def _stop(request: Request) -> Response:
+    """Let a batch hand back what it works on, or end its workers where it does so already."""
+    said = await body_of(request, _Stop)
+    return _told(await asyncio.to_thread(stop_batch, request.path_params["run"], at_once=said.at_once))
+
+
+class _Again(Struct):
+    """What is done again: a kind, `bad` for all that failed, or nothing; with another model, and so many steps."""
+
+    kind: str = ""
+    model: str = ""
+    steps: str = ""
+
+
+async def _start(request: Request) -> Response:
+    """Go on with a batch, or do tasks again that ended badly."""
+    said = await body_of(request, _Again)
+    if _in_a_service(request):
+        raise HTTPException(403, "A service begins no batch.")
+    steps = whole_number(said.steps) if said.steps else None
+    if said.steps and not steps:
+        raise HTTPException(400, "The steps are a number above 0.")
+    more = [f"--model={said.model}"] if said.model else []
+    more += [f"--max-steps={steps}"] if steps else []
+    retry = ALL_BAD if said.kind == "bad" else (said.kind,) if said.kind else ()
+    return _told(await asyncio.to_thread(begin_again, request.path_params["run"], retry=retry, more=more))
+
+
+def _told(trouble: str) -> Response:
+    if trouble:
+        raise HTTPException(409, trouble)
+    return answer({})
+
+
+async def _results(request: Request) -> Response:
+    """Give how its tasks ended, a JSON object in each line."""
+    run = request.path_params["run"]
+    content = await asyncio.to_thread(batch_results, run)
+    if content is None:
+        raise HTTPException(404, "No task of this batch has ended yet.")
+    headers = {"content-disposition": f'attachment; filename="{run}.jsonl"', "cache-control": "no-store"}
+    return Response(content, media_type="application/jsonl", headers=headers)
 
 
 ROUTES = (
     PageRoute("/fleet", _show, Reach.SEE),
     PageRoute("/fleet/rows", _rows, Reach.SEE),
+    PageRoute("/fleet/{run}", _show_one, Reach.SEE),
+    PageRoute("/fleet/{run}/rows", _rows_of_one, Reach.SEE),
+    PageRoute("/fleet/{run}/results", _results, Reach.SEE),
+    PageRoute("/fleet/{run}/stop", _stop, Reach.WORK, methods=["POST"]),
+    PageRoute("/fleet/{run}/start", _start, Reach.CONTROL, methods=["POST"]),
 )

@@ -1,0 +1,132 @@
+"""A batch as a process: one that works is asked to stop, and one that does not is begun again with its own words."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from threading import Lock, Thread
+
+from treadle.app.reports.known_batches import known_batches
+from treadle.present.batch_progress import BatchProgress
+from treadle.store.leases import is_alive, number_here
+
+_STOPS_WITHIN, _BEGINS_WITHIN = 15.0, 120.0
+"""Seconds in which a batch says that it stops, and in which another one works."""
+
+_LOOKS = 0.05
+_MOST_SAID = 2_000
+_LOG, _RESULTS = "batch.log", "results.jsonl"
+"""The files in the folder of a batch with what one prints that was begun here, and with how its tasks ended."""
+
+_TOLD = Lock()
+"""A second signal kills the workers: nobody sends one before the batch has said that it heard the first."""
+
+
+def find_batch(run: str) -> tuple[BatchProgress, bool] | None:
+    """Find a batch of this computer by its name, with whether it works now."""
+    return next(((one, works) for one, works in known_batches() if one.run == run), None)
+
+
+def stop_batch(run: str, *, at_once: bool) -> str:
+    """Let a batch hand its tasks back; `at_once` kills the workers of one that does so. Gives why not, empty if so."""
+    with _TOLD:
+        found = find_batch(run)
+        if found is None or not found[1]:
+            return "This batch does not work now."
+        one = found[0]
+        if one.stopping is not at_once:
+            return "It stops already." if one.stopping else "Pause it first: what is worked on is handed back then."
+        if not _signal(one.process):
+            return "Its process cannot be reached from here."
+        end = time.monotonic() + _STOPS_WITHIN
+        while not at_once and time.monotonic() < end:
+            found = find_batch(run)
+            if found is None or not found[1] or found[0].stopping:
+                break
+            time.sleep(_LOOKS)
+    return ""
+
+
+def begin_again(run: str, *, retry: Sequence[str] = (), more: Sequence[str] = ()) -> str:
+    """Go on with a batch, do what ended as `retry` says again, with `more` options; gives why it did not begin.
+
+    It works in a process of its own, which goes on when this one ends. Returns once it works, or has ended.
+    """
+    found = find_batch(run)
+    if found is None or found[1] or not found[0].command:
+        return "This batch cannot be begun from here now."
+    one = found[0]
+    words = (*_lasting(one.command), *(f"--retry={kind}" for kind in retry), *more)
+    log = Path(one.folder) / _LOG
+    try:
+        with log.open("wb") as stream:
+            process = subprocess.Popen(
+                (sys.executable, "-P", "-m", "treadle", "batch", *words),
+                cwd=one.began_in,
+                stdin=subprocess.DEVNULL,
+                stdout=stream,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+    except OSError as error:
+        return f"The batch cannot be begun: {error.strerror or error}."
+    Thread(target=process.wait, daemon=True).start()  # else it would stay in the list of processes
+    end = time.monotonic() + _BEGINS_WITHIN
+    while time.monotonic() < end:
+        ended = process.poll() is not None
+        now = find_batch(run)
+        if now is not None and number_here(now[0].process) == process.pid:
+            return ""
+        if ended:
+            return log.read_text(errors="replace")[-_MOST_SAID:].strip() or f"It ended with {process.returncode}."
+        time.sleep(_LOOKS)
+    return f"It has not begun to work yet: see {log}."
+
+
+def batch_results(run: str) -> bytes | None:
+    """Read how the tasks of a batch ended, a JSON object in each line; None where nothing has ended yet."""
+    found = find_batch(run)
+    if found is None:
+        return None
+    try:
+        with open(Path(found[0].folder) / _RESULTS, "rb", opener=_no_link) as stream:
+            return stream.read()
+    except OSError:
+        return None
+
+
+def _no_link(path: str, flags: int) -> int:
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+
+
+def _lasting(words: Sequence[str]) -> Iterator[str]:
+    """Leave out what was said for one time alone: which tasks are done again."""
+    given = iter(words)
+    for word in given:
+        if word == "--retry":
+            next(given, "")
+        elif word != "--redo" and not word.startswith("--retry="):
+            yield word
+
+
+def _signal(owner: str) -> bool:
+    """Send SIGTERM to a process of this computer; another one that has its number by now is none."""
+    number = number_here(owner)
+    if number is None or number == os.getpid():
+        return False
+    with suppress(OSError):
+        if not hasattr(os, "pidfd_open"):
+            os.kill(number, signal.SIGTERM)
+            return True
+        descriptor = os.pidfd_open(number)
+        try:
+            if is_alive(owner, time.time()):  # asked once it is held
+                signal.pidfd_send_signal(descriptor, signal.SIGTERM)
+                return True
+        finally:
+            os.close(descriptor)
+    return False

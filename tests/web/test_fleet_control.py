@@ -1,0 +1,182 @@
+"""A batch from the page in a real browser: paused, gone on with, killed and begun again; its tasks found and saved."""
+
+import asyncio
+import json
+import os
+import signal
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page
+
+from tests.e2e.batches import CHECK, Place, Solver, children, tasks
+from tests.web.driving import PATIENCE, becomes, browser, in_shared_browser, serving
+from tests.web.in_process import Here, Visit, page_here
+from tests.web.test_fleet_page import progress
+from treadle.app.errors.exits import Exit
+from treadle.app.reports.known_batches import keep_progress
+from treadle.providers.scripted.scripted_server import ScriptedServer
+
+pytestmark = in_shared_browser
+
+UNSOLVED = {"id": "unsolved", "prompt": "Fix.", "repo": "project", "check": "false"}
+
+
+async def _says(page: Page, words: str) -> None:
+    await page.wait_for_selector(f".batch h2:has-text('{words}')")
+
+
+async def test_a_batch_is_paused_gone_on_with_and_what_failed_is_done_again(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.prepare([*tasks(3, check=CHECK), UNSOLVED])
+    solver = Solver(seconds=0.5)
+    async with (
+        ScriptedServer(solver) as server,
+        serving(tmp_path / "home", tmp_path / "ws") as served,
+        browser() as seen,
+    ):
+        batch = await place.program.start(*place.words(server.base_url, workers=2))
+        page = await seen.page(served, "/fleet")
+        await page.click(".batch h2 a")
+        await _says(page, "Working")
+        await page.click("button:has-text('Pause')")
+        async with asyncio.timeout(PATIENCE):
+            await batch.communicate()
+        assert batch.returncode == Exit.TRANSIENT
+        ended = len(place.rows())
+        assert ended < 4
+        await _says(page, "Paused")
+        await page.click("button:has-text('Go on')")
+        await _says(page, "Done")
+        states = {row["id"]: row["state"] for row in place.rows()}
+        assert states == {"t00": "done", "t01": "done", "t02": "done", "unsolved": "failed"}
+        assert all(number == 1 for calls in place.calls().values() for number in calls.values()), "nothing twice"
+        requests = len(server.requests)
+        await page.click("summary:has-text('Run 1 again…')")
+        await page.fill("[name=steps]", "2")
+        await page.click("button:has-text('Run again')")
+        await page.wait_for_selector(".kinds summary:has-text('failed: steps')")
+        assert len(server.requests) == requests + 2, "with the limit that was named, and of that task alone"
+        async with page.expect_download() as downloading:
+            await page.click("a:has-text('Download results')")
+        lines = (Path(await (await downloading.value).path()).read_text()).splitlines()
+        assert [json.loads(line) for line in lines] == place.rows()
+
+
+async def test_workers_that_do_not_hand_back_are_stopped_at_once_and_nothing_is_done_twice(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.prepare(tasks(1, check=CHECK))
+    async with (
+        ScriptedServer(Solver(seconds=0.5)) as server,
+        serving(tmp_path / "home", tmp_path / "ws") as served,
+        browser() as seen,
+    ):
+        batch = await place.program.start(*place.words(server.base_url))
+        page = await seen.page(served, "/fleet")
+        page.on("dialog", lambda dialog: dialog.accept())
+        await page.wait_for_selector(".kinds li:has-text('t00')")
+        (worker,) = children(batch.pid)
+        os.kill(worker, signal.SIGSTOP)
+        await page.click("button:has-text('Pause')")
+        await _says(page, "Pausing")
+        await page.click("button:has-text('Stop now')")
+        async with asyncio.timeout(PATIENCE):
+            await batch.communicate()
+        await _says(page, "Paused")
+        await page.click("button:has-text('Go on')")
+        await becomes(page, "document.querySelector('.batch h2').textContent.includes('Working')")
+        await served.end()
+        async with asyncio.timeout(PATIENCE):
+            while not place.rows():  # the batch stays when the page has ended
+                await asyncio.sleep(0.05)
+        assert [row["state"] for row in place.rows()] == ["done"]
+        assert all(number == 1 for calls in place.calls().values() for number in calls.values())
+        seen.complaints.clear()  # the page that ended
+
+
+async def test_why_a_batch_does_not_begin_is_read_on_the_page(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.prepare(tasks(2))
+    async with ScriptedServer(Solver(seconds=30)) as server, serving(tmp_path / "home", tmp_path / "ws") as served:
+        batch = await place.program.start(*place.words(server.base_url))
+        async with browser() as seen, asyncio.timeout(PATIENCE):
+            page = await seen.page(served, "/fleet")
+            await _says(page, "Working")
+            batch.kill()
+            await batch.communicate()
+            await _says(page, "Its program ended while it worked")
+            (place.folder / "tasks.jsonl").write_text("{broken")
+            await page.click("button:has-text('Go on')")
+            await page.wait_for_selector("#messages >> text=tasks.jsonl")
+            seen.complaints.clear()  # the browser notes the refusal
+
+
+async def test_tasks_are_found_by_their_state_and_words_and_the_address_keeps_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    async with serving(tmp_path / "home", tmp_path / "ws") as served, browser() as seen:
+        keep_progress(progress())
+        page = await seen.page(served, "/fleet/run-1")
+        rows = "[...document.querySelectorAll('tbody th')].map((one) => one.textContent).join()"
+        assert await page.evaluate(rows) == "c,b,a,old", "what is worked on first, then what ended last"
+        await page.select_option("[name=state]", "error")
+        await page.click("button:has-text('Show')")
+        await page.wait_for_url("**?state=error")
+        assert await page.evaluate(rows) == "b"
+        await page.select_option("[name=state]", "")
+        await page.fill("[name=words]", "CHECK old")
+        await page.keyboard.press("Enter")
+        await page.wait_for_url("**?words=CHECK+old")
+        assert await page.evaluate(rows) == "old"
+        keep_progress(progress(running={"older": "check"}))
+        await becomes(page, f"{rows} === 'older,old'")
+        await page.reload()
+        assert await page.evaluate(rows) == "older,old"
+
+
+def _phone(here: Here) -> Visit:
+    return Visit(here.application, here.keys.let_in(here.keys.new_link()), here.keys.base)
+
+
+async def test_a_paired_device_pauses_a_batch_and_begins_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        keep_progress(progress(command=("tasks.jsonl",), began_in=str(tmp_path), exit_code=75))
+        near, device = await here.visit().look("/fleet/run-1"), await _phone(here).look("/fleet/run-1")
+        for words in ("Go on", "Run 2 again…"):
+            assert words in near[1], words
+            assert words not in device[1], words
+        status, said = await _phone(here).post("/fleet/run-1/start")
+        assert (status, "only on the computer" in str(said)) == (403, True)
+        assert (await _phone(here).post("/fleet/run-1/stop"))[0] == 409, "it does not work now"
+        assert (await _phone(here).post("/fleet/other/stop"))[0] == 409
+
+
+async def test_what_cannot_be_done_with_a_batch_is_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        visit = here.visit()
+        keep_progress(progress("fleet", database="postgresql://host/f"))
+        keep_progress(progress("old", exit_code=75))
+        keep_progress(progress("begun", tasks=0, states={}, running={}, ended=(), before=(), exit_code=0))
+        keep_progress(progress("pausing", stopping=True))
+        offered = {
+            run: [words for words in ("Pause<", "Stop now…", "Go on<", " again…", "Download") if words in html]
+            for run in ("fleet", "old", "begun", "pausing")
+            for html in [(await visit.look(f"/fleet/{run}"))[1]]
+        }
+        assert offered == {
+            "fleet": ["Download"],
+            "old": ["Download"],
+            "begun": [],
+            "pausing": ["Stop now…", "Download"],
+        }
+        assert (await visit.post("/fleet/old/start"))[0] == 409
+        assert (await visit.post("/fleet/pausing/stop"))[0] == 409, "a second press kills no worker"
+        assert (await visit.post("/fleet/old/start", steps="-1"))[0] == 400
+        assert (await visit.look("/fleet/nothing"))[0] == 404
+        assert (await visit.look("/fleet/old/results"))[0] == 404
+        (tmp_path / "out").mkdir()
+        keep_progress(progress("linked", folder=str(tmp_path / "out"), exit_code=0))
+        (tmp_path / "secret").write_text("secret")
+        (tmp_path / "out" / "results.jsonl").symlink_to(tmp_path / "secret")
+        assert (await visit.look("/fleet/linked/results"))[0] == 404, "no other file is read by a link"
