@@ -105,7 +105,9 @@ document.addEventListener("news", ({ detail: news }) => {
 // ---- narrow, and as a drawer
 
 const fold = document.getElementById("fold");
+fold.setAttribute("aria-pressed", String(page.classList.contains("folded-column")));
 fold.addEventListener("click", () => {
+  page.classList.remove("by-itself");
   const folded = page.classList.toggle("folded-column");
   fold.setAttribute("aria-pressed", String(folded));
   keepLook();

@@ -10,9 +10,10 @@ const session = document.body.dataset.review;
 const NAME = `comments:${session}`;
 let all = kept(NAME, []);
 let sent = {}; // with its id, so that it arrives once
+const waiting = () => all.filter((one) => !one.sent);
 
 function store(next) {
-  all = next;
+  all = next.slice(-500);
   keep(NAME, all);
   showComments(document.getElementById("main"));
 }
@@ -23,14 +24,17 @@ export function showComments(main) {
   for (const comment of all) {
     const hunk = main.querySelector(`.hunk[data-key="${CSS.escape(comment.key)}"]`);
     if (!hunk) continue;
-    const row = made("p", "", { className: "said-here" });
-    const remove = made("button", "Remove", { type: "button" });
-    remove.addEventListener("click", () => store(all.filter((one) => one !== comment)));
-    row.append(made("span", `${comment.where}: ${comment.text} `), remove);
-    hunk.append(row);
+    const card = parsed('<div class="said-here card"><p class="tools"><b>You</b><span class="meta grow"></span><span class="meta"></span></p><p></p></div>');
+    const [where, state] = card.querySelectorAll(".meta");
+    where.textContent = comment.where;
+    state.textContent = comment.sent ? "sent" : "not sent yet";
+    card.lastChild.textContent = comment.text;
+    card.firstChild.append(pressed("Remove", () => store(all.filter((one) => one !== comment))));
+    hunk.append(card);
   }
-  document.getElementById("collected").hidden = all.length === 0;
-  document.getElementById("count").textContent = `${all.length} ${all.length === 1 ? "comment" : "comments"} not sent yet`;
+  const count = waiting().length;
+  document.getElementById("collected").hidden = count === 0;
+  document.getElementById("count").textContent = `${count} ${count === 1 ? "comment" : "comments"} not sent yet`;
 }
 
 /** Open a form with one field below a change; Ctrl-Enter sends it, Esc closes it. */
@@ -110,11 +114,11 @@ function open(hunk, range, line = null) {
 }
 
 async function write() {
-  if (all.length === 0) {
+  if (waiting().length === 0) {
     tell("There are no comments yet. Press c to write one.");
     return;
   }
-  const groups = Map.groupBy(all, (one) => JSON.stringify(one.range));
+  const groups = Map.groupBy(waiting(), (one) => JSON.stringify(one.range));
   const texts = [];
   for (const [range, comments] of groups) {
     const said = comments.map(({ path, index, text, side, first, last }) => ({ path, index, text, side, first, last }));
@@ -137,7 +141,7 @@ async function sendAll(button, more = {}) {
     return;
   }
   document.getElementById("message").close();
-  store([]);
+  store(all.map((one) => ({ ...one, sent: true })));
   tell(answer.shown || "The message was sent.");
 }
 
@@ -146,14 +150,13 @@ document.getElementById("main").addEventListener("click", (event) => {
   if (button?.id === "write") write();
   else if (button?.id === "discard") {
     const gone = all;
-    store([]);
-    const back = made("button", "Undo", { type: "button" });
+    store(all.filter((one) => one.sent));
     const line = made("p", "Comments discarded. ");
-    back.addEventListener("click", () => {
+    const back = () => {
       store(gone);
       line.remove();
-    });
-    line.append(back);
+    };
+    line.append(pressed("Undo", back));
     document.getElementById("messages").append(line);
     setTimeout(() => line.remove(), 10_000);
   } else if (button?.id === "send") sendAll(button);

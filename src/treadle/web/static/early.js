@@ -1,5 +1,6 @@
-// What is clicked or sent before the modules of the page have run, which answer it, is done once they have.
+// Before anything is painted the column is narrowed where changes need the room. What is clicked or sent before the modules of the page have run, which answer it, is done once they have.
 
+if (location.pathname.endsWith("/review") && innerWidth > 820 && innerWidth < 1600) document.documentElement.classList.add("folded-column", "by-itself");
 {
   let first = null;
   const note = (event) => {

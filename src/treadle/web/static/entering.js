@@ -76,7 +76,8 @@ const LOOKS = { light: "light", dark: "dark", folded: "folded-column" };
 /** Keep which classes of the look the page has. */
 export function keepLook() {
   const { classList } = document.documentElement;
-  const words = Object.keys(LOOKS).filter((word) => classList.contains(LOOKS[word])).join(".");
+  const chosen = (word) => classList.contains(LOOKS[word]) && !(word === "folded" && classList.contains("by-itself"));
+  const words = Object.keys(LOOKS).filter(chosen).join(".");
   localStorage.setItem(LOOK, words);
   document.cookie = `${LOOK}=${words}; path=${at || "/"}; max-age=31536000; samesite=strict`;
 }

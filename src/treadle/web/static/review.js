@@ -15,6 +15,7 @@ const range = () => ({ old: Number(page().dataset.old), new: Number(page().datas
 const covered = () => document.querySelector(".head").getBoundingClientRect().bottom + 8; // what is fixed at the top
 const VIEWED = `viewed:${session}`;
 const SPLIT = "review:split";
+const wide = matchMedia("(min-width: 1080px)"); // below that both sides have no room
 
 function query(more = {}) {
   const { old, new: to, trees } = range();
@@ -51,9 +52,9 @@ function arrive(element) {
 
 // --- what this browser keeps ---
 
-function layout(split) {
+function layout(split = kept(SPLIT, false)) {
   keep(SPLIT, split);
-  document.body.classList.toggle("split", split);
+  document.body.classList.toggle("split", split && wide.matches);
   document.getElementById("split")?.setAttribute("aria-pressed", String(split));
   document.getElementById("unified")?.setAttribute("aria-pressed", String(!split));
 }
@@ -65,9 +66,7 @@ function view() {
   for (const file of files) {
     const done = known.has(`${file.dataset.path}|${file.dataset.raw}`);
     file.classList.toggle("done", done);
-    file.querySelector(".viewed").checked = done;
-    const row = main.querySelector(`.tree a[href="#${file.id}"]`);
-    if (row) row.querySelector(".mark").textContent = done ? "✓ " : "";
+    for (const box of main.querySelectorAll(`.viewed[data-file="${file.id}"]`)) box.checked = done;
     if (done) count += 1;
   }
   const progress = document.getElementById("progress");
@@ -107,7 +106,7 @@ async function refresh() {
   const first = marks.findIndex((one) => one.getBoundingClientRect().bottom > covered());
   const places = marks.slice(Math.max(0, first)).map((one) => [one.dataset.key ?? one.dataset.path, one.getBoundingClientRect().top]);
   page().replaceWith(fresh);
-  layout(kept(SPLIT, false));
+  layout();
   view();
   showComments(main);
   for (const one of open) {
@@ -228,7 +227,7 @@ main.addEventListener("click", (event) => {
 });
 
 main.addEventListener("change", (event) => {
-  if (event.target.matches(".viewed")) setViewed(fileOf(event.target), event.target.checked);
+  if (event.target.matches(".viewed")) setViewed(document.getElementById(event.target.dataset.file), event.target.checked);
   if (event.target.name === "range") {
     const value = event.target.value;
     document.getElementById("between").hidden = value !== "between";
@@ -253,7 +252,7 @@ keys([
   ["e", "edit its new lines", () => current(".hunk")?.querySelector("[data-do=amend]")?.click()],
   ["c", "comment on it", () => current(".hunk")?.querySelector("[data-do=comment]")?.click()],
   ["v", "file viewed", () => current(".file-changed")?.querySelector(".viewed").click()],
-  ["u", "unified or side by side", () => layout(!document.body.classList.contains("split"))],
+  ["u", "unified or side by side", () => layout(!kept(SPLIT, false)), () => wide.matches],
   ["m", "write the message of your comments", () => comments.write()],
   ["r", "show newer changes", refresh],
 ]);
@@ -274,7 +273,8 @@ function named() {
   if (file) arrive(file);
 }
 
-layout(kept(SPLIT, false));
+layout();
+wide.addEventListener("change", () => layout());
 view();
 showComments(main);
 named();

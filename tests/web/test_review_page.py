@@ -1,0 +1,96 @@
+"""The review in a real browser: what was viewed, room for both sides, the line that stays, comments that were sent."""
+
+from pathlib import Path
+
+from playwright.async_api import Page
+
+from tests.e2e.faults.driving import make
+from tests.web.driving import Seen, Served, becomes, in_shared_browser, page_with_model, start_session
+from treadle.providers.scripted.script import Turn
+
+pytestmark = in_shared_browser
+
+LONG = "".join(f"line {n}\n" for n in range(80))
+EDITS = Turn(
+    items=(
+        make("write_to_file", path="src/a.txt", content=LONG),
+        make("write_to_file", path="b.txt", content="two\n"),
+    )
+)
+DONE = Turn(items=(make("attempt_completion", result="Done."),))
+BOXES = "[...document.querySelectorAll('.viewed')].map((one) => one.checked ? 1 : 0).join('')"
+SPLIT = "document.body.classList.contains('split')"
+FOLDED = "document.documentElement.classList.contains('folded-column')"
+
+
+async def _review(served: Served, seen: Seen) -> Page:
+    page = await seen.page(served, viewport={"width": 1440, "height": 800})
+    session = await start_session(page, "Edit.")
+    await page.wait_for_selector(".item.end")
+    await page.goto(f"{served.address}/s/{session}/review")
+    await page.wait_for_selector("html[data-ready] .hunk")
+    return page
+
+
+async def test_a_file_is_viewed_by_either_of_its_boxes_and_its_line_stays_in_sight(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [EDITS, DONE], "--mode", "edits") as (served, seen):
+        page = await _review(served, seen)
+        assert await page.evaluate(BOXES) == "0000", "two in the list, one at each file"
+        await page.locator(".tree .viewed").first.check()
+        assert await page.inner_text("#progress") == "1 of 2 viewed"
+        assert (await page.evaluate(BOXES)).count("1") == 2
+        await page.reload()
+        await page.wait_for_selector("html[data-ready] .file-changed.done")
+        assert (await page.evaluate(BOXES)).count("1") == 2
+        await page.locator(".file-changed.done .viewed").uncheck()
+        assert await page.evaluate(BOXES) == "0000"
+        await page.evaluate("scrollBy(0, document.querySelector('[data-path=\"src/a.txt\"]').offsetHeight - 200)")
+        header = page.locator("[data-path='src/a.txt'] header")
+        place = await header.bounding_box()
+        assert place is not None
+        assert 40 < place["y"] < 60, "below the bar"
+        assert "+80 −0" in await header.inner_text()
+
+
+async def test_both_sides_need_room_and_the_column_gives_it(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [EDITS, DONE], "--mode", "edits") as (served, seen):
+        page = await _review(served, seen)
+        assert await page.evaluate(FOLDED), "by itself"
+        await page.keyboard.press("u")
+        assert await page.evaluate(SPLIT)
+        await page.set_viewport_size({"width": 1079, "height": 800})
+        await becomes(page, f"!{SPLIT}")
+        assert not await page.is_visible("#split")
+        await page.keyboard.press("u")
+        await page.set_viewport_size({"width": 1080, "height": 800})
+        await becomes(page, SPLIT)
+        await page.click("#fold")
+        assert not await page.evaluate(FOLDED)
+        await page.goto(f"{served.address}/inbox")
+        assert not await page.evaluate(FOLDED), "what folds by itself is not kept"
+        await page.set_viewport_size({"width": 1600, "height": 800})
+        await page.go_back()
+        assert not await page.evaluate(FOLDED), "there is room"
+
+
+async def test_a_comment_says_whether_it_was_sent_and_goes_along_once(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [EDITS, DONE, DONE], "--mode", "edits") as (served, seen):
+        page = await _review(served, seen)
+        await page.locator(".hunk").first.focus()
+        await page.keyboard.press("c")
+        await page.fill("form.comments textarea", "Why <b>two</b>?")
+        await page.keyboard.press("Control+Enter")
+        card = page.locator(".said-here")
+        said = [line for line in (await card.inner_text()).split("\n") if line]
+        assert said == ["You", "the change", "not sent yet", "Remove", "Why <b>two</b>?"]
+        await page.keyboard.press("m")
+        await page.wait_for_selector("#message[open]")
+        await page.click("#send")
+        await page.wait_for_selector(".said-here:has-text('sent'):not(:has-text('not sent'))")
+        assert not await page.is_visible("#collected")
+        await page.reload()
+        await page.wait_for_selector("html[data-ready] .said-here:has-text('sent'):not(:has-text('not sent'))")
+        await page.keyboard.press("m")
+        await page.wait_for_selector("#messages >> text=There are no comments yet.")
+        await page.click(".said-here button")
+        assert await card.count() == 0
