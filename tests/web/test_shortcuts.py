@@ -7,6 +7,7 @@ import pytest
 from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
+from tests.needed import PEERS
 from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
 from treadle.providers.scripted.script import SayText, Turn, Wait
 
@@ -22,6 +23,8 @@ DONE = Turn(items=(make("attempt_completion", result="Done."),))
 GO = ("g s", "g r", "g t", "g c")
 ALWAYS = ("g i", "g n", "n", "/", "?", "[", "Ctrl K", "Alt ↑", "Alt ↓", "Esc")
 REVIEW, STEPS = ["j", "k", "n", "p", "a", "x", "c", "e", "v", "u", "m"], ["j", "k", ".", "v", "r", "f", "#"]
+AXE = PEERS / "node_modules" / "axe-core" / "axe.min.js"
+WRONG = "axe.run().then((found) => found.violations.map((one) => `${one.id} ${one.nodes[0].html}`))"
 CALLED = """() => [...document.querySelectorAll("#keys dt")].map(
   (one) => [...one.children].map((key) => key.textContent).join(" "))"""
 
@@ -69,6 +72,22 @@ async def test_each_screen_lists_its_own_keys_and_they_lead_from_view_to_view(tm
         await _ready(page)
         await _press(page, "n")
         await page.wait_for_selector("#start")
+
+
+async def test_nothing_is_wrong_with_the_list_of_keys_in_either_theme_and_on_a_phone(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [DONE]) as (served, seen):
+        page = await seen.page(served, "/inbox")
+        await _ready(page)
+        await page.keyboard.press("?")
+        if AXE.exists():
+            await page.evaluate(AXE.read_text())
+        for theme in ("light", "dark"):
+            await page.emulate_media(color_scheme=theme)
+            for width in (390, 1280):
+                await page.set_viewport_size({"width": width, "height": 800})
+                assert await page.evaluate("document.querySelector('#keys').scrollWidth <= innerWidth - 24")
+                if AXE.exists():
+                    assert await page.evaluate(WRONG) == [], (theme, width)
 
 
 async def test_a_step_is_found_by_its_name_and_its_menu_opens_by_a_key(tmp_path: Path) -> None:

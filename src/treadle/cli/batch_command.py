@@ -135,7 +135,7 @@ def execute(arguments: argparse.Namespace) -> int:
         trusts=arguments.trust or trusted_by_variable(),
         as_json=arguments.json,
         flags=flags(arguments),
-        words=arguments.words,
+        words=arguments.given,
     )
     if not arguments.database:
         return run_batch(wishes)

@@ -62,7 +62,10 @@ def _run(argv: Sequence[str]) -> int:
             return serve_host(argv)
         words = list(takewhile(lambda word: not word.startswith("-"), argv))
         task_of(words, COMMANDS)  # before an option that only the command has is called unknown
-    return int(_module(name).execute(_read(name, argv[1:] if name else argv)))
+    given = argv[1:] if name else argv
+    arguments = _read(name, given)
+    arguments.given = tuple(given)  # for a batch, which is begun again with them
+    return int(_module(name).execute(arguments))
 
 
 def _read(name: str, words: Sequence[str]) -> "Any":

@@ -91,11 +91,10 @@ class CommandParser(argparse.ArgumentParser):
         (file or sys.stderr).write(message)
 
     def read(self, words: Sequence[str]) -> argparse.Namespace:
-        """Take the words of the command line, which `words` keeps; ends the program for a flag that there is not."""
+        """Take the words of the command line; ends the program, with the nearest flag, for one that there is not."""
         arguments, unknown = self.parse_known_args(words)
         if unknown:
             self._refuse(unknown)
-        arguments.words = tuple(words)
         return arguments
 
     def _refuse(self, unknown: Sequence[str]) -> "NoReturn":

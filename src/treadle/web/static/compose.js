@@ -56,14 +56,11 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
 
   grow();
   let leaving = false;
-  for (const name of ["beforeunload", "pagehide"]) {
+  for (const name of ["beforeunload", "pagehide", "pageshow"]) {
     window.addEventListener(name, () => {
-      leaving = true;
+      leaving = name !== "pageshow";
     });
   }
-  window.addEventListener("pageshow", () => {
-    leaving = false;
-  });
 
   // ---- sending
 

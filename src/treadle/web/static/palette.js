@@ -60,6 +60,7 @@ const COMMANDS = [
   ["Panel", "]", has("#show-panel"), press("#show-panel")],
   ...["as the system", "light", "dark"].map((name) => [`Theme: ${name}`, "", () => true, () => theme(name)]),
   ["Notices", "", () => notices.length > 0, () => showNotices()],
+  ["Find in the session", "/", () => shownSession !== "", () => show("Find in this session", [], said)],
   ["Keys", "?", () => true, showKeys],
 ];
 
@@ -237,9 +238,5 @@ document.addEventListener("click", ({ target }) => {
   if (target.closest("[data-palette]")) open();
 });
 
-const OWN = [
-  ["New session", "n", () => true, () => location.assign(`${at}/`)],
-  ["Find and do", "Ctrl-K", () => true, open],
-  ["Find in the session", "/", () => shownSession !== "", () => show("Find in this session", [], said)],
-];
-keys([...COMMANDS, ...OWN].filter(([, key]) => key).map(([title, key, possible, does]) => [key, title, does, possible]), true);
+const keyed = COMMANDS.filter(([, key]) => key).map(([title, key, possible, does]) => [key, title, does, possible]);
+keys([...keyed, ["n", "New session", () => location.assign(`${at}/`)], ["Ctrl-K", "Find and do", open]], true);

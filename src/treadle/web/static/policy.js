@@ -1,5 +1,6 @@
 // The policy: what would be decided, what was decided, and the rules that follow from it.
 
+import { during } from "./app.js";
 import { made } from "./morph.js";
 import { load } from "./reports.js";
 
@@ -37,6 +38,12 @@ decisions.addEventListener("click", (event) => {
   if (!button) return;
   button.remove();
   show(button.dataset.older);
+});
+
+document.getElementById("suggest")?.addEventListener("click", ({ target }) => {
+  const place = document.getElementById("suggestions");
+  place.textContent = "Reading what you approved …";
+  during(target, load("/policy/suggestions", place));
 });
 
 show();

@@ -37,13 +37,13 @@ const SENDS = {
   note: () => "noted",
   sure: () => "sure",
 };
-const KEYS = { x: ["reject", "reject"], c: ["comment", "comment on"], e: ["change", "change and allow"] };
+const KEYS = { x: ["reject", "reject"], c: ["comment", "comment"], e: ["change", "change the call"] };
 const asked = () => document.querySelector(".question") !== null;
 const inCard = [["Ctrl-↵", "answer as chosen"], ["1…9", "choose how"], ...Object.entries(KEYS).map(([key, [, words]]) => [key, words])];
 keys([
   ["j", "next question", () => stepBy(1), asked],
   ["k", "previous question", () => stepBy(-1), asked],
-  ...inCard.map(([key, words]) => [key, `${words} the question that has the focus`, null, asked]),
+  ...inCard.map(([key, words]) => [key, `in a question: ${words}`, null, asked]),
 ]);
 
 /** Do what a key means while the card itself has the focus; any other letter goes to the message. */
