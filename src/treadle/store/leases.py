@@ -14,7 +14,7 @@ LEASE_SECONDS = 30.0
 """How long a lease lasts after its last heartbeat when its owner cannot be looked at."""
 
 
-LEFT: set[str] = set()
+LEFT_OWNERS: set[str] = set()
 """Owners of this process that could not give their lease back, as on a full disk: they are gone nevertheless."""
 
 
@@ -24,7 +24,7 @@ def leaving(owner: str) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        LEFT.add(owner)
+        LEFT_OWNERS.add(owner)
         raise
 
 
@@ -79,7 +79,7 @@ def is_alive(owner: str, beat: float) -> bool:
     began = opening.partition("-")[0] if "-" in opening else ""
     if ended or (began and started and began != started):
         return False
-    return int(pid) != os.getpid() or (owner not in LEFT and _is_recent(beat))
+    return int(pid) != os.getpid() or (owner not in LEFT_OWNERS and _is_recent(beat))
 
 
 def works_now(owner: str, beat: float) -> bool:

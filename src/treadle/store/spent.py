@@ -206,7 +206,7 @@ def give_back(connection: sqlite3.Connection, session_id: str, owner: str) -> No
 
 def give_back_left(write: Callable[[Callable[[sqlite3.Connection], None]], None]) -> None:
     """Give back what owners of this process could not: other processes see that it lives, and would wait for it."""
-    for owner in tuple(leases.LEFT):
+    for owner in tuple(leases.LEFT_OWNERS):
 
         def give(connection: sqlite3.Connection, owner: str = owner) -> None:
             for (session_id,) in connection.execute(
@@ -215,7 +215,7 @@ def give_back_left(write: Callable[[Callable[[sqlite3.Connection], None]], None]
                 give_back(connection, session_id, owner)
 
         write(give)
-        leases.LEFT.discard(owner)
+        leases.LEFT_OWNERS.discard(owner)
 
 
 def keep_spent(connection: sqlite3.Connection, session_id: str) -> None:
