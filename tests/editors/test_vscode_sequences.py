@@ -260,7 +260,10 @@ async def undo_in_editor(run: Sequence, _: Locator, edits: Edits) -> str:
     await run.answer("Yes")
     await run.is_on_disk(lambda text: text == changed(run.wanted, edits))
     await run.seen.page.locator(".editor-instance:not(:has(.monaco-diff-editor)) .view-lines:visible").first.click()
-    await run.keys("Control+Z", "Control+S")
+    await run.keys("Control+Z")
+    await run.seen.page.locator(_DIRTY).first.wait_for()  # else the next step may write the file while it is saved
+    await run.keys("Control+S")
+    await expect(run.seen.page.locator(_DIRTY)).to_have_count(0, timeout=MILLISECONDS)
     return run.wanted
 
 
