@@ -70,6 +70,10 @@ def test_a_call_is_named_by_its_preview_or_by_its_first_words() -> None:
     assert call_name(ToolCall(id="c", name="replace_in_file", arguments={"path": "a.py"})).text == "Edit a.py"
     patch = "*** Begin Patch\n*** Update File: a.py\n@@\n-1\n+2\n*** Add File: b.py\n+3\n*** End Patch\n"
     assert call_name(ToolCall(id="c", name="apply_patch", arguments={"patch": patch})).text == "Edit a.py, b.py"
+    command = {"command": f"rm -rf x; apply_patch <<'EOF'\n{patch}EOF"}
+    assert call_name(ToolCall(id="c", name="execute_command", arguments=command)).text.startswith(
+        "Run rm -rf x; apply_"
+    )
 
 
 def test_long_texts_are_clipped_to_one_line() -> None:

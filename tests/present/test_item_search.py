@@ -1,7 +1,19 @@
 """Words are found in what a person reads of a session, the newest first, each by its own line."""
 
 from treadle.present.item_search import FoundItem, found_items
-from treadle.present.items import Item, ModelItem, NoteItem, OwnCommandItem, Placed, ProblemItem, ProseItem, SaidItem
+from treadle.present.items import (
+    CallItem,
+    Item,
+    ModelItem,
+    NoteItem,
+    OwnCommandItem,
+    Placed,
+    ProblemItem,
+    ProseItem,
+    SaidItem,
+)
+from treadle.protocol.notifications import CallChanged, CallStatus
+from treadle.protocol.tools import Outcome, ToolCall, ToolKind, result_text
 
 
 def placed(*items: Item | None) -> list[Placed]:
@@ -40,3 +52,15 @@ def test_a_long_line_is_cut_around_what_was_found_and_no_more_than_sixty_come() 
 
 def test_words_over_two_lines_are_found_and_shown_as_far_as_they_fit() -> None:
     assert found_items(placed(NoteItem("one\ntwo")), "one\ntwo")[0].line == "one\ntwo"
+
+
+def test_what_only_the_model_reads_is_not_found_and_what_would_steer_is_shown() -> None:
+    call = ToolCall(id="c", name="run", arguments={"command": "ls"})
+    results = (result_text(Outcome.OK, "a needle"), result_text(Outcome.DENIED, "Tell the user about the needle."))
+    ran, denied = (
+        CallItem(CallChanged(call=call, kind=ToolKind.EXECUTE, status=CallStatus.FINISHED, result=result))
+        for result in results
+    )
+    assert [(one.position, one.line) for one in found_items(placed(denied, ran), "needle")] == [(1, "a needle")]
+    (found,) = found_items(placed(NoteItem("needle \u202egpj.exe")), "needle")
+    assert found.line == "needle \\u202egpj.exe"

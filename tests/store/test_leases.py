@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import ENGINE, Event, SetPresence
@@ -170,3 +171,33 @@ async def test_a_killed_holder_that_nobody_has_reaped_yet_does_not_keep_the_sess
     holder.wait()
     holder.stdin.close()
     holder.stdout.close()
+
+
+async def test_a_lease_that_cannot_be_given_back_holds_nobody_up_and_no_other_session_is_let_go(
+    store: Store, path: Path, tmp_path: Path
+) -> None:
+    for session in ("other", "third"):
+        await store.create(replace(ROW, id=session))
+    await store.acquire("s")
+    await store.acquire("other")
+    kept = "CREATE TRIGGER kept BEFORE DELETE ON leases BEGIN SELECT RAISE(ABORT, 'the disk is full'); END"
+    await store.write(lambda connection: connection.execute(kept))
+    with pytest.raises(StoreError):
+        await store.release("s")
+    second = Store(path)  # the disk is still full
+    assert second.leased() == {"other"}
+    await second.acquire("s")
+    await store.write(lambda connection: connection.execute("DROP TRIGGER kept"))
+    await store.acquire("third")
+    await store.write(lambda connection: connection.execute(kept))
+    with pytest.raises(StoreError):
+        await store.release("third")
+    await store.write(lambda connection: connection.execute("DROP TRIGGER kept"))
+    Store(tmp_path / "another.db").close()  # which has no such lease: it stays remembered
+    Store(path).close()
+    assert {session for (session,) in store.query("SELECT session_id FROM leases")} == {"s", "other"}
+    third = Store(path)
+    with pytest.raises(SessionError, match="busy"):
+        await third.acquire("other")
+    for one in (third, second, store):
+        one.close()

@@ -180,3 +180,24 @@ async def test_what_cannot_be_done_with_a_batch_is_not_offered(tmp_path: Path, m
         (tmp_path / "secret").write_text("secret")
         (tmp_path / "out" / "results.jsonl").symlink_to(tmp_path / "secret")
         assert (await visit.look("/fleet/linked/results"))[0] == 404, "no other file is read by a link"
+
+
+async def test_a_batch_is_begun_once_with_its_own_words_and_writes_through_no_link(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        out = tmp_path / "out"
+        out.mkdir()
+        words = (f"--out={out}", "--retry", "error", "--", "missing.jsonl")
+        keep_progress(progress("twice", folder=str(out), command=words, began_in=str(tmp_path), exit_code=75))
+        visit = here.visit()
+        told = await asyncio.gather(*(visit.post("/fleet/twice/start", kind="bad", steps="2") for _ in range(2)))
+        said = sorted((answer["what"] for status, answer in told if status == 409), key=len)
+        assert said[0] == "A batch is being begun now. Try again when it works."
+        assert said[1].startswith("treadle: missing.jsonl cannot be read."), "the options stand before the tasks"
+        (out / "batch.log").unlink()
+        (tmp_path / "mine").write_text("mine")
+        (out / "batch.log").symlink_to(tmp_path / "mine")
+        status, answer = await visit.post("/fleet/twice/start")
+        assert (status, "cannot be begun" in str(answer)) == (409, True)
+        assert (tmp_path / "mine").read_text() == "mine"

@@ -50,6 +50,9 @@ async def test_a_full_disk_is_said_and_the_message_goes_once_there_is_room_again
             await page.fill("#text", "And more.")
             await page.press("#text", "Enter")
             await page.wait_for_selector(".item.problem:has-text('cannot be written')")
+            await becomes(
+                page, "(({ value, readOnly }) => value === 'And more.' && !readOnly)(document.getElementById('text'))"
+            )
             await page.close()  # else it sends the message again, and has the session
             let_write(pid, before)
             async with asyncio.timeout(PATIENCE):

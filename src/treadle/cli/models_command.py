@@ -46,14 +46,14 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _show_catalogue(models: "Models", query: str, *, everything: bool, as_json: bool) -> int:
-    from treadle.door.known_models import catalogue_models, is_over, replacement, usable_providers
+    from treadle.door.known_models import catalogue_models, replacement, usable_models, usable_providers
 
     found = catalogue_models(models, query)
     if as_json:
         sys.stdout.writelines(f"{encode(spec).decode()}\n" for spec in found)
         return 0 if found else 1
     usable = usable_providers(models)
-    listed = found if everything or query else [spec for spec in found if spec.provider in usable and not is_over(spec)]
+    listed = found if everything or query else usable_models(models)
     most = _ON_TERMINAL if sys.stdout.isatty() and not everything else len(listed)
     rows = [
         (_sign(spec, usable), *_facts(spec, replacement(models, spec) if spec.retires else ""))

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from treadle.app.models.model_rows import models_of_provider as models_of_provider
     from treadle.app.models.model_rows import provider_lines as provider_lines
     from treadle.app.models.model_rows import replacement as replacement
+    from treadle.app.models.model_rows import usable_models as usable_models
     from treadle.app.models.model_rows import usable_providers as usable_providers
     from treadle.app.models.offered import EFFORT_BUDGETS as EFFORT_BUDGETS
     from treadle.app.models.offered import OfferedModel as OfferedModel
@@ -50,7 +51,7 @@ else:
             "treadle.app.models.known": "is_over",
             "treadle.app.models.model_rows": """
                 LocalLine catalogue_models data_words local_lines local_servers models_of_provider
-                provider_lines replacement usable_providers
+                provider_lines replacement usable_models usable_providers
             """,
             "treadle.app.models.provider_login": """
                 KeyOwner checked_name clean_key describe_check keep_key key_owner key_owners key_providers remove_key

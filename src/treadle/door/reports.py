@@ -7,7 +7,6 @@ from treadle.door import names_of
 if TYPE_CHECKING:
     from treadle.app.hosting.batch_control import batch_results as batch_results
     from treadle.app.hosting.batch_control import begin_again as begin_again
-    from treadle.app.hosting.batch_control import find_batch as find_batch
     from treadle.app.hosting.batch_control import stop_batch as stop_batch
     from treadle.app.reports.agent_list import listed_agents as listed_agents
     from treadle.app.reports.audit_report import AuditRecord as AuditRecord
@@ -42,6 +41,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.job_list import kill_job as kill_job
     from treadle.app.reports.job_list import list_jobs as list_jobs
     from treadle.app.reports.job_list import session_jobs as session_jobs
+    from treadle.app.reports.known_batches import find_batch as find_batch
     from treadle.app.reports.known_batches import keep_progress as keep_progress
     from treadle.app.reports.known_batches import known_batches as known_batches
     from treadle.app.reports.left_report import left_lines as left_lines
@@ -84,8 +84,8 @@ else:
     __getattr__ = names_of(
         __name__,
         {
-            "treadle.app.hosting.batch_control": "batch_results begin_again find_batch stop_batch",
-            "treadle.app.reports.known_batches": "keep_progress known_batches",
+            "treadle.app.hosting.batch_control": "batch_results begin_again stop_batch",
+            "treadle.app.reports.known_batches": "find_batch keep_progress known_batches",
             "treadle.app.reports.agent_list": "listed_agents",
             "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",
             "treadle.app.reports.budget_report": "BudgetLine budget_report",

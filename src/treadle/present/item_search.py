@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 
 from msgspec import Struct
 
+from treadle.present.escape import printable
 from treadle.present.items import (
     AnswerItem,
     CallItem,
@@ -23,7 +24,7 @@ from treadle.present.items import (
     TurnItem,
     WritingItem,
 )
-from treadle.present.words import describe_call, plain
+from treadle.present.words import describe_call, output_of
 
 _MOST_FOUND = 60
 _BEFORE, _SHOWN = 30, 160
@@ -53,6 +54,7 @@ def found_items(items: Iterable[Placed], words: str) -> Sequence[FoundItem]:
 
 
 def _around(line: str, wanted: str) -> str:
+    line = printable(line)
     start = max(0, line.casefold().find(wanted) - _BEFORE)
     cut = line[start : start + _SHOWN].strip()
     return f"{'…' if start else ''}{cut}{'…' if start + _SHOWN < len(line) else ''}"
@@ -74,9 +76,9 @@ def _text_of(item: Item) -> tuple[str, str]:  # noqa: C901 - one line for each i
             return "Thought", text
         case CallItem(changed=changed, output=output):
             preview = "" if changed.preview is None else changed.preview.text
-            result = "" if changed.result is None else plain(changed.result.content)
+            came = output if changed.result is None else output_of(changed.kind, changed.result)
             name = describe_call(changed)
-            return name.verb, "\n".join((name.text, preview, output or result))
+            return name.verb, f"{name.text}\n{preview}\n{came}"
         case OwnCommandItem(line=line, output=output):
             return "Your command", f"{line}\n{output}"
         case AnswerItem(asked=asked, answer=answer):

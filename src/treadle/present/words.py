@@ -201,7 +201,8 @@ def describe_call(changed: CallChanged) -> CallName:
 def call_name(call: ToolCall) -> CallName:
     """Name a call by its tool and its first argument in words, a patch by its files."""
     first = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    return CallName(verb_of(call.name), printable(clip_text(", ".join(_PATCHED.findall(first)) or first, _SHOWN_TITLE)))
+    about = ", ".join(_PATCHED.findall(first)) if call.name == "apply_patch" else ""  # a command may have one in it
+    return CallName(verb_of(call.name), printable(clip_text(about or first, _SHOWN_TITLE)))
 
 
 def verb_of(tool: str) -> str:

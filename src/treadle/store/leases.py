@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 from treadle.protocol.errors import SessionError
 
@@ -14,18 +15,27 @@ LEASE_SECONDS = 30.0
 """How long a lease lasts after its last heartbeat when its owner cannot be looked at."""
 
 
-LEFT_OWNERS: set[str] = set()
-"""Owners of this process that could not give their lease back, as on a full disk: they are gone nevertheless."""
+class Lease(NamedTuple):
+    """That an opening of a log, its `owner`, writes a session."""
+
+    path: Path
+    session_id: str
+    owner: str
+
+
+LEFT_LEASES: set[Lease] = set()
+"""What this process could not give back, as on a full disk: nobody works in these sessions any more."""
 
 
 @contextmanager
-def leaving(owner: str) -> Iterator[None]:
-    """Remember an owner that cannot give back what it has: none of its sessions works any more."""
+def giving_back(lease: Lease) -> Iterator[None]:
+    """Remember a lease that cannot be given back."""
     try:
         yield
     except BaseException:
-        LEFT_OWNERS.add(owner)
+        LEFT_LEASES.add(lease)
         raise
+    LEFT_LEASES.discard(lease)
 
 
 def new_owner() -> str:
@@ -34,9 +44,9 @@ def new_owner() -> str:
 
 
 def acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
-    """Take the lease of a session; raises `SessionError` while another process holds it."""
+    """Take the lease of a session; raises `SessionError` while another opening of the log holds it."""
     row = connection.execute("SELECT owner, beat FROM leases WHERE session_id = ?", (session_id,)).fetchone()
-    if row is not None and row[0] != owner and is_alive(row[0], row[1]):
+    if row is not None and row[0] != owner and is_held(session_id, *row):
         raise SessionError(
             "session-busy",
             f"Session {session_id} is busy.",
@@ -79,7 +89,12 @@ def is_alive(owner: str, beat: float) -> bool:
     began = opening.partition("-")[0] if "-" in opening else ""
     if ended or (began and started and began != started):
         return False
-    return int(pid) != os.getpid() or (owner not in LEFT_OWNERS and _is_recent(beat))
+    return int(pid) != os.getpid() or _is_recent(beat)
+
+
+def is_held(session_id: str, owner: str, beat: float) -> bool:
+    """Whether the owner of a session's lease still works in it."""
+    return is_alive(owner, beat) and all(one[1:] != (session_id, owner) for one in LEFT_LEASES)
 
 
 def works_now(owner: str, beat: float) -> bool:

@@ -8,6 +8,8 @@ import sqlite3
 from collections.abc import Callable, Iterable
 from datetime import UTC, datetime
 from enum import StrEnum
+from functools import partial
+from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
 from msgspec.structs import replace
@@ -204,18 +206,11 @@ def give_back(connection: sqlite3.Connection, session_id: str, owner: str) -> No
         connection.execute("DELETE FROM reservations WHERE session_id = ?", (session_id,))
 
 
-def give_back_left(write: Callable[[Callable[[sqlite3.Connection], None]], None]) -> None:
-    """Give back what owners of this process could not: other processes see that it lives, and would wait for it."""
-    for owner in tuple(leases.LEFT_OWNERS):
-
-        def give(connection: sqlite3.Connection, owner: str = owner) -> None:
-            for (session_id,) in connection.execute(
-                "SELECT session_id FROM leases WHERE owner = ?", (owner,)
-            ).fetchall():
-                give_back(connection, session_id, owner)
-
-        write(give)
-        leases.LEFT_OWNERS.discard(owner)
+def give_back_left(path: Path, write: Callable[[Callable[[sqlite3.Connection], None]], None]) -> None:
+    """Give back what this process could not: other processes see that it lives, and would wait for it."""
+    for lease in [one for one in leases.LEFT_LEASES if one.path == path]:
+        with leases.giving_back(lease):
+            write(partial(give_back, session_id=lease.session_id, owner=lease.owner))
 
 
 def keep_spent(connection: sqlite3.Connection, session_id: str) -> None:

@@ -71,7 +71,7 @@ class Store:
         self._anchors = Anchors(path)
         self._anchored: dict[str, tuple[Anchor, ...]] = {}
         with suppress(TreadleError):
-            spent.give_back_left(self.write_now)
+            spent.give_back_left(path, self.write_now)
 
     async def write(self, work: Callable[[sqlite3.Connection], _T]) -> _T:
         """Run `work` in one transaction on the writer's thread; raises `StoreError`."""
@@ -359,7 +359,7 @@ class Store:
 
     async def release(self, session_id: str) -> None:
         """Give the lease back, and what was reserved under it."""
-        with leases.leaving(self._owner):
+        with leases.giving_back(leases.Lease(self.path, session_id, self._owner)):
             await self.write(lambda connection: spent.give_back(connection, session_id, self._owner))
 
     async def leave(self, session_id: str, *, untouched: bool) -> None:
@@ -373,7 +373,7 @@ class Store:
     def leased(self) -> frozenset[str]:
         """Name the sessions that a process works in now."""
         rows = self.query("SELECT session_id, owner, beat FROM leases")
-        return frozenset(session_id for session_id, owner, beat in rows if leases.is_alive(owner, beat))
+        return frozenset(session_id for session_id, owner, beat in rows if leases.is_held(session_id, owner, beat))
 
     def close(self) -> None:
         """Wait for what is being written and close the file."""

@@ -29,7 +29,7 @@ from treadle.web.signals import Signal
 _LOOK, _LOOK_ANYWAY = 1.0, 10.0
 """Seconds between two looks at whether another session has a socket, and at which other processes have open."""
 
-_SETTLED = 1.5
+_SETTLED = 1.0
 """Seconds after which a change of a folder has another time than the next one."""
 
 _MOST_PAST = 8

@@ -10,14 +10,14 @@ from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread
 
-from treadle.app.reports.known_batches import known_batches
+from treadle.app.reports.known_batches import find_batch
 from treadle.present.batch_progress import BatchProgress
 from treadle.store.leases import is_alive, number_here
 
 _STOPS_WITHIN, _BEGINS_WITHIN = 15.0, 120.0
 """Seconds in which a batch says that it stops, and in which another one works."""
 
-_LOOKS = 0.05
+_LOOKS = 0.1
 _MOST_SAID = 2_000
 _LOG, _RESULTS = "batch.log", "results.jsonl"
 """The files in the folder of a batch with what one prints that was begun here, and with how its tasks ended."""
@@ -25,10 +25,8 @@ _LOG, _RESULTS = "batch.log", "results.jsonl"
 _TOLD = Lock()
 """A second signal kills the workers: nobody sends one before the batch has said that it heard the first."""
 
-
-def find_batch(run: str) -> tuple[BatchProgress, bool] | None:
-    """Find a batch of this computer by its name, with whether it works now."""
-    return next(((one, works) for one, works in known_batches() if one.run == run), None)
+_BEGINS = Lock()
+"""What is begun twice would do twice what failed: a batch that waits for the other one goes on after it."""
 
 
 def stop_batch(run: str, *, at_once: bool) -> str:
@@ -39,7 +37,11 @@ def stop_batch(run: str, *, at_once: bool) -> str:
             return "This batch does not work now."
         one = found[0]
         if one.stopping is not at_once:
-            return "It stops already." if one.stopping else "Pause it first: what is worked on is handed back then."
+            return (
+                "It is stopping already."
+                if one.stopping
+                else "Pause it first, so that its workers hand their tasks back."
+            )
         if not _signal(one.process):
             return "Its process cannot be reached from here."
         end = time.monotonic() + _STOPS_WITHIN
@@ -56,14 +58,24 @@ def begin_again(run: str, *, retry: Sequence[str] = (), more: Sequence[str] = ()
 
     It works in a process of its own, which goes on when this one ends. Returns once it works, or has ended.
     """
-    found = find_batch(run)
-    if found is None or found[1] or not found[0].command:
-        return "This batch cannot be begun from here now."
-    one = found[0]
-    words = (*_lasting(one.command), *(f"--retry={kind}" for kind in retry), *more)
+    if not _BEGINS.acquire(blocking=False):
+        return "A batch is being begun now. Try again when it works."
+    try:
+        found = find_batch(run)
+        if found is None or found[1] or not found[0].command:
+            return "This batch cannot be begun from here now."
+        return _begin(found[0], (*(f"--retry={kind}" for kind in retry), *more))
+    finally:
+        _BEGINS.release()
+
+
+def _begin(one: BatchProgress, more: Sequence[str]) -> str:
+    words = list(_lasting(one.command))
+    end = words.index("--") if "--" in words else len(words)  # behind it nothing is an option
+    words[end:end] = more
     log = Path(one.folder) / _LOG
     try:
-        with log.open("wb") as stream:
+        with open(log, "wb", opener=_no_link) as stream:
             process = subprocess.Popen(
                 (sys.executable, "-P", "-m", "treadle", "batch", *words),
                 cwd=one.began_in,
@@ -75,14 +87,14 @@ def begin_again(run: str, *, retry: Sequence[str] = (), more: Sequence[str] = ()
     except OSError as error:
         return f"The batch cannot be begun: {error.strerror or error}."
     Thread(target=process.wait, daemon=True).start()  # else it would stay in the list of processes
-    end = time.monotonic() + _BEGINS_WITHIN
-    while time.monotonic() < end:
+    until = time.monotonic() + _BEGINS_WITHIN
+    while time.monotonic() < until:
         ended = process.poll() is not None
-        now = find_batch(run)
+        now = find_batch(one.run)
         if now is not None and number_here(now[0].process) == process.pid:
             return ""
         if ended:
-            return log.read_text(errors="replace")[-_MOST_SAID:].strip() or f"It ended with {process.returncode}."
+            return _end_of(log) or f"It ended with {process.returncode}."
         time.sleep(_LOOKS)
     return f"It has not begun to work yet: see {log}."
 
@@ -99,8 +111,15 @@ def batch_results(run: str) -> bytes | None:
         return None
 
 
+def _end_of(log: Path) -> str:
+    with suppress(OSError), open(log, "rb", opener=_no_link) as stream:
+        stream.seek(max(0, log.stat().st_size - _MOST_SAID))
+        return stream.read().decode(errors="replace").strip()
+    return ""
+
+
 def _no_link(path: str, flags: int) -> int:
-    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK)
+    return os.open(path, flags | os.O_NOFOLLOW | os.O_NONBLOCK, 0o600)
 
 
 def _lasting(words: Sequence[str]) -> Iterator[str]:

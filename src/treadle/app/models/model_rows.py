@@ -110,6 +110,12 @@ def usable_providers(models: Models) -> frozenset[str]:
     return frozenset(line.name for line in provider_lines(models) if line.configured)
 
 
+def usable_models(models: Models) -> Sequence[ModelSpec]:
+    """List the known models of the providers that can be called, without those that are over."""
+    usable = usable_providers(models)
+    return [spec for spec in catalogue_models(models, "") if spec.provider in usable and not is_over(spec)]
+
+
 def catalogue_models(models: Models, query: str) -> Sequence[ModelSpec]:
     """List the known models that a query means, those of usable providers first, of each the newest first.
 

@@ -1,8 +1,9 @@
 """The batches that this computer knows: each writes down how far it is, for whoever looks."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -26,13 +27,29 @@ def keep_progress(progress: BatchProgress) -> None:
 
 def known_batches() -> Sequence[tuple[BatchProgress, bool]]:
     """List the batches, the newest first, each with whether it works now: a process that was killed says no end."""
-    found: list[BatchProgress] = []
-    for file in (data_directory() / _FOLDER).glob("[!.]*.json"):
-        with suppress(OSError, msgspec.MsgspecError):
-            found.append(msgspec.json.decode(file.read_bytes(), type=BatchProgress))
+    found = [one for file in _files() if (one := _read(file)) is not None]
     found.sort(key=lambda one: (-one.began_at, one.run))
     for old in found[_MOST:]:
         with suppress(OSError):
             (data_directory() / _FOLDER / f"{old.run}.json").unlink()
-    now = time.time()
-    return [(one, one.exit_code is None and is_alive(one.process, now)) for one in found[:_MOST]]
+    return [(one, _works(one)) for one in found[:_MOST]]
+
+
+def find_batch(run: str) -> tuple[BatchProgress, bool] | None:
+    """Find a batch of this computer by its name, with whether it works now."""
+    one = next((_read(file) for file in _files() if file.stem == run), None)
+    return None if one is None else (one, _works(one))
+
+
+def _files() -> Iterable[Path]:
+    return (data_directory() / _FOLDER).glob("[!.]*.json")
+
+
+def _read(file: Path) -> BatchProgress | None:
+    with suppress(OSError, msgspec.MsgspecError):
+        return msgspec.json.decode(file.read_bytes(), type=BatchProgress)
+    return None
+
+
+def _works(one: BatchProgress) -> bool:
+    return one.exit_code is None and is_alive(one.process, time.time())

@@ -122,7 +122,7 @@ class Feed:
 class _Told:
     """A notification that is remembered, or pieces of one text as one: `_ends` is how long it was after each of them.
 
-    A model tells thousands of pieces of a few characters, each of which would take sixty times as much.
+    A model tells thousands of pieces of a few characters: 233 bytes each by themselves, 13 as one text (CPython 3.11).
     """
 
     __slots__ = ("_ends", "stamped")

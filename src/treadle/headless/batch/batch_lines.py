@@ -97,7 +97,7 @@ class BatchLines:
         self._json = as_json
         self._live = not as_json and sys.stderr.isatty()
         self._database = database
-        self._command = command
+        self._command, self._began_in = command, str(Path.cwd())
         self._stopping = False
         self._process = this_process()
         self._started: BatchStarted | None = None
@@ -244,7 +244,7 @@ class BatchLines:
             running={**self._elsewhere, **self._running},
             stopping=self._stopping,
             command=self._command,
-            began_in=str(Path.cwd()),
+            began_in=self._began_in,
         )
 
     def _clear(self) -> None:

@@ -237,10 +237,10 @@ async def _start(request: Request) -> Response:
     """Go on with a batch, or do tasks again that ended badly."""
     said = await body_of(request, _Again)
     if _in_a_service(request):
-        raise HTTPException(403, "A service begins no batch.")
+        raise HTTPException(403, "A service starts no batches.")
     steps = whole_number(said.steps) if said.steps else None
     if said.steps and not steps:
-        raise HTTPException(400, "The steps are a number above 0.")
+        raise HTTPException(400, "The number of steps must be above 0.")
     more = [f"--model={said.model}"] if said.model else []
     more += [f"--max-steps={steps}"] if steps else []
     retry = ALL_BAD if said.kind == "bad" else (said.kind,) if said.kind else ()

@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.door.history import discard_copy, found_copies, named_copy
-from treadle.door.known_models import Models, catalogue_models, is_over, usable_providers
+from treadle.door.known_models import Models, usable_models, usable_providers
 from treadle.door.open_session import Reach, mode_effect
 from treadle.door.opening import (
     Opening,
@@ -65,9 +65,8 @@ def _starting(request: Request) -> dict[str, Any]:
         trust = trust_of(request)
         settings = load_settings(book.flags, workspace=trust.workspace, trusted=trust.trusted)
         models = Models(settings)
-        usable = usable_providers(models)
-        own, model = settings.mode, settings.model or min(usable, default="")
-        others = [one.ref for one in catalogue_models(models, "") if one.provider in usable and not is_over(one)]
+        own, model = settings.mode, settings.model or min(usable_providers(models), default="")
+        others = [one.ref for one in usable_models(models)]
     except ConfigError:
         own, model, others = next(iter(Mode)), "?", []  # starting says what is wrong
     copies = {str(copy.folder) for copy in found_copies()}

@@ -11,11 +11,12 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
-from treadle.door.known_models import Models, catalogue_models, check_setting, is_over, usable_providers
+from treadle.door.known_models import Models, check_setting, usable_models
 from treadle.door.open_session import Reach
 from treadle.door.reports import budget_report, sandbox_checks
 from treadle.door.settings import SettingRow, load_settings, read_layers, set_value, setting_rows, unset_value
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.limits import Limits
 from treadle.web.folders import trust_of
 from treadle.web.page_requests import answer, body_of, book_of, page
 from treadle.web.rights import PageRoute
@@ -43,7 +44,7 @@ _GROUPS: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = MappingPro
             ),
             "When a provider fails": (
                 ("fallback", "Other model", "none"),
-                ("max_retries", "Failures before a turn ends", "6"),
+                ("max_retries", "Failures before a turn ends", str(Limits().max_retries)),
                 ("wait_for_reset", "Wait for a limit to reset", ""),
             ),
             "The terminal app": (
@@ -246,12 +247,9 @@ def _saved(request: Request, said: _Change) -> _Shown:
 def _usable_models() -> Sequence[str]:
     """Name the models of providers that have a key; none where settings are at odds, which are corrected here."""
     try:
-        models = Models(load_settings({}))
-        usable = usable_providers(models)
+        return [one.ref for one in usable_models(Models(load_settings({})))][:_MOST_MODELS]
     except ConfigError:
         return ()
-    found = [one.ref for one in catalogue_models(models, "") if one.provider in usable and not is_over(one)]
-    return found[:_MOST_MODELS]
 
 
 async def _show(request: Request) -> Response:

@@ -19,7 +19,6 @@ from treadle.door.known_models import (
     clean_key,
     data_words,
     describe_check,
-    is_over,
     keep_key,
     local_lines,
     local_servers,
@@ -28,6 +27,7 @@ from treadle.door.known_models import (
     replacement,
     said_elsewhere,
     try_key,
+    usable_models,
     usable_providers,
     winning_origin,
 )
@@ -216,7 +216,7 @@ def _catalogue(query: str) -> Mapping[str, Any]:
     models = Models(settings)
     usable = usable_providers(models)
     found = catalogue_models(models, query)
-    listed = found if query else [spec for spec in found if spec.provider in usable and not is_over(spec)]
+    listed = found if query else usable_models(models)
     return {
         "default": settings.model,
         "fallback": settings.fallback,
