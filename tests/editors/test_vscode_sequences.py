@@ -47,7 +47,9 @@ class Sequence:
         return self.seen.folder / "a.txt"
 
     async def run(self) -> None:
-        """Do all of it in a session of its own."""
+        """Do all of it in a session of its own, with no editor that has the file of before."""
+        await self.seen.command("View: Close All Editors")
+        await expect(self.seen.page.locator(".tab")).to_have_count(0, timeout=MILLISECONDS)
         self.file.write_text(self.wanted)
         await self.seen.command("Treadle: New Session")
         await self.seen.chat.locator("#log .user").first.wait_for(state="detached")

@@ -201,8 +201,9 @@ def describe_call(changed: CallChanged) -> CallName:
 def call_name(call: ToolCall) -> CallName:
     """Name a call by its tool and its first argument in words, a patch by its files."""
     first = next((value for value in call.arguments.values() if isinstance(value, str)), "")
-    about = ", ".join(_PATCHED.findall(first)) if call.name == "apply_patch" else ""  # a command may have one in it
-    return CallName(verb_of(call.name), printable(clip_text(about or first, _SHOWN_TITLE)))
+    if call.name == "apply_patch":
+        first = ", ".join(_PATCHED.findall(first)) or first
+    return CallName(verb_of(call.name), printable(clip_text(first, _SHOWN_TITLE)))
 
 
 def verb_of(tool: str) -> str:
@@ -293,9 +294,9 @@ def _found(text: str) -> str:
     lines = text.split("\n")
     matches = sum(_MATCH.match(line) is not None for line in lines)
     files = sum(_FOUND_LINE.match(line) is None for line in lines)
-    if not matches or not files:
-        return ""
-    return f"{matches:,} {'match' if matches == 1 else 'matches'} in {counted(files, 'file')}"
+    return (
+        f"{matches:,} {'match' if matches == 1 else 'matches'} in {counted(files, 'file')}" if matches and files else ""
+    )
 
 
 def counted(number: int, noun: str) -> str:
