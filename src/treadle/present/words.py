@@ -26,9 +26,7 @@ from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, FileChange, Outcome, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 
-_SHOWN_TITLE = 160
-_MOST_NAMED = 20
-_SHOWN_REASON = 240
+_SHOWN_TITLE, _SHOWN_REASON, _MOST_NAMED = 160, 240, 20
 _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
 _GOES_ON = regex(r"Command \d+ continues in the background\.")
 _MATCH = regex(r"\d+: ")
