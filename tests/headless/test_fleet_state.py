@@ -1,5 +1,7 @@
 """What workers share: claims that only the newest holder may use, money of all, and who is taken for dead."""
 
+import os
+import signal
 import socket
 import sqlite3
 import subprocess
@@ -18,10 +20,19 @@ from treadle.headless.batch.batch_folder import TaskBegun, TaskRow
 from treadle.headless.batch.batch_lines import BatchLines
 from treadle.headless.batch.batch_steps import BatchOptions, Said
 from treadle.headless.batch.batch_tasks import BatchTask
-from treadle.headless.fleet import fleet_database, fleet_task
+from treadle.headless.fleet import dbos_engine, fleet_database, fleet_task
 from treadle.headless.fleet.artifact_store import FolderStore, artifact_store
+from treadle.headless.fleet.dbos_engine import EngineProcess
 from treadle.headless.fleet.fleet_database import FleetDatabase, shown_url
-from treadle.headless.fleet.fleet_engine import LOOKS, LOOKS_AT_GONE, OwnEngine, TakenForDeadError, id_of, task_name
+from treadle.headless.fleet.fleet_engine import (
+    LOOKS,
+    LOOKS_AT_GONE,
+    EngineGoneError,
+    OwnEngine,
+    TakenForDeadError,
+    id_of,
+    task_name,
+)
 from treadle.headless.fleet.fleet_state import Claim, FencedError, FleetResult, FleetState
 from treadle.headless.fleet.fleet_task import FleetPlace, FleetWork
 from treadle.headless.fleet.fleet_worker import FleetDispatcher, FleetHome, OpenedEngine
@@ -373,6 +384,36 @@ def test_what_a_run_spends_and_does_is_seen_wherever_it_is(state: FleetState) ->
     state.rests(claim)
     live = state.live(RUN)
     assert (live.unpriced, live.steps) == (True, {})
+
+
+@needs("dbos")
+def test_the_process_of_an_engine_that_is_killed_is_begun_again_as_long_as_nothing_hangs_on_it(tmp_path: Path) -> None:
+    engine = EngineProcess(f"sqlite:///{tmp_path}/fleet.db", "w1", 0)
+    descriptor = engine.descriptor
+    try:
+        os.kill(engine._pid, signal.SIGKILL)
+        assert engine.list(RUN) == []
+        os.kill(engine._pid, signal.SIGKILL)
+        assert engine.list(RUN) == []
+        engine.beat()
+        os.kill(engine._pid, signal.SIGKILL)
+        with pytest.raises(EngineGoneError):
+            engine.beat()
+        assert engine.descriptor == descriptor
+    finally:
+        engine.close()
+
+
+@needs("dbos")
+def test_an_engine_whose_processes_end_again_and_again_before_they_answer_has_failed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(dbos_engine, "_serve_engine", lambda *_: os._exit(1))
+    engine = EngineProcess(f"sqlite:///{tmp_path}/fleet.db", "w1", 0)
+    with pytest.raises(ConfigError) as failed:
+        engine.beat()
+    assert (failed.value.code, "3 times" in failed.value.why) == ("fleet-engine", True)
+    engine.close()
 
 
 def test_a_database_that_is_gone_is_waited_for_until_that_is_over(

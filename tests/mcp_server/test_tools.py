@@ -275,7 +275,7 @@ async def test_a_mode_of_the_settings_is_held_back_in_a_folder_that_is_not_trust
 @one
 async def test_messages_queue_and_steer_and_each_gets_its_own_answer(place: Place, era: str) -> None:
     look = call("list_files", path=".")
-    place.script([wait(0.5), look], [DONE], [text("Second.")])
+    place.script([wait(5), look], [DONE], [text("Second.")])
     async with client(place.stdio(), era) as connected:
         task = await use(connected, "start_task", task="First.")
         name = {"task_id": task["task_id"]}

@@ -36,7 +36,7 @@ class PageColumn(Struct, frozen=True, kw_only=True):
     """The column: groups with their name, the rows shown of them, and how many there are; empty ones are left out.
 
     `current` is the session that is shown, `row` what its bar says, `waiting` how many questions there are, `today`
-    what was spent, empty where that is not known. `unread`: the logs could not be listed.
+    what was spent, empty where that is not known. `unread`: the logs could not be listed. `listed`: which list it is.
     """
 
     groups: Sequence[tuple[str, Sequence[PageRow], int]] = ()
@@ -45,15 +45,17 @@ class PageColumn(Struct, frozen=True, kw_only=True):
     waiting: int = 0
     today: str = ""
     unread: bool = False
+    listed: int = 0
 
 
 def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
     """Make the column, beside a session if one is shown. Reads logs, so it is to be done in a thread."""
     waiting = sum(len(page.questions) for page in tuple(book.opened.values()))
+    listed = book.listed  # what changes meanwhile is read again
     try:
         rows = page_rows(book, ListFilter(all=True)).lines
     except (TreadleError, OSError):
-        return PageColumn(current=session_id, row=_unread(session_id), waiting=waiting, unread=True)
+        return PageColumn(current=session_id, row=_unread(session_id), waiting=waiting, unread=True, listed=listed)
     branches: dict[str, str] = {}
 
     def with_branch(row: PageRow) -> PageRow:
@@ -73,6 +75,7 @@ def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
         row=with_branch(session_row(book, session_id, rows)) if session_id else None,
         waiting=waiting,
         today=_today(),
+        listed=listed,
     )
 
 

@@ -27,6 +27,10 @@ _VERSION = "1"
 _POLLS = 0.25
 _CHUNK = 65_536
 
+_REPEATABLE = {"submit", "cancel", "list"}
+_MOST_ENDED = 3
+"""Processes in a row that end without an answer: then something is wrong that does not pass."""
+
 
 class DbosEngine:
     """The engine in its process. `room` is how many tasks a worker has at once: the last one that starts says so."""
@@ -140,19 +144,38 @@ class _Answer(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EngineProcess:
-    """The six calls to an engine in a process of its own, which ends with this one."""
+    """The six calls to an engine in a process of its own, which ends with this one.
+
+    A process that ends is begun again as long as nothing hangs on it: before it has answered at all, and for calls
+    that may be made twice. `descriptor` stays the same.
+    """
 
     def __init__(self, url: str, worker: str, room: int) -> None:
         _require()
+        self._for = url, worker, room
         ours, theirs = socket.socketpair()
         self._socket = ours
         self.descriptor = ours.fileno()
+        self._begin(theirs)
+
+    def _begin(self, theirs: socket.socket) -> None:
         self._rest = b""
         self._answered = False
         self._pid = os.fork()
         if not self._pid:
-            _serve_engine(theirs, url, worker, room)
+            _serve_engine(theirs, *self._for)
         theirs.close()
+
+    def _begin_again(self) -> None:
+        self._end()
+        ours, theirs = socket.socketpair()
+        os.dup2(ours.fileno(), self.descriptor, inheritable=False)
+        ours.close()
+        self._begin(theirs)
+
+    def _end(self) -> None:
+        os.kill(self._pid, signal.SIGKILL)
+        os.waitpid(self._pid, 0)
 
     def submit(self, run: str, names: Sequence[str]) -> None:
         """Let workers have these tasks."""
@@ -182,23 +205,30 @@ class EngineProcess:
 
     def close(self) -> None:
         """End the process."""
-        with suppress(ConfigError, EngineGoneError):
-            self._ask("close")
+        with suppress(ConfigError, OSError):
+            self._answer(_Asked("close", []))
         self._socket.close()
-        os.kill(self._pid, signal.SIGKILL)
-        os.waitpid(self._pid, 0)
+        self._end()
 
     def _ask(self, call: str, *values: object) -> Any:
-        try:
-            self._socket.sendall(msgspec.json.encode(_Asked(call, list(values))) + b"\n")
-            while b"\n" not in self._rest:
-                if not (data := self._socket.recv(_CHUNK)):
-                    raise ConnectionError("it ended")
-                self._rest += data
-        except OSError as error:
-            if self._answered:
-                raise EngineGoneError from error
-            raise _engine_failed(str(error)) from error
+        asked, ended = _Asked(call, list(values)), 0
+        while True:
+            try:
+                return self._answer(asked)
+            except OSError as error:
+                if self._answered and call not in _REPEATABLE:
+                    raise EngineGoneError from error
+                if (ended := ended + 1) >= _MOST_ENDED:
+                    raise _engine_failed(f"its process ended {ended} times before it answered") from error
+                self._begin_again()
+
+    def _answer(self, asked: _Asked) -> Any:
+        """Give what the process answers; raises `OSError` where it has ended."""
+        self._socket.sendall(msgspec.json.encode(asked) + b"\n")
+        while b"\n" not in self._rest:
+            if not (data := self._socket.recv(_CHUNK)):
+                raise ConnectionError("it ended")
+            self._rest += data
         self._answered = True
         line, _, self._rest = self._rest.partition(b"\n")
         answer = msgspec.json.decode(line, type=_Answer)

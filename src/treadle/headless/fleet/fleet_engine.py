@@ -85,9 +85,13 @@ class WorkerRing:
         self._seen: dict[str, tuple[int, int]] = {}
 
     def join(self) -> None:
-        """Begin to live."""
+        """Begin to live, or go on under a name that is there."""
         self._database.transact(
-            lambda one: one.change("INSERT INTO treadle_workers (worker, beats) VALUES (?, 1)", self._worker)
+            lambda one: one.change(
+                "INSERT INTO treadle_workers (worker, beats) VALUES (?, 1) "
+                "ON CONFLICT (worker) DO UPDATE SET beats = treadle_workers.beats + 1",
+                self._worker,
+            )
         )
 
     def beat(self) -> list[str]:

@@ -19,7 +19,7 @@ const known = () => new Map([...place.querySelectorAll(".ses")].map((row) => [ro
 const chip = document.getElementById("chip");
 let bar = null; // what is true of the session that is shown
 let later = 0;
-let listed = null;
+let listed = Number(place.dataset.listed);
 
 async function read() {
   later = 0;
@@ -85,7 +85,7 @@ document.addEventListener("news", ({ detail: news }) => {
     showBar(bar);
   }
   if (news.listed !== undefined) {
-    if (listed !== null && listed !== news.listed) readSoon();
+    if (listed !== news.listed) readSoon();
     listed = news.listed;
   }
   if (!news.states) return;

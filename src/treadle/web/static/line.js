@@ -130,9 +130,13 @@ function look() {
   words.textContent = `No connection since ${Math.floor(since / 60)}:${String(since % 60).padStart(2, "0")}. What you see may be old. ${trying}`;
 }
 
-/** Listen to what happens; `heard` gets each piece of news, and so does who listens for the event `news`. */
+/** Listen to what happens, from when all modules have run: the first piece of news has all that later ones change. `heard` gets each, and so does who listens for the event `news`. */
 export function listen(heard, session = "", cursor = "") {
   settings = { heard, session, cursor };
+  document.addEventListener("DOMContentLoaded", begin);
+}
+
+function begin() {
   open();
   setInterval(look, 1_000);
   document.getElementById("try-now").addEventListener("click", again);

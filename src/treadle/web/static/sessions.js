@@ -64,7 +64,8 @@ document.addEventListener("news", (event) => {
   const ids = Object.keys(states);
   const isNew = !query().size && ids.some((id) => !document.getElementById(`s-${id}`));
   const now = ids.map((id) => (filter.state.value ? `${id} ${states[id].state}` : id)).join(" ");
-  if (isNew || (open !== null && now !== open)) {
+  const ended = open === null && [...rows.querySelectorAll("[data-open]")].some((row) => !states[row.dataset.session]);
+  if (isNew || ended || (open !== null && now !== open)) {
     clearTimeout(later);
     later = setTimeout(read, 400);
   }
