@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from playwright.async_api import Error, Frame, Locator, Page, async_playwright
+from playwright.async_api import Error, Frame, Locator, Page, async_playwright, expect
 
 from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE, model
@@ -52,9 +52,13 @@ class Studio:
         await command_in(self.page, name)
 
     async def say(self, text: str) -> None:
-        """Send a message."""
+        """Send a message; a key goes elsewhere where the list of commands that closes just now takes the focus."""
         await self.chat.fill("#text", text)
         await self.chat.press("#text", "Enter")
+        try:
+            await expect(self.chat.locator("#text")).to_have_value("", timeout=_SOON)
+        except AssertionError:
+            await self.chat.click("#send")
 
     async def question(self, title: str) -> Locator:
         """Wait for a question."""
@@ -234,15 +238,31 @@ async def _pick(page: Page, key: str, text: str, row: str) -> None:
 
 
 async def open_chat(page: Page) -> Frame:
-    """Open the chat; gives the frame that it is in."""
-    await page.locator(".activitybar [aria-label^='Treadle']").first.click()
+    """Open the chat; gives the frame that it is in.
+
+    A click on its sign closes one that is open, as a window that is loaded again may open it by itself meanwhile: it is
+    looked at twice.
+    """
+    sign = page.locator(".activitybar .action-item:has([aria-label^='Treadle'])").first
+    seen = 0
     async with asyncio.timeout(LONG):
         while True:
-            for frame in page.frames:
-                with suppress(Error):
-                    if await frame.query_selector("#log > *"):
-                        return frame
-            await asyncio.sleep(0.1)
+            is_open = "checked" in (await sign.get_attribute("class") or "").split()
+            if not is_open:
+                await sign.click()
+            frame = await _chat_in(page)
+            seen = seen + 1 if is_open and frame is not None else 0
+            if frame is not None and seen > 1:
+                return frame
+            await asyncio.sleep(0.5)
+
+
+async def _chat_in(page: Page) -> Frame | None:
+    for frame in page.frames:
+        with suppress(Error):
+            if await frame.query_selector("#log > *"):
+                return frame
+    return None
 
 
 def sent(server: ScriptedServer) -> list[str]:

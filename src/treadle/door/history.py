@@ -6,8 +6,16 @@ from treadle.door import names_of
 
 if TYPE_CHECKING:
     from treadle.app.history.as_test import export_as_test as export_as_test
+    from treadle.app.history.branching import Branch as Branch
     from treadle.app.history.branching import branch_at_step as branch_at_step
     from treadle.app.history.branching import folder_beside as folder_beside
+    from treadle.app.history.copied_replays import CopiedReplay as CopiedReplay
+    from treadle.app.history.copied_replays import TakenReplay as TakenReplay
+    from treadle.app.history.copied_replays import branch_in_copy as branch_in_copy
+    from treadle.app.history.copied_replays import compared_replay as compared_replay
+    from treadle.app.history.copied_replays import replays_of as replays_of
+    from treadle.app.history.copied_replays import take_replay as take_replay
+    from treadle.app.history.copied_replays import undo_taken as undo_taken
     from treadle.app.history.live_tools import DriftOutcome as DriftOutcome
     from treadle.app.history.live_tools import drift_lines as drift_lines
     from treadle.app.history.live_tools import run_tools_again as run_tools_again
@@ -53,7 +61,10 @@ else:
         __name__,
         {
             "treadle.app.history.as_test": "export_as_test",
-            "treadle.app.history.branching": "branch_at_step folder_beside",
+            "treadle.app.history.branching": "Branch branch_at_step folder_beside",
+            "treadle.app.history.copied_replays": """
+                CopiedReplay TakenReplay branch_in_copy compared_replay replays_of take_replay undo_taken
+            """,
             "treadle.app.history.live_tools": "DriftOutcome drift_lines run_tools_again",
             "treadle.app.history.offline": "restore_closed",
             "treadle.app.history.replaying": "ReplayReport replay_rows report_lines session_tape",

@@ -143,17 +143,20 @@ class SessionBook:
         """Open, attach to and close one session only once at a time."""
         return self._entering.setdefault(session_id, asyncio.Lock())
 
-    async def resume(self, session_id: str, trust: SessionTrust) -> PageSession:
-        """Go on with a session that nobody has open, in its own mode. Raises `TreadleError`."""
+    async def resume(self, session_id: str, trust: SessionTrust, **said: Any) -> PageSession:
+        """Go on with a session that nobody has open, in its own mode; `said` are settings that it gets. Raises
+        `TreadleError`.
+        """
         await asyncio.to_thread(_events, session_id)
         self._failures.pop(session_id, None)
-        settings = load_settings(self.flags, workspace=trust.workspace, trusted=trust.trusted)
+        flags = {**self.flags, **{name: value for name, value in said.items() if value}}
+        settings = load_settings(flags, workspace=trust.workspace, trusted=trust.trusted)
         return await self.start(
             Opening(
                 workspace=trust.workspace,
                 settings=settings,
                 user_present=True,
-                given=frozenset(self.flags),
+                given=frozenset(flags),
                 resume=session_id,
                 trust=trust,
                 turns=self.gate,

@@ -29,6 +29,7 @@ SESSION_SCREENS = (
     PageScreen("/review", "Review", "r"),
     PageScreen("/timeline", "Timeline", "t"),
     PageScreen("/context", "Context", "c"),
+    PageScreen("/replay", "Replay", "y"),
     PageScreen("/agents", "Subagents", "b"),
     PageScreen("/share", "Share", "x"),
 )

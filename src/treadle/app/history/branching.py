@@ -38,10 +38,10 @@ def branch_at_step(prefix: str, step: int, folder: Path) -> Branch:
     Raises `SessionError` where there is no such step, `ConfigError` for a folder that holds something, `StoreError`.
     """
     with session_log(prefix) as (row, store):
-        to = _before_step(store, row, step)
+        to = before_step(store, row, step)
         exact = copied_files(store, row, step, folder)
         new, _ = copy_session(
-            store, row, to, lambda state: _moved(state, row.workspace, str(folder)), workspace=str(folder)
+            store, row, to, lambda state: with_moved_note(state, row.workspace, str(folder)), workspace=str(folder)
         )
     return Branch(id=new, folder=folder, exact=exact)
 
@@ -51,7 +51,7 @@ def copied_files(store: Store, row: SessionRow, step: int, folder: Path) -> bool
 
     Raises `ConfigError` for a folder that holds something, `StoreError`.
     """
-    trees, exact = _files_at(store, row, step)
+    trees, exact = files_at(store, row, step)
     with closing(opened_checkpoints(store, row)) as kept:
         kept.extract(trees or kept.look(), folder)
     return exact
@@ -69,7 +69,7 @@ def folder_beside(workspace: str) -> Path:
     )
 
 
-def _before_step(store: Store, row: SessionRow, step: int) -> int:
+def before_step(store: Store, row: SessionRow, step: int) -> int:
     """Give the number of the event before the user message of a step."""
     steps: dict[int, int] = {}
     cuts = store.left_behind(row.id)
@@ -87,7 +87,7 @@ def _before_step(store: Store, row: SessionRow, step: int) -> int:
     )
 
 
-def _files_at(store: Store, row: SessionRow, step: int) -> tuple[tuple[str, ...], bool]:
+def files_at(store: Store, row: SessionRow, step: int) -> tuple[tuple[str, ...], bool]:
     """Give the trees of the files at the beginning of a step, as far as a checkpoint knows them."""
     taken = [one.data for one in Points(store, row.id).checkpoints]
     since = next((index for index, one in enumerate(taken) if one.step >= step), len(taken))
@@ -99,7 +99,8 @@ def _files_at(store: Store, row: SessionRow, step: int) -> tuple[tuple[str, ...]
     return taken[since - 1].trees, True
 
 
-def _moved(state: State, old: str, new: str) -> State:
+def with_moved_note(state: State, old: str, new: str) -> State:
+    """Tell the model that the workspace is another folder now."""
     # The checkpoints are those of the other folder; numbers go on.
     state = replace(state, files=FilesState(taken=state.files.taken))
     return with_note(state, texts.moved_to(old, new))

@@ -1,10 +1,10 @@
-// The subagents of a session: their lanes follow what happens.
+// What follows a session: the lanes of its subagents, a replay beside what was recorded.
 
 import { watch } from "./pages.js";
 import { follow } from "./reports.js";
 
-const session = document.body.dataset.lanes;
-const read = () => follow(`/s/${session}/agents/rows`, document.getElementById("lanes"));
+const { lanes: session, rows } = document.body.dataset;
+const read = () => follow(rows, document.getElementById("lanes"));
 
 watch(session, read);
 document.addEventListener("news", ({ detail }) => {

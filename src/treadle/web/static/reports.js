@@ -1,6 +1,7 @@
 // What the screens of reports share: fragments of HTML from the server, and forms that ask it for something.
 
 import { during, get, send, tell } from "./app.js";
+import { at } from "./entering.js";
 import { fragment, morph } from "./morph.js";
 
 /** Load a fragment of HTML into an element; gives whether that worked. The person hears why it did not. */
@@ -54,6 +55,7 @@ async function post(form, pressed) {
   }
   for (const one of buttons) one.disabled = false;
   if (!answered) return;
+  if (answered.path) return void location.assign(at + answered.path);
   if (form.dataset.stays === undefined) {
     if (answered.said) sessionStorage.setItem("said", answered.said);
     location.reload();

@@ -194,10 +194,12 @@ class CheckpointStore:
                 target, now, history, readers, covers_ignored=self._covers_ignored, held_ignored=held_ignored
             )
 
-    def apply(self, plan: RestorePlan, *, temporary_files: TemporaryFiles = _NOTED) -> RestoreReport:
-        """Do what a plan says, but for what changed since; the rest of it is done whatever fails."""
+    def apply(
+        self, plan: RestorePlan, *, temporary_files: TemporaryFiles = _NOTED, into: Path | None = None
+    ) -> RestoreReport:
+        """Do what a plan says (in a copy of the root, `into`), but for what changed since, whatever of it fails."""
         with self._using():
-            return Restorer(self._root, self._open().blob, temporary_files).carry_out(plan)
+            return Restorer(str(into or self._root), self._open().blob, temporary_files).carry_out(plan)
 
     def extract(self, tree: str, folder: Path) -> RestoreReport:
         """Write a whole tree into an empty folder. Raises `ConfigError` where something is in it."""
