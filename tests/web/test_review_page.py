@@ -1,11 +1,12 @@
 """The review in a real browser: what was viewed, room for both sides, the line that stays, comments that were sent."""
 
+import asyncio
 from pathlib import Path
 
 from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
-from tests.web.driving import Seen, Served, becomes, in_shared_browser, page_with_model, start_session
+from tests.web.driving import PATIENCE, Seen, Served, becomes, in_shared_browser, page_with_model, start_session
 from treadle.providers.scripted.script import Turn
 
 pytestmark = in_shared_browser
@@ -88,8 +89,9 @@ async def test_a_comment_says_whether_it_was_sent_and_goes_along_once(tmp_path: 
         await page.click("#send")
         await page.wait_for_selector(".said-here:has-text('sent'):not(:has-text('not sent'))")
         assert not await page.is_visible("#collected")
-        await page.reload()
-        await page.wait_for_selector("html[data-ready] .said-here:has-text('sent'):not(:has-text('not sent'))")
+        async with asyncio.timeout(PATIENCE):
+            while not await page.locator("html[data-ready] .said-here:has-text('answered in step 3')").count():
+                await page.reload()
         await page.keyboard.press("m")
         await page.wait_for_selector("#messages >> text=There are no comments yet.")
         await page.click(".said-here button")

@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.checkpoint_list import preview_lines as preview_lines
     from treadle.app.reports.checkpoint_list import restore_preview as restore_preview
     from treadle.app.reports.session_review import ReviewComment as ReviewComment
+    from treadle.app.reports.session_review import answered_prompts as answered_prompts
     from treadle.app.reports.session_review import comments_message as comments_message
     from treadle.app.reports.session_review import mark_reviewed as mark_reviewed
     from treadle.app.reports.session_review import open_review as open_review
@@ -63,7 +64,7 @@ else:
                 ListedCheckpoint changed_since listed_checkpoints preview_lines restore_preview
             """,
             "treadle.app.reports.session_review": """
-                ReviewComment comments_message mark_reviewed open_review review_marks review_steps
+                ReviewComment answered_prompts comments_message mark_reviewed open_review review_marks review_steps
             """,
         },
     )

@@ -16,7 +16,11 @@ from treadle.app.checkpoints.reviewing import ReviewedHunk, SessionReview
 from treadle.present.words import counted
 from treadle.protocol.checkpoints import CheckpointTaken, Moment
 from treadle.protocol.errors import ConfigError, StoreError
+from treadle.protocol.events import ReplyFinished
 from treadle.protocol.patterns import regex
+from treadle.protocol.sealed import PromptsDelivered
+from treadle.store.appending import tag_of
+from treadle.store.damage import event_data
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.files.private_file import write_private
 
@@ -102,6 +106,20 @@ def _seen(kept: FileCheckpoints, trees: Sequence[str]) -> tuple[str, ...]:
     if len(trees) != len(kept.roots) or not all(_TREE.fullmatch(tree) for tree in trees):
         raise ConfigError("review-gone", "The files are not those that were shown.", fix="Load the changes again.")
     return tuple(trees)
+
+
+def answered_prompts(store: Store, session_id: str) -> Mapping[str, int]:
+    """Give the step that answered each message of a session, by the message's id."""
+    waiting: list[str] = []
+    answered: dict[str, int] = {}
+    for _, _, raw, version in store.of_types(session_id, (tag_of(PromptsDelivered), tag_of(ReplyFinished))):
+        data = event_data(raw, version)
+        if isinstance(data, PromptsDelivered):
+            waiting += data.prompt_ids
+        elif isinstance(data, ReplyFinished):
+            answered |= dict.fromkeys(waiting, data.step)
+            waiting.clear()
+    return answered
 
 
 def review_marks(session_id: str) -> Mapping[str, str]:

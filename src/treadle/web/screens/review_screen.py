@@ -1,6 +1,7 @@
 """The screen of what a session changed: read, accepted, taken back, rewritten, and commented on."""
 
 import asyncio
+import json
 import posixpath
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -20,6 +21,7 @@ from treadle.door.review import (
     HunkChoice,
     ReviewComment,
     SessionReview,
+    answered_prompts,
     comments_message,
     listed_checkpoints,
     mark_reviewed,
@@ -101,6 +103,7 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
             "steps": review_steps(store, row.id),
             "wanted": wanted,
             "marks": review_marks(row.id),
+            "answered": json.dumps(answered_prompts(store, row.id)),
             "checkpoints": len(listed_checkpoints(store, row.id)),
         }
         review = open_review(store, row, old=wanted.old, new=wanted.new or None, trees=wanted.trees)

@@ -21,13 +21,14 @@ function store(next) {
 /** Show the comments beside their changes, and how many there are. */
 export function showComments(main) {
   for (const old of main.querySelectorAll(".said-here")) old.remove();
+  const answered = JSON.parse(document.getElementById("review").dataset.answered);
   for (const comment of all) {
     const hunk = main.querySelector(`.hunk[data-key="${CSS.escape(comment.key)}"]`);
     if (!hunk) continue;
     const card = parsed('<div class="said-here card"><p class="tools"><b>You</b><span class="meta grow"></span><span class="meta"></span></p><p></p></div>');
     const [where, state] = card.querySelectorAll(".meta");
     where.textContent = comment.where;
-    state.textContent = comment.sent ? "sent" : "not sent yet";
+    state.textContent = !comment.sent ? "not sent yet" : comment.sent in answered ? `answered in step ${answered[comment.sent]}` : "sent";
     card.lastChild.textContent = comment.text;
     card.firstChild.append(pressed("Remove", () => store(all.filter((one) => one !== comment))));
     hunk.append(card);
@@ -141,7 +142,7 @@ async function sendAll(button, more = {}) {
     return;
   }
   document.getElementById("message").close();
-  store(all.map((one) => ({ ...one, sent: true })));
+  store(all.map((one) => ({ ...one, sent: one.sent || sent.id })));
   tell(answer.shown || "The message was sent.");
 }
 
