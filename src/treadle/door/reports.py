@@ -58,6 +58,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.session_account import spent_by_run as spent_by_run
     from treadle.app.reports.step_list import PastStep as PastStep
     from treadle.app.reports.step_list import past_steps as past_steps
+    from treadle.app.reports.step_list import steps_so_far as steps_so_far
     from treadle.app.reports.timeline_report import PAGE_EVENTS as PAGE_EVENTS
     from treadle.app.reports.timeline_report import Going as Going
     from treadle.app.reports.timeline_report import TimelinePage as TimelinePage
@@ -104,7 +105,7 @@ else:
             "treadle.app.reports.prompt_parts": "ShownPart shown_prompt",
             "treadle.app.reports.run_health": "circuit_lines disk_report found_keys",
             "treadle.app.reports.session_account": "SessionAccount session_account spent_by_run",
-            "treadle.app.reports.step_list": "PastStep past_steps",
+            "treadle.app.reports.step_list": "PastStep past_steps steps_so_far",
             "treadle.app.reports.timeline_report": "Going PAGE_EVENTS TimelinePage event_detail timeline_page",
             "treadle.app.reports.tool_list": "ToolLine ToolList find_tool list_tools",
             "treadle.app.reports.usage_report": """

@@ -93,6 +93,12 @@ def _alone(connection: sqlite3.Connection, session_id: str) -> None:
     connection.execute("DELETE FROM leases WHERE session_id = ?", (session_id,))
 
 
+def count_events(store: Store, session_id: str, kind: str) -> int:
+    """Count the events of one type that a session has, which is not archived; raises `StoreError`."""
+    found = store.query("SELECT count(*) FROM events WHERE session_id = ? AND type = ?", (session_id, kind))
+    return int(found[0][0])
+
+
 def count_set_aside(store: Store, session_id: str) -> int:
     """Count the events of a session that were set aside."""
     return int(store.query("SELECT count(*) FROM set_aside WHERE session_id = ?", (session_id,))[0][0])

@@ -24,6 +24,7 @@ from treadle.protocol.tools import CallResult, Outcome, Preview, ToolCall, ToolK
 from treadle.protocol.usage import Usage
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
+from treadle.store.keeping import count_events
 from treadle.store.sqlite import SessionRow, Store
 
 _SHOWN = 160
@@ -80,6 +81,11 @@ def past_steps(store: Store, row: SessionRow) -> list[PastStep]:
     for seq, at, raw, version in store.of_types(row.id, _TAGS):
         past.take(seq, at, event_data(raw, version))
     return past.steps
+
+
+def steps_so_far(store: Store, session_id: str) -> int:
+    """Count the steps that a session has begun, also those that left its conversation."""
+    return count_events(store, session_id, tag_of(ContextReady))
 
 
 class _Past:

@@ -15,6 +15,7 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
+from treadle.door.reports import steps_so_far
 from treadle.door.review import (
     FileChoice,
     FileToReview,
@@ -105,6 +106,7 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
             "marks": review_marks(row.id),
             "answered": json.dumps(answered_prompts(store, row.id)),
             "checkpoints": len(listed_checkpoints(store, row.id)),
+            "steps_so_far": steps_so_far(store, row.id),
         }
         review = open_review(store, row, old=wanted.old, new=wanted.new or None, trees=wanted.trees)
         if review is None:

@@ -22,6 +22,7 @@ from treadle.door.reports import (
     TimelinePage,
     event_detail,
     past_steps,
+    steps_so_far,
     timeline_page,
 )
 from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview
@@ -63,6 +64,8 @@ def _steps(request: Request) -> dict[str, Any]:
             "session_id": row.id,
             "title": row.title or row.id,
             "events": row.events,
+            "steps_so_far": steps_so_far(store, row.id),
+            "checkpoints": len(listed_checkpoints(store, row.id)),
             "groups": groups,
             "earlier": first,
             "later": len(every) - until,
@@ -130,7 +133,8 @@ async def _news(request: Request) -> Response:
 
     def found() -> dict[str, int]:
         with session_log(request.path_params["session_id"]) as (row, store):
-            return {"events": row.events, "checkpoints": len(listed_checkpoints(store, row.id))}
+            taken, steps = listed_checkpoints(store, row.id), steps_so_far(store, row.id)
+            return {"events": row.events, "steps": steps, "checkpoints": len(taken)}
 
     return answer(await asyncio.to_thread(found))
 

@@ -1,6 +1,7 @@
 // The checks: they come one by one, problems first.
 
 import { sendFor } from "./app.js";
+import { records } from "./line.js";
 import { made } from "./morph.js";
 import "./reports.js";
 
@@ -33,18 +34,10 @@ async function run(calls) {
     const answer = await sendFor("/health/check", { calls });
     if (!answer) return;
     checks.replaceChildren();
-    const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
-    let rest = "";
-    for (;;) {
-      const { value, done: over } = await reader.read();
-      if (over) break;
-      const lines = (rest + value).split("\n");
-      rest = lines.pop();
-      for (const line of lines) {
-        row(JSON.parse(line));
-        done += 1;
-        progress.textContent = `Checking … ${done} done`;
-      }
+    for await (const line of records(answer, "\n")) {
+      row(JSON.parse(line));
+      done += 1;
+      progress.textContent = `Checking … ${done} done`;
     }
     const found = checks.querySelectorAll("[data-status=fail]").length;
     const warned = checks.querySelectorAll("[data-status=warn]").length;

@@ -49,27 +49,31 @@ function share(news) {
   if (leads && Object.keys(shared).length > 1) channel?.postMessage(shared);
 }
 
-/** Read the stream until it ends; what is between two empty lines is a record. */
-async function read(answer) {
+/** Read an answer as it comes, record by record; `heard` is called for each piece of it. */
+export async function* records(answer, between, heard = () => {}) {
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let rest = "";
   for (;;) {
     const { done, value } = await reader.read();
     if (done) return;
-    heardAt = performance.now();
-    const records = (rest + value).split("\n\n");
-    rest = records.pop();
-    for (const record of records) {
-      let data = "";
-      for (const line of record.split("\n")) {
-        if (line.startsWith("id: ")) settings.cursor = line.slice(4);
-        else if (line.startsWith("data: ")) data += line.slice(6);
-      }
-      if (!data) continue;
-      const news = JSON.parse(data);
-      share(news);
-      said(news);
+    heard();
+    const whole = (rest + value).split(between);
+    rest = whole.pop();
+    yield* whole;
+  }
+}
+
+async function read(answer) {
+  for await (const record of records(answer, "\n\n", () => (heardAt = performance.now()))) {
+    let data = "";
+    for (const line of record.split("\n")) {
+      if (line.startsWith("id: ")) settings.cursor = line.slice(4);
+      else if (line.startsWith("data: ")) data += line.slice(6);
     }
+    if (!data) continue;
+    const news = JSON.parse(data);
+    share(news);
+    said(news);
   }
 }
 

@@ -6,8 +6,8 @@ import { made, pressed } from "./morph.js";
 
 const PAUSE = 2_000; // milliseconds between two looks at how far the log is
 
-/** Look how far the log of a session is as long as the page is seen; `heard` gets it each time that it changed. */
-export function watch(session, heard) {
+/** Look how far the log of a session is as long as the page is seen; `heard` gets it each time that it changed. Where a line says which steps and checkpoints the screen has, it says what came since. */
+export function watch(session, heard = () => {}) {
   let known = "";
   const look = async () => {
     if (document.hidden) return;
@@ -16,7 +16,14 @@ export function watch(session, heard) {
     const text = await answer.text();
     if (text !== known) {
       known = text;
-      heard(JSON.parse(text));
+      const news = JSON.parse(text);
+      const fresh = document.querySelector("#fresh[data-steps]");
+      const [steps, checkpoints] = ["steps", "checkpoints"].map((name) => (fresh ? news[name] - Number(fresh.dataset[name]) : 0));
+      if (steps > 0 || checkpoints > 0) {
+        fresh.firstChild.textContent = `${steps > 0 ? `${steps.toLocaleString()} ${steps === 1 ? "step" : "steps"}` : "Changes"} since you looked: show`;
+        fresh.hidden = false;
+      }
+      heard(news);
     }
   };
   look();

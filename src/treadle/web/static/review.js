@@ -96,7 +96,7 @@ async function load(button) {
 async function refresh() {
   const answer = await get(location.pathname.replace(at, "") + location.search);
   if (!answer) return;
-  const fresh = fragment(await answer.text()).getElementById("review");
+  const fresh = fragment(await answer.text());
   const open = [...main.querySelectorAll("form.field")].map((form) => ({
     form,
     key: hunkOf(form)?.dataset.key,
@@ -105,7 +105,8 @@ async function refresh() {
   const marks = shown(".hunk, .file-changed");
   const first = marks.findIndex((one) => one.getBoundingClientRect().bottom > covered());
   const places = marks.slice(Math.max(0, first)).map((one) => [one.dataset.key ?? one.dataset.path, one.getBoundingClientRect().top]);
-  page().replaceWith(fresh);
+  page().replaceWith(fresh.getElementById("review"));
+  document.getElementById("fresh").replaceWith(fresh.getElementById("fresh"));
   layout();
   view();
   showComments(main);
@@ -123,7 +124,6 @@ async function refresh() {
     window.scrollBy(0, find(there[0]).getBoundingClientRect().top - there[1]);
     if (document.activeElement === document.body) find(there[0]).focus({ preventScroll: true });
   }
-  document.getElementById("fresh").hidden = true;
 }
 
 const find = (key) => (key ? main.querySelector(`.hunk[data-key="${CSS.escape(key)}"], .file-changed[data-path="${CSS.escape(key)}"]`) : null);
@@ -257,9 +257,7 @@ keys([
   ["r", "show newer changes", refresh],
 ]);
 
-watch(session, (news) => {
-  if (news.checkpoints > Number(page().dataset.checkpoints)) document.getElementById("fresh").hidden = false;
-});
+watch(session);
 
 const select = document.querySelector("#range [name=range]");
 if (page().dataset.old !== "0" && !select.querySelector("option[selected]")) {

@@ -73,9 +73,9 @@ function close() {
 async function refresh() {
   const answer = await get(location.pathname.replace(at, ""));
   if (!answer) return;
-  const fresh = fragment(await answer.text()).getElementById("steps");
-  steps.replaceChildren(...fresh.childNodes);
-  document.getElementById("fresh").hidden = true;
+  const fresh = fragment(await answer.text());
+  steps.replaceChildren(...fresh.getElementById("steps").childNodes);
+  document.getElementById("fresh").replaceWith(fresh.getElementById("fresh"));
 }
 
 document.getElementById("really").addEventListener("click", async ({ target }) => {
@@ -114,7 +114,7 @@ steps.addEventListener("click", ({ target }) => {
   button.closest("details").open = false;
   DOES[button.dataset.act](button.closest(".step"));
 });
-document.getElementById("fresh").querySelector("button").addEventListener("click", refresh);
+steps.parentElement.addEventListener("click", ({ target }) => target.closest("#fresh") && refresh());
 
 keys([
   ["j", "next step", () => step(1)],
@@ -126,10 +126,6 @@ keys([
   ["#", "go to a step", () => pick("Go to a step", [...steps.querySelectorAll(".step")].map(found))],
 ]);
 
-let known = null;
-watch(session, ({ events }) => {
-  if (known !== null && events > known && !panel.contains(document.activeElement)) document.getElementById("fresh").hidden = false;
-  known = events;
-});
+watch(session);
 
 document.getElementById(location.hash.slice(1))?.scrollIntoView({ block: "center" });
