@@ -60,11 +60,11 @@ async def test_a_replay_works_in_a_copy_beside_what_was_recorded_and_is_taken_an
             ("Steps", "3"),
             ("Files", "2"),
         ]
-        said = await visit.done(f"{began['path']}/take")
+        said = await visit.done(f"{began['path']}/../copy/take")
         assert said["said"].startswith("3 files taken."), said
         assert {one.name: one.read_text() for one in here.folder.glob("*.txt")} == {"a.txt": "other\n", "c.txt": "c\n"}
         (here.folder / "own.txt").write_text("mine\n")
-        said = await visit.done(f"{began['path']}/undo")
+        said = await visit.done(f"{began['path']}/../copy/undo")
         assert said["said"] == "3 files restored."
         assert {one.name: one.read_text() for one in here.folder.glob("*.txt")} == {
             "a.txt": "two\n",
@@ -72,7 +72,7 @@ async def test_a_replay_works_in_a_copy_beside_what_was_recorded_and_is_taken_an
             "own.txt": "mine\n",
         }
         assert began["path"] in await visit.get(path), "it is listed with the session"
-        assert (await visit.post(f"{began['path']}/undo"))[1]["code"] == "nothing-to-undo"
+        assert (await visit.post(f"{began['path']}/../copy/undo"))[1]["code"] == "nothing-to-undo"
 
 
 async def test_what_others_changed_meanwhile_stays_and_what_was_taken_twice_is_undone_in_turn(
@@ -85,12 +85,12 @@ async def test_what_others_changed_meanwhile_stays_and_what_was_taken_twice_is_u
         began = (await visit.done(f"/s/{recorded.session.id}/replay", step="2", model="", most=""))["path"]
         await idle(here.book.opened[began.split("/")[2]])
         (here.folder / "a.txt").write_text("mine\n")
-        said = (await visit.done(f"{began}/take"))["said"]
+        said = (await visit.done(f"{began}/../copy/take"))["said"]
         assert said.startswith("2 files taken.")
         assert "a.txt is changed in the folder, too" in said
         assert {one.name: one.read_text() for one in here.folder.glob("*.txt")} == {"a.txt": "mine\n", "c.txt": "c\n"}
         (here.folder / "c.txt").write_text("mine, too\n")
-        said = (await visit.done(f"{began}/undo"))["said"]
+        said = (await visit.done(f"{began}/../copy/undo"))["said"]
         assert "c.txt" in said
         assert {one.name: one.read_text() for one in here.folder.glob("*.txt")} == {
             "a.txt": "mine\n",
@@ -111,7 +111,7 @@ async def test_a_replay_that_cannot_begin_leaves_neither_a_copy_nor_a_session(
             status, said = await visit.post(path, **{"model": "", "most": "", **wish})
             assert status >= 400, (wish, said)
         assert (found_copies(), len((await visit.get("/sessions/rows")).split("<tr "))) == ((), 2)
-        assert (await visit.post(f"{path}/take"))[1]["code"] == "no-replay"
+        assert (await visit.post(f"{path}/../copy/take"))[1]["code"] == "no-copy"
 
 
 async def test_a_replay_that_works_or_asks_is_not_taken_and_a_step_limit_holds(
@@ -128,5 +128,5 @@ async def test_a_replay_that_works_or_asks_is_not_taken_and_a_step_limit_holds(
         replay = here.book.opened[began.split("/")[2]]
         assert "step" in (await here.asked(replay)).text
         assert "Read" in await visit.get(f"{began}/rows"), "one step of the replay itself"
-        assert (await visit.post(f"{began}/take"))[1]["code"] == "replay-busy"
+        assert (await visit.post(f"{began}/../copy/take"))[1]["code"] == "copy-works"
         assert "disabled>Take this one" in await visit.get(f"{began}/rows")

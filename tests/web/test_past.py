@@ -114,7 +114,7 @@ async def _message(page: Page, served: Served) -> None:
     await page.wait_for_selector("#fresh:has-text('steps since you looked'):not([hidden])")
     await page.click("#fresh button")
     await page.wait_for_selector(".file-changed[data-path='c.txt']")
-    assert not await page.is_visible("#fresh")
+    assert await page.locator("#fresh").get_attribute("hidden") is not None
     assert await page.input_value("form.comments textarea") == "Not yet done"
     said = [text_of(event.data.content) for event in log_of(served.program.home) if isinstance(event.data, Prompt)]
     assert said[-1].startswith("Comments on your changes (1 comment):")

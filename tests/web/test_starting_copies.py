@@ -42,6 +42,15 @@ async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_
         assert f'title="{copy.folder}"' in (shown := await visit.get(f"/s/{first['session']}"))
         assert f"</svg>{copy.child_id}</span>" in shown.replace("\n", ""), "the bar has the name of the copy"
         assert str(copy.folder) not in await visit.get("/"), "the folder is offered, not its copies"
+        at = f"/s/{first['session']}"
+        assert f'data-post="{at}/copy/take"' in await visit.get(f"{at}/review")
+        assert (await visit.done(f"{at}/copy/take"))["said"] == "1 file taken."
+        assert (here.folder / "a.txt").read_text() == "new\n"
+        assert (await visit.done(f"{at}/copy/take"))["said"] == "0 files taken."
+        assert f'data-post="{at}/copy/undo"' in await visit.get(f"{at}/review")
+        assert (await visit.done(f"{at}/copy/undo"))["said"] == "1 file restored."
+        assert (sorted(one.name for one in here.folder.iterdir()), copy.folder.is_dir()) == (["b.txt"], True)
+        assert f'data-post="{at}/copy/undo"' not in await visit.get(f"{at}/review")
 
 
 async def test_where_no_session_comes_of_it_no_copy_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,12 +10,9 @@ if TYPE_CHECKING:
     from treadle.app.history.branching import branch_at_step as branch_at_step
     from treadle.app.history.branching import folder_beside as folder_beside
     from treadle.app.history.copied_replays import CopiedReplay as CopiedReplay
-    from treadle.app.history.copied_replays import TakenReplay as TakenReplay
     from treadle.app.history.copied_replays import branch_in_copy as branch_in_copy
     from treadle.app.history.copied_replays import compared_replay as compared_replay
     from treadle.app.history.copied_replays import replays_of as replays_of
-    from treadle.app.history.copied_replays import take_replay as take_replay
-    from treadle.app.history.copied_replays import undo_taken as undo_taken
     from treadle.app.history.live_tools import DriftOutcome as DriftOutcome
     from treadle.app.history.live_tools import drift_lines as drift_lines
     from treadle.app.history.live_tools import run_tools_again as run_tools_again
@@ -34,6 +31,11 @@ if TYPE_CHECKING:
     from treadle.app.history.shared_file import SharePreview as SharePreview
     from treadle.app.history.shared_file import make_shared_file as make_shared_file
     from treadle.app.history.shared_file import preview_share as preview_share
+    from treadle.app.history.taking_copies import TakenChanges as TakenChanges
+    from treadle.app.history.taking_copies import copy_worked_in as copy_worked_in
+    from treadle.app.history.taking_copies import take_changes as take_changes
+    from treadle.app.history.taking_copies import times_taken as times_taken
+    from treadle.app.history.taking_copies import undo_taken as undo_taken
     from treadle.app.importing.foreign_programs import import_plan as import_plan
     from treadle.app.importing.plan import plan_lines as plan_lines
     from treadle.app.importing.plan import take_over as take_over
@@ -63,7 +65,7 @@ else:
             "treadle.app.history.as_test": "export_as_test",
             "treadle.app.history.branching": "Branch branch_at_step folder_beside",
             "treadle.app.history.copied_replays": """
-                CopiedReplay TakenReplay branch_in_copy compared_replay replays_of take_replay undo_taken
+                CopiedReplay branch_in_copy compared_replay replays_of
             """,
             "treadle.app.history.live_tools": "DriftOutcome drift_lines run_tools_again",
             "treadle.app.history.offline": "restore_closed",
@@ -71,6 +73,7 @@ else:
             "treadle.app.history.restoring_turns": "WentBack go_back",
             "treadle.app.history.session_export": "export_all export_session write_export",
             "treadle.app.history.shared_file": "FORMS SharePreview SharedFile make_shared_file preview_share",
+            "treadle.app.history.taking_copies": "TakenChanges copy_worked_in take_changes times_taken undo_taken",
             "treadle.app.importing.plan": "plan_lines take_over",
             "treadle.app.importing.foreign_programs": "import_plan",
             "treadle.app.importing.session_import": "import_sessions",

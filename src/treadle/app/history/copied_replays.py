@@ -1,32 +1,26 @@
-"""A replay from a step in a copy of the workspace: compared with what was recorded, and taken in its place."""
+"""A replay from a step in a copy of the workspace, and what was recorded beside it."""
 
-from collections.abc import Iterator, Sequence
-from contextlib import closing, contextmanager
+from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 from msgspec import Struct
 
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
-from treadle.app.checkpoints.own_files import KeptRoot
 from treadle.app.checkpoints.points import Points, TakenAt
 from treadle.app.compose import session_log
-from treadle.app.config.places import data_directory
 from treadle.app.history.branching import Branch, before_step, files_at, with_moved_note
 from treadle.app.history.forking import copy_session
-from treadle.app.reports.copy_list import apply_copy, idle_copy, left_lines_of, planned_copy
+from treadle.app.history.taking_copies import copy_worked_in, times_taken
 from treadle.app.reports.step_list import PastStep, past_steps
 from treadle.app.subagents.writer_copies import WriterCopy, found_copies
 from treadle.present.spending_words import Spending
 from treadle.protocol.checkpoints import Parent
-from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SessionStarted
 from treadle.store.keeping import rename
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.checkpoints.planning import Interval
 from treadle.workspace.files.names import shown_name
-from treadle.workspace.files.temporary_files import TemporaryFiles
-
-_NOW = "now"
 
 
 class ReplaySide(Struct, frozen=True, kw_only=True):
@@ -55,13 +49,6 @@ class CopiedReplay(Struct, frozen=True, kw_only=True):
     taken: int
 
 
-class TakenReplay(Struct, frozen=True, kw_only=True):
-    """Paths that changed in the workspace, and lines on what did not, and why."""
-
-    files: Sequence[str]
-    left: Sequence[str] = ()
-
-
 def branch_in_copy(session_id: str, step: int, copy: WriterCopy) -> Branch:
     """Copy a session up to a step, to go on in a copy of its folder, whose files become those of that step.
 
@@ -73,7 +60,7 @@ def branch_in_copy(session_id: str, step: int, copy: WriterCopy) -> Branch:
         if trees:
             with closing(opened_checkpoints(store, row)) as kept:
                 root = kept.roots[0].kept
-                now = root.take(f"{row.id}/{_NOW}").tree
+                now = root.take(f"{row.id}/now").tree
                 whole = [Interval(before=trees[0], after=now, by_session=True)]
                 plan = root.plan_restore(trees[0], now, whole)
                 done = root.apply(plan, into=copy.folder)
@@ -108,8 +95,6 @@ def compared_replay(store: Store, row: SessionRow) -> CopiedReplay | None:
     trees, exact = files_at(store, recorded, step)
     own = [one for one in past_steps(store, row) if one.seq > parent.seq and one.number]
     taken = [one for one in Points(store, row.id).checkpoints if one.seq > parent.seq]
-    with _root(store, recorded) as root:
-        times = _times(root, row)
     return CopiedReplay(
         step=step,
         workspace=copy.workspace,
@@ -117,46 +102,8 @@ def compared_replay(store: Store, row: SessionRow) -> CopiedReplay | None:
         exact=exact,
         recorded=_side(store, recorded, steps, (trees, Points(store, recorded.id).checkpoints)),
         replayed=_side(store, row, own, (taken[0].data.trees if taken else (), taken)),
-        taken=times,
+        taken=times_taken(store, row, copy),
     )
-
-
-def take_replay(session_id: str) -> TakenReplay:
-    """Bring what a replay changed into the workspace; how it was before and after is kept, so that it can be undone.
-
-    What differs there too stays as it is, and is named. Raises `SessionError` where the replay works still.
-    """
-    with session_log(session_id) as (row, store):
-        _, recorded, copy = _require_origin(store, row)
-        with idle_copy(copy.child_id) as held, _root(store, recorded) as root:
-            planned = planned_copy(held, protected=False)
-            before, after = _names(row, _times(root, row) + 1)
-            root.kept.take(before)
-            done = apply_copy(held, planned)
-            if done.refused:
-                raise SessionError("replay-moved", "Nothing was taken.", why=done.refused, fix="Try again.")
-            if done.merged:
-                root.kept.take(after)
-    return TakenReplay(files=[shown_name(one.path) for one in done.merged], left=left_lines_of(done))
-
-
-def undo_taken(session_id: str) -> TakenReplay:
-    """Take back what `take_replay` did last; what others changed since stays, and is named. Raises `SessionError`."""
-    with session_log(session_id) as (row, store):
-        _, recorded, _ = _require_origin(store, row)
-        with _root(store, recorded) as root:
-            number = _times(root, row)
-            before, after = map(root.kept.tree_of, _names(row, number))
-            if before is None or after is None:
-                raise SessionError("nothing-to-undo", "This replay is not in the folder.", fix="Load the page again.")
-            now = root.kept.take(f"{row.id}/{_NOW}").tree
-            plan = root.kept.plan_restore(before, now, [Interval(before=before, after=after, by_session=True)])
-            done = root.kept.apply(plan, temporary_files=TemporaryFiles(str(data_directory() / "saving")))
-            root.kept.forget(f"{row.id}/taken-{number}/")
-            stays = [*((one.path, one.why) for one in (*plan.conflicts, *done.conflicts))]
-            stays += [(one.path, one.why) for one in done.failed]
-            left = [f"{root.shown(path)}: {why}" for path, why in stays]
-            return TakenReplay(files=[*map(root.shown, (*done.written, *done.removed))], left=left)
 
 
 def _side(
@@ -182,37 +129,9 @@ def _parent(store: Store, row: SessionRow) -> Parent | None:
 
 
 def _origin(store: Store, row: SessionRow) -> tuple[Parent, SessionRow, WriterCopy] | None:
-    copy = next((one for one in found_copies() if str(one.folder) == row.workspace), None)
+    copy = copy_worked_in(row)
     parent = _parent(store, row)
     if copy is None or parent is None:
         return None
     recorded = next((one for one in store.sessions(str(copy.workspace)) if one.id == parent.session_id), None)
     return None if recorded is None else (parent, recorded, copy)
-
-
-def _require_origin(store: Store, row: SessionRow) -> tuple[Parent, SessionRow, WriterCopy]:
-    found = _origin(store, row)
-    if found is None:
-        raise SessionError(
-            "no-replay",
-            "This session is no replay of another one.",
-            why="Its copy, or the session that it was made of, is gone, or it is a session of its own.",
-            fix="Make a replay from the timeline of a session.",
-        )
-    return found
-
-
-def _names(row: SessionRow, number: int) -> tuple[str, str]:
-    """Under which names the workspace is kept as it was before, and after, its replay was taken."""
-    return f"{row.id}/taken-{number}/before", f"{row.id}/taken-{number}/after"
-
-
-def _times(root: KeptRoot, row: SessionRow) -> int:
-    names = root.kept.names(f"{row.id}/taken-")
-    return max((int(name.partition("/")[0]) for name in names if name.endswith("/after")), default=0)
-
-
-@contextmanager
-def _root(store: Store, row: SessionRow) -> Iterator[KeptRoot]:
-    with closing(opened_checkpoints(store, row)) as kept:
-        yield kept.roots[0]

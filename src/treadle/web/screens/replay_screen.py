@@ -1,4 +1,4 @@
-"""A replay of a session from a step, with any model, in a copy of its folder; then both side by side, and one taken."""
+"""A replay of a session from a step, with any model, in a copy of its folder, and both side by side."""
 
 import asyncio
 import uuid
@@ -13,14 +13,11 @@ from starlette.responses import HTMLResponse, Response
 from treadle.door.history import (
     Branch,
     CopiedReplay,
-    TakenReplay,
     branch_in_copy,
     compared_replay,
     discard_copy,
     named_copy,
     replays_of,
-    take_replay,
-    undo_taken,
 )
 from treadle.door.known_models import Models, usable_models
 from treadle.door.open_session import Reach
@@ -29,8 +26,7 @@ from treadle.door.past import delete_session, find_session
 from treadle.door.reports import past_steps
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust
-from treadle.present.words import counted
-from treadle.protocol.errors import ConfigError, SessionError, TreadleError
+from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.web.book import SessionBook
 from treadle.web.page_requests import answer, body_of, book_of, page, visitor_of, whole_number
 from treadle.web.page_session import PageSession
@@ -143,29 +139,8 @@ def _forget(name: str, session_id: str = "") -> None:
         discard_copy(named_copy(name))
 
 
-async def _take(request: Request) -> Response:
-    """Bring what the replay changed into the workspace; it is closed for that, and can be continued."""
-    session_id = request.path_params["session_id"]
-    opened = book_of(request).opened.get(session_id)
-    if opened is not None and (opened.session.status.turn_active or not opened.own):
-        raise SessionError("replay-busy", "The replay still works.", fix="Wait for its end, or stop it first.")
-    await book_of(request).close(session_id)
-    return answer({"said": _said(await asyncio.to_thread(take_replay, session_id), "taken")})
-
-
-async def _undo(request: Request) -> Response:
-    """Take that back."""
-    return answer({"said": _said(await asyncio.to_thread(undo_taken, request.path_params["session_id"]), "restored")})
-
-
-def _said(done: TakenReplay, how: str) -> str:
-    return " ".join([f"{counted(len(done.files), 'file')} {how}.", *done.left])
-
-
 ROUTES = (
     PageRoute("/s/{session_id}/replay", _show, Reach.SEE),
     PageRoute("/s/{session_id}/replay/rows", _rows, Reach.SEE),
     PageRoute("/s/{session_id}/replay", _begin, Reach.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/replay/take", _take, Reach.WORK, methods=["POST"]),
-    PageRoute("/s/{session_id}/replay/undo", _undo, Reach.WORK, methods=["POST"]),
 )

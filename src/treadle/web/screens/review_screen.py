@@ -13,6 +13,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from treadle.door.history import copy_worked_in, times_taken
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
 from treadle.door.reports import steps_so_far
@@ -98,6 +99,7 @@ def _opened(session_id: str, wanted: _Range) -> Iterator[SessionReview]:
 
 def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
     with session_log(session_id) as (row, store):
+        copy = copy_worked_in(row)
         said = {
             "title": row.title or row.id,
             "workspace": row.workspace,
@@ -107,6 +109,8 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
             "answered": json.dumps(answered_prompts(store, row.id)),
             "checkpoints": len(listed_checkpoints(store, row.id)),
             "steps_so_far": steps_so_far(store, row.id),
+            "copied": copy,
+            "taken": times_taken(store, row, copy) if copy is not None else 0,
         }
         review = open_review(store, row, old=wanted.old, new=wanted.new or None, trees=wanted.trees)
         if review is None:

@@ -96,7 +96,7 @@ async function load(button) {
 async function refresh() {
   const answer = await get(location.pathname.replace(at, "") + location.search);
   if (!answer) return;
-  const fresh = fragment(await answer.text());
+  const fresh = fragment(await answer.text()).getElementById("review");
   const open = [...main.querySelectorAll("form.field")].map((form) => ({
     form,
     key: hunkOf(form)?.dataset.key,
@@ -105,8 +105,7 @@ async function refresh() {
   const marks = shown(".hunk, .file-changed");
   const first = marks.findIndex((one) => one.getBoundingClientRect().bottom > covered());
   const places = marks.slice(Math.max(0, first)).map((one) => [one.dataset.key ?? one.dataset.path, one.getBoundingClientRect().top]);
-  page().replaceWith(fresh.getElementById("review"));
-  document.getElementById("fresh").replaceWith(fresh.getElementById("fresh"));
+  page().replaceWith(fresh);
   layout();
   view();
   showComments(main);

@@ -1,0 +1,109 @@
+"""Bringing what a session changed in a copy of a folder into that folder, and taking that back."""
+
+import os
+from collections.abc import Iterator, Sequence
+from contextlib import closing, contextmanager
+
+from msgspec import Struct
+
+from treadle.app.checkpoints.opening_checkpoints import session_checkpoints
+from treadle.app.compose import session_log
+from treadle.app.config.layers import load_settings
+from treadle.app.config.places import data_directory
+from treadle.app.reports.copy_list import apply_copy, idle_copy, left_lines_of, planned_copy
+from treadle.app.subagents.writer_copies import WriterCopy, found_copies
+from treadle.protocol.errors import SessionError
+from treadle.store.sqlite import SessionRow, Store
+from treadle.workspace.checkpoints.planning import Interval
+from treadle.workspace.checkpoints.store import CheckpointStore
+from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.temporary_files import TemporaryFiles
+
+
+class TakenChanges(Struct, frozen=True, kw_only=True):
+    """Paths that changed in the folder, and lines on what did not, and why."""
+
+    files: Sequence[str]
+    left: Sequence[str] = ()
+
+
+def copy_worked_in(row: SessionRow) -> WriterCopy | None:
+    """Find the copy that a session works in; None where that is no copy, or is gone."""
+    return next((one for one in found_copies() if str(one.folder) == row.workspace), None)
+
+
+def times_taken(store: Store, row: SessionRow, copy: WriterCopy) -> int:
+    """Count how often the changes of a session in a copy were taken, and that was not undone."""
+    with _kept(store, row, copy) as kept:
+        return _times(kept, row)
+
+
+def take_changes(session_id: str) -> TakenChanges:
+    """Bring what a session changed in its copy into the folder; how that was before and after is kept for an undo.
+
+    What differs there too stays as it is, and is named. Raises `SessionError` where the session works still.
+    """
+    with session_log(session_id) as (row, store):
+        copy = _require_copy(row)
+        with idle_copy(copy.child_id) as held, _kept(store, row, copy) as kept:
+            planned = planned_copy(held, protected=False)
+            before, after = _names(row, _times(kept, row) + 1)
+            kept.take(before)
+            done = apply_copy(held, planned)
+            if done.refused:
+                raise SessionError("copy-moved", "Nothing was taken.", why=done.refused, fix="Try again.")
+            if done.merged:
+                kept.take(after)
+    return TakenChanges(files=[shown_name(one.path) for one in done.merged], left=left_lines_of(done))
+
+
+def undo_taken(session_id: str) -> TakenChanges:
+    """Take back what `take_changes` did last; what others changed since stays, and is named. Raises `SessionError`."""
+    with session_log(session_id) as (row, store):
+        copy = _require_copy(row)
+        with _kept(store, row, copy) as kept:
+            number = _times(kept, row)
+            before, after = map(kept.tree_of, _names(row, number))
+            if before is None or after is None:
+                why = "Nothing of its copy is in the folder."
+                raise SessionError("nothing-to-undo", why, fix="Load the page again.")
+            now = kept.take(f"{row.id}/now").tree
+            plan = kept.plan_restore(before, now, [Interval(before=before, after=after, by_session=True)])
+            done = kept.apply(plan, temporary_files=TemporaryFiles(str(data_directory() / "saving")))
+            kept.forget(f"{row.id}/taken-{number}/")
+    stays = [*((one.path, one.why) for one in (*plan.conflicts, *done.conflicts))]
+    stays += [(one.path, one.why) for one in done.failed]
+    return TakenChanges(
+        files=[shown_name(os.fsdecode(one)) for one in (*done.written, *done.removed)],
+        left=[f"{shown_name(os.fsdecode(path))}: {why}" for path, why in stays],
+    )
+
+
+def _require_copy(row: SessionRow) -> WriterCopy:
+    copy = copy_worked_in(row)
+    if copy is None:
+        raise SessionError(
+            "no-copy",
+            "This session works in no copy.",
+            why="It works in the folder itself, or its copy is gone.",
+            fix="A session is started in a copy with treadle -w NAME, or on the page.",
+        )
+    return copy
+
+
+def _names(row: SessionRow, number: int) -> tuple[str, str]:
+    """Under which names the folder is kept as it was before, and after, the changes were taken."""
+    return f"{row.id}/taken-{number}/before", f"{row.id}/taken-{number}/after"
+
+
+def _times(kept: CheckpointStore, row: SessionRow) -> int:
+    names = kept.names(f"{row.id}/taken-")
+    return max((int(name.partition("/")[0]) for name in names if name.endswith("/after")), default=0)
+
+
+@contextmanager
+def _kept(store: Store, row: SessionRow, copy: WriterCopy) -> Iterator[CheckpointStore]:
+    """Open what is kept of the folder that the copy is one of."""
+    ignored = load_settings({}).checkpoints.ignored
+    with closing(session_checkpoints(store, row.id, (str(copy.workspace),), ignored=ignored)) as kept:
+        yield kept.roots[0].kept
