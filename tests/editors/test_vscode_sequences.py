@@ -70,7 +70,7 @@ class Sequence:
         edits = [(lines[line], f"{lines[line]} ({self.number})") for line in (at, at + 10)]
         if act == "typed":
             await self.type("Control+Home", f"typed {self.number}\n")
-        await self.seen.say(json.dumps({"number": self.number, "edits": edits}))
+        await self.seen.say(json.dumps({"number": self.number, "edits": edits}), enter=False)
         asked = await self.asked()
         self.wanted = await _ACTS[act](self, asked, edits)
         await self.settle()

@@ -51,6 +51,9 @@ async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_
         assert (await visit.done(f"{at}/copy/undo"))["said"] == "1 file restored."
         assert (sorted(one.name for one in here.folder.iterdir()), copy.folder.is_dir()) == (["b.txt"], True)
         assert f'data-post="{at}/copy/undo"' not in await visit.get(f"{at}/review")
+        here.folder.rename(tmp_path / "elsewhere")
+        assert "This session works in a copy" in await visit.get(f"{at}/review")
+        assert (await visit.post(f"{at}/copy/take"))[1]["code"] == "workspace-missing"
 
 
 async def test_where_no_session_comes_of_it_no_copy_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

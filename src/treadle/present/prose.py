@@ -30,29 +30,38 @@ class Growing(Struct, frozen=True, kw_only=True):
 def grow(growing: Growing, more: str) -> tuple[str, Growing]:
     """Add text; gives the blocks that are finished by it, and the rest. Every line is looked at once.
 
-    Blocks end at blank lines outside code fences; an indented line goes on with the block before it. A block that
-    grows too long is cut at a line end, inside a fence with the fence closed and opened again.
+    A block that grows too long is cut at a line end, inside a fence with the fence closed and opened again.
+    """
+    blocks, growing = cut_blocks(growing, more)
+    finished = "".join(blocks)
+    if len(growing.text) <= LONGEST_BLOCK:
+        return finished, growing
+    head, growing = _cut_long(growing)
+    return finished + head, growing
+
+
+def cut_blocks(growing: Growing, more: str) -> tuple[list[str], Growing]:
+    """Add text; gives each block that is finished by it, and the rest, however long that is.
+
+    Blocks end at blank lines outside code fences; an indented line goes on with the block before it.
     """
     text, begins = growing.text + more, growing.line
-    fence, after_blank = growing.fence, growing.after_blank
+    fence, after_blank, opened = growing.fence, growing.after_blank, growing.opened
+    may_open = "```" in text or "~~~" in text
+    blocks: list[str] = []
     cut = 0
     while (end := text.find("\n", begins)) >= 0:
         line = text[begins:end]
         words = line.strip()
         if after_blank and words and not line[0].isspace():
-            cut = begins
+            blocks.append(text[cut:begins])
+            cut, opened = begins, 0
         if fence:
             fence = "" if closes_fence(line, fence) else fence
         else:
-            fence, after_blank = opening_fence(line), not words
+            fence, after_blank = opening_fence(line) if may_open else "", not words
         begins = end + 1
-    finished, growing = _split(
-        Growing(text=text, line=begins, fence=fence, after_blank=after_blank, opened=growing.opened), cut
-    )
-    if len(growing.text) <= LONGEST_BLOCK:
-        return finished, growing
-    head, growing = _cut_long(growing)
-    return finished + head, growing
+    return blocks, Growing(text=text[cut:], line=begins - cut, fence=fence, after_blank=after_blank, opened=opened)
 
 
 def _split(growing: Growing, cut: int) -> tuple[str, Growing]:

@@ -1,12 +1,13 @@
 """A reply as it streams, or whole as a log has it: the same items come of it, in whatever pieces it was heard."""
 
+from collections.abc import Iterator
 from itertools import chain
 
 from msgspec.structs import replace
 
 from treadle.present.canvas import Canvas
 from treadle.present.items import CallItem, Item, Placed, ProseItem, ThoughtItem, WritingItem
-from treadle.present.prose import LONGEST_BLOCK, Growing, grow
+from treadle.present.prose import LONGEST_BLOCK, Growing, cut_blocks, grow
 from treadle.present.view import FoldedView, ReplyView, SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Text, Thinking, ToolUse
@@ -78,15 +79,7 @@ def _write(canvas: Canvas, text: str) -> None:
     """Take more of the answer, cut so that the same items come of it in whatever pieces it came."""
     _end_thought(canvas)
     growing, tail = canvas.view.reply.growing, canvas.view.reply.tail
-    at = 0
-    while at < len(text):
-        end = text.find("\n", at) + 1 or len(text)
-        full = at + LONGEST_BLOCK - len(growing.text)
-        # A line that a block has room for is whole; of another one the end comes by itself, as it does in pieces.
-        cut = end if end <= full else max(at + 1, min(full + 1, end - 1))
-        opened = growing.opened
-        finished, growing = grow(growing, text[at:cut])
-        at = cut
+    for finished, opened, growing in _grown_by(growing, text):  # noqa: B020 - what it is after each block
         if finished.strip():
             item = ProseItem(finished, opened=opened, closed=growing.closed, cut=growing.cut)
             if tail is None:
@@ -99,6 +92,28 @@ def _write(canvas: Canvas, text: str) -> None:
     elif growing.text.strip():
         tail = canvas.add_to_reply(_still_growing(growing))
     canvas.set_reply(growing=growing, tail=tail)
+
+
+def _grown_by(growing: Growing, text: str) -> Iterator[tuple[str, int, Growing]]:
+    """Give each block that a text finishes, how much of it nobody wrote, and what grows behind it."""
+    opened = growing.opened
+    if len(growing.text) + len(text) <= LONGEST_BLOCK:
+        blocks, growing = cut_blocks(growing, text)
+        for block in blocks:
+            yield block, opened, growing
+            opened = 0
+        yield "", 0, growing
+        return
+    at = 0
+    while at < len(text):
+        end = text.find("\n", at) + 1 or len(text)
+        full = at + LONGEST_BLOCK - len(growing.text)
+        # A line that a block has room for is whole; of another one the end comes by itself, as it does in pieces.
+        cut = end if end <= full else max(at + 1, min(full + 1, end - 1))
+        opened = growing.opened
+        finished, growing = grow(growing, text[at:cut])
+        at = cut
+        yield finished, opened, growing
 
 
 def _still_growing(growing: Growing) -> ProseItem:

@@ -34,6 +34,8 @@ def copy_worked_in(row: SessionRow) -> WriterCopy | None:
 
 def times_taken(store: Store, row: SessionRow, copy: WriterCopy) -> int:
     """Count how often the changes of a session in a copy were taken, and that was not undone."""
+    if not copy.workspace.is_dir():
+        return 0
     with _kept(store, row, copy) as kept:
         return _times(kept, row)
 
@@ -88,6 +90,9 @@ def _require_copy(row: SessionRow) -> WriterCopy:
             why="It works in the folder itself, or its copy is gone.",
             fix="A session is started in a copy with treadle -w NAME, or on the page.",
         )
+    if not copy.workspace.is_dir():
+        what = f"The folder {copy.workspace} is not there."
+        raise SessionError("workspace-missing", what, fix="Put it back where it was.")
     return copy
 
 
