@@ -75,3 +75,31 @@ async def test_what_is_pinned_stays_in_the_column_until_it_is_not(
         assert 'data-do="unpin"' in await visit.get(f"{path}/menu")
         await visit.done(f"{path}/unpin")
         assert "Pinned" not in await visit.get("/sessions/column")
+
+
+async def test_enter_begins_a_line_where_this_browser_has_it_so_and_ctrl_enter_sends(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [HELLO, HELLO]) as (served, seen):
+        page = await seen.page(served)
+        session = await start_session(page, "Say hello.")
+        await page.wait_for_selector(".item.end")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("> enter begins a line")
+        await becomes(page, "document.querySelectorAll('#palette [role=option]').length === 1")
+        await page.keyboard.press("Enter")
+        await page.goto(f"{served.address}/s/{session}")
+        assert "enter-breaks" in (await page.locator("html").get_attribute("class") or ""), (
+            "drawn so from the beginning"
+        )
+        await page.wait_for_selector("html[data-ready]", state="attached")
+        await page.focus("#text")
+        await page.keyboard.type("one\ntwo")
+        assert await page.input_value("#text") == "one\ntwo"
+        await page.keyboard.press("Control+Enter")
+        await page.wait_for_selector(".item.said:has-text('two')")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("> enter sends")
+        await becomes(page, "document.querySelectorAll('#palette [role=option]').length === 1")
+        await page.keyboard.press("Enter")
+        await page.fill("#text", "three")
+        await page.press("#text", "Enter")
+        await page.wait_for_selector(".item.said:has-text('three')")

@@ -19,7 +19,7 @@ from treadle.web.session_rows import ListFilter, PageRow, page_rows
 LOOK_COOKIE = "treadle-look"
 """What a browser keeps of how the page looks: words of `_LOOKS`, with dots between."""
 
-_LOOKS = {"light": "light", "dark": "dark", "folded": "folded-column"}
+_LOOKS = {"light": "light", "dark": "dark", "folded": "folded-column", "enter": "enter-breaks"}
 
 _PINNED, _DONE = "Pinned", "Done"
 _SHOWN = 20

@@ -282,7 +282,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       say(isActive());
-    } else if (event.key === "Enter" && !event.shiftKey && !fromFinger.matches) {
+    } else if (event.key === "Enter" && !event.shiftKey && !fromFinger.matches && !document.documentElement.classList.contains("enter-breaks")) {
       event.preventDefault();
       text.form.requestSubmit();
     }

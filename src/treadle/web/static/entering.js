@@ -71,7 +71,7 @@ export async function enter(token, waits = () => {}) {
 // ---- how the page looks: kept by the browser, and sent along so that the server draws it so at once
 
 const LOOK = "treadle-look";
-const LOOKS = { light: "light", dark: "dark", folded: "folded-column" };
+const LOOKS = { light: "light", dark: "dark", folded: "folded-column", enter: "enter-breaks" };
 
 /** Keep which classes of the look the page has. */
 export function keepLook() {

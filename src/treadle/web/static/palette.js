@@ -8,6 +8,7 @@ import { keep, kept } from "./pages.js";
 
 const LAST = "palette-last";
 const MOST = 60;
+const looks = document.documentElement.classList;
 const id = (name) => document.getElementById(name);
 const press = (selector) => () => document.querySelector(selector)?.click();
 const has = (selector) => () => {
@@ -24,7 +25,7 @@ const fromMenu = (name) => async () => {
 };
 
 function theme(name) {
-  for (const one of ["light", "dark"]) document.documentElement.classList.toggle(one, one === name);
+  for (const one of ["light", "dark"]) looks.toggle(one, one === name);
   keepLook();
 }
 
@@ -59,6 +60,7 @@ const COMMANDS = [
   ["Narrow the column", "[", () => true, press("#fold")],
   ["Panel", "]", has("#show-panel"), press("#show-panel")],
   ...["as the system", "light", "dark"].map((name) => [`Theme: ${name}`, "", () => true, () => theme(name)]),
+  ...[true, false].map((breaks) => [`Enter ${breaks ? "begins a line, Ctrl-Enter sends" : "sends"}`, "", () => looks.contains("enter-breaks") !== breaks, () => keepLook(looks.toggle("enter-breaks", breaks))]),
   ["Notices", "", () => notices.length > 0, () => showNotices()],
   ["Find in the session", "/", () => shownSession !== "", () => show("Find in this session", [], said)],
   ["Keys", "?", () => true, showKeys],
