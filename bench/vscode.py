@@ -15,9 +15,10 @@ from tests.needed import missing
 
 TURNS = {"LOOK": [turn("I look.", make("read_file", path="a.txt")), turn("The file has one line.")]}
 _SETTLED = 15.0
-"""Seconds in which a host that does nothing works for fewer than so many ticks."""
+"""Seconds between two looks at a host, which others keep busy, too: it has settled where it holds as much as before."""
 
-_IDLE = 10
+_SAME = 0.5
+"""Megabytes that make no difference."""
 
 _SAMPLES = 7
 
@@ -39,19 +40,13 @@ def _megabytes(process: int) -> float:
     return sum(int(found) for found in re.findall(r"^Private_\w+:\s+(\d+) kB", rollup, re.MULTILINE)) / 1000
 
 
-def _worked(process: int) -> int:
-    """The ticks of a processor that it took so far."""
-    fields = Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
-    return int(fields[11]) + int(fields[12])
-
-
 async def _settled(process: int) -> float:
-    """The memory that it holds once it does next to nothing."""
-    before = -_IDLE - 1
+    """The memory that it holds once that stays the same."""
+    before, now = 0.0, _megabytes(process)
     async with asyncio.timeout(LONG * 4):
-        while (now := _worked(process)) - before > _IDLE:
-            before = now
+        while abs(now - before) > _SAME:
             await asyncio.sleep(_SETTLED)
+            before, now = now, _megabytes(process)
     samples = []
     for _ in range(_SAMPLES):
         samples.append(_megabytes(process))

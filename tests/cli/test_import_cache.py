@@ -110,6 +110,22 @@ def test_an_extension_is_loaded_from_where_it_is(project: Project) -> None:
     assert (first["sqlite3"][2], second["sqlite3"][2]) == ("SourceFileLoader", "_Loader")
 
 
+LATE = """
+import treadle.cli.import_cache
+compiled = treadle.cli.import_cache._compiled
+def and_another(name):
+    cache._missed.add(f"late {name}")  # as a thread that imports meanwhile
+    return compiled(name)
+treadle.cli.import_cache._compiled = and_another
+cache.save()
+"""
+
+
+def test_what_is_imported_while_it_is_written_keeps_nothing_from_being_written(project: Project) -> None:
+    (project.modules.parent / "main.py").write_text(PROGRAM.replace("cache.save()\n", LATE))
+    assert (values(project.run()), loaders(project.run())) == (EXPECTED, {"_Loader"})
+
+
 def test_it_is_written_once(project: Project) -> None:
     project.run()
     written = project.file.stat().st_ino

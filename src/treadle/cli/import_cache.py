@@ -141,7 +141,7 @@ class ImportCache:
         for name, entry in self._known.items():
             if name not in self._missed and _is_unchanged(entry):
                 yield name, entry, self._read(entry)
-        for name in self._missed:
+        for name in tuple(self._missed):  # a thread may import more meanwhile
             found = _compiled(name)
             if found is not None:
                 yield name, *found
