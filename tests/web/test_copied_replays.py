@@ -73,6 +73,8 @@ async def test_a_replay_works_in_a_copy_beside_what_was_recorded_and_is_taken_an
         }
         assert began["path"] in await visit.get(path), "it is listed with the session"
         assert (await visit.post(f"{began['path']}/../copy/undo"))[1]["code"] == "nothing-to-undo"
+        assert (await visit.done(f"{began['path']}/../copy/take"))["said"].startswith("3 files taken.")
+        assert (await visit.done(f"{began['path']}/../copy/undo"))["said"] == "3 files restored."
 
 
 async def test_what_others_changed_meanwhile_stays_and_what_was_taken_twice_is_undone_in_turn(

@@ -1,7 +1,9 @@
 """A session that is started from the page in a copy of its folder: the folder stays, and the copy is applied later."""
 
 import asyncio
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Route
@@ -10,10 +12,24 @@ from tests.e2e.faults.driving import make
 from tests.web.driving import needs_chromium, page_with_model
 from tests.web.in_process import idle, page_here
 from tests.web.test_rights import phone
-from treadle.app.reports.copy_list import planned_copy
+from treadle.app.history import taking_copies
+from treadle.app.reports.copy_list import apply_copy, planned_copy
 from treadle.app.subagents.writer_copies import found_copies
 from treadle.app.subagents.writer_record import writers_folder
 from treadle.providers.scripted.script import Turn
+
+
+class KilledError(Exception):
+    """The program ends here."""
+
+
+def _killed_after(does: Callable[..., Any]) -> Callable[..., Any]:
+    def ends(*arguments: Any) -> None:
+        does(*arguments)
+        raise KilledError
+
+    return ends
+
 
 WRITE = Turn(items=(make("write_to_file", path="a.txt", content="new\n"),))
 DONE = Turn(items=(make("attempt_completion", result="All done."),))
@@ -51,6 +67,15 @@ async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_
         assert (await visit.done(f"{at}/copy/undo"))["said"] == "1 file restored."
         assert (sorted(one.name for one in here.folder.iterdir()), copy.folder.is_dir()) == (["b.txt"], True)
         assert f'data-post="{at}/copy/undo"' not in await visit.get(f"{at}/review")
+        monkeypatch.setattr(taking_copies, "apply_copy", _killed_after(apply_copy))
+        with pytest.raises(KilledError):
+            await asyncio.to_thread(taking_copies.take_changes, first["session"])
+        (here.folder / "own.txt").write_text("mine\n")
+        assert (here.folder / "a.txt").read_text() == "new\n"
+        said = (await visit.done(f"{at}/copy/undo"))["said"]
+        assert said.startswith("1 file restored.")
+        assert "own.txt" in said
+        assert sorted(one.name for one in here.folder.iterdir()) == ["b.txt", "own.txt"]
         here.folder.rename(tmp_path / "elsewhere")
         assert "This session works in a copy" in await visit.get(f"{at}/review")
         assert (await visit.post(f"{at}/copy/take"))[1]["code"] == "workspace-missing"

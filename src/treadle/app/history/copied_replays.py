@@ -111,9 +111,11 @@ def _side(
 ) -> ReplaySide:
     """Sum up the `steps` of one of the two; `kept_files` are the trees that it began with, and its checkpoints."""
     first, taken = kept_files
-    replied = [one for one in steps if one.usage is not None]
+    replied = [(one.usage, one.cost) for one in steps if one.usage is not None]
     spending = Spending(
-        ended=sum(one.cost or 0.0 for one in replied), unpriced=any(one.cost is None for one in replied)
+        ended=sum(cost or 0.0 for _, cost in replied),
+        unpriced=any(cost is None for _, cost in replied),
+        estimated=any(usage.estimated for usage, _ in replied),
     )
     files: list[tuple[str, int | None, int | None]] | None = [] if not taken else None
     if taken and len(first) == len(last := taken[-1].data.trees):
