@@ -130,5 +130,5 @@ async def test_a_replay_that_works_or_asks_is_not_taken_and_a_step_limit_holds(
         replay = here.book.opened[began.split("/")[2]]
         assert "step" in (await here.asked(replay)).text
         assert "Read" in await visit.get(f"{began}/rows"), "one step of the replay itself"
-        assert (await visit.post(f"{began}/../copy/take"))[1]["code"] == "copy-works"
+        assert (await visit.post(f"{began}/../copy/take"))[1]["code"] == "copy-busy"
         assert "disabled>Take this one" in await visit.get(f"{began}/rows")

@@ -101,6 +101,21 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "A proxy is to name the users, but it has no secret that shows that it is the proxy.",
             "Make one with `treadle serve proxy`, and let the proxy send it as the header x-treadle-proxy.",
         ),
+        "copy-moved": Explanation(
+            "The folder changed while the changes of a copy were brought into it, so nothing was.", "Try again."
+        ),
+        "no-copy": Explanation(
+            "The session works in the folder itself, or its copy is gone, so there is nothing to take.",
+            "A session is started in a copy with treadle -w NAME, or on the page.",
+        ),
+        "replay-copy": Explanation(
+            "The session works in a copy, of which the page makes no further one.",
+            "Take its changes first, or use a terminal: treadle replay ID --from N --into DIR",
+        ),
+        "replay-wish": Explanation(
+            "A replay on the page was to begin without a step, or with a number of steps that is none.",
+            "Choose a step of the list.",
+        ),
         "service-sandbox": Explanation(
             "The processes of users cannot be kept apart, as bubblewrap is not installed.",
             "Install bubblewrap. Nothing is served without it.",

@@ -18,7 +18,7 @@ async def _take(request: Request) -> Response:
     session_id, book = request.path_params["session_id"], book_of(request)
     opened = book.opened.get(session_id)
     if opened is not None and (opened.session.status.turn_active or not opened.own):
-        raise SessionError("copy-works", "The session still works.", fix="Wait for its end, or stop it first.")
+        raise SessionError("copy-busy", "The session still works.", fix="Wait for its end, or stop it first.")
     await book.close(session_id)
     return answer({"said": _said(await asyncio.to_thread(take_changes, session_id), "taken")})
 

@@ -15,6 +15,7 @@ from treadle.door.history import (
     CopiedReplay,
     branch_in_copy,
     compared_replay,
+    copy_worked_in,
     discard_copy,
     named_copy,
     replays_of,
@@ -37,6 +38,8 @@ from treadle.web.templating import render
 _MOST_MODELS = 100
 _MOST_STEPS = 10_000
 _WHY = f"A step is a number, and so is how many there may be, at most {_MOST_STEPS:,}."
+_OF_COPY = "A copy is made of the folder itself, not of another copy."
+_ELSEWHERE = "Take its changes first, or use a terminal: treadle replay ID --from N --into DIR"
 
 
 async def _show(request: Request) -> Response:
@@ -67,6 +70,7 @@ def _found(request: Request) -> dict[str, Any]:
         "model": row.model,
         "models": [one for one in models if one != row.model],
         "rows": rows,
+        "why_not": f"{_OF_COPY} {_ELSEWHERE}" if copy_worked_in(row) is not None else "",
     }
 
 
@@ -122,6 +126,10 @@ def _steps_before(session_id: str, step: int) -> int:
 
 def _branched(book: SessionBook, session_id: str, step: int) -> tuple[str, Branch, SessionTrust]:
     with session_log(session_id) as (row, _):
+        if copy_worked_in(row) is not None:
+            raise ConfigError(
+                "replay-copy", "A session in a copy cannot be replayed here.", why=_OF_COPY, fix=_ELSEWHERE
+            )
         trust, name = book.trust(Path(row.workspace)), f"replay-{row.id[-6:]}-{uuid.uuid4().hex[:6]}"
     within = named_copy_trust(name, trust)
     try:
