@@ -48,3 +48,21 @@ async def test_what_happened_before_the_modules_of_a_page_had_run_is_shown(tmp_p
         assert not await other.evaluate(shown)
         gate.set()
         await becomes(other, shown)
+
+
+async def test_what_was_typed_before_the_modules_had_run_is_completed(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, TURNS) as (served, seen):
+        (served.folder / "plan.md").write_text("The plan.\n")
+        page = await seen.page(served)
+        gate = asyncio.Event()
+
+        async def late(route: Route) -> None:
+            await gate.wait()
+            await route.continue_()
+
+        await page.route("**/static/*/start.js", late)
+        await page.goto(f"{served.address}/", wait_until="commit")
+        await page.focus("#text")
+        await page.keyboard.type("Read @pl")
+        gate.set()
+        await page.wait_for_selector("#menu li:has-text('plan.md')")

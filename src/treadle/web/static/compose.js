@@ -367,6 +367,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     grow();
     if (kept.sending) say(kept.steer);
   }
+  if (document.activeElement === text) complete();
 
   return { text, stop, put, invite };
 }
