@@ -14,7 +14,7 @@ from playwright.async_api import Browser, BrowserContext, Error, Page, async_pla
 
 from tests.e2e.process import Program
 from tests.e2e.running import model
-from tests.needed import chromium, needs
+from tests.needed import PEERS, chromium, needs
 from tests.ready import treadle
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
@@ -181,6 +181,17 @@ async def close_session(page: Page) -> None:
 async def read_questions(page: Page) -> None:
     """Let the questions that are there count as read: a card takes no answer from who could not have read it."""
     await page.evaluate("for (const one of document.querySelectorAll('.question')) one.dataset.came = -1e6")
+
+
+async def require_accessible(page: Page) -> None:
+    """Have axe-core look at a page that passes over its policy, where axe-core is installed."""
+    axe = PEERS / "node_modules" / "axe-core" / "axe.min.js"
+    if axe.exists():
+        await page.evaluate(axe.read_text())
+        found = await page.evaluate(
+            "axe.run().then((result) => result.violations.map((one) => `${one.id} ${one.nodes[0].html}`))"
+        )
+        assert found == []
 
 
 async def becomes(page: Page, expression: str, arg: Any = None) -> None:

@@ -60,6 +60,9 @@ async def test_a_replay_works_in_a_copy_beside_what_was_recorded_and_is_taken_an
             ("Steps", "3"),
             ("Files", "2"),
         ]
+        (here.folder / "later.txt").write_text("of somebody else\n")
+        assert "later.txt" not in await visit.get(f"{began['path']}/rows"), "each side has its own work alone"
+        (here.folder / "later.txt").unlink()
         said = await visit.done(f"{began['path']}/../copy/take")
         assert said["said"].startswith("3 files taken."), said
         assert {one.name: one.read_text() for one in here.folder.glob("*.txt")} == {"a.txt": "other\n", "c.txt": "c\n"}

@@ -7,7 +7,6 @@ from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
 from tests.e2e.running import log_of
-from tests.needed import PEERS
 from tests.web.driving import (
     PATIENCE,
     Seen,
@@ -16,6 +15,7 @@ from tests.web.driving import (
     close_session,
     in_shared_browser,
     page_with_model,
+    require_accessible,
     start_session,
 )
 from treadle.protocol.events import Prompt
@@ -91,7 +91,7 @@ async def _conflict(page: Page, served: Served) -> None:
     assert [lines[0] for lines in said] == ["Before the session", "As the session left it", "In the folder now"]
     assert ["line 2" in said[0], "second" in said[1], "2nd" in said[2]] == [True] * 3
     assert file.read_text() == before.replace("second", "2nd")
-    await _axe(page)
+    await require_accessible(page)
     await page.click(".conflict button")
     file.write_text(before)
     await page.reload()
@@ -146,7 +146,7 @@ async def _timeline(page: Page, served: Served) -> None:
     await becomes(page, "document.querySelectorAll('.leaving').length === 0")
     assert "c.txt" in await page.inner_text("#preview .delete:has-text('c.txt')")
     assert later.exists(), "a preview changes nothing"
-    await _axe(page)
+    await require_accessible(page)
     await page.click("#really")
     await page.wait_for_selector("#undo:not([hidden])")
     assert (file.exists(), later.exists()) == (True, False)
@@ -173,16 +173,6 @@ async def _timeline(page: Page, served: Served) -> None:
     assert page.url.rpartition("/s/")[2] not in before
 
 
-async def _axe(page: Page) -> None:
-    axe = PEERS / "node_modules" / "axe-core" / "axe.min.js"
-    if axe.exists():
-        await page.evaluate(axe.read_text())
-        found = await page.evaluate(
-            "axe.run().then((result) => result.violations.map((one) => `${one.id} ${one.nodes[0].html}`))"
-        )
-        assert found == []
-
-
 async def test_changes_are_reviewed_and_gone_back_to_from_the_page(tmp_path: Path) -> None:
     folder = tmp_path / "ws" / "src"
     folder.mkdir(parents=True)
@@ -194,10 +184,10 @@ async def test_changes_are_reviewed_and_gone_back_to_from_the_page(tmp_path: Pat
         await page.goto(f"{served.address}/s/{session}/review")
         await _review(page, served)
         await _conflict(page, served)
-        await _axe(page)
+        await require_accessible(page)
         await _message(page, served)
         await page.goto(f"{served.address}/s/{session}/timeline")
-        await _axe(page)
+        await require_accessible(page)
         await _timeline(page, served)
         await _phone(seen, served, session)
 

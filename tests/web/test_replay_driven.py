@@ -4,21 +4,14 @@ from pathlib import Path
 
 from playwright.async_api import Page
 
-from tests.needed import PEERS
-from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
+from tests.web.driving import becomes, in_shared_browser, page_with_model, require_accessible, start_session
 from tests.web.test_copied_replays import TURNS
 
 pytestmark = in_shared_browser
 
 
 async def _right(page: Page) -> None:
-    axe = PEERS / "node_modules" / "axe-core" / "axe.min.js"
-    if axe.exists():
-        await page.evaluate(axe.read_text())
-        found = await page.evaluate(
-            "axe.run().then((result) => result.violations.map((one) => `${one.id} ${one.nodes[0].html}`))"
-        )
-        assert found == []
+    await require_accessible(page)
     assert await page.evaluate("document.documentElement.scrollWidth <= innerWidth"), "nothing is cut off"
 
 

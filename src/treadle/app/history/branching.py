@@ -13,7 +13,7 @@ from treadle.app.compose import session_log
 from treadle.app.history.forking import copy_session
 from treadle.engine.core import texts
 from treadle.engine.core.state import FilesState, State, with_note
-from treadle.protocol.checkpoints import Moment
+from treadle.protocol.checkpoints import CheckpointTaken, Moment
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import ContextReady
 from treadle.store.appending import tag_of
@@ -89,14 +89,20 @@ def before_step(store: Store, row: SessionRow, step: int) -> int:
 
 def files_at(store: Store, row: SessionRow, step: int) -> tuple[tuple[str, ...], bool]:
     """Give the trees of the files at the beginning of a step, as far as a checkpoint knows them."""
+    taken, exact = checkpoint_at(store, row, step)
+    return () if taken is None else taken.trees, exact
+
+
+def checkpoint_at(store: Store, row: SessionRow, step: int) -> tuple[CheckpointTaken | None, bool]:
+    """Find the checkpoint that has the files of the beginning of a step, and say whether there is one."""
     taken = [one.data for one in Points(store, row.id).checkpoints]
     since = next((index for index, one in enumerate(taken) if one.step >= step), len(taken))
     # One before changes is kept only where the files are not those of the checkpoint before it.
     if since < len(taken) and taken[since].moment in (Moment.BEFORE, Moment.RESTORING):
-        return taken[since].trees, True
+        return taken[since], True
     if since == 0 or taken[since - 1].moment in (Moment.BEFORE, Moment.RESTORING):
-        return (), False
-    return taken[since - 1].trees, True
+        return None, False
+    return taken[since - 1], True
 
 
 def with_moved_note(state: State, old: str, new: str) -> State:

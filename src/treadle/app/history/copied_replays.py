@@ -7,25 +7,25 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
-from treadle.app.checkpoints.points import Points, TakenAt
+from treadle.app.checkpoints.points import Points
 from treadle.app.compose import session_log
-from treadle.app.history.branching import Branch, before_step, files_at, with_moved_note
+from treadle.app.history.branching import Branch, before_step, checkpoint_at, files_at, with_moved_note
 from treadle.app.history.forking import copy_session
 from treadle.app.history.taking_copies import copy_worked_in, times_taken
+from treadle.app.reports.session_review import open_review
 from treadle.app.reports.step_list import PastStep, past_steps
 from treadle.app.subagents.writer_copies import WriterCopy, found_copies
 from treadle.present.spending_words import Spending
-from treadle.protocol.checkpoints import Parent
+from treadle.protocol.checkpoints import CheckpointTaken, Parent
 from treadle.protocol.events import SessionStarted
 from treadle.store.keeping import rename
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.checkpoints.planning import Interval
-from treadle.workspace.files.names import shown_name
 
 
 class ReplaySide(Struct, frozen=True, kw_only=True):
-    """What one of the two did from the step on. `files` are paths in the folder with the lines added and removed there
-    (None for what is no text); None where a checkpoint of it is not kept.
+    """What one of the two did from the step on. `files` are its own work, by path, with the lines added and removed
+    (None for what is no text); None where no checkpoint knows with which files it began.
     """
 
     session: str
@@ -42,7 +42,6 @@ class CopiedReplay(Struct, frozen=True, kw_only=True):
 
     step: int
     workspace: Path
-    copy: str
     exact: bool
     recorded: ReplaySide
     replayed: ReplaySide
@@ -76,12 +75,14 @@ def branch_in_copy(session_id: str, step: int, copy: WriterCopy) -> Branch:
     return Branch(id=new, folder=copy.folder, exact=exact)
 
 
-def replays_of(store: Store, row: SessionRow) -> list[SessionRow]:
-    """List the replays of a session whose copies are kept, the last used first."""
+def replays_of(store: Store, row: SessionRow) -> list[tuple[SessionRow, int]]:
+    """List the replays of a session whose copies are kept, with the last event that both have, the newest first."""
     folders = [str(copy.folder) for copy in found_copies() if str(copy.workspace) == row.workspace]
     rows = [one for folder in folders for one in store.sessions(folder)]
-    own = [one for one in rows if (parent := _parent(store, one)) is not None and parent.session_id == row.id]
-    return sorted(own, key=lambda one: one.updated_at, reverse=True)
+    own = [
+        (one, parent.seq) for one in rows if (parent := _parent(store, one)) is not None and parent.session_id == row.id
+    ]
+    return sorted(own, key=lambda found: found[0].updated_at, reverse=True)
 
 
 def compared_replay(store: Store, row: SessionRow) -> CopiedReplay | None:
@@ -92,37 +93,45 @@ def compared_replay(store: Store, row: SessionRow) -> CopiedReplay | None:
     parent, recorded, copy = found
     steps = [one for one in past_steps(store, recorded) if one.seq > parent.seq and one.number and not one.left]
     step = steps[0].number if steps else 0
-    trees, exact = files_at(store, recorded, step)
+    since, exact = checkpoint_at(store, recorded, step)
     own = [one for one in past_steps(store, row) if one.seq > parent.seq and one.number]
-    taken = [one for one in Points(store, row.id).checkpoints if one.seq > parent.seq]
+    first = next((one.data for one in Points(store, row.id).checkpoints if one.seq > parent.seq), None)
     return CopiedReplay(
         step=step,
         workspace=copy.workspace,
-        copy=copy.child_id,
         exact=exact,
-        recorded=_side(store, recorded, steps, (trees, Points(store, recorded.id).checkpoints)),
-        replayed=_side(store, row, own, (taken[0].data.trees if taken else (), taken)),
+        recorded=_side(store, recorded, steps, since),
+        replayed=_side(store, row, own, first),
         taken=times_taken(store, row, copy),
     )
 
 
-def _side(
-    store: Store, row: SessionRow, steps: Sequence[PastStep], kept_files: tuple[Sequence[str], Sequence[TakenAt]]
-) -> ReplaySide:
-    """Sum up the `steps` of one of the two; `kept_files` are the trees that it began with, and its checkpoints."""
-    first, taken = kept_files
+def _side(store: Store, row: SessionRow, steps: Sequence[PastStep], since: CheckpointTaken | None) -> ReplaySide:
+    """Sum up the `steps` of one of the two, and its own work in the files since a checkpoint."""
     replied = [(one.usage, one.cost) for one in steps if one.usage is not None]
     spending = Spending(
         ended=sum(cost or 0.0 for _, cost in replied),
         unpriced=any(cost is None for _, cost in replied),
         estimated=any(usage.estimated for usage, _ in replied),
     )
-    files: list[tuple[str, int | None, int | None]] | None = [] if not taken else None
-    if taken and len(first) == len(last := taken[-1].data.trees):
-        with closing(opened_checkpoints(store, row)) as kept:
-            changed = kept.changes(first, last)
-            files = [(shown_name(one.path), one.added, one.removed) for _, one in changed]
+    taken = Points(store, row.id).checkpoints
+    unknown = since is None and steps and taken and taken[-1].data.step >= steps[0].number
+    files = None if unknown else _own_files(store, row, since)
     return ReplaySide(session=row.id, model=row.model, steps=steps, spending=spending, files=files)
+
+
+def _own_files(
+    store: Store, row: SessionRow, since: CheckpointTaken | None
+) -> Sequence[tuple[str, int | None, int | None]]:
+    if since is None:
+        return ()
+    review = open_review(store, row, old=since.n, new=Points(store, row.id).last().n)
+    if review is None:
+        return ()
+    try:
+        return [(one.path, one.added, one.removed) for one in review.files if one.own]
+    finally:
+        review.close()
 
 
 def _parent(store: Store, row: SessionRow) -> Parent | None:

@@ -59,7 +59,9 @@ def _found(request: Request) -> dict[str, Any]:
         if compared is not None:
             return {**said, "replay": compared, **_life(book.opened.get(row.id), compared)}
         steps = [one for one in past_steps(store, row) if one.number and not one.left]
-        rows = [(one, _step_of(one.id)) for one in replays_of(store, row)]
+        rows = [
+            (one, next((step.number for step in steps if step.seq > seq), None)) for one, seq in replays_of(store, row)
+        ]
     wanted = whole_number(request.query_params.get("step", ""))
     models = [one.ref for one in usable_models(Models(load_settings(book.flags)))][:_MOST_MODELS]
     return {
@@ -72,12 +74,6 @@ def _found(request: Request) -> dict[str, Any]:
         "rows": rows,
         "why_not": f"{_OF_COPY} {_ELSEWHERE}" if copy_worked_in(row) is not None else "",
     }
-
-
-def _step_of(session_id: str) -> CopiedReplay | None:
-    with suppress(TreadleError), session_log(session_id) as (row, store):
-        return compared_replay(store, row)
-    return None
 
 
 def _life(opened: PageSession | None, compared: CopiedReplay) -> dict[str, Any]:
@@ -107,8 +103,8 @@ async def _begin(request: Request) -> Response:
     book = book_of(request)
     session_id = request.path_params["session_id"]
     name, branch, within = await asyncio.to_thread(_branched, book, session_id, step)
-    limit = most and most + await asyncio.to_thread(_steps_before, session_id, step)
     try:
+        limit = most and most + await asyncio.to_thread(_steps_before, session_id, step)
         await book.resume(branch.id, within, model=said.model.strip(), max_steps=limit)
     except BaseException:
         await asyncio.to_thread(_forget, name, branch.id)
@@ -141,9 +137,10 @@ def _branched(book: SessionBook, session_id: str, step: int) -> tuple[str, Branc
 
 def _forget(name: str, session_id: str = "") -> None:
     """Leave nothing of a replay that could not begin."""
-    with suppress(TreadleError, OSError):
-        if session_id:
+    if session_id:
+        with suppress(TreadleError, OSError):
             delete_session(find_session(session_id))
+    with suppress(TreadleError, OSError):
         discard_copy(named_copy(name))
 
 

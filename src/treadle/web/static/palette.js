@@ -60,7 +60,7 @@ const COMMANDS = [
   ["Narrow the column", "[", () => true, press("#fold")],
   ["Panel", "]", has("#show-panel"), press("#show-panel")],
   ...["as the system", "light", "dark"].map((name) => [`Theme: ${name}`, "", () => true, () => theme(name)]),
-  ...[true, false].map((breaks) => [`Enter ${breaks ? "begins a line, Ctrl-Enter sends" : "sends"}`, "", () => looks.contains("enter-breaks") !== breaks, () => keepLook(looks.toggle("enter-breaks", breaks))]),
+  ...[true, false].map((breaks) => [`Enter ${breaks ? "begins a line, Ctrl-Enter sends" : "sends"}`, "", () => looks.contains("enter-breaks") !== breaks, () => { looks.toggle("enter-breaks", breaks); keepLook(); }]),
   ["Notices", "", () => notices.length > 0, () => showNotices()],
   ["Find in the session", "/", () => shownSession !== "", () => show("Find in this session", [], said)],
   ["Keys", "?", () => true, showKeys],
