@@ -25,7 +25,7 @@ TURNS = (
     Turn(items=(make("attempt_completion", result="All done, see `a.txt`."),)),
     Turn(items=(make("attempt_completion", result="Heard."),)),
 )
-MANY = 170
+MANY = 200  # stopped within its last 20, it is more than two parts of the page
 LONG = Turn(
     items=(
         SayText(text="".join(f"Paragraph {number} of many.\n\n" for number in range(MANY))),
