@@ -3,10 +3,13 @@
 import gc
 import os
 import shutil
+import signal
 import sys
 import tempfile
+from asyncio.base_subprocess import BaseSubprocessTransport
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -42,6 +45,16 @@ settings.register_profile(
 settings.load_profile("treadle")
 
 
+def _send_signal(self: Any, number: int) -> None:
+    """Send a signal as Python 3.13 does.
+
+    Before, a process that has just ended was collected here, and whoever waits for it read status 255 (gh-87744).
+    """
+    self._check_proc()
+    with suppress(ProcessLookupError):
+        os.kill(self._proc.pid, number)
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Run the product as it is: pytest rewrites the package of a plugin, which takes seconds in each process.
 
@@ -50,6 +63,9 @@ def pytest_configure(config: pytest.Config) -> None:
     rewriting: Any = config.pluginmanager.rewrite_hook
     rewriting._must_rewrite.discard("treadle")  # there is no option for it
     gc.set_threshold(*LOOK_FOR_CYCLES)
+    BaseSubprocessTransport.send_signal = _send_signal  # type: ignore[method-assign]
+    BaseSubprocessTransport.terminate = lambda self: _send_signal(self, signal.SIGTERM)  # type: ignore[method-assign]
+    BaseSubprocessTransport.kill = lambda self: _send_signal(self, signal.SIGKILL)  # type: ignore[method-assign]
     if (found := shutil.which("python3")) and not Path(found).samefile(sys.executable):
         # A version manager's stand-in starts twenty programs before the one that a test means.
         os.environ["PATH"] = f"{Path(sys.base_prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"

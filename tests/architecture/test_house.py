@@ -138,3 +138,18 @@ def test_no_tool_is_named_by_a_string() -> None:
             if isinstance(node, ast.Constant) and node.value in tools:
                 found[file].add(node.value)
     assert set(found) == set(TOOLS_BY_NAME), f"Name it by its declaration: {dict(found)}"
+
+
+def test_nobody_collects_a_process_that_asyncio_waits_for() -> None:
+    """Before Python 3.13 `send_signal` may do so, and the status is 255 then; `os.kill` does not."""
+    found = [
+        f"{name}:{node.lineno}"
+        for name, tree in source_modules()
+        if "create_subprocess_" in ast.unparse(tree)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call)
+        and isinstance(node.func, ast.Attribute)
+        and node.func.attr in ("send_signal", "terminate", "kill")
+        and ast.unparse(node.func.value) not in ("os", "self")
+    ]
+    assert found == []

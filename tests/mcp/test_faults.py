@@ -14,6 +14,7 @@ import pytest
 from tests.mcp.hubs import call, fake, hub_of, plan_of, text_of, told, until
 from treadle.engine.ports import Asked, PersonReply
 from treadle.mcp.callbacks import Callbacks
+from treadle.mcp.fixed_tools import named_tool
 from treadle.mcp.message_framing import Frames, TooLong
 from treadle.mcp.pins import PinBook, server_identity
 from treadle.mcp.server_program import ProgramStart
@@ -30,6 +31,25 @@ async def test_a_server_that_does_not_start_is_marked_failed_with_the_reason(tmp
         assert "/no/such/program: No such file or directory" in gone.why
         assert text_of(await call(hub, "mcp__fake__echo", n=1)) == "echo {'n': 1}"
     assert "gone is not connected" in told(tmp_path)
+
+
+async def test_a_tool_of_a_server_that_has_none_now_is_not_called_unknown(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, McpServer(name="gone", command="/no/such/program"), fake()) as hub:
+        said = {}
+        for server, name in (("gone", "echo"), ("gone", "mcp__gone__echo"), ("fake", "ecco"), ("nobody", "echo")):
+            with pytest.raises(ToolError) as refused:
+                named_tool(hub, {"server_name": server, "tool_name": name})
+            said[server, name] = refused.value.text
+    gone = "The MCP server gone is not connected, so it has no tools. Continue without it."
+    assert said["gone", "echo"] == said["gone", "mcp__gone__echo"] == gone
+    assert said["fake", "ecco"].startswith("The MCP server fake has no tool ecco.")
+    assert said["nobody", "echo"].startswith("The MCP server nobody has no tool echo.")
+
+
+async def test_a_tool_of_a_server_that_still_starts_is_named_so(tmp_path: Path) -> None:
+    async with hub_of(tmp_path, fake("silent"), wait=0) as hub:
+        with pytest.raises(ToolError, match="The MCP server fake is still starting"):
+            named_tool(hub, {"server_name": "fake", "tool_name": "echo"})
 
 
 async def test_a_command_that_no_system_takes_stops_no_other_server(tmp_path: Path) -> None:

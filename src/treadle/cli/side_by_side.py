@@ -2,9 +2,11 @@
 
 import asyncio
 import json
+import os
 import signal
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
 from treadle.protocol.errors import ConfigError, TreadleError
@@ -153,7 +155,7 @@ class _Programs:
         self.stopped = number
         for one in self._running:
             if one.returncode is None:
-                one.send_signal(signal.SIGINT)
+                _interrupt(one)
 
     async def run(self, words: Sequence[str]) -> tuple[int, str, str]:
         """Run Treadle with these words; gives its exit code and what it wrote.
@@ -172,7 +174,7 @@ class _Programs:
         )
         self._running.add(process)
         if self.stopped:
-            process.send_signal(signal.SIGINT)
+            _interrupt(process)
         out, err = await process.communicate()
         self._running.discard(process)
         return process.returncode or 0, out.decode(errors="replace"), err.decode(errors="replace")
@@ -198,3 +200,8 @@ def _write(found: Sequence[Mapping[str, Any]]) -> None:
     if any("files" in one for one in found):
         sys.stdout.write("To see one: treadle copies show NAME. To take it: treadle copies apply NAME\n")
     sys.stdout.flush()
+
+
+def _interrupt(process: asyncio.subprocess.Process) -> None:
+    with suppress(ProcessLookupError):
+        os.kill(process.pid, signal.SIGINT)

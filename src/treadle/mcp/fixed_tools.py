@@ -18,7 +18,7 @@ from msgspec.structs import replace
 from treadle.engine.ports import Output, Prepared
 from treadle.mcp.hub import McpHub
 from treadle.mcp.server_tool import ServerSaidError, ServerTool, parsed_arguments
-from treadle.mcp.states import PinState, ServerPlan, ServerState
+from treadle.mcp.states import GONE, PinState, ServerPlan, ServerState
 from treadle.parsing import coerced, own_parameters, validate_arguments
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import CallResult, Preview, Risk, ToolEffect, ToolKind, ToolSpec, ToolTraits
@@ -269,6 +269,8 @@ def named_tool(hub: McpHub, arguments: Mapping[str, Any]) -> ServerTool:
     server, name = str(arguments.get("server_name", "")), str(arguments.get("tool_name", ""))
     tool = hub.find(server, name)
     if tool is None:
+        if reason := _why_none(hub, server, name):
+            raise ToolError(f"The MCP server {visible(server)} {reason}")
         close = get_close_matches(name, hub.tools(), n=3)
         near = f" Did you mean {' or '.join(close)}?" if close else ""
         raise ToolError(
@@ -278,6 +280,19 @@ def named_tool(hub: McpHub, arguments: Mapping[str, Any]) -> ServerTool:
     if reason := why_unusable(hub, tool):
         raise ToolError(f"{tool.spec.name} is not available: {reason}. Continue without it.")
     return tool
+
+
+def _why_none(hub: McpHub, server: str, name: str) -> str:
+    """Say what is so of a server whose tools are not known; empty where they are, or where there is no such server."""
+    meant = {plan.server.name for plan in hub.plans if _is_of(plan, server, name)}
+    found = next((one for one in hub.health() if one.name in meant), None)
+    if found is None or found.tools:
+        return ""
+    if found.state in STARTING:
+        return "is still starting, so its tools are not known yet. Call the tool again later, or continue without it."
+    if found.state in GONE:
+        return "is not connected, so it has no tools. Continue without it."
+    return ""
 
 
 def why_unusable(hub: McpHub, tool: ServerTool) -> str:

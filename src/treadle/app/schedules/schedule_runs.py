@@ -1,6 +1,8 @@
 """Running what is scheduled: one function for servers, of which any number may run over one data folder."""
 
 import asyncio
+import os
+import signal
 import sys
 import time
 from collections.abc import Awaitable, Callable, Coroutine, Sequence
@@ -161,7 +163,8 @@ async def _begun(schedule: Schedule, run: ScheduledRun) -> ScheduledRun:
     try:
         out, said = await asyncio.wait_for(process.communicate(), _BEGINS_WITHIN)
     except TimeoutError:
-        process.kill()
+        with suppress(ProcessLookupError):
+            os.kill(process.pid, signal.SIGKILL)
         await process.wait()
         return replace(run, problem=f"no session began within {_BEGINS_WITHIN:.0f} seconds")
     session = out.decode(errors="replace").strip()

@@ -199,4 +199,4 @@ class UserProcess:
         """End it at once; its sessions go on from their logs."""
         if self._process is not None and self._process.returncode is None:
             with suppress(ProcessLookupError):
-                self._process.send_signal(signal.SIGKILL)
+                os.kill(self._process.pid, signal.SIGKILL)
