@@ -10,7 +10,7 @@ import pytest
 from playwright.async_api import Page
 
 from tests.e2e.batches import CHECK, Place, Solver, children, tasks
-from tests.web.driving import PATIENCE, becomes, browser, in_shared_browser, serving
+from tests.web.driving import PATIENCE, becomes, browser, in_shared_browser, require_accessible, serving
 from tests.web.in_process import Here, Visit, page_here
 from tests.web.test_fleet_page import progress
 from treadle.app.errors.exits import Exit
@@ -61,6 +61,50 @@ async def test_a_batch_is_paused_gone_on_with_and_what_failed_is_done_again(tmp_
             await page.click("a:has-text('Download results')")
         lines = (Path(await (await downloading.value).path()).read_text()).splitlines()
         assert [json.loads(line) for line in lines] == place.rows()
+
+
+async def test_a_task_is_added_to_a_batch_that_works_and_to_one_that_has_ended(tmp_path: Path) -> None:
+    place = Place(tmp_path)
+    place.prepare(tasks(1, check=CHECK))
+    async with (
+        ScriptedServer(Solver(seconds=1)) as server,
+        serving(tmp_path / "home", tmp_path / "ws") as served,
+        browser() as seen,
+    ):
+        batch = await place.program.start(*place.words(server.base_url))
+        page = await seen.page(served, "/fleet")
+        await page.click(".batch h2 a")
+        await _says(page, "Working")
+        await _add(page, prompt="Fix it, too.", repo=str(tmp_path / "project"), check=CHECK)
+        async with asyncio.timeout(PATIENCE):
+            await batch.communicate()
+            while len(place.rows()) < 2:  # a slow browser adds it when the first one has ended
+                await asyncio.sleep(0.05)
+        await _says(page, "Done")
+        assert {row["id"]: row["state"] for row in place.rows()} == {"t00": "done", "added-1": "done"}
+        await _add(page, prompt="And then?", name="T00")
+        await page.wait_for_selector("#messages >> text=The id 'T00' is taken.")
+        seen.complaints.clear()  # the browser notes the refusal
+        await page.reload()
+        await page.wait_for_selector(".batch li:has-text('Line 2 of added.jsonl is left out.')")
+        await _add(page, prompt="Fix once more.", repo=str(tmp_path / "project"), check=CHECK)
+        async with asyncio.timeout(PATIENCE):
+            while len(place.rows()) < 3:
+                await asyncio.sleep(0.05)
+        await page.wait_for_selector("tbody th:has-text('added-3')")
+        await require_accessible(page)
+        assert place.result("added-3")["state"] == "done"
+        assert all(number == 1 for calls in place.calls().values() for number in calls.values()), "nothing twice"
+
+
+async def _add(page: Page, **fields: str) -> None:
+    await page.click("summary:has-text('Add a task…')")
+    for name, value in fields.items():
+        await page.fill(f".again [name={name}]", value)
+    await page.wait_for_event("response", lambda one: one.url.endswith("/rows"))
+    await page.wait_for_timeout(100)
+    assert await page.input_value(".again [name=prompt]") == fields["prompt"], "the list was read again meanwhile"
+    await page.click(".again button:has-text('Add')")
 
 
 async def test_workers_that_do_not_hand_back_are_stopped_at_once_and_nothing_is_done_twice(tmp_path: Path) -> None:
@@ -143,11 +187,12 @@ async def test_a_paired_device_pauses_a_batch_and_begins_none(tmp_path: Path, mo
     async with page_here(tmp_path, monkeypatch, ()) as here:
         keep_progress(progress(command=("tasks.jsonl",), began_in=str(tmp_path), exit_code=75))
         near, device = await here.visit().look("/fleet/run-1"), await _phone(here).look("/fleet/run-1")
-        for words in ("Go on", "Run 2 again…"):
+        for words in ("Go on", "Run 2 again…", "Add a task…"):
             assert words in near[1], words
             assert words not in device[1], words
         status, said = await _phone(here).post("/fleet/run-1/start")
         assert (status, "only on the computer" in str(said)) == (403, True)
+        assert (await _phone(here).post("/fleet/run-1/add", prompt="x"))[0] == 403
         assert (await _phone(here).post("/fleet/run-1/stop"))[0] == 409, "it does not work now"
         assert (await _phone(here).post("/fleet/other/stop"))[0] == 409
 
@@ -160,7 +205,7 @@ async def test_what_cannot_be_done_with_a_batch_is_not_offered(tmp_path: Path, m
         keep_progress(progress("begun", tasks=0, states={}, running={}, ended=(), before=(), exit_code=0))
         keep_progress(progress("pausing", stopping=True))
         offered = {
-            run: [words for words in ("Pause<", "Stop now…", "Go on<", " again…", "Download") if words in html]
+            run: [words for words in ("Pause<", "Stop now…", "Go on<", " again…", "Add a", "Download") if words in html]
             for run in ("fleet", "old", "begun", "pausing")
             for html in [(await visit.look(f"/fleet/{run}"))[1]]
         }
@@ -171,6 +216,10 @@ async def test_what_cannot_be_done_with_a_batch_is_not_offered(tmp_path: Path, m
             "pausing": ["Stop now…", "Download"],
         }
         assert (await visit.post("/fleet/old/start"))[0] == 409
+        assert (await visit.post("/fleet/old/add", prompt="x"))[0] == 409
+        assert (await visit.post("/fleet/old/add", prompt=" "))[0] == 400
+        keep_progress(progress("pausing", stopping=True, command=("tasks.jsonl",)))
+        assert "It is stopping." in str(await visit.post("/fleet/pausing/add", prompt="x"))
         assert (await visit.post("/fleet/pausing/stop"))[0] == 409, "a second press kills no worker"
         assert (await visit.post("/fleet/old/start", steps="-1"))[0] == 400
         assert (await visit.look("/fleet/nothing"))[0] == 404

@@ -37,6 +37,7 @@ ACTING: Mapping[str, Reach] = {
     "/login": Reach.ENTER,
     "/sessions": Reach.WORK,
     "/fleet/{run}/stop": Reach.WORK,
+    "/fleet/{run}/add": Reach.CONTROL,
     "/fleet/{run}/start": Reach.CONTROL,
     **{
         f"/s/{{session_id}}/{act}": Reach.WORK

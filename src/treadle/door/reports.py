@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
+    from treadle.app.hosting.batch_control import ADDED_TASKS as ADDED_TASKS
+    from treadle.app.hosting.batch_control import add_task as add_task
     from treadle.app.hosting.batch_control import batch_results as batch_results
     from treadle.app.hosting.batch_control import begin_again as begin_again
     from treadle.app.hosting.batch_control import stop_batch as stop_batch
@@ -85,7 +87,7 @@ else:
     __getattr__ = names_of(
         __name__,
         {
-            "treadle.app.hosting.batch_control": "batch_results begin_again stop_batch",
+            "treadle.app.hosting.batch_control": "ADDED_TASKS add_task batch_results begin_again stop_batch",
             "treadle.app.reports.known_batches": "find_batch keep_progress known_batches",
             "treadle.app.reports.agent_list": "listed_agents",
             "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",

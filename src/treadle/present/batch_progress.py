@@ -25,7 +25,8 @@ class BatchProgress(Record, frozen=True, kw_only=True):
     `before` are those that had ended when it began. `process` names who does it; `exit_code` is None as long as it
     works, `stopping` that it hands its tasks back. `most` is the limit of its money (US dollars), `database` where a
     fleet shares it, without its password. `command` are the words with which it was begun, in the folder `began_in`;
-    empty where nobody else begins it again.
+    empty where nobody else begins it again. `heard` lines of the file of added tasks were read; `refused` says what is
+    wrong with those that were left out, by their number.
     """
 
     run: str
@@ -42,6 +43,8 @@ class BatchProgress(Record, frozen=True, kw_only=True):
     stopping: bool = False
     command: Sequence[str] = ()
     began_in: str = ""
+    heard: int = 0
+    refused: Mapping[int, str] = {}
     states: Mapping[str, int] = {}
     running: Mapping[str, str] = {}
     ended: Sequence[TaskMark] = ()

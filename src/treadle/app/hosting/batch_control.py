@@ -1,15 +1,19 @@
 """A batch as a process: one that works is asked to stop, and one that does not is begun again with its own words."""
 
+import fcntl
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from threading import Lock, Thread
 
+import msgspec
+
+from treadle.app.hosting.descriptor_lines import write_whole
 from treadle.app.reports.known_batches import find_batch
 from treadle.present.batch_progress import BatchProgress
 from treadle.store.leases import is_alive, number_here
@@ -21,6 +25,13 @@ _LOOKS = 0.1
 _MOST_SAID = 2_000
 _LOG, _RESULTS = "batch.log", "results.jsonl"
 """The files in the folder of a batch with what one prints that was begun here, and with how its tasks ended."""
+
+ADDED_TASKS = "added.jsonl"
+"""The file in the folder of a batch with the tasks that were added to it: JSON lines, as in its file of tasks."""
+
+_ADDED_NAME = "added-{}"
+_HEARS_WITHIN = 30.0
+"""Seconds in which a batch that works reads a task that was added."""
 
 _TOLD = Lock()
 """A second signal kills the workers: nobody sends one before the batch has said that it heard the first."""
@@ -67,6 +78,55 @@ def begin_again(run: str, *, retry: Sequence[str] = (), more: Sequence[str] = ()
         return _begin(found[0], (*(f"--retry={kind}" for kind in retry), *more))
     finally:
         _BEGINS.release()
+
+
+def add_task(run: str, task: Mapping[str, str]) -> str:
+    """Add a task to a batch, and begin the batch again where it does not work; gives why not, empty if so.
+
+    `task` has the fields of a line: without an `id` it gets one of its own.
+    """
+    found = find_batch(run)
+    if found is None or not found[0].command:
+        return "Tasks cannot be added to this batch from here."
+    if found[0].stopping and found[1]:
+        return "It is stopping. Add the task when it is paused."
+    try:
+        line = _append(found[0], task)
+    except OSError as error:
+        return f"The task cannot be added: {error.strerror or error}."
+    heard = _heard(run, line)
+    if heard is None or heard.heard < line:  # it ended before it had read the task
+        if trouble := begin_again(run):
+            return f"The task is added, and waits until the batch continues. {trouble}"
+        heard = _heard(run, line)
+    if heard is None or heard.heard < line:
+        return "The task is added. The batch has not read it yet."
+    return heard.refused.get(line, "")
+
+
+def _heard(run: str, line: int) -> BatchProgress | None:
+    """Give a batch once it has read a line of the added tasks, or works no more."""
+    until = time.monotonic() + _HEARS_WITHIN
+    found = find_batch(run)
+    while found is not None and found[1] and found[0].heard < line and time.monotonic() < until:
+        time.sleep(_LOOKS)
+        found = find_batch(run)
+    return None if found is None else found[0]
+
+
+def _append(one: BatchProgress, task: Mapping[str, str]) -> int:
+    """Write a line; gives its number."""
+    with open(Path(one.folder) / ADDED_TASKS, "a+b", buffering=0, opener=_no_link) as stream:
+        fcntl.flock(stream, fcntl.LOCK_EX)
+        stream.seek(0)
+        before = stream.read()
+        number = before.count(b"\n") + 1
+        broken = b"\n" if before and not before.endswith(b"\n") else b""  # it was written by hand
+        number += len(broken)
+        named = {"id": _ADDED_NAME.format(number), **task}
+        write_whole(stream.fileno(), broken + msgspec.json.encode(named) + b"\n")
+        os.fsync(stream.fileno())
+    return number
 
 
 def _begin(one: BatchProgress, more: Sequence[str]) -> str:

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from treadle.door.opening import this_process
 from treadle.door.program import harmless, screen_width, shortened, write_wrapped
-from treadle.door.reports import keep_progress
+from treadle.door.reports import ADDED_TASKS, keep_progress
 from treadle.headless.batch.batch_folder import TaskRow
 from treadle.present.batch_progress import BatchProgress, TaskMark, progress_line
 from treadle.present.spending_words import Spending
@@ -45,6 +45,12 @@ class BatchNotice(Record, frozen=True, kw_only=True, omit_defaults=False, tag="b
     """What a person should know."""
 
     text: str
+
+
+class TasksAdded(Record, frozen=True, kw_only=True, omit_defaults=False, tag="tasks_added", tag_field="type"):
+    """Tasks that were added while the batch works."""
+
+    ids: Sequence[str]
 
 
 class TaskStarted(Record, frozen=True, kw_only=True, omit_defaults=False, tag="task_started", tag_field="type"):
@@ -107,6 +113,8 @@ class BatchLines:
         self._elsewhere: Mapping[str, str] = {}
         self._ended: list[TaskMark] = []
         self._before: Sequence[TaskMark] = ()
+        self._heard = 0
+        self._refused: Mapping[int, str] = {}
         self._spending = Spending()
         self._began = time.monotonic()
         self._began_at = int(time.time() * 1000)
@@ -123,6 +131,18 @@ class BatchLines:
         limit = "" if started.max_cost is None else f", at most {money(started.max_cost)}"
         tasks, workers = counted(started.tasks, "task"), counted(started.workers, "worker")
         self._say(f"# {started.run}: {tasks}{said}, {workers}{limit}")
+        self._keep(now=True)
+
+    def heard(self, lines: int, refused: Mapping[int, str], tasks: Sequence[str] = ()) -> None:
+        """Say which `tasks` were added, and which of so many `lines` are newly left out, by their numbers, and why."""
+        for number, why in refused.items():
+            if number not in self._refused:
+                self.notice(f"Line {number} of {Path(self._folder) / ADDED_TASKS} is left out. {why}")
+        self._heard, self._refused = lines, dict(refused)
+        if tasks and self._started is not None:
+            self._started = replace(self._started, tasks=self._started.tasks + len(tasks))
+            self._write(TasksAdded(ids=tasks))
+            self._say(f"# {counted(len(tasks), 'task')} added: {', '.join(tasks)}")
         self._keep(now=True)
 
     def waits(self) -> None:
@@ -245,6 +265,8 @@ class BatchLines:
             stopping=self._stopping,
             command=self._command,
             began_in=self._began_in,
+            heard=self._heard,
+            refused=self._refused,
         )
 
     def _clear(self) -> None:

@@ -12,6 +12,7 @@ from treadle.door.opening import require_queue
 from treadle.door.program import Exit
 from treadle.door.reports import spent_by_run
 from treadle.door.settings import load_settings
+from treadle.headless.batch.added_tasks import AddedTasks
 from treadle.headless.batch.batch_folder import PREDICTIONS, RESULTS, BatchFolder, TaskRow, is_meant
 from treadle.headless.batch.batch_lines import BatchEnded, BatchLines, BatchStarted
 from treadle.headless.batch.batch_steps import (
@@ -57,24 +58,29 @@ class BatchWishes(Record, frozen=True, kw_only=True):
 def run_batch(wishes: BatchWishes) -> int:
     """Do the tasks; returns the exit code. Raises `TreadleError` before anything is started."""
     lines = BatchLines(as_json=wishes.as_json, command=wishes.words)
-    tasks = wanted_tasks(wishes, lines)
+    tasks, added = wanted_tasks(wishes, lines)
     folder = BatchFolder(wishes.out.expanduser().absolute())
     with folder.held(lines.waits):
-        return _done(folder, wishes, tasks, lines)
+        return _done(folder, wishes, tasks=tasks, added=added, lines=lines)
 
 
 def _nothing(what: str, why: str) -> ConfigError:
     return ConfigError("batch-option", what, why=why, fix="Name another one, or leave it out.")
 
 
-def wanted_tasks(wishes: BatchWishes, lines: BatchLines) -> list[BatchTask]:
-    """Read the tasks, and choose those that are meant; several mistakes are a line each. Raises `ConfigError`."""
-    tasks = chosen_tasks(_read(wishes, lines), wishes.choice)
+def wanted_tasks(wishes: BatchWishes, lines: BatchLines) -> tuple[list[BatchTask], AddedTasks]:
+    """Read the tasks, and choose those that are meant; several mistakes are a line each. Raises `ConfigError`.
+
+    What was added to the folder is meant by whoever added it; gives where more of it is read.
+    """
+    every = _read(wishes, lines)
+    added = AddedTasks(wishes.out.expanduser().absolute(), wishes.tasks.parent, wishes.repositories, every)
+    tasks = [*chosen_tasks(every, wishes.choice), *added.new()]
     if not tasks:
         given = (("--filter", wishes.choice.pattern), ("--slice", wishes.choice.cut))
         flags = " and ".join(f"{flag} {value!r}" for flag, value in given if value)
         raise _nothing(f"{flags} leaves no task of {wishes.tasks}.", "--filter is a regular expression for ids.")
-    return tasks
+    return tasks, added
 
 
 def _read(wishes: BatchWishes, lines: BatchLines) -> list[BatchTask]:
@@ -100,7 +106,9 @@ def batch_options(folder: BatchFolder, wishes: BatchWishes) -> BatchOptions:
     )
 
 
-def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], lines: BatchLines) -> int:
+def _done(
+    folder: BatchFolder, wishes: BatchWishes, *, tasks: Sequence[BatchTask], added: AddedTasks, lines: BatchLines
+) -> int:
     options = batch_options(folder, wishes)
     known = folder.results()
     again = {task.id for task in tasks if task.id in known and (wishes.redo or is_meant(known[task.id], wishes.retry))}
@@ -122,13 +130,32 @@ def _done(folder: BatchFolder, wishes: BatchWishes, tasks: Sequence[BatchTask], 
         lines.notice(notice)
     if unmatched:
         lines.notice(unmatched)
+    lines.heard(added.lines, added.refused)
     runnable = without_skipped(folder, wishes, waiting, lines)
     share_limits()
-    dispatcher = Dispatcher(folder, options, runnable, lines, spent=lambda: spent_by_run(folder.run).cost)
+
+    def arrived() -> list[BatchTask]:
+        return _arrived(folder, wishes, added, lines)
+
+    dispatcher = Dispatcher(
+        folder, options, runnable, lines, spent=lambda: spent_by_run(folder.run).cost, arrived=arrived
+    )
     dispatcher.work(wishes.workers)
     code = Exit.DONE if not dispatcher.left else Exit.BUDGET if dispatcher.capped else Exit.TRANSIENT
     conclude(folder, lines, _spending(folder), left=(dispatcher.left, dispatcher.trouble), code=code)
     return code
+
+
+def _arrived(folder: BatchFolder, wishes: BatchWishes, added: AddedTasks, lines: BatchLines) -> list[BatchTask]:
+    """Give the tasks that were added since the last look, and that can be worked on."""
+    before = added.lines
+    new = added.new()
+    if added.lines == before:
+        return []
+    known = folder.results() if new else {}
+    new = [task for task in new if task.id not in known]
+    lines.heard(added.lines, added.refused, tasks=[task.id for task in new])
+    return without_skipped(folder, wishes, new, lines)
 
 
 def left_alone(known: Mapping[str, TaskRow], waiting: Sequence[BatchTask]) -> list[TaskRow]:

@@ -80,6 +80,13 @@ def read_tasks(place: Path, repositories: Path | None = None) -> list[BatchTask]
     return [task for _, task in tasks]
 
 
+def read_line(line: bytes, beside: Path, repositories: Path | None = None) -> BatchTask | str:
+    """Read one line of JSON; `repo` is relative to the folder `beside`. Gives the task, or what is wrong."""
+    row = _row(line)
+    task, problem = (None, row) if isinstance(row, str) else _task(row)
+    return problem if task is None else _located(task, beside, repositories)
+
+
 def chosen_tasks(tasks: Sequence[BatchTask], choice: TaskChoice) -> list[BatchTask]:
     """Give the tasks that are wanted, in their order. Raises `ConfigError` for what cannot be read."""
     try:

@@ -62,6 +62,7 @@ class TaskProcess:
 class Dispatcher:
     """The tasks that wait, and the workers. `spent` gives what the run has spent and reserved (US dollars).
 
+    `arrived` gives the tasks that were added since it was asked last; it is asked once more when no other is left.
     `capped` says that the money stopped it, `trouble` what else did, where that was no signal.
     """
 
@@ -73,12 +74,14 @@ class Dispatcher:
         lines: BatchLines,
         *,
         spent: Callable[[], float],
+        arrived: Callable[[], Iterable[BatchTask]] = tuple,
     ) -> None:
         self._folder = folder
         self._options = options
         self._waiting = deque(tasks)
         self._lines = lines
         self._spent = spent
+        self._arrived = arrived
         self._workers: dict[int, TaskProcess] = {}
         self._deaths: dict[str, int] = {}
         self._selector = selectors.DefaultSelector()
@@ -109,6 +112,8 @@ class Dispatcher:
                     self._wait(woken)
                     self._reap()
                 self._press()
+                if not self._stops:
+                    self._waiting.extend(self._arrived())
 
     def _goes_on(self) -> bool:
         return bool(self._workers) or bool(self._waiting and not self._stops and not self.capped)

@@ -8,6 +8,7 @@ from treadle.door.open_session import require_sandbox
 from treadle.door.opening import home_name, require_queue
 from treadle.door.program import Exit
 from treadle.door.settings import load_settings
+from treadle.headless.batch.added_tasks import AddedTasks
 from treadle.headless.batch.batch_folder import BatchFolder, Prediction, is_meant
 from treadle.headless.batch.batch_lines import BatchLines, BatchStarted
 from treadle.headless.batch.batch_main import (
@@ -82,14 +83,20 @@ def run_worker(fleet: FleetWishes, workers: int) -> int:
 def run_fleet_batch(wishes: BatchWishes, fleet: FleetWishes) -> int:
     """Submit tasks, do some of them, and write down what comes of all; returns the exit code. Raises `ConfigError`."""
     lines = BatchLines(as_json=wishes.as_json, database=shown_url(fleet.database))
-    tasks = wanted_tasks(wishes, lines)
+    tasks, added = wanted_tasks(wishes, lines)
     folder = BatchFolder(wishes.out.expanduser().absolute())
     with folder.held(lines.waits):
-        return _done(folder, wishes, fleet, tasks=tasks, lines=lines)
+        return _done(folder, wishes, fleet, tasks=tasks, added=added, lines=lines)
 
 
 def _done(
-    folder: BatchFolder, wishes: BatchWishes, fleet: FleetWishes, *, tasks: Sequence[BatchTask], lines: BatchLines
+    folder: BatchFolder,
+    wishes: BatchWishes,
+    fleet: FleetWishes,
+    *,
+    tasks: Sequence[BatchTask],
+    added: AddedTasks,
+    lines: BatchLines,
 ) -> int:
     options = batch_options(folder, wishes)
     known = folder.results()
@@ -119,6 +126,7 @@ def _done(
             lines.notice(notice)
         if unmatched:
             lines.notice(unmatched)
+        lines.heard(added.lines, added.refused)
         runnable = without_skipped(folder, wishes, waiting, lines)
         state.add_tasks(folder.run, runnable)
         _submit(state, engine, folder.run, runnable)

@@ -12,10 +12,11 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.door.program import Exit
-from treadle.door.reports import batch_results, begin_again, find_batch, known_batches, stop_batch
+from treadle.door.reports import add_task, batch_results, begin_again, find_batch, known_batches, stop_batch
 from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_of
 from treadle.protocol.models import money
 from treadle.web.charts import length_of
+from treadle.web.folders import folders_known
 from treadle.web.page_requests import answer, body_of, book_of, page, whole_number
 from treadle.web.rights import PageRoute
 from treadle.web.templating import common, render
@@ -72,6 +73,7 @@ class ShownBatch(Struct, frozen=True, kw_only=True):
     bad: int
     at_end: str
     startable: bool
+    takes_more: bool
     rows: Sequence[TaskSquare] = ()
     found: int = 0
 
@@ -115,7 +117,8 @@ def _one(request: Request) -> dict[str, Any]:
     asked = {name: request.query_params.get(name, "")[:_LONGEST] for name in ("state", "words")}
     one, works = found
     shown = _shown(one, works=works, service=_in_a_service(request), wanted=_Filter(**asked))
-    return {"batches": [shown], "all": 1, "only": one.run, **asked}
+    folders = folders_known(book_of(request)) if shown.takes_more else []
+    return {"batches": [shown], "all": 1, "only": one.run, "folders": folders, **asked}
 
 
 def _in_a_service(request: Request) -> bool:
@@ -133,6 +136,7 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         squares += [TaskSquare(sign="waits", said="waits")] * min(_MOST_SQUARES, waits)
     sign, words = _state(one, works=works)
     rate, left, at_end = one.a_minute, one.seconds_left, one.cost_at_end if works else None
+    service = service or not one.command
     listed = [] if wanted is None else [one for one in _listed(squares) if _fits(one, wanted)]
     return ShownBatch(
         progress=one,
@@ -150,7 +154,8 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         whole=whole,
         bad=sum(mark.state in ALL_BAD for mark in marks),
         at_end="" if at_end is None else money(at_end),
-        startable=bool(one.command) and not works and not service and one.exit_code != Exit.BUDGET,
+        startable=not works and not service and one.exit_code != Exit.BUDGET,
+        takes_more=not service and not (works and one.stopping),
         rows=listed[:_MOST_ROWS],
         found=len(listed),
     )
@@ -247,6 +252,27 @@ async def _start(request: Request) -> Response:
     return _told(await asyncio.to_thread(begin_again, request.path_params["run"], retry=retry, more=more))
 
 
+class _More(Struct):
+    """A task that is added: what to do, in which project, how it is checked, and its name; empty is not said."""
+
+    prompt: str
+    repo: str = ""
+    check: str = ""
+    name: str = ""
+
+
+async def _add(request: Request) -> Response:
+    """Add a task to a batch, which works on it now or goes on with it."""
+    said = await body_of(request, _More)
+    if _in_a_service(request):
+        raise HTTPException(403, "A service starts no batches.")
+    fields = {"id": said.name, "prompt": said.prompt, "repo": said.repo, "check": said.check}
+    task = {name: value.strip() for name, value in fields.items() if value.strip()}
+    if "prompt" not in task:
+        raise HTTPException(400, "Say what should be done.")
+    return _told(await asyncio.to_thread(add_task, request.path_params["run"], task))
+
+
 def _told(trouble: str) -> Response:
     if trouble:
         raise HTTPException(409, trouble)
@@ -270,5 +296,6 @@ ROUTES = (
     PageRoute("/fleet/{run}/rows", _rows_of_one, Reach.SEE),
     PageRoute("/fleet/{run}/results", _results, Reach.SEE),
     PageRoute("/fleet/{run}/stop", _stop, Reach.WORK, methods=["POST"]),
+    PageRoute("/fleet/{run}/add", _add, Reach.CONTROL, methods=["POST"]),
     PageRoute("/fleet/{run}/start", _start, Reach.CONTROL, methods=["POST"]),
 )

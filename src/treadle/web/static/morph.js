@@ -33,7 +33,7 @@ export function put(element, text) {
 
 /** Make an element like a fresh one. A `details` that the person opened or closed stays as it is. */
 export function morph(old, fresh) {
-  if (old.nodeName !== fresh.nodeName || old.id !== fresh.id) {
+  if (old.nodeName !== fresh.nodeName || old.getAttribute("id") !== fresh.getAttribute("id")) {
     old.replaceWith(fresh);
     return;
   }
