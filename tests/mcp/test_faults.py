@@ -40,7 +40,7 @@ async def test_a_tool_of_a_server_that_has_none_now_is_not_called_unknown(tmp_pa
             with pytest.raises(ToolError) as refused:
                 named_tool(hub, {"server_name": server, "tool_name": name})
             said[server, name] = refused.value.text
-    gone = "The MCP server gone is not connected, so it has no tools. Continue without it."
+    gone = "The MCP server gone is not connected. Continue without its tools."
     assert said["gone", "echo"] == said["gone", "mcp__gone__echo"] == gone
     assert said["fake", "ecco"].startswith("The MCP server fake has no tool ecco.")
     assert said["nobody", "echo"].startswith("The MCP server nobody has no tool echo.")

@@ -269,8 +269,7 @@ def named_tool(hub: McpHub, arguments: Mapping[str, Any]) -> ServerTool:
     server, name = str(arguments.get("server_name", "")), str(arguments.get("tool_name", ""))
     tool = hub.find(server, name)
     if tool is None:
-        if reason := _why_none(hub, server, name):
-            raise ToolError(f"The MCP server {visible(server)} {reason}")
+        _require_known_tools(hub, server, name)
         close = get_close_matches(name, hub.tools(), n=3)
         near = f" Did you mean {' or '.join(close)}?" if close else ""
         raise ToolError(
@@ -282,17 +281,16 @@ def named_tool(hub: McpHub, arguments: Mapping[str, Any]) -> ServerTool:
     return tool
 
 
-def _why_none(hub: McpHub, server: str, name: str) -> str:
-    """Say what is so of a server whose tools are not known; empty where they are, or where there is no such server."""
+def _require_known_tools(hub: McpHub, server: str, name: str) -> None:
+    """Raise `ToolError` for a server whose tools are not known now."""
     meant = {plan.server.name for plan in hub.plans if _is_of(plan, server, name)}
-    found = next((one for one in hub.health() if one.name in meant), None)
-    if found is None or found.tools:
-        return ""
-    if found.state in STARTING:
-        return "is still starting, so its tools are not known yet. Call the tool again later, or continue without it."
-    if found.state in GONE:
-        return "is not connected, so it has no tools. Continue without it."
-    return ""
+    found = next((one for one in hub.health() if one.name in meant and not one.tools), None)
+    if found is not None and found.state in STARTING:
+        raise ToolError(
+            f"The MCP server {visible(server)} is still starting. Call the tool later, or continue without."
+        )
+    if found is not None and found.state in GONE:
+        raise ToolError(f"The MCP server {visible(server)} is not connected. Continue without its tools.")
 
 
 def why_unusable(hub: McpHub, tool: ServerTool) -> str:
