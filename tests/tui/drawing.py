@@ -233,8 +233,8 @@ STATES = {
         replace(AROUND, hint="? for keys", frame=3),
     ),
     "to-do": (
-        WORKING,
-        replace(AROUND, unfolded=True, steered=frozenset({"and the README"})),
+        replace(WORKING, queue=(WORKING.queue[0], replace(WORKING.queue[1], steer=True))),
+        replace(AROUND, unfolded=True),
     ),
     "long to-do": (
         replace(WORKING, checklist=LONG_TODO, queue=()),

@@ -209,7 +209,7 @@ async def test_comments_to_a_closed_session_are_sent_after_the_question_about_it
         page = await seen.page(served)
         await page.fill("#start textarea", "Write it.")
         await page.click("#start button[type=submit]")
-        await page.click("#trust button:has-text('Not now')")
+        await page.click("#trust button:has-text('Continue without')")
         await page.wait_for_url("**/s/*")
         session = page.url.rpartition("/s/")[2]
         await page.wait_for_selector(".item.end")
@@ -224,7 +224,7 @@ async def test_comments_to_a_closed_session_are_sent_after_the_question_about_it
         await page.click("#send")
         await page.wait_for_selector("#message[open] #trust .question")
         assert await page.locator(".said-here").count() == 1
-        await page.click("#trust button:has-text('Not now')")
+        await page.click("#trust button:has-text('Continue without')")
         await page.wait_for_selector("#collected", state="hidden")
         said = [text_of(event.data.content) for event in log_of(served.program.home) if isinstance(event.data, Prompt)]
         assert len(said) == 2

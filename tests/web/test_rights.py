@@ -243,7 +243,7 @@ async def test_a_phone_says_of_no_folder_that_it_is_trusted(tmp_path: Path, monk
         (here.folder / ".treadle" / "config.toml").write_text('language = "French"\n')
         device, body = phone(here), {"folder": str(here.folder), "text": "go"}
         asked = (await device.done("/sessions", **body))["trust"]
-        assert asked["answers"] == [["later", "Not now"]]
+        assert asked["answers"] == [["later", "Continue without trusting it"]]
         for said in ("always", "once", "never"):
             status, why = await device.post("/sessions", **body, trust=said, seen=asked["seen"])
             assert (status, REFUSED in str(why)) == (403, True), said

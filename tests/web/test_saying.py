@@ -127,7 +127,8 @@ async def test_what_waits_is_changed_sent_at_once_removed_or_given_back(
         assert [text_of(one.content) for one in page.session.status.queue] == ["changed", "message m3"]
         status, said = await visit.post(f"{path}/queue", id="m2", text="late")
         assert (status, said["why"]) == (409, "the message does not wait any more")
-        assert page_status(page, HERE)["queue"][0]["text"] == "changed"
+        waiting = [(one["text"], one["steer"]) for one in page_status(page, HERE)["queue"]]
+        assert waiting == [("changed", False), ("message m3", True)]
         assert await visit.done(f"{path}/interrupt") == {"held": ["changed", "message m3"]}
         await idle(page)
         assert page.session.status.queue == ()
@@ -146,16 +147,17 @@ async def test_commands_are_done_and_those_of_terminals_say_what_to_do_here(
         await idle(page)
 
         async def say(text: str) -> str:
-            return str((await visit.done(f"/s/{page.session.id}/say", text=text))["shown"])
+            status, answered = await visit.post(f"/s/{page.session.id}/say", text=text)
+            return str(answered["shown"] if status == 200 else f"{status} {answered['what']}")
 
         assert await say("/mode plan") == "Done."
         assert page.session.status.mode is Mode.PLAN
-        assert await say("/new") == "/new does not work here. Start one on the screen Sessions."
-        assert (await say("/hlp")).startswith("There is no command /hlp. Did you mean /help?")
+        assert await say("/new") == "422 /new does not work here. Start one on the screen Sessions."
+        assert (await say("/hlp")).startswith("422 There is no command /hlp. Did you mean /help?")
         assert "/mode NAME" in await say("/help")
         assert "/quit" not in await say("/help")
-        assert (await say("!")).startswith("Write a command of your own behind the !")
-        assert await say("/steer") == "/steer needs a text: /steer TEXT."
+        assert (await say("!")).startswith("422 Write a command of your own behind the !")
+        assert await say("/steer") == "422 /steer needs a text: /steer TEXT."
         assert len(here.server.requests) == 1
 
 
@@ -206,16 +208,21 @@ async def test_images_go_along_and_what_is_none_is_refused(tmp_path: Path, monke
 async def test_a_closed_session_of_a_folder_that_nobody_trusts_is_continued_after_the_question(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with page_here(tmp_path, monkeypatch, [DONE, DONE], trust=False) as here:
+    async with page_here(tmp_path, monkeypatch, [DONE, DONE, DONE], trust=False) as here:
         (here.folder / "AGENTS.md").write_text("Be nice.\n")
         visit = here.visit()
         asked = await visit.done("/sessions", folder=str(here.folder), text="Work.")
         said = {"trust": "later", "seen": asked["trust"]["seen"]}
         session_id = (await visit.done("/sessions", folder=str(here.folder), text="Work.", **said))["session"]
         await idle(here.book.opened[session_id])
-        await visit.done(f"/s/{session_id}/close")
+        again = await visit.done("/sessions", folder=str(here.folder), text="Work.")
+        await idle(here.book.opened[again["session"]])
+        assert not here.book.opened[again["session"]].session.trust.trusted, "of the same content nobody is asked again"
+        for one in (session_id, again["session"]):
+            await visit.done(f"/s/{one}/close")
         assert here.book.opened == {}
         assert (await visit.post(f"/s/{session_id}/close"))[0] == 404
+        (here.folder / "AGENTS.md").write_text("Be calm.\n")
         path = f"/s/{session_id}/say"
         asked = await visit.done(path, text="more", id="m")
         assert asked["trust"]["title"].endswith("/ws?")

@@ -126,11 +126,12 @@ class PromptDelivered(Tagged, frozen=True, kw_only=True, tag="prompt_delivered")
 
 
 class QueuedPrompt(Record, frozen=True, kw_only=True):
-    """A prompt that waits; `enclosed` names what goes along with it."""
+    """A prompt that waits; `enclosed` names what goes along with it, `steer` says that it goes at the next step."""
 
     id: str
     content: tuple[UserContent, ...]
     enclosed: tuple[str, ...] = ()
+    steer: bool = False
 
 
 class QueueChanged(Tagged, frozen=True, kw_only=True, tag="queue_changed"):

@@ -67,6 +67,7 @@ class SessionBook:
         self.once = Once()
         self._once = trust or trusted_by_variable()
         self._trusted_once: set[Path] = set()
+        self._asked_later: dict[Path, str] = {}
         self._open: dict[str, PageSession] = {}
         self._past: dict[str, tuple[int, PageContent]] = {}
         self._reading = Lock()
@@ -107,6 +108,14 @@ class SessionBook:
     def trust_once(self, folder: Path) -> None:
         """Trust a folder as long as this process runs."""
         self._trusted_once.add(folder)
+
+    def ask_later(self, folder: Path, seen: str) -> None:
+        """Ask for a folder no more as long as this process runs and it has what the question showed."""
+        self._asked_later[folder] = seen
+
+    def asks_later(self, folder: Path, seen: str) -> bool:
+        """Whether somebody has said so of what the question shows now."""
+        return self._asked_later.get(folder) == seen
 
     def past(self, session_id: str) -> PageContent:
         """Make the page of a session that nobody has open. Takes its time; raises `TreadleError`."""

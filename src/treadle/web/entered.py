@@ -6,6 +6,7 @@ from functools import partial
 from types import MappingProxyType
 
 from msgspec import Struct
+from starlette.exceptions import HTTPException
 
 from treadle.door.commands import SLASH_TABLE, SlashCommand, Surfaces, entered_command, named_texts, run_entered
 from treadle.door.open_session import Reach
@@ -67,23 +68,32 @@ async def do_entered(text: str, session: PageSession, who: Visitor) -> EnteredTe
         require(who, Reach.OWN_COMMANDS)
         return _own(text.strip()[1:].strip(), session)
     command = await entered_command(text, session.session.trust)
-    if command is None or isinstance(command, str):
-        return EnteredText(send=text) if command is None else EnteredText(command)
+    if command is None:
+        return EnteredText(send=text)
+    if isinstance(command, str):
+        raise _refused(command)
     row, argument = command
     if not works_here(row):
-        return EnteredText(f"/{row.name} does not work here. {_ON_PAGE.get(row.name, row.instead)}".strip())
+        raise _refused(f"/{row.name} does not work here. {_ON_PAGE.get(row.name, row.instead)}".strip())
     require(who, row.effect_of(argument))
     if row.name == "help" and not argument:
         return EnteredText(await _help(session.session.trust))
     if row.name == _STEER:
-        return EnteredText(send=argument, steer=True) if argument else EnteredText("/steer needs a text: /steer TEXT.")
+        if not argument:
+            raise _refused("/steer needs a text: /steer TEXT.")
+        return EnteredText(send=argument, steer=True)
     found = await run_entered(row, argument, session.session, partial(session.post, who=who))
     return EnteredText(found.text, found.send)
+
+
+def _refused(why: str) -> HTTPException:
+    """Refuse what was entered: it stays in the field, with the reason beneath it."""
+    return HTTPException(422, why)
 
 
 def _own(line: str, session: PageSession) -> EnteredText:
     """Run a command of the person's own."""
     if not line:
-        return EnteredText("Write a command of your own behind the !, such as !git status.")
+        raise _refused("Write a command of your own behind the !, such as !git status.")
     session.commands.start(line)
     return EnteredText()

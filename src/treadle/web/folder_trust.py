@@ -12,7 +12,7 @@ from treadle.web.rights import may, require
 
 _LATER = "later"
 _ANSWERS = {
-    _LATER: "Not now",
+    _LATER: "Continue without trusting it",
     "always": "Yes, trust it",
     "once": "Yes, until Treadle ends",
     "never": "Never for this folder",
@@ -46,12 +46,15 @@ def _settle(book: SessionBook, workspace: Path, answered: AnsweredTrust, who: Vi
     if not trust.asks:
         return trust
     asked = asked_trust(workspace)
+    if not said and book.asks_later(workspace, asked.seen):
+        return trust
     if said not in _ANSWERS or answered.seen != asked.seen:
         shown = {"title": asked.title, "about": asked.about, "lines": asked.lines, "seen": asked.seen}
         offered = [(name, words) for name, words in _ANSWERS.items() if may(who, _effect(name))]
         return {**shown, "answers": offered}
     require(who, _effect(said))
     if said == _LATER:
+        book.ask_later(workspace, asked.seen)
         return trust
     if said == "once":
         book.trust_once(workspace)

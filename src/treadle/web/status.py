@@ -74,7 +74,8 @@ def spent_words(spending: Spending) -> str:
 def _queued(one: QueuedPrompt) -> dict[str, Any]:
     """Give a message that waits: its words, and how much else goes along with them."""
     words = text_of(without_own_commands(one.content))
-    return {"id": one.id, "text": words, "more": sum(not isinstance(block, Text) for block in one.content)}
+    more = sum(not isinstance(block, Text) for block in one.content)
+    return {"id": one.id, "text": words, "more": more, "steer": one.steer}
 
 
 def _context(used: int, window: int | None) -> str:

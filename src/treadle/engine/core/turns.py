@@ -258,8 +258,12 @@ def edit_queue(state: State, data: EditQueued) -> Transition:
 
 def queued(state: State) -> tuple[QueuedPrompt, ...]:
     """Describe the prompts that wait."""
-    waiting = (one.prompt for one in state.queue)
-    return tuple(QueuedPrompt(id=one.id, content=one.content, enclosed=origins(one.enclosed)) for one in waiting)
+    return tuple(
+        QueuedPrompt(
+            id=one.id, content=one.content, enclosed=origins(one.enclosed), steer=one.delivery is Delivery.STEER
+        )
+        for one in (waiting.prompt for waiting in state.queue)
+    )
 
 
 def begin_step(state: State) -> Transition:

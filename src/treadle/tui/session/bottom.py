@@ -59,7 +59,6 @@ class BottomState(Struct, frozen=True, kw_only=True):
     left: Sequence[str] = ()
     shown: Callable[[str, tuple[UserContent, ...]], str] = _as_sent
     held: Sequence[str] = ()
-    steered: frozenset[str] = frozenset()
     unfolded: bool = False
     frame: int = -1
     editing: str = ""
@@ -198,7 +197,7 @@ _DOING = {
 
 
 def _queue(queue: tuple[QueuedPrompt, ...], around: BottomState, width: int, signs: Signs) -> Iterator[Line]:
-    waiting = [(prompt.id in around.steered, around.shown(prompt.id, prompt.content)) for prompt in queue]
+    waiting = [(prompt.steer, around.shown(prompt.id, prompt.content)) for prompt in queue]
     for number, (steered, text) in enumerate(waiting[:_SHOWN_QUEUE]):
         last = number == min(len(waiting), _SHOWN_QUEUE) - 1
         note = "at the next step" if steered else f"{signs.up} edit" if last else ""

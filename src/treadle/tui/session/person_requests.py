@@ -34,7 +34,6 @@ class Requests:
         self._view = view
         self._pieces = pieces
         self._commands = commands
-        self._steered: set[str] = set()
         self._written: dict[str, Written] = {}
         self._held: list[QueuedPrompt] = []
 
@@ -42,11 +41,6 @@ class Requests:
     def held(self) -> tuple[str, ...]:
         """The held messages as text."""
         return tuple(self.shown(prompt.id, prompt.content) for prompt in self._held)
-
-    @property
-    def steered(self) -> frozenset[str]:
-        """Ids of messages that go at the next step."""
-        return frozenset(self._steered)
 
     def shown(self, prompt_id: str, content: tuple[UserContent, ...]) -> str:
         """Write a message as it was written, with its pieces folded."""
@@ -75,10 +69,7 @@ class Requests:
         self, content: tuple[UserContent, ...], delivery: Delivery = Delivery.QUEUE, prompt_id: str | None = None
     ) -> None:
         """Send a message."""
-        prompt = Prompt(id=prompt_id or uuid.uuid4().hex, content=content, delivery=delivery)
-        if delivery is Delivery.STEER:
-            self._steered.add(prompt.id)
-        self._outbox.put(prompt)
+        self._outbox.put(Prompt(id=prompt_id or uuid.uuid4().hex, content=content, delivery=delivery))
 
     def take_back(self, waiting: QueuedPrompt) -> str:
         """Take a message out of the queue; gives its draft."""

@@ -237,7 +237,6 @@ class Surface:
             branch=self._branch,
             shown=self.requests.shown,
             held=self.requests.held,
-            steered=self.requests.steered,
             left=self._scrollback.just_left,
             unfolded=self._moments.unfolded and bool(self._view.checklist),
             frame=int(now * FRAMES_PER_SECOND) if moves else -1,

@@ -175,10 +175,10 @@ export function beside(session) {
     list("queue", rows, (row, one) => {
       const words = one.more ? `${one.text}\n+ ${one.more} ${one.more === 1 ? "image" : "images"}` : one.text;
       row.append(
-        made("span", "waits", { className: "when" }),
+        made("span", one.steer ? "next step" : "after this turn", { className: "when" }),
         made("span", words, { className: "words", title: one.text }),
         button("Change", one.text, () => edit(row, one), "pencil"),
-        button("Send at the next step", one.text, () => send(`${path}/queue`, { id: one.id, steer: true }), "up"),
+        ...(one.steer ? [] : [button("Send at the next step", one.text, () => send(`${path}/queue`, { id: one.id, steer: true }), "up")]),
         button("Remove", one.text, () => send(`${path}/queue`, { id: one.id, text: "" }), "x"),
       );
     });

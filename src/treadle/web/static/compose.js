@@ -2,6 +2,7 @@
 
 import { newId, send, tell } from "./app.js";
 import { at } from "./entering.js";
+import { keys } from "./keys.js";
 import { lost } from "./line.js";
 import { made, pressed } from "./morph.js";
 import { askTrust } from "./trust.js";
@@ -77,11 +78,12 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     keep({ text: text.value, sending: session && files.length === 0, steer });
     text.readOnly = true;
     const said = { text: message, id: draft.id, steer, files: files.map(({ name, data }) => ({ name, data })), ...own(), ...more };
-    if (said.copy) hint.textContent = "Copying the folder …";
-    const answer = await send(session ? `/s/${session}/say` : "/sessions", said, undefined, true);
+    hint.textContent = said.copy ? "Copying the folder …" : "";
+    const refused = (status, why) => status === 422 && (hint.textContent = why.what);
+    const answer = await send(session ? `/s/${session}/say` : "/sessions", said, refused, true);
     if (leaving) return; // it was cut off: the page that follows asks whether it arrived, by sending it again
     text.readOnly = false;
-    if (said.copy) hint.textContent = "";
+    if (said.copy && answer) hint.textContent = "";
     keep({ sending: false });
     if (!answer) return;
     if (answer.trust) {
@@ -368,6 +370,8 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     if (kept.sending) say(kept.steer);
   }
   if (document.activeElement === text) complete();
+  const sends = session ? "send the message; Ctrl-↵ at the next step, Shift-↵ begins a line" : "start the session; Shift-↵ begins a line";
+  keys([["↵", sends, null, () => !document.documentElement.classList.contains("enter-breaks")]]);
 
   return { text, stop, put, invite };
 }

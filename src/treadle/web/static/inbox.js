@@ -27,7 +27,9 @@ function show(section, focused = false) {
     else row.removeAttribute("aria-current");
     if (on) section.querySelector("[data-of]").textContent = `${at + 1} of ${all.length}`;
   });
-  if (focused && section) (of(section) ?? section).focus();
+  if (!focused || !section) return;
+  if (id) history.replaceState(null, "", `#${id}`);
+  (of(section) ?? section).focus();
 }
 
 const cardOf = (id) => sections().find((one) => of(one)?.id === id);
@@ -127,7 +129,9 @@ function tidy(fresh = null) {
 
 for (const section of sections()) take(section);
 tidy();
-if (location.hash) show(cardOf(location.hash.slice(1)) ?? shown());
+const named = () => show(cardOf(location.hash.slice(1)) ?? shown());
+named();
+addEventListener("hashchange", named);
 
 async function follow() {
   const answer = await get(`/inbox/cards${by}`);

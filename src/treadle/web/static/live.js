@@ -376,10 +376,10 @@ listen(
 );
 
 document.addEventListener("line", ({ detail }) => {
-  for (const button of questions.querySelectorAll("button[data-act]")) button.disabled = detail.lost;
-  const stop = document.getElementById("stop");
-  stop.disabled = detail.lost;
-  stop.title = detail.lost ? "No connection" : "";
+  for (const button of document.querySelectorAll("#stop, [data-stop], [data-job], .question [data-act]")) {
+    button.disabled = detail.lost;
+    button.title = detail.lost ? "No connection" : "";
+  }
   tick();
 });
 document.getElementById("stop").addEventListener("click", () => writing.stop());

@@ -1,6 +1,6 @@
 // Everything that the page can do and go to, found by some of its letters, and the keys for it.
 
-import { get, notices } from "./app.js";
+import { get, notices, tell } from "./app.js";
 import { at, keepLook, shownSession } from "./entering.js";
 import { keyParts, keys, mac, showKeys } from "./keys.js";
 import { fragment, made, parsed } from "./morph.js";
@@ -10,6 +10,7 @@ const LAST = "palette-last";
 const MOST = 60;
 const looks = document.documentElement.classList;
 const id = (name) => document.getElementById(name);
+const always = () => true;
 const press = (selector) => () => document.querySelector(selector)?.click();
 const has = (selector) => () => {
   const found = document.querySelector(selector);
@@ -17,11 +18,15 @@ const has = (selector) => () => {
 };
 
 /** Do something from the menu of the session, which is read first. */
-const fromMenu = (name) => async () => {
+const fromMenu = (names) => async () => {
   const menu = id("more");
+  const found = () => menu.querySelector(names.map((name) => `[data-do=${name}]`).join());
+  menu.querySelector(".acts").replaceChildren(); // what is possible now comes as it opens
   menu.open = true;
-  for (let tries = 0; tries < 40 && !menu.querySelector(`[data-do=${name}]`); tries++) await new Promise((done) => setTimeout(done, 50));
-  menu.querySelector(`[data-do=${name}]:not(:disabled)`)?.click();
+  for (let tries = 0; tries < 40 && !found(); tries++) await new Promise((done) => setTimeout(done, 50));
+  menu.open = found()?.disabled === false;
+  if (menu.open) found().click();
+  else tell(found()?.querySelector("small")?.textContent || "This cannot be done with the session now.");
 };
 
 function theme(name) {
@@ -54,16 +59,16 @@ const COMMANDS = [
   ["Commit…", "", has("[data-commit]"), press("[data-commit]")],
   ["Undo the last turn", "", has("[data-undo]"), () => [...document.querySelectorAll("[data-undo]")].at(-1).click()],
   ...["Changes", "Files", "Plan", "Terminal", "Context"].map((name) => [`Show ${name.toLowerCase()}`, "", onLive, () => panel(name.toLowerCase())]),
-  ...["Rename", "Pin", "Unpin", "Fork", "Archive", "Close", "Delete"].map((name) => [`${name} this session`, "", onSession, fromMenu(name.toLowerCase())]),
-  ["Next session", "Alt-↓", () => true, () => beside(1)],
-  ["Previous session", "Alt-↑", () => true, () => beside(-1)],
-  ["Narrow the column", "[", () => true, press("#fold")],
+  ...["Rename", "Pin or unpin", "Fork", "Archive", "Close", "Delete"].map((name) => [`${name} this session`, "", onSession, fromMenu(name.toLowerCase().split(" or "))]),
+  ["Next session", "Alt-↓", always, () => beside(1)],
+  ["Previous session", "Alt-↑", always, () => beside(-1)],
+  ["Narrow the column", "[", always, press("#fold")],
   ["Panel", "]", has("#show-panel"), press("#show-panel")],
-  ...["as the system", "light", "dark"].map((name) => [`Theme: ${name}`, "", () => true, () => theme(name)]),
+  ...["as the system", "light", "dark"].map((name) => [`Theme: ${name}`, "", always, () => theme(name)]),
   ...[true, false].map((breaks) => [`Enter ${breaks ? "begins a line, Ctrl-Enter sends" : "sends"}`, "", () => looks.contains("enter-breaks") !== breaks, () => { looks.toggle("enter-breaks", breaks); keepLook(); }]),
   ["Notices", "", () => notices.length > 0, () => showNotices()],
   ["Find in the session", "/", () => shownSession !== "", () => show("Find in this session", [], said)],
-  ["Keys", "?", () => true, showKeys],
+  ["Keys", "?", always, showKeys],
 ];
 
 function showNotices() {
@@ -240,5 +245,6 @@ document.addEventListener("click", ({ target }) => {
   if (target.closest("[data-palette]")) open();
 });
 
-const keyed = COMMANDS.filter(([, key]) => key).map(([title, key, possible, does]) => [key, title, does, possible]);
-keys([...keyed, ["n", "New session", () => location.assign(`${at}/`)], ["Ctrl-K", "Find and do", open]], true);
+const keyed = COMMANDS.filter(([, key]) => key);
+for (const [title, key, possible, does] of keyed) keys([[key, title, does, possible]], possible === always);
+keys([["n", "New session", () => location.assign(`${at}/`)], ["Ctrl-K", "Find and do", open]], true);

@@ -77,9 +77,9 @@ function choose(input) {
 
 function showHow(card, shown) {
   const list = card.querySelector(".reach");
-  if (!list) return;
-  list.hidden = !shown;
+  if (list) list.hidden = !shown;
   card.querySelector("button[data-act=how]")?.setAttribute("aria-expanded", String(shown));
+  card.querySelector("footer").scrollIntoView({ block: "nearest" });
 }
 
 const chosen = (card) => card.querySelector(".reach input:checked")?.value ?? "allow";
@@ -102,6 +102,7 @@ function unseen(card) {
 export function came(card) {
   card.dataset.came = String(performance.now());
   for (const row of card.querySelectorAll("[data-looked] .diff > :is(.add, .del)")) seen.observe(row);
+  restore(card);
 }
 
 /** Whether this browser answered a question, or said so. */
@@ -131,7 +132,23 @@ function open(card, name) {
   for (const button of card.querySelectorAll(".answers button[aria-expanded]:not([data-act=how])")) {
     button.setAttribute("aria-expanded", String(button.dataset.act === name));
   }
-  card.querySelector(`.panel[data-panel="${CSS.escape(name)}"] :is(input, textarea, button)`)?.focus();
+  card.querySelector(`.panel[data-panel="${CSS.escape(name)}"] :is(input, textarea, button)`)?.focus({ preventScroll: true });
+  card.querySelector("footer").scrollIntoView({ block: "nearest" });
+}
+
+// ---- what is half-written in a card stays through a reload, but for the yes to what is dangerous
+
+const fieldsOf = (panel) => [...panel.querySelectorAll("[name]:not([name=sure])")];
+document.addEventListener("input", ({ target }) => {
+  const panel = target.closest?.(".question .panel");
+  if (panel) sessionStorage.setItem(panel.closest(".question").id, JSON.stringify([panel.dataset.panel, ...fieldsOf(panel).map((one) => [one.value, one.checked])]));
+});
+
+function restore(card) {
+  const [name, ...values] = JSON.parse(sessionStorage.getItem(card.id) ?? "[]");
+  const panel = panels(card).find((one) => one.dataset.panel === name);
+  if (panel) open(card, name);
+  if (panel) fieldsOf(panel).forEach((one, at) => ([one.value, one.checked] = values[at] ?? ["", false]));
 }
 
 const SURE = ["allow", "changed", "for real"];
@@ -205,7 +222,8 @@ async function give(card, said, gone) {
     closeLine(card, why.what, gone);
     return true;
   });
-  if (!answered) for (const one of card.querySelectorAll("button")) one.disabled = false;
+  if (answered) sessionStorage.removeItem(card.id);
+  else for (const one of card.querySelectorAll("button")) one.disabled = false;
 }
 
 const valueOf = (field) => (field.type === "checkbox" ? (field.checked ? "yes" : "no") : field.value);
