@@ -221,6 +221,7 @@ async def test_comments_to_a_closed_session_are_sent_after_the_question_about_it
         await page.fill("form.comments textarea", "Why new?")
         await _press(page, "Control+Enter")
         await page.click("#write")
+        (served.folder / "AGENTS.md").write_text("Be quick.\n")  # of what has changed it asks again
         await page.click("#send")
         await page.wait_for_selector("#message[open] #trust .question")
         assert await page.locator(".said-here").count() == 1
