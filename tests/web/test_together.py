@@ -14,6 +14,9 @@ CALLS = {
     "second": make("write_to_file", path="b.txt", content="b\n"),
     "third": make("write_to_file", path="c.txt", content="c\n"),
     "fourth": run("git push origin main"),
+    "fifth": run("python3 a.py"),
+    "sixth": run("python3 -m unittest"),
+    "seventh": run("rm a.txt && python3 a.py"),
 }
 TURNS = (
     *(Turn(when=Expectation(last_user=Texts(contains=(word,))), items=(call,)) for word, call in CALLS.items()),
@@ -25,20 +28,29 @@ async def test_edits_are_allowed_together_without_those_that_were_unticked_and_w
     tmp_path: Path,
 ) -> None:
     async with page_with_model(tmp_path, TURNS) as (served, seen):
+        (served.folder / "AGENTS.md").write_text("Be brief.\n")
         page = await seen.page(served)
-        for word in CALLS:
+        await page.fill("#start textarea", "Do the first one.")
+        await page.click("#start button[type=submit]")
+        await page.click("#trust button:has-text('Continue without')")  # so that its programs ask before they run
+        await page.wait_for_selector("#questions .question")
+        for word in [*CALLS][1:]:
             await page.goto(f"{served.address}/")
             await start_session(page, f"Do the {word} one.")
-            await page.wait_for_selector(".question")
+            await page.wait_for_selector("#questions .question")
         await page.goto(f"{served.address}/inbox")
-        await page.wait_for_selector("[data-together]:has-text('Allow 3 once')")
-        await page.click("[data-together]")
+        assert await page.locator("[data-together]").all_inner_texts() == ["Allow 2 once…", "Allow 3 once…"]
+        await page.click("[data-together]:has-text('Allow 2 once')")
+        assert "unittest" in await page.inner_text("dialog.alike")
+        assert "rm a.txt" not in await page.inner_text("dialog.alike"), "it has another effect, too"
+        await page.click("dialog.alike button:has-text('Cancel')")
+        await page.click("[data-together]:has-text('Allow 3 once')")
         shown = await page.inner_text("dialog.alike")
         assert "line 59" in shown, "all of each call is shown"
         assert "git push" not in shown
         await page.click("dialog.alike li:has-text('c.txt') input")
         await page.click("dialog.alike .fill:has-text('Allow 2 once')")
-        await becomes(page, "document.querySelectorAll('.ilist a.item').length === 2")
+        await becomes(page, "document.querySelectorAll('.ilist a.item').length === 5")
         left = await page.inner_text(".ilist")
         assert "c.txt" in left
         assert "git push" in left

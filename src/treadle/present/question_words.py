@@ -51,6 +51,7 @@ class AskedPart(Struct, frozen=True, kw_only=True):
 
 class QuestionWords(Struct, frozen=True, kw_only=True):
     """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
+    They are named where there are several; `effects` say what is asked about, whatever the number.
 
     `headline` is the reason of the decision that every surface gives, `figures` are the lines that an edit adds and
     removes, and `counted` says them, or the files that a command changed. `rights` says which rights beyond the sandbox
@@ -65,6 +66,7 @@ class QuestionWords(Struct, frozen=True, kw_only=True):
     figures: tuple[int, int] | None = None
     text: str = ""
     parts: tuple[AskedPart, ...] = ()
+    effects: frozenset[PartEffect] = frozenset()
     rights: str = ""
     why: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
@@ -206,6 +208,7 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
         figures=figures,
         text=text,
         parts=parts if len(decision.parts) > 1 else (),
+        effects=frozenset(part.effect for part in parts),
         rights=_rights(decision),
         why=(
             *_touched(question.accesses, roots, text),

@@ -169,12 +169,12 @@ def _kind(question: Question, words: QuestionWords) -> str:
 
 def _together(kind: str, question: Question, words: QuestionWords) -> str:
     """Name the one effect of a call that may be allowed with others of it: never a deletion, the network or a right."""
-    if question.copy is not None or words.rights or any(part.effect.warns for part in words.parts):
+    if question.copy is not None or words.rights or any(effect.warns for effect in words.effects):
         return ""
     if kind == "Edits":
         return "" if words.title.startswith("Delete") else kind
-    effects = {part.effect.verb for part in words.parts}
-    return f"{kind}: {effects.pop()}" if kind == "Commands" and len(effects) == 1 else ""
+    verbs = {effect.verb for effect in words.effects}
+    return f"{kind}: {verbs.pop()}" if kind == "Commands" and len(verbs) == 1 else ""
 
 
 def _about(question: Question, words: QuestionWords) -> str:

@@ -91,7 +91,9 @@ export function beside(session) {
     }
     id("foot-changes").hidden = name !== "changes";
     id("foot-context").hidden = name !== "context";
-    if (by) sessionStorage.setItem(TAB, name);
+    if (!by) return;
+    sessionStorage.setItem(TAB, name);
+    history.replaceState(null, "", `#${name}`);
   }
 
   function view(name) {
@@ -120,7 +122,9 @@ export function beside(session) {
       all[(all.indexOf(document.activeElement) + by + all.length) % all.length]?.focus();
     });
   }
-  if (sessionStorage.getItem(TAB)) tab(sessionStorage.getItem(TAB), false);
+  const [named, before] = [location.hash.slice(1), sessionStorage.getItem(TAB)];
+  if (document.querySelector(`[data-tab="${CSS.escape(named)}"]`)) tab(named);
+  else if (before) tab(before, false);
 
   const toggle = id("show-panel");
   function panel(open) {
