@@ -10,6 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.workspace.sandbox.running import Box, landlock
 
+from treadle.protocol.tools import Right
+from treadle.workspace.sandbox.backend import Backend
+from treadle.workspace.sandbox.denial import find_denial
 from treadle.workspace.sandbox.landlock import without
 from treadle.workspace.sandbox.profile import is_within
 
@@ -63,6 +66,36 @@ async def test_nothing_outside_can_be_changed_and_masked_files_cannot_be_read(bo
         status, output = await box.run(line, box.profile(masked=(".env",)))
         assert (status, "SECRET" in output) == (1, False)
     assert (await box.run("echo x > new", replace(box.profile(), change_root=False)))[0] == 1
+
+
+METADATA = {
+    "mode": "os.chmod('.env', 0o4777)",
+    "mode of a link": "os.chmod('.env', 0o777, dir_fd=None, follow_symlinks=True)",
+    "mode of what is open": "os.fchmod(os.open('.env', os.O_RDONLY), 0o777)",
+    "owner": "os.chown('.env', 12, 12)",
+    "owner of a link": "os.lchown('.env', 12, 12)",
+    "times": "os.utime('.env', (1, 1))",
+    "attribute": "os.setxattr('.env', 'user.a', b'1')",
+    "no attribute": "os.removexattr('.env', 'user.a')",
+}
+
+
+@pytest.mark.parametrize("change", METADATA)
+async def test_where_nothing_may_change_modes_owners_and_times_stay_and_it_is_said_which_right_lacks(
+    box: Box, change: str
+) -> None:
+    file = box.root / ".env"
+    before = file.stat()
+    profile = replace(box.profile(), change_root=False)
+    status, output = await box.run(f'python3 -c "import os; {METADATA[change]}"', profile)
+    assert status == 1
+    assert "PermissionError: [Errno 13] Permission denied" in output
+    now = file.stat()
+    assert (now.st_mode, now.st_uid, now.st_mtime_ns) == (before.st_mode, before.st_uid, before.st_mtime_ns)
+    if "'.env'" in output:  # some calls name no file
+        denial = find_denial(output, profile, Backend.LANDLOCK)
+        assert (denial and (denial.right, denial.target)) == (Right.WRITE, str(box.root))
+    assert await box.run("touch new && chmod +x new") == (0, ""), "where it may change they are free"
 
 
 async def test_there_is_no_network(box: Box) -> None:

@@ -11,7 +11,7 @@ from types import MappingProxyType
 
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
-_EPERM, _ENOSYS, _NO_FAMILY = 1, 38, 97
+_EPERM, _EACCES, _ENOSYS, _NO_FAMILY = 1, 13, 38, 97
 _NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in seccomp_data
 UNIX_FAMILY = 1
 SOCKET_FAMILIES = (UNIX_FAMILY, 2, 10, 16)
@@ -23,10 +23,11 @@ _NEW_USER = 0x10000000  # a flag of clone(2): a user namespace, in which a proce
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    """A processor's name to the kernel and the numbers of its calls."""
+    """A processor's name to the kernel and the numbers of its calls; `metadata` are those that change no content."""
 
     arch: int
     numbers: Mapping[str, int]
+    metadata: frozenset[int]
 
 
 _IO_URING = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
@@ -103,26 +104,38 @@ _AARCH64 = {
     _CLONE: 220,
     _LIMIT: 261,
 }
+_METADATA = frozenset({452, 463, 466})  # fchmodat2, setxattrat, removexattrat
+_METADATA_X86_64 = frozenset(
+    {
+        *(90, 91, 268),  # chmod, fchmod, fchmodat
+        *(92, 93, 94, 260),  # chown, fchown, lchown, fchownat
+        *(132, 235, 261, 280),  # utime, utimes, futimesat, utimensat
+        *(188, 189, 190, 197, 198, 199),  # setxattr, lsetxattr, fsetxattr, and those that remove
+    }
+)
+_METADATA_AARCH64 = frozenset({52, 53, 54, 55, 88, 5, 6, 7, 14, 15, 16})  # those of them that it has
 _MACHINES: Mapping[str, _Machine] = MappingProxyType(
     {
-        "x86_64": _Machine(0xC000003E, {**_X86_64, **_COMMON}),
-        "aarch64": _Machine(0xC00000B7, {**_AARCH64, **_COMMON}),
+        "x86_64": _Machine(0xC000003E, {**_X86_64, **_COMMON}, _METADATA | _METADATA_X86_64),
+        "aarch64": _Machine(0xC00000B7, {**_AARCH64, **_COMMON}, _METADATA | _METADATA_AARCH64),
     }
 )
 
 
 @cache
-def filter_program(machine: str, families: tuple[int, ...]) -> bytes:
+def filter_program(machine: str, families: tuple[int, ...], *, metadata: bool = True) -> bytes:
     """Compile the filter for a processor (`os.uname().machine`); empty for one that is not known.
 
     Sockets can be made of the `families` only; pairs of connected ones always can. Limits can be set for the process
-    itself, not for another one: the kernel asks only whose it is.
+    itself, not for another one: the kernel asks only whose it is. Without `metadata` modes, owners, times and
+    attributes of files stay as they are.
     """
     known = _MACHINES.get(machine)
     if known is None:
         return b""
     judged = {_CLONE, _LIMIT, *((_SOCKET,) if families else ())}
     refused = {number: _error(name) for name, number in known.numbers.items() if name not in judged}
+    refused |= {} if metadata else dict.fromkeys(known.metadata, _EACCES)
     code = [
         _instruction(_LOAD, _ARCH),
         _instruction(_EQUAL, known.arch, if_true=1),

@@ -91,7 +91,9 @@ def wrap_command(
 
 
 def _landlock(profile: Profile, present: Present, machine: str) -> tuple[str, ...]:
-    code = filter_program(machine, SOCKET_FAMILIES if profile.network else ()).hex()
+    # Landlock knows no rights to modes, owners and times: where nothing may change nobody changes those either.
+    families = SOCKET_FAMILIES if profile.network else ()
+    code = filter_program(machine, families, metadata=profile.change_root).hex()
     if not code and not profile.network:
         raise ToolError(
             f"The command was not started: on {machine} it cannot be cut off from the network. Tell the user."
