@@ -41,7 +41,7 @@ _DIFFERENCES = {
         *_NO_MOUNTS,
         "In a folder that holds protected files, such as `.git`, no new file can be made beside them.",
         "There is no private /tmp: its files can be read, and $TMPDIR names a folder of the session.",
-        "Where the workspace may be changed, modes and times of the user's other files can be, too, not what is in them.",
+        "Where the workspace may be changed, modes and times of other files can be, too, not what is in them.",
         "Other processes can be seen, and no sockets can be made, not even to servers that the command starts.",
     ),
     Backend.SEATBELT: (
