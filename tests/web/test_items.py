@@ -6,10 +6,12 @@ import pytest
 from msgspec.structs import replace
 
 from treadle.engine.core import texts
-from treadle.present.items import CallItem, Placed
+from treadle.present.failure_words import advice, describe_failure
+from treadle.present.items import CallItem, Placed, ProblemItem
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Role, Text
+from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone
 from treadle.protocol.permissions import Decision, Reason, Verdict
 from treadle.protocol.tools import (
@@ -116,3 +118,16 @@ def test_a_card_says_what_became_of_the_changes_of_a_copy(fate: CopyFate, code: 
     )
     html = drawn(CallItem(replace(changed(CallStatus.FINISHED), result=result)))
     assert said in html
+
+
+@pytest.mark.parametrize("kind", ErrorKind)
+def test_what_to_do_about_a_failed_call_of_the_model_are_buttons_and_no_commands(kind: ErrorKind) -> None:
+    error = ModelError(kind=kind, message="No.", status=400, retry_after=600.0)
+    model = "anthropic/claude-sonnet-4-5"
+    item = ProblemItem(describe_failure(error, model), "said: No.", advice(error, model), failed=error, model=model)
+    html = item_html(Placed(position=1, version=1, seq=1, item=item), SessionView(), is_open=True, session="s")
+    assert "/model" not in html
+    assert "treadle " not in html
+    assert ("Enter another key</a>" in html) is (kind is ErrorKind.AUTHENTICATION)
+    assert "Choose another model</button>" in html
+    assert "<summary" in html, "the provider's words are there for who wants them"

@@ -69,30 +69,39 @@ def waiting_words(error: ModelError, model: str, *, resets: bool) -> str:
     return printable(error.message.strip()) if unreached else describe_failure(error, model)
 
 
-def advice(error: ModelError, model: str) -> str:
-    """Say what a person can do about a failed model call without leaving the session."""
+_ANOTHER, _CHOOSES = "use another model: /model PROVIDER/NAME", "choose another model"
+"""The way to another model in a terminal, and where a button stands beside the words."""
+
+
+def advice(error: ModelError, model: str, *, buttons: bool = False) -> str:
+    """Say what a person can do about a failed model call without leaving the session.
+
+    With `buttons` for another key and another model beside it no commands are named.
+    """
+    another = _CHOOSES if buttons else _ANOTHER
     if error.fix:
         return error.fix
     match error.kind:
         case ErrorKind.AUTHENTICATION:
-            return f"{printable(login_command(model.partition('/')[0]))}, or /model for another provider."
+            login = printable(login_command(model.partition("/")[0]))
+            return f"Enter another key, or {another}." if buttons else f"{login}, or /model for another provider."
         case ErrorKind.BALANCE:
-            return "Add credit to the account, or use another model: /model PROVIDER/NAME."
+            return f"Add credit to the account, or {another}."
         case ErrorKind.BAD_REQUEST:
             return (
-                "The provider's words say what it does not take. Leave that out, or use another model: "
-                "/model PROVIDER/NAME. If no request works, check the base URL."
+                f"The provider's words say what it does not take. Leave that out, or {another}. "
+                "If no request works, check the base URL."
             )
         case ErrorKind.PERMISSION | ErrorKind.NOT_FOUND:
-            return "Check the model's name and the base URL, or use another model: /model PROVIDER/NAME."
+            return f"Check the model's name and the base URL, or {another}."
         case ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.SERVER | ErrorKind.EMPTY_REPLY:
-            return _later(error)
+            return _later(error, another)
         case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
             return "Check the network and the base URL, then say how to continue."
         case ErrorKind.CONTEXT_TOO_LONG:
             return (
-                "Continue with a model with a larger window: /model PROVIDER/NAME, then say how to continue. "
-                "Or start a new session, with smaller files or parts of them."
+                f"Continue with a model with a larger window{'' if buttons else ': /model PROVIDER/NAME'}, then say how "
+                "to continue. Or start a new session, with smaller files or parts of them."
             )
         case ErrorKind.CONTENT_FILTER | ErrorKind.CANCELLED:
             return "Say how to continue." if error.kind is ErrorKind.CANCELLED else "Rephrase the request."
@@ -100,13 +109,13 @@ def advice(error: ModelError, model: str) -> str:
             assert_never(error.kind)
 
 
-def _later(error: ModelError) -> str:
+def _later(error: ModelError, another: str) -> str:
     if error.kind is ErrorKind.RATE_LIMIT and (error.retry_after or 0.0) > _LONG:
         return (
-            f"The limit resets in {span(error.retry_after or 0.0)}. Say how to continue then, or use another model: "
-            "/model PROVIDER/NAME. With wait_for_reset = true in your settings a session waits by itself."
+            f"The limit resets in {span(error.retry_after or 0.0)}. Say how to continue then, or {another}. "
+            "With wait_for_reset = true in your settings a session waits by itself."
         )
-    return "Wait a while and say how to continue, or use another model: /model PROVIDER/NAME."
+    return f"Wait a while and say how to continue, or {another}."
 
 
 def reset_words(error: ModelError) -> str:

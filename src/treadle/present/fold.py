@@ -180,7 +180,8 @@ def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:
     if outcome.completed and answer.strip():
         canvas.add(ProseItem(answer))
     if (error := outcome.error) is not None:
-        canvas.add(ProblemItem(describe_failure(error, view.model), facts_of(error), advice(error, view.model)))
+        said = describe_failure(error, view.model), facts_of(error), advice(error, view.model)
+        canvas.add(ProblemItem(*said, failed=error, model=view.model))
     files = tuple(seen_from(view.root, change) for change in outcome.changes)
     seconds = None
     if canvas.at is not None and view.started is not None:

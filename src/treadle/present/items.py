@@ -198,11 +198,13 @@ class NoteItem(Struct, frozen=True):
 
 
 class ProblemItem(Struct, frozen=True):
-    """An error for a person: what happened, why, and what to do."""
+    """An error for a person: what happened, why, and what to do; `failed` is that of a call of a `model`."""
 
     what: str
     why: str = ""
     fix: str = ""
+    failed: ModelError | None = None
+    model: str = ""
 
 
 class TurnItem(Struct, frozen=True):

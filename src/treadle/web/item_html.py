@@ -5,7 +5,7 @@ from typing import Any, assert_never
 
 from treadle.present.call_words import said_of
 from treadle.present.escape import output_of_command, printable
-from treadle.present.failure_words import waiting_words
+from treadle.present.failure_words import advice, waiting_words
 from treadle.present.figures import turn_figures
 from treadle.present.items import (
     AnswerItem,
@@ -43,6 +43,7 @@ from treadle.present.words import (
     what_came_of,
     written_by,
 )
+from treadle.protocol.models import ErrorKind
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.permissions import QuestionKind
 from treadle.protocol.reasons import words_of_decision
@@ -103,8 +104,11 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             return {"kind": "thought", "item": item}
         case WritingItem():
             return {"kind": "writing", "item": item}
-        case ProblemItem():
-            return {"kind": "problem", "item": item}
+        case ProblemItem(failed=None, fix=fix):
+            return {"kind": "problem", "item": item, "fix": fix}
+        case ProblemItem(failed=error, model=model):
+            fix = advice(error, model, buttons=True)
+            return {"kind": "problem", "item": item, "fix": fix, "key": error.kind is ErrorKind.AUTHENTICATION}
         case NoteItem(text=text, warns=warns):
             return _note(text, warns=warns)
         case AnswerItem(kind=kind, asked=asked, answer=answer):

@@ -130,6 +130,7 @@ items.addEventListener("click", (event) => {
   if (summary) summary.parentElement.dataset.touched = "1";
   const own = event.target.closest("button[data-own]");
   if (own) send(`/s/${session}/commands/stop`, { number: Number(own.dataset.own) });
+  if (event.target.closest("[data-models]")) document.getElementById("choose-model").click();
   const line = event.target.closest(".together");
   if (line) {
     line.setAttribute("aria-expanded", String(line.getAttribute("aria-expanded") !== "true"));
