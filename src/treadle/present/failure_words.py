@@ -99,9 +99,10 @@ def advice(error: ModelError, model: str, *, buttons: bool = False) -> str:
         case ErrorKind.NETWORK | ErrorKind.TIMEOUT | ErrorKind.MALFORMED_STREAM:
             return "Check the network and the base URL, then say how to continue."
         case ErrorKind.CONTEXT_TOO_LONG:
+            larger = "a larger window" if buttons else "a larger window: /model PROVIDER/NAME"
             return (
-                f"Continue with a model with a larger window{'' if buttons else ': /model PROVIDER/NAME'}, then say how "
-                "to continue. Or start a new session, with smaller files or parts of them."
+                f"Continue with a model with {larger}, then say how to continue. "
+                "Or start a new session, with smaller files or parts of them."
             )
         case ErrorKind.CONTENT_FILTER | ErrorKind.CANCELLED:
             return "Say how to continue." if error.kind is ErrorKind.CANCELLED else "Rephrase the request."
