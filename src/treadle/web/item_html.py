@@ -104,11 +104,8 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             return {"kind": "thought", "item": item}
         case WritingItem():
             return {"kind": "writing", "item": item}
-        case ProblemItem(failed=None, fix=fix):
-            return {"kind": "problem", "item": item, "fix": fix}
-        case ProblemItem(failed=error, model=model):
-            fix = advice(error, model, buttons=True)
-            return {"kind": "problem", "item": item, "fix": fix, "key": error.kind is ErrorKind.AUTHENTICATION}
+        case ProblemItem():
+            return _problem(item)
         case NoteItem(text=text, warns=warns):
             return _note(text, warns=warns)
         case AnswerItem(kind=kind, asked=asked, answer=answer):
@@ -218,6 +215,13 @@ def _state(item: CallItem, result: CallResult | None, *, is_open: bool) -> str:
     # Who was asked is said behind it where it is known.
     came = result.outcome.value if item.answers else what_came_of(changed, result)
     return f"{came}: {note}" if note else came
+
+
+def _problem(item: ProblemItem) -> dict[str, Any]:
+    if item.failed is None:
+        return {"kind": "problem", "item": item, "fix": item.fix}
+    refused = item.failed.kind is ErrorKind.AUTHENTICATION
+    return {"kind": "problem", "item": item, "fix": advice(item.failed, item.model, buttons=True), "key": refused}
 
 
 def _note(text: str, *, warns: bool = False) -> dict[str, Any]:
