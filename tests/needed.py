@@ -154,6 +154,7 @@ _KNOWN: Mapping[str, Callable[[], str]] = {
     "normal user": _normal_user,
     "peers": _peers,
     "postgres": lambda: "" if postgres_program("initdb") else "the server of PostgreSQL is not installed",
+    "root": lambda: "" if os.geteuid() == 0 else "only root may do this",
     "rg": lambda: "" if find_ripgrep({}) else "ripgrep is not installed",
     "ruff": lambda: "" if ruff() else "ruff is not installed",
     "sandbox": _sandbox,
@@ -178,7 +179,7 @@ def _can_be_imported(name: str) -> bool:
         return False
 
 
-_MAY_BE_MISSING = ("harbor", "peers", "wheels", "normal user", "code-server", _WEIGHTS)
+_MAY_BE_MISSING = ("harbor", "peers", "wheels", "normal user", "root", "code-server", _WEIGHTS)
 
 
 def may_skip(name: str) -> bool:

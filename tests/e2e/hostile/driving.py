@@ -4,6 +4,7 @@ import asyncio
 import json
 import os
 import secrets
+import shlex
 import tomllib
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -15,8 +16,10 @@ from tests.e2e.hostile.bait import PREPARED, Bait, lay, snapshot
 from tests.e2e.hostile.listening import Listener, listening
 from tests.e2e.process import Program
 from tests.e2e.running import left_of, model
+from tests.ready import TREADLE
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.workspace.sandbox.backend import find_bubblewraps
 
 ROWS = Path(__file__).with_name("rows")
 _AT_ONCE = 8
@@ -103,25 +106,42 @@ class Result:
     error: str
 
 
-async def run(base: Path, family: Family, rows: Sequence[Row], session: Session) -> Result:
-    """Run rows in one session, in a place made for it."""
+def before_landlock() -> tuple[str, ...]:
+    """Words before a command for which no bubblewrap works, so that Landlock takes its place; root alone can say so."""
+    hidden = "".join(f"mount --bind /bin/false {shlex.quote(one)} && " for one in find_bubblewraps())
+    return ("unshare", "--mount", "sh", "-c", f'{hidden}exec "$@"', "sh")
+
+
+async def run(
+    base: Path, family: Family, rows: Sequence[Row], session: Session, *, before: Sequence[str] = ()
+) -> Result:
+    """Run rows in one session, in a place made for it, of a program that stands behind the words `before`."""
     (base / "outside").mkdir(parents=True)
     token = secrets.token_hex(6)
     async with listening(base / "outside" / "socket", token) as listener:
         bait = await asyncio.to_thread(lay, base, listener.port, token)
         for name in family.prepare:
             PREPARED[name](bait)
-        return await _run_in(bait, listener, family, rows, session)
+        return await _run_in(bait, listener, family, rows, session, command=(*before, *TREADLE) if before else ())
 
 
-async def _run_in(bait: Bait, listener: Listener, family: Family, rows: Sequence[Row], session: Session) -> Result:
+async def _run_in(
+    bait: Bait,
+    listener: Listener,
+    family: Family,
+    rows: Sequence[Row],
+    session: Session,
+    *,
+    command: Sequence[str],
+) -> Result:
     before, index = _all(bait), _index(bait)
     calls = [row.call(bait, listener) for row in rows]
     turns = [Turn(items=tuple(calls[at : at + _AT_ONCE])) for at in range(0, len(calls), _AT_ONCE)]
     own = f"{bait.folder}/node_modules/.bin:.:" if family.path else ""
     program = Program(bait.data, {"HOME": str(bait.home), "PATH": own + os.environ["PATH"]})
     async with ScriptedServer(Script(turns=(*turns, Turn(items=(_END,))))) as server:
-        ended = await program.run("-p", "Try.", *model(server), *session.flags, cwd=bait.folder)
+        words = ("-p", "Try.", *model(server), *session.flags)
+        ended = await program.run(*words, command=command, cwd=bait.folder)
         sent = [json.dumps(request.body, ensure_ascii=False).encode() for request in server.requests]
         texts = tuple(_results(server.requests[-1].body))
     left = left_of(f"86421.{bait.number}")
@@ -183,11 +203,13 @@ def _results(body: Any) -> list[str]:
     return found
 
 
-async def culprits(base: Path, family: Family, rows: Sequence[Row], session: Session) -> list[str]:
+async def culprits(
+    base: Path, family: Family, rows: Sequence[Row], session: Session, *, before: Sequence[str] = ()
+) -> list[str]:
     """Run each row alone, to name those that do harm."""
     found = []
     for number, row in enumerate(rows):
-        result = await run(base / str(number), family, [row], session)
+        result = await run(base / str(number), family, [row], session, before=before)
         if result.harm:
             found.append(f"{row.line or row.arguments}: {'; '.join(result.harm)}")
     return found

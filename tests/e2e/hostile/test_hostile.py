@@ -1,10 +1,11 @@
 """Hostile lines, run for real: whatever stops each of them, nothing outside of what the mode allows happens."""
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 
-from tests.e2e.hostile.driving import SESSIONS, Family, Session, culprits, families, run
+from tests.e2e.hostile.driving import SESSIONS, Family, Session, before_landlock, culprits, families, run
 from tests.needed import needs
 
 FAMILIES = families()
@@ -33,12 +34,12 @@ def _quick() -> list[Family]:
     return list(found.values())
 
 
-async def _check(tmp_path: Path, family: Family, session: Session) -> None:
+async def _check(tmp_path: Path, family: Family, session: Session, before: Sequence[str] = ()) -> None:
     for at in range(0, len(family.rows), _MOST_ROWS):
         rows = family.rows[at : at + _MOST_ROWS]
-        result = await run(tmp_path / str(at), family, rows, session)
+        result = await run(tmp_path / str(at), family, rows, session, before=before)
         if result.harm:
-            alone = await culprits(tmp_path / f"{at}-alone", family, rows, session)
+            alone = await culprits(tmp_path / f"{at}-alone", family, rows, session, before=before)
             pytest.fail("\n".join((f"{family.name} in {session}:", *result.harm, "by these alone:", *alone)))
 
 
@@ -61,6 +62,14 @@ async def test_hostile_lines_do_no_harm(tmp_path: Path, family: Family, session:
 @pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
 async def test_all_hostile_lines_do_no_harm(tmp_path: Path, family: Family, session: Session) -> None:
     await _check(tmp_path, family, session)
+
+
+@needs("landlock", "root")
+@pytest.mark.soak
+@pytest.mark.parametrize("session", SESSIONS, ids=str)
+@pytest.mark.parametrize("family", FAMILIES, ids=lambda family: family.name)
+async def test_all_hostile_lines_do_no_harm_under_landlock(tmp_path: Path, family: Family, session: Session) -> None:
+    await _check(tmp_path, family, session, before_landlock())
 
 
 def test_there_are_enough_of_them() -> None:
