@@ -59,7 +59,8 @@ class PastStep(Struct, frozen=True, kw_only=True):
     """A step, or with number 0 a message of the user: the number of its first event, and when that was (milliseconds).
 
     `checkpoint` has the files as they were after the step, or before the message; 0 for none. `turn` is the turn that
-    ended with it, 0 for none. `left` says that it is not in the conversation any more.
+    ended with it, 0 for none. `replied` is the event of its reply, 0 for none, with which it leaves the conversation;
+    `left` says that it has.
     """
 
     number: int
@@ -72,6 +73,7 @@ class PastStep(Struct, frozen=True, kw_only=True):
     calls: tuple[StepCall, ...] = ()
     checkpoint: int = 0
     turn: int = 0
+    replied: int = 0
     left: bool = False
 
 
@@ -108,7 +110,7 @@ class _Past:
             case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
                 self._end_call(call_id, result)
             case ReplyFinished():
-                self._reply(at, data)
+                self._reply(seq, at, data)
             case CheckpointTaken():
                 self._note_checkpoint(data)
             case TurnSettled(turn=turn):
@@ -117,8 +119,10 @@ class _Past:
                 pass
 
     def _begin(self, number: int, seq: int, at: int, said: str = "") -> None:
-        left = any(seq in cut for cut in self._cuts)
-        self.steps.append(PastStep(number=number, seq=seq, at=at, said=said, left=left))
+        self.steps.append(PastStep(number=number, seq=seq, at=at, said=said, left=self._is_cut(seq)))
+
+    def _is_cut(self, seq: int) -> bool:
+        return any(seq in cut for cut in self._cuts)
 
     def _last(self, number: int = 0) -> int | None:
         """Give the place of the last step, or of the last with this number."""
@@ -153,12 +157,14 @@ class _Past:
         calls[index] = replace(calls[index], **changes)
         self._change(place, calls=tuple(calls))
 
-    def _reply(self, at: int, reply: ReplyFinished) -> None:
+    def _reply(self, seq: int, at: int, reply: ReplyFinished) -> None:
         place = self._last(reply.step)
         if place is not None:
             said = " ".join(block.text for block in reply.message.content if isinstance(block, Text))
             seconds = (at - self.steps[place].at) / 1000
             self._change(place, said=clip_text(said, _SHOWN), usage=reply.usage, cost=reply.cost, seconds=seconds)
+            # What leads back to the step before cuts behind the request of this one.
+            self._change(place, replied=seq, left=self.steps[place].left or self._is_cut(seq))
 
     def _note_checkpoint(self, taken: CheckpointTaken) -> None:
         """Put a checkpoint where it leads back to: to after its step, or the first of a turn to before its message."""
