@@ -15,7 +15,7 @@ from treadle.present.trial_words import changes_of, lines_of
 from treadle.present.words import counted
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
-from treadle.protocol.reasons import PartEffect, effect_of, words_of_decision
+from treadle.protocol.reasons import PartEffect, effect_of, headline_with, words_of_decision
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -52,15 +52,16 @@ class AskedPart(Struct, frozen=True, kw_only=True):
 class QuestionWords(Struct, frozen=True, kw_only=True):
     """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
 
-    `headline` is the reason of the decision that every surface gives, `figures` are the lines that an edit adds and
-    removes, and `counted` says them, or the files that a command changed. `rights` says which rights beyond the sandbox
-    a yes gives. `why` are sentences that are always shown; `details` are lines for who wants to know more. Everything
-    is harmless to show.
+    `headline` is the reason of the decision that every surface gives, and `way_on` names the commands that would change
+    it. `figures` are the lines that an edit adds and removes, and `counted` says them, or the files that a command
+    changed. `rights` says which rights beyond the sandbox a yes gives. `why` are sentences that are always shown;
+    `details` are lines for who wants to know more. Everything is harmless to show.
     """
 
     title: str
     style: QuestionStyle = QuestionStyle.USUAL
     headline: str = ""
+    way_on: str = ""
     counted: str = ""
     figures: tuple[int, int] | None = None
     text: str = ""
@@ -68,6 +69,11 @@ class QuestionWords(Struct, frozen=True, kw_only=True):
     rights: str = ""
     why: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
+
+    @property
+    def whole_headline(self) -> str:
+        """The headline with the way on, for those who can give commands."""
+        return headline_with(self.headline, self.way_on)
 
 
 def question_style(question: Question) -> QuestionStyle:
@@ -202,6 +208,7 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
         title=title,
         style=style,
         headline="" if words.rule in _IN_TITLE else printable(words.headline),
+        way_on=words.way_on,
         counted="" if figures is None else shown_figures(*figures),
         figures=figures,
         text=text,
