@@ -5,7 +5,9 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from treadle.editing.edit_results import ErrorCode
 from treadle.engine.core import texts
+from treadle.present.edit_words import WHY_REFUSED
 from treadle.present.items import CallItem, Placed
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
@@ -18,6 +20,7 @@ from treadle.protocol.tools import (
     CopyChange,
     CopyChanges,
     CopyFate,
+    EditReport,
     Outcome,
     Risk,
     ToolCall,
@@ -116,3 +119,14 @@ def test_a_card_says_what_became_of_the_changes_of_a_copy(fate: CopyFate, code: 
     )
     html = drawn(CallItem(replace(changed(CallStatus.FINISHED), result=result)))
     assert said in html
+
+
+@pytest.mark.parametrize("code", list(ErrorCode))
+def test_a_refused_edit_says_why_in_words_for_a_person(code: ErrorCode) -> None:
+    text = (Text(text=f"Refused [{code}]: nothing was changed in a.txt. Leave it out."),)
+    report = EditReport(path="a.txt", format="search_replace", code=code.value)
+    result = CallResult(outcome=Outcome.FAILED, content=text, edits=(report,))
+    call = ToolCall(id="c", name="replace_in_file", arguments={"path": "a.txt"})
+    html = drawn(CallItem(CallChanged(call=call, kind=ToolKind.EDIT, status=CallStatus.FINISHED, result=result)))
+    assert f'<span class="state">{WHY_REFUSED[code]}</span>' in html
+    assert "Refused" not in html

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.engine.core.texts import rejected
+from treadle.present.edit_words import refused_edit
 from treadle.present.escape import printable
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.messages import (
@@ -35,7 +36,6 @@ _FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
 _AMENDED = "The user changed this call before approving it. It ran with these arguments instead: "
 _SAID_NO = rejected(" ").strip()
 """What stands before a person's words in what the model reads of their no."""
-
 
 ANSWERS: Mapping[OptionKind, str] = MappingProxyType(
     {
@@ -217,7 +217,7 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
     if result.outcome in (Outcome.REJECTED, Outcome.DENIED):
         return clip_text(result_for_person(result, decision), _SHOWN_REASON)
     if result.outcome is not Outcome.OK:
-        first = printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
+        first = refused_edit(result) or printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
         status = _STATUS.match(first)
         return f"exit {status[1]}" if status is not None else first
     if kind is ToolKind.SEARCH and (found := _found(text)):
