@@ -112,6 +112,11 @@ async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_th
         await visit.done(f"{path}/restore", **wanted)
         html = await visit.get(f"{path}/timeline")
         left = {name: " left" in kind for kind, _, name in re.findall(found, html)}
+        page = await visit.get(path)
+        assert page.count("From here undone") == 1
+        undone = page.partition("From here undone")[2]
+        assert ("data-commit" in undone.partition('class="item note')[0], "0 files" in undone) == (False, False)
+        assert "The conversation is back at an earlier message.</p>" in undone
         assert left == {"before this message": False, "step 1": False, "step 2": True, "step 3": True}
         told = (await visit.done(f"{path}/restore/preview", **wanted))["html"]
         assert "<p>No step leaves the conversation; " in told

@@ -312,9 +312,9 @@ def room_made(made: ContextCompacted) -> str:
 def restored_words(restored: Restored, *, conversation: bool) -> str:
     """Say what was restored, and what was not."""
     lines = ["The conversation is back at an earlier message."] if conversation and not restored.error else []
-    if restored.checkpoint:
-        files = counted(len(restored.written) + len(restored.removed), "file")
-        lines.append(f"Checkpoint {restored.checkpoint}: {files} restored.")
+    files = len(restored.written) + len(restored.removed)
+    if restored.checkpoint and (files or not lines):
+        lines.append(f"Checkpoint {restored.checkpoint}: {counted(files, 'file')} restored.")
     lines += [f"Not restored: {one.path}: {one.why}" for one in restored.conflicts]
     return "\n".join([*lines, *([restored.error] if restored.error else [])])
 

@@ -79,13 +79,24 @@ _LONG, _BEGINNING = 12, 10
 """Lines of a message that are shown whole, and those that are shown of a longer one."""
 
 
-def item_html(placed: Placed, view: SessionView, *, is_open: bool, session: str = "") -> str:
+def is_shown(placed: Placed) -> bool:
+    """Whether the page shows an item among the others."""
+    return not isinstance(placed.item, ChecklistItem | None)
+
+
+def item_html(
+    placed: Placed, view: SessionView, *, is_open: bool, session: str = "", begins_undone: bool = False
+) -> str:
     """Give an item as HTML; one that is gone is an empty element that keeps its place.
 
     Unless the session `is_open` nothing of it goes on. `session` is the id that its links to files lead to, if any.
+    With it what left the conversation `begins_undone`.
     """
     parts = {"kind": "gone"} if placed.item is None else _parts(placed.item, view, is_open=is_open)
-    return render("item.html", position=placed.position, left=view.has_left(placed), session=session, **parts)
+    left = view.has_left(placed)
+    return render(
+        "item.html", position=placed.position, left=left, begins_undone=begins_undone, session=session, **parts
+    )
 
 
 def in_milliseconds(at: float) -> int:
