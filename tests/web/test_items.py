@@ -1,5 +1,6 @@
 """The items of a page that change: a call through its life."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -31,6 +32,7 @@ from treadle.protocol.usage import Usage
 from treadle.web.book import SessionBook
 from treadle.web.item_html import item_html
 from treadle.web.page_view import PageContent
+from treadle.web.templating import span_words
 
 ASKED = Decision(
     verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.EXECUTE, reasons=(Reason(rule="x", text="it writes"),)
@@ -130,3 +132,25 @@ def test_a_refused_edit_says_why_in_words_for_a_person(code: ErrorCode) -> None:
     html = drawn(CallItem(CallChanged(call=call, kind=ToolKind.EDIT, status=CallStatus.FINISHED, result=result)))
     assert f'<span class="state">{WHY_REFUSED[code]}</span>' in html
     assert "Refused" not in html
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(CallStatus.PROPOSED, "next"), (CallStatus.ASKING, ""), (CallStatus.STARTING, "starting")]
+)
+def test_a_call_says_where_it_is_and_leaves_what_is_asked_to_its_question(status: CallStatus, said: str) -> None:
+    html = drawn(CallItem(changed(status)))
+    assert re.findall(r'class="state">([^<]*)<', html) == ([said] if said else [])
+
+
+def test_times_are_written_in_words() -> None:
+    given = (0.4, 7, 59.99, 60, 120, 335, 3_600, 7_830)
+    assert list(map(span_words, given)) == [
+        "0.4 s",
+        "7 s",
+        "1 min",
+        "1 min",
+        "2 min",
+        "5 min 35 s",
+        "1 h",
+        "2 h 10 min",
+    ]

@@ -148,6 +148,7 @@ _VERBS = {
     "write_to_file": "Create",
     "new_rule": "Create",
     "use_skill": "Skill",
+    "use_subagents": "Subagents",
     "execute_command": "Run",
     "web_fetch": "Fetch",
     "web_search": "Search the web",
@@ -218,8 +219,7 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
         return clip_text(result_for_person(result, decision), _SHOWN_REASON)
     if result.outcome is not Outcome.OK:
         first = refused_edit(result) or printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
-        status = _STATUS.match(first)
-        return f"exit {status[1]}" if status is not None else first
+        return f"exit {status[1]}" if (status := _STATUS.match(first)) else first
     if kind is ToolKind.SEARCH and (found := _found(text)):
         return found
     lines = text.count("\n") + 1 if kind is ToolKind.SEARCH and text else lines_read(kind, result)

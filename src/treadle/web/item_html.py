@@ -37,7 +37,6 @@ from treadle.present.words import (
     note_of,
     output_of,
     room_made,
-    span,
     spent,
     tokens,
     what_came_of,
@@ -47,7 +46,7 @@ from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.permissions import QuestionKind
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
-from treadle.web.templating import render
+from treadle.web.templating import render, span_words
 
 _SHOWN_RESULT = 20_000
 
@@ -129,11 +128,11 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
         case CompactedItem(made=made):
             return _note(f"{room_made(made)}.", warns=True)
         case RetryItem(error=error, seconds=seconds, until=until) if until or error.paced:
-            return _note(f"{waiting_words(error, view.model, resets=until > 0)} That takes {span(seconds)}.")
+            return _note(f"{waiting_words(error, view.model, resets=until > 0)} That takes {span_words(seconds)}.")
         case RetryItem(error=error, attempt=attempt, seconds=seconds, most=most):
             of = f" of {most}" if most else ""
             return _note(
-                f"{waiting_words(error, view.model, resets=False)} Attempt {attempt}{of} after {span(seconds)}."
+                f"{waiting_words(error, view.model, resets=False)} Attempt {attempt}{of} after {span_words(seconds)}."
             )
         case ChecklistItem():
             return {"kind": "gone"}  # it stands beside the page
@@ -190,9 +189,9 @@ def _said(item: SaidItem) -> dict[str, Any]:
 def _facts(item: TurnItem) -> list[str]:
     """Say of the end of a turn what it changed, what it took and what it cost."""
     outcome = item.outcome
-    took = span(item.seconds) if item.seconds else ""
+    took = span_words(item.seconds) if item.seconds else ""
     if item.seconds and item.waited >= 1:
-        took = f"{span(item.seconds)}, and {span(item.waited)} for you"
+        took = f"{span_words(item.seconds)}, and {span_words(item.waited)} for you"
     return [
         one
         for one in (
@@ -234,7 +233,8 @@ def _note(text: str, *, warns: bool = False) -> dict[str, Any]:
 def _open_state(status: CallStatus, *, is_open: bool) -> str:
     """Say where a call is that has no result, or where it was when its session ended."""
     if is_open:
-        return status.value
+        # What is asked about stands in its question, and the line of the moment says that it waits.
+        return {CallStatus.ASKING: "", CallStatus.PROPOSED: "next"}.get(status, status.value)
     if status is CallStatus.ASKING:
         return "waited for an answer"
     return "cut off" if status in (CallStatus.STARTING, CallStatus.RUNNING) else "did not run"
