@@ -17,6 +17,7 @@ AGAIN = Turn(items=(make("write_to_file", path="third.txt", content="c\n"),))
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
 WRITE = Turn(
     items=(
+        SayText(text="It writes `new.txt`."),
         make("write_to_file", path="new.txt", content="1\n2\n"),
         make("write_to_file", path="other.txt", content="b\n"),
     )
@@ -96,6 +97,9 @@ async def test_the_steps_name_what_was_done_and_lead_to_the_checkpoints(
         assert [n != "0" for _, _, n, _ in steps][:2] == [True, True], "before the work, and after it"
         assert html.count('data-act="restore" disabled') == sum(n == "0" for _, _, n, _ in steps)
         assert re.search(r"<b>Create</b> <code>new.txt</code>.*?\+2", html), "as the conversation names it"
+        assert "<b>Answer</b> 1 word</p>" in html
+        assert html.count('<span class="meta">scripted · ') == 2, "the model of each step"
+        assert "It writes <code>new.txt</code>." in html
 
 
 async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_the_restore(
