@@ -9,10 +9,11 @@ from msgspec.structs import replace
 from treadle.editing.edit_results import ErrorCode
 from treadle.engine.core import texts
 from treadle.present.edit_words import WHY_REFUSED
-from treadle.present.items import CallItem, Placed
+from treadle.present.items import CallItem, Placed, RetryItem
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Role, Text
+from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CallChanged, CallStatus, MessageDone
 from treadle.protocol.permissions import Decision, Reason, Verdict
 from treadle.protocol.tools import (
@@ -30,7 +31,7 @@ from treadle.protocol.tools import (
 )
 from treadle.protocol.usage import Usage
 from treadle.web.book import SessionBook
-from treadle.web.item_html import item_html
+from treadle.web.item_html import is_shown, item_html
 from treadle.web.page_view import PageContent
 from treadle.web.templating import span_words
 
@@ -154,3 +155,12 @@ def test_times_are_written_in_words() -> None:
         "1 h",
         "2 h 10 min",
     ]
+
+
+def test_attempts_stand_in_the_line_of_the_moment_alone_and_the_wait_for_a_limit_in_the_conversation() -> None:
+    error = ModelError(kind=ErrorKind.OVERLOADED, message="Overloaded")
+    for until in (0, 1):
+        item = RetryItem(error, attempt=2, seconds=300, most=6, until=until)
+        placed = Placed(position=1, version=1, seq=1, item=item)
+        html = item_html(placed, SessionView(), is_open=True)
+        assert (is_shown(placed), " hidden>" in html, "5 min" in html) == (until > 0, until == 0, until > 0)

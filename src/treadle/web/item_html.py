@@ -80,7 +80,11 @@ _LONG, _BEGINNING = 12, 10
 
 def is_shown(placed: Placed) -> bool:
     """Whether the page shows an item among the others."""
-    return not isinstance(placed.item, ChecklistItem | None)
+    match placed.item:
+        case None | ChecklistItem() | RetryItem(until=0):
+            return False
+        case _:
+            return True
 
 
 def item_html(
@@ -127,15 +131,10 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             return _note(f"Model: {model}{f' ({why})' if why else ''}")
         case CompactedItem(made=made):
             return _note(f"{room_made(made)}.", warns=True)
-        case RetryItem(error=error, seconds=seconds, until=until) if until or error.paced:
-            return _note(f"{waiting_words(error, view.model, resets=until > 0)} That takes {span_words(seconds)}.")
-        case RetryItem(error=error, attempt=attempt, seconds=seconds, most=most):
-            of = f" of {most}" if most else ""
-            return _note(
-                f"{waiting_words(error, view.model, resets=False)} Attempt {attempt}{of} after {span_words(seconds)}."
-            )
-        case ChecklistItem():
-            return {"kind": "gone"}  # it stands beside the page
+        case RetryItem(error=error, seconds=seconds, until=until) if until:
+            return _note(f"{waiting_words(error, view.model, resets=True)} That takes {span_words(seconds)}.")
+        case RetryItem() | ChecklistItem():
+            return {"kind": "gone"}  # the line of the moment has the one, and the plan beside the page the other
         case TurnItem(outcome=outcome):
             left = f" · {item.left_open}" if item.left_open else ""
             good = outcome.stop is TurnStop.END_TURN and not left
