@@ -229,11 +229,14 @@ def _note(text: str, *, warns: bool = False) -> dict[str, Any]:
     return {"kind": "note", "item": NoteItem(text, warns)}
 
 
+_OPEN = {CallStatus.PROPOSED: "next", CallStatus.JUDGING: "next", CallStatus.ASKING: ""}
+
+
 def _open_state(status: CallStatus, *, is_open: bool) -> str:
     """Say where a call is that has no result, or where it was when its session ended."""
     if is_open:
         # What is asked about stands in its question, and the line of the moment says that it waits.
-        return {CallStatus.ASKING: "", CallStatus.PROPOSED: "next"}.get(status, status.value)
+        return _OPEN.get(status, status.value)
     if status is CallStatus.ASKING:
         return "waited for an answer"
     return "cut off" if status in (CallStatus.STARTING, CallStatus.RUNNING) else "did not run"
