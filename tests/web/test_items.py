@@ -1,6 +1,7 @@
 """The items of a page that change: a call through its life."""
 
 import re
+import time
 from pathlib import Path
 
 import pytest
@@ -9,7 +10,7 @@ from msgspec.structs import replace
 from treadle.editing.edit_results import ErrorCode
 from treadle.engine.core import texts
 from treadle.present.edit_words import WHY_REFUSED
-from treadle.present.items import CallItem, Placed, RetryItem
+from treadle.present.items import CallItem, Placed, RetryItem, SaidItem, ThoughtItem
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Role, Text
@@ -164,3 +165,12 @@ def test_attempts_stand_in_the_line_of_the_moment_alone_and_the_wait_for_a_limit
         placed = Placed(position=1, version=1, seq=1, item=item)
         html = item_html(placed, SessionView(), is_open=True)
         assert (is_shown(placed), " hidden>" in html, "5 min" in html) == (until > 0, until == 0, until > 0)
+
+
+def test_a_message_says_when_it_was_sent_and_a_thought_how_long_it_took() -> None:
+    at = time.mktime((2026, 11, 27, 14, 5, 0, 0, 0, -1))
+    said = item_html(Placed(position=1, version=1, seq=1, item=SaidItem("go", at=at)), SessionView(), is_open=True)
+    assert '<time title="2026-11-27 14:05">14:05</time>' in said
+    for seconds, words in ((None, "Thought"), (0.4, "Thought"), (75.0, "Thought for 1 min 15 s")):
+        thought = Placed(position=1, version=1, seq=1, item=ThoughtItem("So.", seconds=seconds))
+        assert f"<summary>{words}</summary>" in item_html(thought, SessionView(), is_open=True)
