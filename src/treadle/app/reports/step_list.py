@@ -31,9 +31,9 @@ from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.keeping import count_events
 from treadle.store.sqlite import SessionRow, Store
+from treadle.tools.declarations import ATTEMPT_COMPLETION
 
 _SHOWN, _SHORT = 160, 40
-_ANSWER = "attempt_completion"
 _TAGS = tuple(
     map(
         tag_of,
@@ -175,7 +175,7 @@ class _Past:
             name, known = call_name(call), self.steps[place].calls
             self._calls[call.id] = place, len(known), call
             made = StepCall(verb=name.verb, about=name.about)
-            if call.name == _ANSWER:
+            if call.name == ATTEMPT_COMPLETION.name:
                 made = StepCall(
                     verb="Answer", about=counted(len(str(call.arguments.get("result", "")).split()), "word")
                 )
@@ -183,7 +183,7 @@ class _Past:
 
     def _name_call(self, call_id: str, preview: Preview) -> None:
         """Name a call by what it would do, as the conversation does."""
-        if call_id in self._calls and self._calls[call_id][2].name != _ANSWER:
+        if call_id in self._calls and self._calls[call_id][2].name != ATTEMPT_COMPLETION.name:
             kind, call = ToolKind.EDIT if preview.is_diff else ToolKind.OTHER, self._calls[call_id][2]
             name = describe_call(CallChanged(call=call, kind=kind, status=CallStatus.FINISHED, preview=preview))
             self._change_call(call_id, verb=name.verb, about=name.about, figures=name.figures)
