@@ -182,6 +182,15 @@ def test_what_is_said_of_a_right_that_the_model_asks_for_names_trust_just_where_
         assert (UNTRUSTED in words_of_decision(decision).headline) is stopped, (line, need)
 
 
+def test_commands_that_trust_a_folder_are_named_where_commands_are_given_and_not_on_the_page(folder: Path) -> None:
+    access = RunCommand(command="make", cwd=str(folder))
+    decision = judge_access(access, context_of(folder, Mode.ASK, trusted=False))
+    told = dict(where_it_is_told(decision, access, folder))
+    names = {surface for surface, text in told.items() if "`treadle trust`, or --trust for one run" in flat(text)}
+    assert names == {"denial", "terminal", "ACP", "MCP", "stream-json"}
+    assert "treadle trust" not in told["page"]
+
+
 @pytest.mark.parametrize("mode", [Mode.AUTO, Mode.ASK])
 def test_it_does_for_lines_that_agents_really_ran(folder: Path, mode: Mode) -> None:
     context = context_of(folder, mode, trusted=True)

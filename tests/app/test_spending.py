@@ -47,7 +47,7 @@ def test_the_end_of_a_turn_has_what_no_reply_told_of() -> None:
         (0.0042, False, True, "about $0.0042"),
         (0.00000042, False, True, "about $0.0001"),
         (0.0123, False, False, "$0.01"),
-        (0.0123, False, True, "about $0.0123"),
+        (0.0123, False, True, "about $0.01"),
         (0.5, False, True, "about $0.50"),
         (1200.0, False, True, "about $1,200.00"),
         (0.5, True, False, "over $0.50"),

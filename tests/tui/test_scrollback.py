@@ -410,7 +410,8 @@ def turn(number: int) -> Iterator[Stamped]:
 def printed(*numbers: int) -> list[PrintedItem]:
     items: list[PrintedItem] = []
     for number in numbers:
-        items += [SaidItem(f"prompt {number}", prompt_id=str(number)), ProseItem(f"answer {number}"), TurnItem(OUTCOME)]
+        said = SaidItem(f"prompt {number}", prompt_id=str(number), at=1.0)
+        items += [said, ProseItem(f"answer {number}"), TurnItem(OUTCOME)]
     return items
 
 

@@ -13,9 +13,11 @@ from tests.web.in_process import Here, Visit, idle, page_here
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
 from treadle.web.page_session import PageSession
 
+AGAIN = Turn(items=(make("write_to_file", path="third.txt", content="c\n"),))
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
 WRITE = Turn(
     items=(
+        SayText(text="It writes `new.txt`."),
         make("write_to_file", path="new.txt", content="1\n2\n"),
         make("write_to_file", path="other.txt", content="b\n"),
     )
@@ -95,6 +97,33 @@ async def test_the_steps_name_what_was_done_and_lead_to_the_checkpoints(
         assert [n != "0" for _, _, n, _ in steps][:2] == [True, True], "before the work, and after it"
         assert html.count('data-act="restore" disabled') == sum(n == "0" for _, _, n, _ in steps)
         assert re.search(r"<b>Create</b> <code>new.txt</code>.*?\+2", html), "as the conversation names it"
+        assert "<b>Answer</b> 1 word</p>" in html
+        assert html.count('<span class="meta">scripted · ') == 2, "the model of each step"
+        assert "It writes <code>new.txt</code>." in html
+
+
+async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_the_restore(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [WRITE, AGAIN, DONE], mode="edits") as here:
+        visit = here.visit()
+        path = f"/s/{(await worked(here, visit)).session.id}"
+        found = r'<li class="step([^"]*)"[^>]*data-checkpoint="(\d+)"[^>]*data-name="([^"]*)'
+        steps = {name: number for _, number, name in re.findall(found, await visit.get(f"{path}/timeline"))}
+        wanted = {"checkpoint": int(steps["step 1"]), "conversation": True}
+        told = (await visit.done(f"{path}/restore/preview", **wanted))["html"]
+        assert "<p>2 of 3 steps leave the conversation; " in told
+        await visit.done(f"{path}/restore", **wanted)
+        html = await visit.get(f"{path}/timeline")
+        left = {name: " left" in kind for kind, _, name in re.findall(found, html)}
+        page = await visit.get(path)
+        assert page.count("From here undone") == 1
+        undone = page.partition("From here undone")[2]
+        assert ("data-commit" in undone.partition('class="item note')[0], "0 files" in undone) == (False, False)
+        assert "The conversation is back at an earlier message.</p>" in undone
+        assert left == {"before this message": False, "step 1": False, "step 2": True, "step 3": True}
+        told = (await visit.done(f"{path}/restore/preview", **wanted))["html"]
+        assert "<p>No step leaves the conversation; " in told
 
 
 async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(

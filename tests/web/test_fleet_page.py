@@ -87,7 +87,7 @@ async def test_a_killed_batch_says_so_and_one_of_a_fleet_leads_to_no_session_of_
 async def test_without_a_batch_it_says_how_to_begin_one_and_a_broken_file_hides_no_other(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "treadle batch TASKS" in await shown(tmp_path, monkeypatch)
+    assert "started together in a terminal of this computer" in await shown(tmp_path, monkeypatch)
     (tmp_path / "home" / "batches").mkdir()
     (tmp_path / "home" / "batches" / "x.json").write_text("{")
     keep_progress(progress())

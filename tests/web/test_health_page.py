@@ -95,10 +95,10 @@ def test_the_data_folder_is_measured_by_kind(visit: Visit) -> None:
 
 
 def test_sizes_are_written_in_the_unit_that_fits() -> None:
-    assert [size_words(count) for count in (0, 1_023, 1_024, 5 * 1_024**2, 3 * 1_024**4)] == [
+    assert [size_words(count) for count in (0, 999, 1_000, 5 * 1_000**2, 3 * 1_000**4)] == [
         "0 bytes",
-        "1,023 bytes",
-        "1.0 KiB",
-        "5.0 MiB",
-        "3.0 TiB",
+        "999 bytes",
+        "1.0 kB",
+        "5.0 MB",
+        "3.0 TB",
     ]

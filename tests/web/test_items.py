@@ -1,13 +1,17 @@
 """The items of a page that change: a call through its life."""
 
+import re
+import time
 from pathlib import Path
 
 import pytest
 from msgspec.structs import replace
 
+from treadle.editing.edit_results import ErrorCode
 from treadle.engine.core import texts
+from treadle.present.edit_words import WHY_REFUSED
 from treadle.present.failure_words import advice, describe_failure
-from treadle.present.items import CallItem, Placed, ProblemItem
+from treadle.present.items import CallItem, Placed, ProblemItem, RetryItem, SaidItem, ThoughtItem
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Role, Text
@@ -20,6 +24,7 @@ from treadle.protocol.tools import (
     CopyChange,
     CopyChanges,
     CopyFate,
+    EditReport,
     Outcome,
     Risk,
     ToolCall,
@@ -28,8 +33,9 @@ from treadle.protocol.tools import (
 )
 from treadle.protocol.usage import Usage
 from treadle.web.book import SessionBook
-from treadle.web.item_html import item_html
+from treadle.web.item_html import is_shown, item_html
 from treadle.web.page_view import PageContent
+from treadle.web.templating import span_words
 
 ASKED = Decision(
     verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.EXECUTE, reasons=(Reason(rule="x", text="it writes"),)
@@ -131,3 +137,54 @@ def test_what_to_do_about_a_failed_call_of_the_model_are_buttons_and_no_commands
     assert ("Enter another key</a>" in html) is (kind is ErrorKind.AUTHENTICATION)
     assert "Choose another model</button>" in html
     assert "<summary" in html, "the provider's words are there for who wants them"
+
+
+@pytest.mark.parametrize("code", list(ErrorCode))
+def test_a_refused_edit_says_why_in_words_for_a_person(code: ErrorCode) -> None:
+    text = (Text(text=f"Refused [{code}]: nothing was changed in a.txt. Leave it out."),)
+    report = EditReport(path="a.txt", format="search_replace", code=code.value)
+    result = CallResult(outcome=Outcome.FAILED, content=text, edits=(report,))
+    call = ToolCall(id="c", name="replace_in_file", arguments={"path": "a.txt"})
+    html = drawn(CallItem(CallChanged(call=call, kind=ToolKind.EDIT, status=CallStatus.FINISHED, result=result)))
+    assert f'<span class="state">{WHY_REFUSED[code]}</span>' in html
+    assert "Refused" not in html
+
+
+@pytest.mark.parametrize(
+    ("status", "said"), [(CallStatus.PROPOSED, "next"), (CallStatus.ASKING, ""), (CallStatus.STARTING, "starting")]
+)
+def test_a_call_says_where_it_is_and_leaves_what_is_asked_to_its_question(status: CallStatus, said: str) -> None:
+    html = drawn(CallItem(changed(status)))
+    assert re.findall(r'class="state">([^<]*)<', html) == ([said] if said else [])
+
+
+def test_times_are_written_in_words() -> None:
+    given = (0.4, 7, 59.99, 60, 120, 335, 3_600, 7_830)
+    assert list(map(span_words, given)) == [
+        "0.4 s",
+        "7 s",
+        "1 min",
+        "1 min",
+        "2 min",
+        "5 min 35 s",
+        "1 h",
+        "2 h 10 min",
+    ]
+
+
+def test_attempts_stand_in_the_line_of_the_moment_alone_and_the_wait_for_a_limit_in_the_conversation() -> None:
+    error = ModelError(kind=ErrorKind.OVERLOADED, message="Overloaded")
+    for until in (0, 1):
+        item = RetryItem(error, attempt=2, seconds=300, most=6, until=until)
+        placed = Placed(position=1, version=1, seq=1, item=item)
+        html = item_html(placed, SessionView(), is_open=True)
+        assert (is_shown(placed), " hidden>" in html, "5 min" in html) == (until > 0, until == 0, until > 0)
+
+
+def test_a_message_says_when_it_was_sent_and_a_thought_how_long_it_took() -> None:
+    at = time.mktime((2026, 11, 27, 14, 5, 0, 0, 0, -1))
+    said = item_html(Placed(position=1, version=1, seq=1, item=SaidItem("go", at=at)), SessionView(), is_open=True)
+    assert '<time title="2026-11-27 14:05">14:05</time>' in said
+    for seconds, words in ((None, "Thought"), (0.4, "Thought"), (75.0, "Thought for 1 min 15 s")):
+        thought = Placed(position=1, version=1, seq=1, item=ThoughtItem("So.", seconds=seconds))
+        assert f"<summary>{words}</summary>" in item_html(thought, SessionView(), is_open=True)

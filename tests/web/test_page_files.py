@@ -58,3 +58,9 @@ def test_all_that_a_module_imports_is_loaded_with_it(name: str) -> None:
     named = set(re.findall(r'"/base/static/\w+/([\w-]+\.js)"', module_tags("/base") + module_tags("/base", name)))
     assert named >= imported_by(name)
     assert named == imported_by(name) | imported_by("app.js") | imported_by("column.js") | imported_by("palette.js")
+
+
+def test_no_page_shows_a_command_line_but_the_one_that_a_session_is_opened_with_in_a_terminal() -> None:
+    lines = [line for file in (FILES.parent / "templates").glob("*.html") for line in file.read_text().splitlines()]
+    named = [line for line in lines if re.search(r"\btreadle [a-z{-]|`", line)]
+    assert ["Copy the terminal command" in line for line in named] == [True]

@@ -91,6 +91,15 @@ async def changed(session: Worked) -> Path:
     return file
 
 
+async def test_a_file_with_lines_of_others_says_so_where_its_lines_are_counted(
+    session: Worked, client: TestClient
+) -> None:
+    file = await changed(session)
+    assert "with lines of others" not in client.get(f"/s/{ID}/review").text
+    file.write_text(file.read_text() + "theirs\n")
+    assert client.get(f"/s/{ID}/review").text.count("with lines of others") == 1
+
+
 async def test_hostile_names_and_lines_are_inert_and_long_ones_are_cut(session: Worked, client: TestClient) -> None:
     name = HOSTILE.replace("/", "_")
 

@@ -80,6 +80,13 @@ def test_danger_begins_with_no_and_wants_yes_to_be_typed() -> None:
     assert "DANGER" in html
     assert '<section class="panel" data-panel="allow" hidden>' in html
     assert 'name="sure"' in html
+    assert html.count('class="headline warns"') == 1
+    above, panel = html.split('data-panel="reasons"')
+    assert ('class="why"' in above, "rule: network" in panel) == (False, True), (
+        "the other reasons are under why it asks"
+    )
+    assert '| <strong class="stands-out">sh</strong></pre>' in html
+    assert html.count("stands-out") == 1, "the dangerous part alone"
     assert 'data-panel="allow"' not in html_of(COMPOUND)
 
 

@@ -150,12 +150,14 @@ async def test_commands_are_done_and_those_of_terminals_say_what_to_do_here(
             status, answered = await visit.post(f"/s/{page.session.id}/say", text=text)
             return str(answered["shown"] if status == 200 else f"{status} {answered['what']}")
 
-        assert await say("/mode plan") == "Done."
+        assert await say("/mode plan") == "", "the conversation says it"
         assert page.session.status.mode is Mode.PLAN
         assert await say("/new") == "422 /new does not work here. Start one on the screen Sessions."
         assert (await say("/hlp")).startswith("422 There is no command /hlp. Did you mean /help?")
         assert "/mode NAME" in await say("/help")
         assert "/quit" not in await say("/help")
+        assert await say("/help mode") == "/mode NAME  plan, ask, edits, auto, full"
+        assert "Shift-Tab" not in await say("/help"), "which is a key of the terminal app"
         assert (await say("!")).startswith("422 Write a command of your own behind the !")
         assert await say("/steer") == "422 /steer needs a text: /steer TEXT."
         assert len(here.server.requests) == 1
@@ -289,7 +291,8 @@ async def test_commands_and_files_are_completed(tmp_path: Path, monkeypatch: pyt
         page = await here.start(visit)
         await idle(page)
         path = f"/s/{page.session.id}/complete?text="
-        assert '"name":"/mode NAME"' in await visit.get(f"{path}/mo")
+        assert '"name":"/mode NAME","about":"plan, ask, edits, auto, full","text"' in await visit.get(f"{path}/mo")
+        assert "`" not in await visit.get(f"{path}/"), "no marks are shown as text"
         assert '"text":"/mode edits"' in await visit.get(f"{path}/mode e")
         assert '"/quit"' not in await visit.get(f"{path}/q")
         found = await visit.get(f"{path}%F0%9F%98%80 look at @cart")

@@ -267,7 +267,7 @@ def _title(question: Question, asked: QuestionWords) -> str:
 def _content(question: Question, asked: QuestionWords, root: str) -> tuple[ToolContent, ...]:
     preview = question.preview
     is_diff = preview is not None and preview.is_diff
-    lines = [asked.headline, asked.counted, *asked.why, asked.rights]
+    lines = [asked.whole_headline, asked.counted, *asked.why, asked.rights]
     lines += [f"{part.effect.verb} {part.text} {part.where}".strip() for part in asked.parts]
     if question.copy is not None:
         lines.append(in_fence(printable(question.copy.diff), "diff"))

@@ -55,7 +55,7 @@ def permission_request(question: Question, call: ToolCall, root: str, roots: Seq
         "tool_use_id": call.id,
         "permission_suggestions": list(_suggestions(question, name)),
     }
-    if said := [line for line in (asked.headline, *asked.why) if line]:
+    if said := [line for line in (asked.whole_headline, *asked.why) if line]:
         request["decision_reason"] = "\n".join(said)
     outside = next((path for path in _paths(question) if not _within(path, (root, *roots))), None)
     return request if outside is None else {**request, "blocked_path": outside}

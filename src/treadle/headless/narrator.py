@@ -57,5 +57,5 @@ def _approval(question: Question) -> Iterator[str]:
         yield from (f"    {line}" for line in question.preview.text.splitlines())
     if question.decision is not None:
         words = words_of_decision(question.decision)
-        yield from (f"  because: {line}" for line in (words.headline, *words.further))
+        yield from (f"  because: {line}" for line in (words.whole_headline, *words.further))
     yield "  y (answered for you)"

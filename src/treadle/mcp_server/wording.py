@@ -95,7 +95,7 @@ def _lines(task: ServedTask, question: Question) -> Iterator[str]:
     asked = asked_in_words(question, (str(session.workspace), *session.roots))
     # The id binds the answer to this question: the same words may be asked again.
     yield f"{asked.title} [{question.id}, task {task.id}]"
-    yield from filter(None, (asked.text, asked.headline, asked.rights, *asked.why))
+    yield from filter(None, (asked.text, asked.whole_headline, asked.rights, *asked.why))
     for part in asked.parts:
         yield f"- {part.effect.verb} {part.text}  {part.where}".rstrip()
     if question.preview is not None and question.preview.is_diff:

@@ -11,10 +11,7 @@ from treadle.protocol.permissions import Mode, Reason, Verdict
 from treadle.protocol.protected_names import secret_name
 from treadle.protocol.tools import Right, Risk, SandboxDenial
 
-UNTRUSTED = (
-    "this folder is not trusted (`treadle trust`, or --trust for one run), so programs that do more than read do not "
-    "run by themselves"
-)
+UNTRUSTED = "this folder is not trusted, so programs that do more than read do not run by themselves"
 
 _HARMLESS = frozenset({Risk.NONE, Risk.READ})
 _IN_A_COPY = _HARMLESS | {Risk.READ_OUTSIDE, Risk.WRITE, Risk.EXECUTE}

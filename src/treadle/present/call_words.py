@@ -8,6 +8,7 @@ from treadle.present.trial_words import fate_of
 from treadle.present.words import ANSWERS, elsewhere, note_of, output_of, plain, said_no
 from treadle.protocol.notifications import QuestionClosed
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
+from treadle.protocol.reasons import headline_with, words_of_decision
 from treadle.protocol.tools import CallResult, CopyFate, Outcome, ToolKind
 
 
@@ -42,6 +43,8 @@ def end_of(item: CallItem, here: str) -> str:
     result = changed.result
     rejected = result is None or result.outcome is Outcome.REJECTED
     note = "" if rejected or result is None else note_of(changed.kind, result, changed.decision)
+    if result is not None and result.outcome is Outcome.DENIED and changed.decision is not None:
+        note = headline_with(note, words_of_decision(changed.decision).way_on)
     return ", ".join(filter(None, (note, said_of(item, here))))
 
 

@@ -98,7 +98,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
         case TurnResumed():
             _leave_out(canvas)
         case PromptDelivered(prompt_id=prompt_id, content=content, enclosed=enclosed, by=by):
-            canvas.add(SaidItem(written_text(content), enclosed, by, prompt_id, own_commands(content)))
+            canvas.add(SaidItem(written_text(content), enclosed, by, prompt_id, own_commands(content), canvas.at))
         case TextDelta() | ThinkingDelta() | CallDelta():
             hear_piece(canvas, notification)
         case ReplyDropped() as dropped:

@@ -17,7 +17,8 @@ MOST_PRINTED = 20_000
 class SaidItem(Struct, frozen=True):
     """What was said to the model; `by` names the source where it was not the user, `enclosed` what went along.
 
-    `commands` are the user's own that went along, each with its output. An answer to a question has no `prompt_id`.
+    `commands` are the user's own that went along, each with its output. An answer to a question has no `prompt_id`. It
+    reached the model `at` (s since 1970), where that is known.
     """
 
     text: str
@@ -25,6 +26,7 @@ class SaidItem(Struct, frozen=True):
     by: str = ""
     prompt_id: str = ""
     commands: tuple[str, ...] = ()
+    at: float | None = None
 
 
 class ProseItem(Struct, frozen=True):

@@ -41,27 +41,30 @@ class QuestionStyle(Enum):
 
 
 class AskedPart(Struct, frozen=True, kw_only=True):
-    """One part of a command: what it does, its text, where, and which rules say so."""
+    """One part of a command: what it does, its text, where, which rules say so, and whether it is dangerous."""
 
     effect: PartEffect
     text: str
     where: str = ""
     rules: str = ""
+    dangerous: bool = False
 
 
 class QuestionWords(Struct, frozen=True, kw_only=True):
     """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
     They are named where there are several; `effects` say what is asked about, whatever the number.
 
-    `headline` is the reason of the decision that every surface gives, `figures` are the lines that an edit adds and
-    removes, and `counted` says them, or the files that a command changed. `rights` says which rights beyond the sandbox
-    a yes gives. `why` are sentences that are always shown; `details` are lines for who wants to know more. Everything
-    is harmless to show.
+    `headline` is the reason of the decision that every surface gives, `whole_headline` has the commands that would
+    change it, too. `figures` are the lines that an edit adds and removes, and `counted` says them, or the files that a
+    command changed. `rights` says which rights beyond the sandbox a yes gives. `why` are further sentences, of which
+    `others` are the other reasons of something dangerous; `details` are lines for who wants to know more. Everything is
+    harmless to show.
     """
 
     title: str
     style: QuestionStyle = QuestionStyle.USUAL
     headline: str = ""
+    whole_headline: str = ""
     counted: str = ""
     figures: tuple[int, int] | None = None
     text: str = ""
@@ -69,6 +72,7 @@ class QuestionWords(Struct, frozen=True, kw_only=True):
     effects: frozenset[PartEffect] = frozenset()
     rights: str = ""
     why: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
     details: tuple[str, ...] = ()
 
 
@@ -85,11 +89,8 @@ def question_style(question: Question) -> QuestionStyle:
 
 def is_edit(question: Question) -> bool:
     """Whether the call writes files and does nothing else."""
-    return (
-        bool(question.accesses)
-        and all(isinstance(access, WritePath | ReadPath) for access in question.accesses)
-        and (any(isinstance(access, WritePath) for access in question.accesses))
-    )
+    paths = all(isinstance(access, WritePath | ReadPath) for access in question.accesses)
+    return paths and any(isinstance(access, WritePath) for access in question.accesses)
 
 
 def once(question: Question) -> str:
@@ -200,21 +201,20 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
     preview = question.preview
     figures = diff_figures(preview.text) if preview is not None and preview.is_diff else None
     parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
+    others = tuple(map(printable, words.further)) if style is QuestionStyle.DANGER else ()
     return QuestionWords(
         title=title,
         style=style,
         headline="" if words.rule in _IN_TITLE else printable(words.headline),
+        whole_headline="" if words.rule in _IN_TITLE else printable(words.whole_headline),
         counted="" if figures is None else shown_figures(*figures),
         figures=figures,
         text=text,
         parts=parts if len(decision.parts) > 1 else (),
         effects=frozenset(part.effect for part in parts),
         rights=_rights(decision),
-        why=(
-            *_touched(question.accesses, roots, text),
-            *(printable(line) for line in words.further if style is QuestionStyle.DANGER),
-            *_reason_of_model(question.accesses),
-        ),
+        why=(*_touched(question.accesses, roots, text), *others, *_reason_of_model(question.accesses)),
+        others=others,
         details=tuple(_details(question, decision)),
     )
 
@@ -329,6 +329,7 @@ def _part(part: Part) -> AskedPart:
         text=exact(part.text),
         where=where,
         rules=f"rule: {named} · risk: {part.risk}",
+        dangerous=part.risk is Risk.CRITICAL,
     )
 
 

@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.engine.core.texts import rejected
+from treadle.present.edit_words import refused_edit
 from treadle.present.escape import printable
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.messages import (
@@ -35,7 +36,6 @@ _FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
 _AMENDED = "The user changed this call before approving it. It ran with these arguments instead: "
 _SAID_NO = rejected(" ").strip()
 """What stands before a person's words in what the model reads of their no."""
-
 
 ANSWERS: Mapping[OptionKind, str] = MappingProxyType(
     {
@@ -148,6 +148,7 @@ _VERBS = {
     "write_to_file": "Create",
     "new_rule": "Create",
     "use_skill": "Skill",
+    "use_subagents": "Subagents",
     "execute_command": "Run",
     "web_fetch": "Fetch",
     "web_search": "Search the web",
@@ -217,9 +218,8 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
     if result.outcome in (Outcome.REJECTED, Outcome.DENIED):
         return clip_text(result_for_person(result, decision), _SHOWN_REASON)
     if result.outcome is not Outcome.OK:
-        first = printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
-        status = _STATUS.match(first)
-        return f"exit {status[1]}" if status is not None else first
+        first = refused_edit(result) or printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
+        return f"exit {status[1]}" if (status := _STATUS.match(first)) else first
     if kind is ToolKind.SEARCH and (found := _found(text)):
         return found
     lines = text.count("\n") + 1 if kind is ToolKind.SEARCH and text else lines_read(kind, result)
@@ -312,9 +312,9 @@ def room_made(made: ContextCompacted) -> str:
 def restored_words(restored: Restored, *, conversation: bool) -> str:
     """Say what was restored, and what was not."""
     lines = ["The conversation is back at an earlier message."] if conversation and not restored.error else []
-    if restored.checkpoint:
-        files = counted(len(restored.written) + len(restored.removed), "file")
-        lines.append(f"Checkpoint {restored.checkpoint}: {files} restored.")
+    files = len(restored.written) + len(restored.removed)
+    if restored.checkpoint and (files or not lines):
+        lines.append(f"Checkpoint {restored.checkpoint}: {counted(files, 'file')} restored.")
     lines += [f"Not restored: {one.path}: {one.why}" for one in restored.conflicts]
     return "\n".join([*lines, *([restored.error] if restored.error else [])])
 

@@ -38,12 +38,12 @@ class Spent(Record, frozen=True, kw_only=True):
 def money(spent: float | None, *, unpriced: bool = False, estimated: bool = False, fine: bool = False) -> str:
     """Write an amount of US dollars: $0.09, $1,200.00, <$0.01, about $0.0042, over $0.09, cost unknown.
 
-    `unpriced`: a part of it is not known; None: nothing of it is. `estimated`: a part is our own estimate. `fine` shows
-    parts of a cent.
+    `unpriced`: a part of it is not known; None: nothing of it is. `estimated`: a part is our own estimate, and less
+    than a cent is shown as it is then. `fine` shows parts of a cent.
     """
     if spent is None or (unpriced and not spent):
         return "cost unknown"
-    amount = _dollars(spent, fine=fine or estimated)
+    amount = _dollars(spent, fine=fine or (estimated and spent < _CENT))
     about = f"about {amount}" if estimated and spent else amount
     return f"over {about.removeprefix('<')}" if unpriced else about
 

@@ -15,17 +15,26 @@ _BESIDE = frozenset({"mode", "grants"})
 NOT_TRUSTED = "untrusted"
 """The rule of reasons that are the folder's, and not the call's."""
 
+_TRUST_IT = "`treadle trust`, or --trust for one run"
+
 
 class DecisionWords(Struct, frozen=True):
     """A decision in words: `headline` is its strongest reason, `further` are its others, strongest first.
 
     Each is a clause that begins as its subject is written and has no full stop; nothing in it is escaped. `rule` is
-    the one that the headline is of, empty where there is no reason.
+    the one that the headline is of, empty where there is no reason. `way_on` names the commands that would change the
+    answer, for those who can give them.
     """
 
     headline: str
     rule: str
     further: tuple[str, ...] = ()
+    way_on: str = ""
+
+    @property
+    def whole_headline(self) -> str:
+        """The headline with the way on."""
+        return headline_with(self.headline, self.way_on)
 
 
 class PartEffect(Struct, frozen=True):
@@ -100,7 +109,17 @@ def words_of_decision(decision: Decision) -> DecisionWords:
         headline = f"{headline}; {trust.text}"
     told = [one for one in others if one.rule not in _BESIDE and one.text and one is not trust]
     further = (_clause(reason, decision) for reason in told)
-    return DecisionWords(headline, first.rule, tuple(line for line in dict.fromkeys(further) if line != headline))
+    return DecisionWords(
+        headline,
+        first.rule,
+        tuple(line for line in dict.fromkeys(further) if line != headline),
+        _TRUST_IT if first.rule == NOT_TRUSTED or trust is not None else "",
+    )
+
+
+def headline_with(headline: str, way_on: str) -> str:
+    """Put the way on behind a headline."""
+    return f"{headline} ({way_on})" if headline and way_on else headline
 
 
 def _reasons(decision: Decision) -> list[Reason]:

@@ -49,7 +49,7 @@ from treadle.web.screens import (
 from treadle.web.screens.devices import browser_in_words
 from treadle.web.templating import render
 
-_USED_UP = "The link is not valid any more. Open a new one of `treadle web`."
+_USED_UP = "The link is not valid any more. Open a new one."
 
 
 class _Entering(Struct):

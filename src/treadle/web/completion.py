@@ -11,7 +11,7 @@ from treadle.door.message_parts import MENTION_WORDS, mention_at, written_path
 from treadle.door.open_session import ServersAccess
 from treadle.door.trust import SessionTrust
 from treadle.protocol.permissions import Mode
-from treadle.web.entered import commands_here, texts_here
+from treadle.web.entered import about_here, commands_here, texts_here
 from treadle.web.folder_index import FolderIndex
 
 MOST_TYPED = 1_000
@@ -57,7 +57,7 @@ async def completions(
         choices = _choices(text)
         return choices if choices.rows or servers is None else await asyncio.to_thread(_of_prompt, text, trust, servers)
     named = await texts_here(trust)
-    rows = [*((row.name, row.arguments, row.about) for row in commands_here()), *named]
+    rows = [*((row.name, row.arguments, about_here(row)) for row in commands_here()), *named]
     wanted = text[1:].lower()
     fits = [row for row in rows if row[0].lower().startswith(wanted)]
     fits += [row for row in rows if wanted in row[0].lower() and row not in fits]

@@ -56,9 +56,14 @@ async def texts_here(trust: SessionTrust) -> Sequence[tuple[str, str, str]]:
     return [(one.name, one.hint, one.about) for one in found if not one.unused]
 
 
-async def _help(trust: SessionTrust) -> str:
-    rows = [(row.usage, row.about) for row in commands_here()]
-    rows += [(f"/{name} {hint}".rstrip(), about) for name, hint, about in await texts_here(trust)]
+def about_here(row: SlashCommand) -> str:
+    """Say what a command does, where no text has marks."""
+    return row.about.replace("`", "")
+
+
+async def _help(trust: SessionTrust, only: str) -> str:
+    rows = [(row.usage, about_here(row)) for row in commands_here() if only in ("", row.name)]
+    rows += [] if only else [(f"/{name} {hint}".rstrip(), about) for name, hint, about in await texts_here(trust)]
     return "\n".join(f"{usage}  {about}" for usage, about in rows)
 
 
@@ -76,13 +81,15 @@ async def do_entered(text: str, session: PageSession, who: Visitor) -> EnteredTe
     if not works_here(row):
         raise _refused(f"/{row.name} does not work here. {_ON_PAGE.get(row.name, row.instead)}".strip())
     require(who, row.effect_of(argument))
-    if row.name == "help" and not argument:
-        return EnteredText(await _help(session.session.trust))
+    asked = argument.removeprefix("/")
+    if row.name == "help" and asked in ("", *(one.name for one in commands_here())):
+        return EnteredText(await _help(session.session.trust, asked))
     if row.name == _STEER:
         if not argument:
             raise _refused("/steer needs a text: /steer TEXT.")
         return EnteredText(send=argument, steer=True)
-    found = await run_entered(row, argument, session.session, partial(session.post, who=who))
+    # What a command did stands in the conversation: an item says it.
+    found = await run_entered(row, argument, session.session, partial(session.post, who=who), done="")
     return EnteredText(found.text, found.send)
 
 

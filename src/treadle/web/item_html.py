@@ -37,7 +37,6 @@ from treadle.present.words import (
     note_of,
     output_of,
     room_made,
-    span,
     spent,
     tokens,
     what_came_of,
@@ -48,7 +47,7 @@ from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.permissions import QuestionKind
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
-from treadle.web.templating import render
+from treadle.web.templating import render, span_words
 
 _SHOWN_RESULT = 20_000
 
@@ -80,13 +79,28 @@ _LONG, _BEGINNING = 12, 10
 """Lines of a message that are shown whole, and those that are shown of a longer one."""
 
 
-def item_html(placed: Placed, view: SessionView, *, is_open: bool, session: str = "") -> str:
+def is_shown(placed: Placed) -> bool:
+    """Whether the page shows an item among the others."""
+    match placed.item:
+        case None | ChecklistItem() | RetryItem(until=0):
+            return False
+        case _:
+            return True
+
+
+def item_html(
+    placed: Placed, view: SessionView, *, is_open: bool, session: str = "", begins_undone: bool = False
+) -> str:
     """Give an item as HTML; one that is gone is an empty element that keeps its place.
 
     Unless the session `is_open` nothing of it goes on. `session` is the id that its links to files lead to, if any.
+    With it what left the conversation `begins_undone`.
     """
     parts = {"kind": "gone"} if placed.item is None else _parts(placed.item, view, is_open=is_open)
-    return render("item.html", position=placed.position, left=view.has_left(placed), session=session, **parts)
+    left = view.has_left(placed)
+    return render(
+        "item.html", position=placed.position, left=left, begins_undone=begins_undone, session=session, **parts
+    )
 
 
 def in_milliseconds(at: float) -> int:
@@ -118,15 +132,10 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             return _note(f"Model: {model}{f' ({why})' if why else ''}")
         case CompactedItem(made=made):
             return _note(f"{room_made(made)}.", warns=True)
-        case RetryItem(error=error, seconds=seconds, until=until) if until or error.paced:
-            return _note(f"{waiting_words(error, view.model, resets=until > 0)} That takes {span(seconds)}.")
-        case RetryItem(error=error, attempt=attempt, seconds=seconds, most=most):
-            of = f" of {most}" if most else ""
-            return _note(
-                f"{waiting_words(error, view.model, resets=False)} Attempt {attempt}{of} after {span(seconds)}."
-            )
-        case ChecklistItem():
-            return {"kind": "gone"}  # it stands beside the page
+        case RetryItem(error=error, seconds=seconds, until=until) if until:
+            return _note(f"{waiting_words(error, view.model, resets=True)} That takes {span_words(seconds)}.")
+        case RetryItem() | ChecklistItem():
+            return {"kind": "gone"}  # the line of the moment has the one, and the plan beside the page the other
         case TurnItem(outcome=outcome):
             left = f" · {item.left_open}" if item.left_open else ""
             good = outcome.stop is TurnStop.END_TURN and not left
@@ -180,9 +189,9 @@ def _said(item: SaidItem) -> dict[str, Any]:
 def _facts(item: TurnItem) -> list[str]:
     """Say of the end of a turn what it changed, what it took and what it cost."""
     outcome = item.outcome
-    took = span(item.seconds) if item.seconds else ""
+    took = span_words(item.seconds) if item.seconds else ""
     if item.seconds and item.waited >= 1:
-        took = f"{span(item.seconds)}, and {span(item.waited)} for you"
+        took = f"{span_words(item.seconds)}, and {span_words(item.waited)} for you"
     return [
         one
         for one in (
@@ -228,10 +237,14 @@ def _note(text: str, *, warns: bool = False) -> dict[str, Any]:
     return {"kind": "note", "item": NoteItem(text, warns)}
 
 
+_OPEN = {CallStatus.PROPOSED: "next", CallStatus.JUDGING: "next", CallStatus.ASKING: ""}
+
+
 def _open_state(status: CallStatus, *, is_open: bool) -> str:
     """Say where a call is that has no result, or where it was when its session ended."""
     if is_open:
-        return status.value
+        # What is asked about stands in its question, and the line of the moment says that it waits.
+        return _OPEN.get(status, status.value)
     if status is CallStatus.ASKING:
         return "waited for an answer"
     return "cut off" if status in (CallStatus.STARTING, CallStatus.RUNNING) else "did not run"

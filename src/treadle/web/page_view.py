@@ -11,7 +11,7 @@ from treadle.present.words import ANSWERS, elsewhere
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import Notification, PromptDelivered, QuestionClosed
-from treadle.web.item_html import item_html
+from treadle.web.item_html import is_shown, item_html
 
 _MOST_ANSWERED = 200
 
@@ -73,9 +73,17 @@ class PageContent(ItemBook):
         """Give an item as HTML; each version is made once, however many browsers look."""
         version, html = self._html.get(placed.position, (-1, ""))
         if version != placed.version:
-            html = item_html(placed, self.view, is_open=self._is_open, session=self._session)
+            begins = self._begins_undone(placed)
+            html = item_html(placed, self.view, is_open=self._is_open, session=self._session, begins_undone=begins)
             self._html[placed.position] = placed.version, html
         return html
+
+    def _begins_undone(self, placed: Placed) -> bool:
+        """Whether an item has left the conversation, and the one that is shown above it has not."""
+        if not self.view.has_left(placed):
+            return False
+        above = next(filter(is_shown, reversed(self.before(placed.position, _LOOKED_AT))), None)
+        return above is None or not self.view.has_left(above)
 
 
 def page_content(

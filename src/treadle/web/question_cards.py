@@ -179,9 +179,12 @@ def _given_elsewhere(question: Question, refused: OpRefusal, *, some: bool) -> s
 
 
 def why_blocks(question: Question, words: QuestionWords) -> list[WhyBlock]:
-    """Put together what is said of a question, each sentence by itself, what its command printed as one text."""
+    """Put together what is said of a question, each sentence by itself, what its command printed as one text.
+
+    Of the reasons of something dangerous the first stands there already; the others are under why it asks.
+    """
     if question.copy is None:
-        return [WhyBlock(line) for line in words.why]
+        return [WhyBlock(line) for line in words.why if line not in words.others]
     found = groupby(words.why, key=lambda line: line.startswith(PRINTED))
     blocks: list[WhyBlock] = []
     for printed, lines in found:
@@ -271,12 +274,12 @@ def _changed_first(question: Question) -> EditFirst | None:
 
 def _pieces(words: QuestionWords) -> Iterator[AskedPiece]:
     """Cut what is asked about where a part of it stands out."""
-    rest = words.text
+    rest, some = words.text, any(part.dangerous for part in words.parts)
     for part in words.parts:
-        if part.effect.warns and part.text and part.text in rest:
+        if part.text and part.text in rest:
             before, found, rest = rest.partition(part.text)
             yield AskedPiece(before)
-            yield AskedPiece(found, warns=True)
+            yield AskedPiece(found, warns=part.dangerous if some else part.effect.warns)
     yield AskedPiece(rest)
 
 

@@ -123,7 +123,7 @@ class PageGuard:
         if visitor is None and path not in OPEN_PATHS and not path.startswith(_STATIC):
             return self._unknown(path, headers, inside=inside)
         if method == "POST" and visitor is not None and path != "/login" and not self._acts(visitor, headers):
-            lost = {"what": "This browser has lost its key.", "fix": "Open a link of `treadle web` again."}
+            lost = {"what": "This browser has lost its key.", "fix": "Open a link of Treadle again."}
             return JSONResponse(lost, status_code=403)
         # Whoever has the token or a link gets in, however many there are who have not; a page has a dozen fixed files.
         unbounded = path == "/login" or (visitor is not None and path.startswith(_STATIC))
@@ -152,7 +152,7 @@ class PageGuard:
             # Outside of its own path the page knows nobody: a browser that was let in goes on from there by itself.
             became = _what_became(path, inside=inside and not self._of_another_run(headers))
             return HTMLResponse(self._empty(became), 401 if inside and path != "/" else 200)
-        what = {"what": "This browser is not signed in.", "fix": "Open the link that `treadle web` printed."}
+        what = {"what": "This browser is not signed in.", "fix": "Open the link that Treadle printed."}
         return JSONResponse(what, status_code=401)
 
     def _of_another_run(self, headers: Headers) -> bool:

@@ -101,7 +101,7 @@ class StateChip(Struct, frozen=True):
 def chip_of(state: SessionState, ended: str | None) -> StateChip:
     """Say how a session is."""
     if ended is not None and (is_failure(ended) or ended in (UNREADABLE, DAMAGED)):
-        return StateChip("failed", "Failed", end_words(ended))
+        return StateChip("failed", "Failed", "" if end_words(ended) == "error" else end_words(ended))
     if ended == LEFT_OFF:
         return StateChip("gone", _CHIPS[state], "its program ended while it worked")
     return StateChip(state.value, _CHIPS[state], "" if ended is None else end_words(ended))

@@ -54,7 +54,7 @@ def _environment() -> Environment:
         money=money,
         spent=spent,
         short_model=_short_model,
-        span=span,
+        span=span_words,
         time=_time,
         ticked=ticked,
         tokens=tokens,
@@ -109,6 +109,16 @@ def _used(usage: Usage, cost: float | None) -> str:
     """Say what a reply read and wrote, and what it cost."""
     read = usage.input_tokens + usage.cache_read_tokens + usage.cache_write_tokens
     return f"{tokens(read)} in, {tokens(usage.output_tokens)} out · {money(cost, estimated=usage.estimated)}"
+
+
+def span_words(seconds: float) -> str:
+    """Give a span of time as the page writes it: 0.4 s, 7 s, 2 min, 5 min 35 s, 2 h 10 min."""
+    minutes, rest = divmod(int(seconds + 0.05), 60)
+    if minutes < 1:
+        return span(seconds)
+    hours, minutes = divmod(minutes, 60)
+    parts = ((hours, "h"), (minutes, "min"), (0 if hours else rest, "s"))
+    return " ".join(f"{number} {unit}" for number, unit in parts if number)
 
 
 def _time(milliseconds: int) -> str:

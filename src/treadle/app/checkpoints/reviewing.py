@@ -44,6 +44,12 @@ class FileToReview(Struct, frozen=True, kw_only=True):
         return "added" if self.change.before is None else "deleted" if self.change.after is None else "changed"
 
     @property
+    def mixed(self) -> bool:
+        """Whether others changed lines of it, too."""
+        lines = self.change.added, self.change.removed
+        return self.own and self.change.added is not None and lines != (self.added, self.removed)
+
+    @property
     def notes(self) -> tuple[str, ...]:
         """Say what is special about it, beside its lines."""
         before, after = self.change.before, self.change.after

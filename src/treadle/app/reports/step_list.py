@@ -6,7 +6,7 @@ from typing import Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.present.words import call_name, clip_text, describe_call, written_text
+from treadle.present.words import call_name, clip_text, counted, describe_call, note_of, written_text
 from treadle.protocol.checkpoints import CheckpointTaken, Moment
 from treadle.protocol.events import (
     CallFinished,
@@ -16,18 +16,24 @@ from treadle.protocol.events import (
     EventData,
     Prompt,
     ReplyFinished,
+    Resumed,
+    SessionStarted,
+    SetMode,
+    SetModel,
+    TimerFired,
 )
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus
-from treadle.protocol.sealed import ResultMade, TurnSettled
+from treadle.protocol.sealed import ModelReplaced, ResultMade, RetryPlanned, TurnSettled
 from treadle.protocol.tools import CallResult, Outcome, Preview, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.keeping import count_events
 from treadle.store.sqlite import SessionRow, Store
+from treadle.tools.declarations import ATTEMPT_COMPLETION
 
-_SHOWN = 160
+_SHOWN, _SHORT = 160, 40
 _TAGS = tuple(
     map(
         tag_of,
@@ -41,6 +47,13 @@ _TAGS = tuple(
             ResultMade,
             CheckpointTaken,
             TurnSettled,
+            SessionStarted,
+            SetModel,
+            SetMode,
+            ModelReplaced,
+            RetryPlanned,
+            TimerFired,
+            Resumed,
         ),
     )
 )
@@ -58,20 +71,23 @@ class StepCall(Struct, frozen=True, kw_only=True):
 class PastStep(Struct, frozen=True, kw_only=True):
     """A step, or with number 0 a message of the user: the number of its first event, and when that was (milliseconds).
 
-    `checkpoint` has the files as they were after the step, or before the message; 0 for none. `turn` is the turn that
-    ended with it, 0 for none. `left` says that it is not in the conversation any more.
+    `model` gave its reply. `checkpoint` has the files as they were after the step, or before the message; 0 for none.
+    `turn` is the turn that ended with it, 0 for none. `replied` is the event of its reply, 0 for none, with which it
+    leaves the conversation; `left` says that it has.
     """
 
     number: int
     seq: int
     at: int
     said: str = ""
+    model: str = ""
     usage: Usage | None = None
     cost: float | None = None
     seconds: float | None = None
     calls: tuple[StepCall, ...] = ()
     checkpoint: int = 0
     turn: int = 0
+    replied: int = 0
     left: bool = False
 
 
@@ -93,9 +109,12 @@ class _Past:
         self.steps: list[PastStep] = []
         self._cuts = cuts
         self._calls: dict[str, tuple[int, int, ToolCall]] = {}
+        self._chosen = self._model = self._sent = ""
+        self._waits = False
 
     def take(self, seq: int, at: int, data: EventData) -> None:
         """Take an event of the log, in its order."""
+        self._follow(data)
         match data:
             case Prompt(content=content):
                 self._begin(0, seq, at, clip_text(written_text(content), _SHOWN))
@@ -108,7 +127,7 @@ class _Past:
             case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
                 self._end_call(call_id, result)
             case ReplyFinished():
-                self._reply(at, data)
+                self._reply(seq, at, data)
             case CheckpointTaken():
                 self._note_checkpoint(data)
             case TurnSettled(turn=turn):
@@ -116,9 +135,30 @@ class _Past:
             case _:
                 pass
 
+    def _follow(self, data: EventData) -> None:
+        """Keep track of which model is called. A request that is out is the old model's."""
+        match data:
+            case SessionStarted(choice=choice):
+                self._chosen = self._model = choice.model
+            case SetModel(choice=choice) | SetMode(choice=choice) if choice is not None:
+                self._chosen = self._model = choice.model
+                self._sent = choice.model if self._waits else self._sent
+            case ModelReplaced(model=model):
+                self._model = self._sent = model
+            case TurnSettled():
+                self._model = self._chosen
+            case RetryPlanned(until=until):
+                self._waits = until > 0
+            case ContextReady() | TimerFired() | Resumed():
+                self._sent, self._waits = self._model, False
+            case _:
+                pass
+
     def _begin(self, number: int, seq: int, at: int, said: str = "") -> None:
-        left = any(seq in cut for cut in self._cuts)
-        self.steps.append(PastStep(number=number, seq=seq, at=at, said=said, left=left))
+        self.steps.append(PastStep(number=number, seq=seq, at=at, said=said, left=self._is_cut(seq)))
+
+    def _is_cut(self, seq: int) -> bool:
+        return any(seq in cut for cut in self._cuts)
 
     def _last(self, number: int = 0) -> int | None:
         """Give the place of the last step, or of the last with this number."""
@@ -134,18 +174,25 @@ class _Past:
         if place is not None:
             name, known = call_name(call), self.steps[place].calls
             self._calls[call.id] = place, len(known), call
-            self._change(place, calls=(*known, StepCall(verb=name.verb, about=name.about)))
+            made = StepCall(verb=name.verb, about=name.about)
+            if call.name == ATTEMPT_COMPLETION.name:
+                made = StepCall(
+                    verb="Answer", about=counted(len(str(call.arguments.get("result", "")).split()), "word")
+                )
+            self._change(place, calls=(*known, made))
 
     def _name_call(self, call_id: str, preview: Preview) -> None:
         """Name a call by what it would do, as the conversation does."""
-        if call_id in self._calls:
+        if call_id in self._calls and self._calls[call_id][2].name != ATTEMPT_COMPLETION.name:
             kind, call = ToolKind.EDIT if preview.is_diff else ToolKind.OTHER, self._calls[call_id][2]
             name = describe_call(CallChanged(call=call, kind=kind, status=CallStatus.FINISHED, preview=preview))
             self._change_call(call_id, verb=name.verb, about=name.about, figures=name.figures)
 
     def _end_call(self, call_id: str, result: CallResult) -> None:
         if call_id in self._calls:
-            self._change_call(call_id, ended="" if result.outcome is Outcome.OK else result.outcome.value)
+            note = note_of(ToolKind.OTHER, result) if result.outcome is Outcome.FAILED else ""
+            ended = note if 0 < len(note) <= _SHORT else result.outcome.value
+            self._change_call(call_id, ended="" if result.outcome is Outcome.OK else ended)
 
     def _change_call(self, call_id: str, **changes: Any) -> None:
         place, index, _ = self._calls[call_id]
@@ -153,12 +200,14 @@ class _Past:
         calls[index] = replace(calls[index], **changes)
         self._change(place, calls=tuple(calls))
 
-    def _reply(self, at: int, reply: ReplyFinished) -> None:
+    def _reply(self, seq: int, at: int, reply: ReplyFinished) -> None:
         place = self._last(reply.step)
         if place is not None:
             said = " ".join(block.text for block in reply.message.content if isinstance(block, Text))
             seconds = (at - self.steps[place].at) / 1000
             self._change(place, said=clip_text(said, _SHOWN), usage=reply.usage, cost=reply.cost, seconds=seconds)
+            # What leads back to the step before cuts behind the request of this one.
+            self._change(place, model=self._sent, replied=seq, left=self.steps[place].left or self._is_cut(seq))
 
     def _note_checkpoint(self, taken: CheckpointTaken) -> None:
         """Put a checkpoint where it leads back to: to after its step, or the first of a turn to before its message."""

@@ -150,8 +150,7 @@ def _planned(path: str, state: str, file: FileToReview | None) -> CommitFile:
     kind = _KINDS.get(state.strip()[:1], "changed")
     if file is None:
         return CommitFile(path=path, kind=kind, own=False)
-    mixed = file.change.added is not None and (file.change.added, file.change.removed) != (file.added, file.removed)
-    return CommitFile(path=path, kind=kind, own=True, mixed=mixed, figures=(file.added, file.removed))
+    return CommitFile(path=path, kind=kind, own=True, mixed=file.mixed, figures=(file.added, file.removed))
 
 
 def _status(root: str) -> dict[str, str]:

@@ -42,11 +42,16 @@ def not_here(row: SlashCommand) -> str:
 
 
 async def run_entered(
-    row: SlashCommand, argument: str, session: "SessionAccess", post: Callable[[Op], Awaitable[None]]
+    row: SlashCommand,
+    argument: str,
+    session: "SessionAccess",
+    post: Callable[[Op], Awaitable[None]],
+    *,
+    done: str = "Done.",
 ) -> "CommandAnswer":
     """Do a command of the table, and post what it asks for; what restores files comes back when they are restored.
 
-    Raises `TreadleError`.
+    `done` is shown of one that has nothing to say. Raises `TreadleError`.
     """
     if row.takes_time:
         answer = await asyncio.to_thread(do_command, row.name, argument, session)
@@ -64,7 +69,7 @@ async def run_entered(
         from treadle.app.session.own_commands.command_answers import wrong
 
         return wrong(f"/{row.name} is not possible now: {refused.why}.")
-    shown = answer.text or ("" if answer.send else "Done.")
+    shown = answer.text or ("" if answer.send else done)
     return replace(answer, text=shown)
 
 

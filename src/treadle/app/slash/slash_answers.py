@@ -76,7 +76,7 @@ def _pin(session: SessionAccess, argument: str) -> CommandAnswer:
     if first == "off" and number.isdecimal():
         if not 1 <= int(number) <= len(pins):
             return wrong(f"There is no pin {number}. /pin lists them.")
-        return CommandAnswer(ops=(Pin(id=pins[int(number) - 1].id),))
+        return CommandAnswer(text="It is not pinned any more.", ops=(Pin(id=pins[int(number) - 1].id),))
     return CommandAnswer(text="Pinned.", ops=(Pin(id=uuid.uuid4().hex[:12], text=argument),))
 
 
@@ -163,7 +163,9 @@ def _revoke(session: SessionAccess, argument: str) -> CommandAnswer:
     allowed, position = session.status.allowances, int(argument)
     if position > len(allowed):
         return CommandAnswer(text=_approvals(session, "").text, warning=True)
-    return CommandAnswer(ops=(RevokeAllowance(allowance_id=allowed[position - 1].id),))
+    gone = allowed[position - 1]
+    text = f"Not allowed any more: {exact(describe_allowance(gone))}."
+    return CommandAnswer(text=text, ops=(RevokeAllowance(allowance_id=gone.id),))
 
 
 def status_rows(session: SessionAccess) -> list[str]:
@@ -205,7 +207,7 @@ def _help(session: SessionAccess, argument: str) -> CommandAnswer:
     name = argument.removeprefix("/")
     row = find_slash(name)
     if row is not None:
-        return CommandAnswer(text=f"{row.usage}  {row.about}")
+        return CommandAnswer(text=f"{row.usage}  {row.about_in_terminal}")
     one = next((one for one in find_texts(session.trust) if one.name == name), None)
     if one is None:
         return wrong(f"There is no /{name}. {nearest_slash(name) or '/help lists the commands.'}")
@@ -219,7 +221,7 @@ def help_text(trust: SessionTrust) -> str:
     parts = [
         [
             f"{group[:1].upper()}{group[1:]}",
-            *(f"  {row.usage:<{width}}  {row.about}" for row in SLASH_TABLE if row.group == group),
+            *(f"  {row.usage:<{width}}  {row.about_in_terminal}" for row in SLASH_TABLE if row.group == group),
         ]
         for group in SLASH_GROUPS
     ]

@@ -77,7 +77,7 @@ def denied(decision: Decision, *, no_user: bool) -> str:
     if no_user:
         way_on = "Continue without it, or finish and say what could not be done."
     said = [
-        f"Denied{' [no-user]' if no_user else ''}: {words_of_decision(decision).headline}.",
+        f"Denied{' [no-user]' if no_user else ''}: {words_of_decision(decision).whole_headline}.",
         *(["It needs approval, and nobody is here to give it."] if no_user else []),
         *_alternatives(decision),
         *(["Do not try to get around this."] if decision.risk is Risk.CRITICAL else []),

@@ -164,23 +164,25 @@ async def _by_command(ports: Ports, session: GoalSession, goal: Goal) -> GoalChe
 
 async def _why_not(ports: Ports, session: GoalSession, call: ToolCall, decision: Decision) -> str:
     """Say why the check may not run; empty where it may, by the policy or because a person allows it."""
-    because, line = words_of_decision(decision).headline, call.arguments["command"]
+    words, line = words_of_decision(decision), call.arguments["command"]
     if decision.verdict is Verdict.ALLOW:
         return ""
     if decision.verdict is Verdict.DENY:
-        return f"`{line}` is denied ({because})"
-    asked = Asked(text=f"Run the check of the goal, `{line}`? ({because})", offers=decision.offers, outlives=True)
+        return f"`{line}` is denied ({words.whole_headline})"
+    asked = Asked(
+        text=f"Run the check of the goal, `{line}`? ({words.headline})", offers=decision.offers, outlives=True
+    )
     mode = session.state.mode
     said = await session.ask(call.id, asked)
     if said.accepted and session.state.mode is Mode.PLAN and mode is not Mode.PLAN:
-        return f"`{line}` needs a yes ({because}), and plan mode was chosen before it was given"
+        return f"`{line}` needs a yes ({words.whole_headline}), and plan mode was chosen before it was given"
     if said.accepted:
         if said.scope is AllowScope.USER:
             with suppress(StoreError):  # it holds for this session
                 await asyncio.to_thread(ports.remember, decision.offers)
         return ""
     who = "you did not allow it" if said.declined else "nobody was there to allow it"
-    return f"`{line}` needs a yes ({because}), and {who}"
+    return f"`{line}` needs a yes ({words.whole_headline}), and {who}"
 
 
 def _not_run(why: str) -> GoalChecked:

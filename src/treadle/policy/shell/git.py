@@ -56,7 +56,7 @@ _KEYS = (
 
 _HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
 _CONFIG_READS = word_set("--get --get-all --show-origin --show-scope --local --global --type --null -z")
-_NOT_TRUSTED = "the folder is not trusted (`treadle trust`) and has its own settings"
+_NOT_TRUSTED = "the folder is not trusted and has its own settings"
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 

@@ -53,7 +53,7 @@ def menu_for(
         return Menu()
     name, blank, argument = text.partition(" ")
     if not blank:
-        commands = [_command(row.usage, row.about, row.group) for row in SLASH_TABLE]
+        commands = [_command(row.usage, row.about_in_terminal, row.group) for row in SLASH_TABLE]
         return Menu(entries=fitting(name[1:], [*commands, *named]), typed=name[1:])
     if name not in arguments:
         return Menu(entries=tuple(following(text)), typed=argument, free=True)

@@ -174,7 +174,7 @@ def _title(asking: Asking, shown: QuestionWords, width: int) -> list[Line]:
     if asking.question.kind is not QuestionKind.PERMISSION:
         return wrap(line(("bold", shown.title)), width)
     title = (*begin, ("bold", shown.title))
-    why = line(("warn", shown.headline)) if shown.headline else ()
+    why = line(("warn", shown.whole_headline)) if shown.headline else ()
     if shown.counted.startswith("+"):
         rows = wrap((*title, ("", "   "), *counts(shown.counted)), width)
     else:

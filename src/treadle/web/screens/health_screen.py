@@ -35,7 +35,7 @@ from treadle.web.templating import render
 
 _MOST_BROKEN = 100
 _WORST_FIRST = (CheckStatus.FAIL, CheckStatus.WARN, CheckStatus.OK)
-_KIB = 1_024.0
+_LARGER = 1_000.0
 _LITTLE_FREE = 500 * 1_024 * 1_024
 """Bytes; with less left on the disk a session may not be able to write its log."""
 
@@ -100,12 +100,12 @@ def _now() -> Mapping[str, Any]:
 
 
 def size_words(count: int) -> str:
-    """Write a size: 950 bytes, 12.3 KiB, 4.0 MiB."""
+    """Write a size: 950 bytes, 12.3 kB, 4.0 MB."""
     amount, unit = float(count), "bytes"
-    for larger in ("KiB", "MiB", "GiB", "TiB"):
-        if amount < _KIB:
+    for larger in ("kB", "MB", "GB", "TB"):
+        if amount < _LARGER:
             break
-        amount, unit = amount / _KIB, larger
+        amount, unit = amount / _LARGER, larger
     return f"{count:,} bytes" if unit == "bytes" else f"{amount:,.1f} {unit}"
 
 

@@ -162,7 +162,18 @@ async def _preview(request: Request) -> Response:
                 found = restore_preview(store, row, kept, wanted, diffs=_PREVIEWED)
             finally:
                 kept.close()
-            return render("restore_preview.html", found=found, wanted=wanted, folder=row.workspace)
+            steps = (
+                [one for one in past_steps(store, row) if one.number and not one.left] if wanted.conversation else []
+            )
+            leaving = sum((one.replied or one.seq) > found.to for one in steps)
+            return render(
+                "restore_preview.html",
+                found=found,
+                wanted=wanted,
+                folder=row.workspace,
+                leaving=leaving,
+                steps=len(steps),
+            )
 
     return answer({"html": await asyncio.to_thread(rendered)})
 

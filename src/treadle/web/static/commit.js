@@ -24,12 +24,12 @@ function told(place, said, good) {
 }
 
 /** Offer a command, which is shown and runs with the next click. */
-function offer(place, label, line, run) {
+function offer(place, label, line, run, done) {
   const button = pressed(label, async () => {
     const said = await during(button, run());
     if (!said) return;
     if (said.good) button.remove();
-    told(place, said, said.good ? "Done." : "That failed.");
+    told(place, said, said.good ? done : "That failed.");
   });
   place.append(made("pre", line, { tabIndex: 0 }), button);
   button.focus();
@@ -44,7 +44,7 @@ function pullRequest(place, message) {
   const show = pressed("Show the command", async () => {
     const wanted = { title: field("title").value, body: field("body").value, base: field("base").value };
     const shown = await send(`${path}/pull-request`, wanted);
-    if (shown) offer(place, "Create it", shown.line, () => send(`${path}/pull-request`, { ...wanted, line: shown.line }));
+    if (shown) offer(place, "Create it", shown.line, () => send(`${path}/pull-request`, { ...wanted, line: shown.line }), "The pull request is created.");
   });
   fields.append(show);
   place.append(fields);
@@ -67,7 +67,7 @@ async function commit() {
   form.replaceChildren(made("h2", `Committed on ${said.branch || "no branch"}`, { id: "commit-title" }), place, closing);
   told(place, { ...said, line: "" }, said.note);
   if (said.branch) put(document.getElementById("bar-branch"), said.branch);
-  if (said.push) offer(place, "Push it", said.push, () => send(`${path}/push`, { line: said.push }));
+  if (said.push) offer(place, "Push it", said.push, () => send(`${path}/push`, { line: said.push }), "The commit is pushed.");
   if (said.requests) pullRequest(place, message);
 }
 

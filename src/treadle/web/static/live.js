@@ -329,11 +329,10 @@ document.addEventListener("keydown", (event) => {
 
 answerable(questions, leave);
 
-const two = (number) => String(number).padStart(2, "0");
 const span = (seconds) => {
   const minutes = Math.floor(seconds / 60);
   if (!minutes) return `${seconds} s`;
-  return minutes < 60 ? `${minutes}m ${two(seconds % 60)}s` : `${Math.floor(minutes / 60)}h ${two(minutes % 60)}m`;
+  return minutes < 60 ? `${minutes} min${seconds % 60 ? ` ${seconds % 60} s` : ""}` : `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 };
 const seconds = (since) => Math.max(0, Math.floor((Date.now() + skew - since) / 1000));
 const left = (at) => Math.max(0, Math.round((at - (Date.now() + skew)) / 1000));

@@ -110,7 +110,7 @@ class GitCalls:
         else:
             may_run = await self._may_run(decision, call, caller, gone)
         if rights is None or not may_run:
-            why = words_of_decision(decision).headline
+            why = words_of_decision(decision).whole_headline
             raise ToolError(f"{why}. Call it in a command of its own, so that the user can approve it.")
         call = structs.replace(call, cwd=cwd)
         if (writes := setting_write(call.words)) is None:

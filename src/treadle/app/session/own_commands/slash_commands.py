@@ -25,7 +25,8 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     """A command: its name, what follows it (in brackets where that can be left out), what it does, and where.
 
     `effect` says how far that reaches, `given` how far it reaches when something follows it, where that is farther.
-    `instead` says what to do where it does not work. `takes_time`: it reads files or runs programs.
+    `instead` says what to do where it does not work. `takes_time`: it reads files or runs programs. `key` is a key of
+    the terminal app, with what it does where that is not the same.
     """
 
     name: str
@@ -33,6 +34,7 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     given: Reach | None = None
     arguments: str = ""
     about: str
+    key: str = ""
     where: Surfaces = Surfaces.ALL
     instead: str = ""
     takes_time: bool = False
@@ -46,6 +48,11 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     def usage(self) -> str:
         """The command as it is written."""
         return f"/{self.name} {self.arguments}".rstrip()
+
+    @property
+    def about_in_terminal(self) -> str:
+        """What it does, with its key."""
+        return f"{self.about} ({self.key})" if self.key else self.about
 
     def effect_of(self, argument: str) -> Reach:
         """What it does with what follows it."""
@@ -77,7 +84,8 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="steer",
         effect=Reach.WORK,
         arguments="TEXT",
-        about="send TEXT at the next step (Ctrl-S does the same)",
+        about="send TEXT at the next step",
+        key="Ctrl-S does the same",
         where=_TERMINALS,
     ),
     SlashCommand(name="queue", effect=Reach.SEE, about="list the queued prompts", where=_TERMINALS),
@@ -93,7 +101,8 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="mode",
         effect=Reach.WORK,
         arguments="NAME",
-        about=f"{', '.join(Mode)} (Shift-Tab: the next of plan, ask, edits)",
+        about=", ".join(Mode),
+        key="Shift-Tab: the next of plan, ask, edits",
     ),
     SlashCommand(name="plan", effect=Reach.WORK, about="look and plan, change nothing (mode plan)"),
     SlashCommand(name="act", effect=Reach.WORK, about="end plan mode: changes need your approval (mode ask)"),
@@ -101,7 +110,8 @@ _ROWS: tuple[SlashCommand, ...] = (
         name="model",
         effect=Reach.WORK,
         arguments="[NAME]",
-        about="choose the model from a list, or by its name, provider/name (Alt-P)",
+        about="choose the model from a list, or by its name, provider/name",
+        key="Alt-P",
     ),
     SlashCommand(
         name="profile",
