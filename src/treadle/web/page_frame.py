@@ -95,7 +95,7 @@ def _today() -> str:
 def _batch() -> str:
     """Say how far the batch is that works now; empty without one."""
     one = batch_at_work()
-    return "" if one is None else f"{len(one.before) + one.done:,} of {len(one.before) + one.tasks:,}"
+    return "" if one is None else f"{len(one.before) + len(one.ended):,} of {len(one.before) + one.tasks:,}"
 
 
 def _with_counts(row: PageRow) -> PageRow:
