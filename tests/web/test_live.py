@@ -173,6 +173,11 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
             await page.wait_for_selector(f".item:has-text('Paragraph {number} of')", state="attached")
         assert not await page.evaluate("scrollY === 0")
         assert await page.locator("#items .item").count() > MANY - 30
+        await page.set_viewport_size({"width": 1280, "height": 600})
+        await page.evaluate("scrollTo({ top: 2_000, behavior: 'instant' })")
+        for one in ("#tab-files", "#tab-plan", ".skip"):
+            await page.focus(one)
+            assert await page.evaluate("scrollY") == 2_000, "the focus moves nothing"
 
 
 async def test_a_goal_stands_on_the_page_until_it_is_removed(tmp_path: Path) -> None:
