@@ -48,6 +48,10 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         inbox = await seen.page(served, "/inbox", viewport={"width": 360, "height": 740})
         await inbox.wait_for_selector(".question .diff .add")
         assert await inbox.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        await inbox.goto(f"{served.address}/inbox{await inbox.get_attribute('a.item', 'href')}")
+        assert not await inbox.is_visible("#asked"), "the card alone"
+        await inbox.click("text=All questions")
+        await inbox.wait_for_selector("#asked", state="visible")
         await becomes(page, "document.title.startsWith('(1) Needs you · ')")
         assert await page.evaluate("document.getElementById('icon').href.endsWith('/icon-needs.svg')")
         await read_questions(page)
