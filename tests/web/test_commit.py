@@ -147,8 +147,13 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         page = await worked(here, visit)
         path = f"/s/{page.session.id}"
         form = await visit.get(f"{path}/commit")
+        assert ">Write.</textarea>" in form
         assert form.index('value="new.txt" checked') < form.index('value="theirs.txt">'), "that of others is not ticked"
         assert form.count('name="path"') == 3, "and nothing besides"
+        await visit.done(
+            f"{path}/rename", name="Write all that follows, which is longer than the subject of a commit may be"
+        )
+        assert "></textarea>" in await visit.get(f"{path}/commit"), "half a sentence is no message"
         files = ["new.txt", "other.txt"]
         assert await visit.done(f"{path}/commit/message", paths=files) == {"text": MESSAGE}
         said = await visit.done(f"{path}/commit", message=MESSAGE, paths=files, branch="work")

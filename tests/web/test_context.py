@@ -1,5 +1,6 @@
 """The screen of the context: the request that the log tells of, block by block, and nothing in it comes alive."""
 
+import re
 import time
 
 from tests.web.recorded import HOSTILE, Visit
@@ -81,6 +82,12 @@ def test_the_page_has_the_sums_of_the_report_and_the_error_of_the_estimate(visit
     step = visit.text("/s/ID/context?step=2")
     assert "10,000 tokens" in step
     assert "Counted by the provider" in step
+
+
+def test_the_panel_says_what_each_part_is_of_the_whole(visit: Visit) -> None:
+    shares = [int(one) for one in re.findall(r"(\d+)%", visit.text(f"/s/{visit.recorded.session}/context/shares"))]
+    assert len(shares) > 2
+    assert 97 <= sum(shares) <= 103
 
 
 def test_each_block_has_its_text_and_nothing_in_it_comes_alive(visit: Visit) -> None:

@@ -55,7 +55,7 @@ async def test_a_batch_is_paused_gone_on_with_and_what_failed_is_done_again(tmp_
         await page.click("summary:has-text('Run 1 again…')")
         await page.fill("[name=steps]", "2")
         await page.click("button:has-text('Run again')")
-        await page.wait_for_selector(".kinds summary:has-text('failed: steps')")
+        await page.wait_for_selector(".kinds summary:has-text('Out of steps')")
         assert len(server.requests) == requests + 2, "with the limit that was named, and of that task alone"
         async with page.expect_download() as downloading:
             await page.click("a:has-text('Download results')")

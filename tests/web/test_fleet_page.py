@@ -53,20 +53,33 @@ async def test_a_batch_at_work_has_a_square_for_each_task_its_failures_money_rat
     kinds = [
         re.sub(r"<[^>]+>|\s", " ", one).split() for one in re.findall(r"<summary>(.*?)</summary>", text, re.DOTALL)
     ]
-    assert kinds == [["error:", "provider-rate_limit", "b", "1"], ["failed:", "check", "old", "1"]]
+    assert kinds == [["Provider:", "rate", "limit", "b", "1"], ["The", "check", "failed", "old", "1"]]
     running = text.partition("<h3>Running")[2].partition("</div>")[0]
-    assert ("<code>c</code>" in running, "run 3" in running) == (True, True)
-    assert 'href="' in text.partition("a: done, $0.50")[0].rpartition("<li")[2]
+    assert ("<code>c</code>" in running, "run · 3 steps" in running) == (True, True)
+    assert 'href="' in text.partition("a: passed, $0.50")[0].rpartition("<li")[2]
     squares, _, key = text.partition('<ul class="squares key"')
     signs = ("done", "failed", "error", "working", "waits")
+    named = ("passed", "failed", "error", "running", "waiting")
     counts = [1, 1, 1, 1, 2]
     assert [squares.count(f'<li class="{sign}"') for sign in signs] == counts
-    assert [f"</span>{sign} {count}</li>" in key for sign, count in zip(signs, counts, strict=True)] == [True] * 5
+    assert [f"</span>{word} {count}</li>" in key for word, count in zip(named, counts, strict=True)] == [True] * 5
+
+
+async def test_every_screen_says_how_far_the_batch_is_that_works_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        visit = here.visit()
+        named = "<span>Batch runs</span>"
+        keep_progress(progress(exit_code=0))
+        assert f"{named}</a>" in await visit.get("/inbox")
+        keep_progress(progress())
+        assert f'{named}<span class="num meta">3 of 6</span>' in await visit.get("/inbox")
 
 
 async def test_the_key_counts_the_tasks_that_have_no_square(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = await shown(tmp_path, monkeypatch, progress(tasks=3_000))
-    assert "waits 2,997</li>" in text
+    assert "waiting 2,997</li>" in text
     assert "1,001 more tasks have no square" in text
 
 

@@ -7,7 +7,10 @@ import pytest
 
 from tests.e2e.faults.driving import make
 from tests.web.in_process import idle, page_here
+from treadle.present.spending_words import Spending
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
+from treadle.web.screens.lanes_screen import AgentLane, lane_sums
+from treadle.web.templating import render
 
 LOOKS = Expectation(last_user=Texts(contains=("Look at <a>",)))
 TURNS = (
@@ -27,11 +30,30 @@ async def test_a_subagent_has_a_lane_that_leads_to_its_conversation(
         path = f"/s/{page.session.id}/agents"
         html = await visit.get(path)
         (lane,) = re.findall(r'<li class="lane depth-0" id="l-([^"]+)">', html)
-        assert "1 subagent" in html
+        assert "<dt>Working</dt><dd>0 of 1</dd>" in html
+        assert "<dt>Steps</dt><dd>1</dd>" in html
+        assert f'{path}" data-key="b" aria-current="page">Subagents <span class="num">1</span>' in html, "it is a view"
+        assert html.count('data-key="b"') == 1
         assert '<span class="chip done">Done</span>' in html
         assert "Look at &lt;a&gt;" in html
         assert await visit.get(f"{path}/rows") in html
         child = await visit.get(f"/s/{lane}")
         assert "It has one function." in child
         assert re.search(r'id="chip"[^>]*>Done<', child), "as its log says"
-        assert "This session has no subagents." in await visit.get(f"/s/{lane}/agents")
+        alone = await visit.get(f"/s/{lane}/agents")
+        assert "This session has no subagents." in alone
+        assert 'Subagents <span class="num">' not in alone
+
+
+def test_a_subagent_that_needs_you_leads_to_the_questions_of_its_session() -> None:
+    def lane(sign: str, cost: float) -> AgentLane:
+        spent = Spending(ended=cost)
+        return AgentLane(
+            id=sign, task="Look.", agent="reader", model="m", sign=sign, words="Needs you", depth=0, spending=spent,
+            created_at=1_000, updated_at=61_000, steps=3,
+        )  # fmt: skip
+
+    html = render("lane_rows.html", session_id="root", **lane_sums([lane("waiting", 0.5), lane("done", 0.25)]))
+    assert html.count('href="/s/root#questions">Answer</a>') == 1
+    for words in ('Needs you</dt><dd class="warns">1', "Steps</dt><dd>6", "Spent</dt><dd>$0.75", "For</dt><dd>1m 00s"):
+        assert words in html, words

@@ -48,6 +48,10 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         inbox = await seen.page(served, "/inbox", viewport={"width": 360, "height": 740})
         await inbox.wait_for_selector(".question .diff .add")
         assert await inbox.evaluate("document.documentElement.scrollWidth <= innerWidth")
+        await inbox.goto(f"{served.address}/inbox{await inbox.get_attribute('a.item', 'href')}")
+        assert not await inbox.is_visible("#asked"), "the card alone"
+        await inbox.click("text=All questions")
+        await inbox.wait_for_selector("#asked", state="visible")
         await becomes(page, "document.title.startsWith('(1) Needs you · ')")
         assert await page.evaluate("document.getElementById('icon').href.endsWith('/icon-needs.svg')")
         await read_questions(page)
@@ -173,6 +177,11 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
             await page.wait_for_selector(f".item:has-text('Paragraph {number} of')", state="attached")
         assert not await page.evaluate("scrollY === 0")
         assert await page.locator("#items .item").count() > MANY - 30
+        await page.set_viewport_size({"width": 1280, "height": 600})
+        await page.evaluate("scrollTo({ top: 2_000, behavior: 'instant' })")
+        for one in ("#tab-files", "#tab-plan", ".skip"):
+            await page.focus(one)
+            assert await page.evaluate("scrollY") == 2_000, "the focus moves nothing"
 
 
 async def test_a_goal_stands_on_the_page_until_it_is_removed(tmp_path: Path) -> None:

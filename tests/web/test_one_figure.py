@@ -159,10 +159,11 @@ async def shown(work: Work) -> dict[str, object]:
     return {
         "row": figures(row[0], ""),
         "panel's tab": figures(live, 'id="changes"'),
-        "review": figures(review, 'class="sum row"'),
+        "review": figures(review, 'class="sum"'),
         "panel": figures(panel, 'class="psum"'),
         "files of the review": count(review),
         "files of the panel": count(panel),
+        "files in the bar": int((re.search(r'data-count="changes">(\d+)<', review) or ["", "0"])[1]),
     }
 
 
@@ -199,4 +200,5 @@ async def test_each_screen_says_what_differs(tmp_path: Path, monkeypatch: pytest
                 "panel": lines,
                 "files of the review": len(wanted),
                 "files of the panel": len(wanted),
+                "files in the bar": len(wanted),
             }, (seed, work.done, wanted)

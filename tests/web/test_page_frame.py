@@ -53,11 +53,14 @@ async def test_the_column_has_what_needs_the_person_first_on_every_screen_and_a_
         assert here.book.listed == listed + 1
         assert column_of(await visit.get("/sessions/column")) == [("Needs you", 1, ["Mine"])]
         cards = await visit.get("/inbox")
+        assert "data-notify" in cards.partition('<header class="head">')[2].partition("</header>")[0]
         assert re.findall(r'<h2>([^<]*) <span class="num">1', cards.partition('class="ilist"')[2]) == ["Danger"]
         assert "+2" in await visit.get(f"{path}/review/panel"), "the panel shows what the session changed"
         await visit.done(f"{path}/answer", question_id=question.id, option="reject_once")
         await idle(page)
         assert column_of(await visit.get("/")) == [("Done", 1, ["Mine"])]
+        for screen in ("", "/review", "/timeline", "/context"):
+            assert ' data-count="changes">1</span>' in await visit.get(f"{path}{screen}"), "each view counts its files"
 
 
 async def test_whoever_was_not_let_in_sees_no_session_on_any_page_that_says_what_is_wrong(

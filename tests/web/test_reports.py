@@ -180,7 +180,7 @@ async def _settings(page: Page, home: Path) -> None:
     await _tab(page, "Providers")
     await page.fill("input[name=key]", "sk-0123456789abcdef")
     await page.check("input[name=untried]")
-    await page.click("button:has-text('Store')")
+    await page.click("button:has-text('Test and save')")
     await page.wait_for_selector("#messages p:has-text('is stored in')")
     assert "sk-0123456789abcdef" not in await page.content()
     await _tab(page, "MCP servers")

@@ -37,6 +37,11 @@ async def test_a_file_is_viewed_by_either_of_its_boxes_and_its_line_stays_in_sig
     async with page_with_model(tmp_path, [EDITS, DONE], "--mode", "edits") as (served, seen):
         page = await _review(served, seen)
         assert await page.evaluate(BOXES) == "0000", "two in the list, one at each file"
+        assert await page.locator(".tree .name").all_inner_texts() == ["b.txt", "src/a.txt"]
+        accept = page.locator("[data-do=accept]").first
+        for words in ("Undo accept", "Accept"):
+            await accept.click()
+            await accept.get_by_text(words, exact=True).wait_for()
         await page.locator(".tree .viewed").first.check()
         assert await page.inner_text("#progress") == "1 of 2 viewed"
         assert (await page.evaluate(BOXES)).count("1") == 2

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from functools import partial
 from pathlib import Path
 
@@ -17,6 +18,7 @@ from treadle.app.reports.setting_table import setting_rows
 from treadle.app.security.trusting import session_trust, trust_store, whole_trust
 from treadle.providers.scripted.script import Refuse, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.web.navigation import SETTINGS_GROUPS
 
 KEY = "sk-none-of-your-business-4711"
 
@@ -29,6 +31,14 @@ def test_every_setting_has_a_line_of_help() -> None:
     paths = [path for path, _ in plain_paths()]
     assert len(paths) > 35
     assert [path for path in paths if not help_of(path)] == []
+
+
+def test_every_screen_has_its_name_above_it_and_the_same_bar(visit: Visit) -> None:
+    for _, screens in SETTINGS_GROUPS:
+        for screen in screens:
+            main = visit.text(screen.path).partition('<header class="head">')[2]
+            assert re.findall(r'<h2 class="bigno">([^<]*)</h2>', main) == [screen.title]
+            assert "Find a setting" in main
 
 
 def test_the_rows_are_the_values_of_the_command_line(visit: Visit) -> None:

@@ -49,6 +49,22 @@ async def test_without_a_key_no_other_model_is_offered(tmp_path: Path, monkeypat
         assert 'name="model"' not in await here.visit().get("/")
 
 
+async def test_without_a_model_a_key_is_taken_in_place_and_then_the_task(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, (), model="") as here:
+        visit = here.visit()
+        html = await visit.get("/")
+        form = html.partition('data-post="/settings/key"')[2].partition("</form>")[0]
+        assert re.findall(r'<option value="([^"]+)"', form)[:2] == ["anthropic", "openai"], "the usual ones first"
+        assert "Test and save" in form
+        assert '<form id="start" hidden>' in html
+        assert "Look again" in html
+        await visit.done("/settings/key", provider="anthropic", key="sk-ant-one-two-three-four", untried=True)
+        html = await visit.get("/")
+        assert ('<form id="start">' in html, "Look again" in html) == (True, False)
+
+
 async def test_texts_and_images_go_along_and_a_second_request_starts_no_second_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

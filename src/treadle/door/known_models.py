@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from treadle.app.models.offered import OfferedModel as OfferedModel
     from treadle.app.models.profiles import describe_profiles as describe_profiles
     from treadle.app.models.profiles import profile_lines as profile_lines
+    from treadle.app.models.provider_login import KEY_PAGES as KEY_PAGES
     from treadle.app.models.provider_login import KeyOwner as KeyOwner
     from treadle.app.models.provider_login import checked_name as checked_name
     from treadle.app.models.provider_login import clean_key as clean_key
@@ -54,8 +55,8 @@ else:
                 provider_lines replacement usable_models usable_providers
             """,
             "treadle.app.models.provider_login": """
-                KeyOwner checked_name clean_key describe_check keep_key key_owner key_owners key_providers remove_key
-                stored_words try_key where_to_get winning_origin
+                KEY_PAGES KeyOwner checked_name clean_key describe_check keep_key key_owner key_owners key_providers
+                remove_key stored_words try_key where_to_get winning_origin
             """,
             "treadle.app.models.model_names": "said_elsewhere",
             "treadle.app.models.offered": "EFFORT_BUDGETS OfferedModel",

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.checkpoint_list import ListedCheckpoint as ListedCheckpoint
     from treadle.app.reports.checkpoint_list import changed_since as changed_since
     from treadle.app.reports.checkpoint_list import listed_checkpoints as listed_checkpoints
+    from treadle.app.reports.checkpoint_list import own_files as own_files
     from treadle.app.reports.checkpoint_list import preview_lines as preview_lines
     from treadle.app.reports.checkpoint_list import restore_preview as restore_preview
     from treadle.app.reports.session_review import ReviewComment as ReviewComment
@@ -61,7 +62,7 @@ else:
                 ReviewEffort ReviewReport finding_lines record_of_review run_review
             """,
             "treadle.app.reports.checkpoint_list": """
-                ListedCheckpoint changed_since listed_checkpoints preview_lines restore_preview
+                ListedCheckpoint changed_since listed_checkpoints own_files preview_lines restore_preview
             """,
             "treadle.app.reports.session_review": """
                 ReviewComment answered_prompts comments_message mark_reviewed open_review review_marks review_steps

@@ -16,7 +16,7 @@ SCREENS = (
     PageScreen("/sessions", "Sessions", "a"),
     PageScreen("/inbox", "Inbox", "i"),
     PageScreen("/usage", "Usage", "u"),
-    PageScreen("/fleet", "Fleet", "f"),
+    PageScreen("/fleet", "Batch runs", "f"),
     PageScreen("/policy", "Rules", "p"),
     PageScreen("/settings/general", "Settings", "e"),
     PageScreen("/health", "Health", "h"),

@@ -8,9 +8,10 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.door.opening import branch_of
+from treadle.door.opening import branch_of, session_log
 from treadle.door.past import SessionState
-from treadle.door.reports import budget_report
+from treadle.door.reports import batch_at_work, budget_report
+from treadle.door.review import own_files
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import money
 from treadle.web.book import SessionBook
@@ -36,7 +37,8 @@ class PageColumn(Struct, frozen=True, kw_only=True):
     """The column: groups with their name, the rows shown of them, and how many there are; empty ones are left out.
 
     `current` is the session that is shown, `row` what its bar says, `waiting` how many questions there are, `today`
-    what was spent, empty where that is not known. `unread`: the logs could not be listed. `listed`: which list it is.
+    what was spent, empty where that is not known, `batch` how far the batch is that works now. `unread`: the logs
+    could not be listed. `listed`: which list it is.
     """
 
     groups: Sequence[tuple[str, Sequence[PageRow], int]] = ()
@@ -44,6 +46,7 @@ class PageColumn(Struct, frozen=True, kw_only=True):
     row: PageRow | None = None
     waiting: int = 0
     today: str = ""
+    batch: str = ""
     unread: bool = False
     listed: int = 0
 
@@ -72,9 +75,10 @@ def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
     return PageColumn(
         groups=[(name, list(map(with_branch, group)), count) for name, group, count in groups],
         current=session_id,
-        row=with_branch(session_row(book, session_id, rows)) if session_id else None,
+        row=_with_counts(with_branch(session_row(book, session_id, rows))) if session_id else None,
         waiting=waiting,
         today=_today(),
+        batch=_batch(),
         listed=listed,
     )
 
@@ -86,6 +90,20 @@ def _today() -> str:
     except (TreadleError, OSError):
         return ""
     return f"{money(spent.cost, estimated=spent.estimated)} today"
+
+
+def _batch() -> str:
+    """Say how far the batch is that works now; empty without one."""
+    one = batch_at_work()
+    return "" if one is None else f"{len(one.before) + len(one.ended):,} of {len(one.before) + one.tasks:,}"
+
+
+def _with_counts(row: PageRow) -> PageRow:
+    """Add what the views of a session count: the files that it changed, and its subagents."""
+    with suppress(TreadleError, OSError), session_log(row.id) as (_, store):
+        agents = sum(one.root == row.id for one in store.sessions(subagents=True))
+        return replace(row, files=own_files(store, row.id), subagents=agents)
+    return row
 
 
 def session_row(book: SessionBook, session_id: str, rows: Sequence[PageRow] | None = None) -> PageRow:

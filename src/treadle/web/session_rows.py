@@ -41,7 +41,8 @@ class PageRow(Struct, frozen=True, kw_only=True):
     """A session as it stands in the list; `places` are where the text that is looked for was found.
 
     `words` is the one word for its state, with the `sign` that goes with it, `why` the reason where there is one.
-    `branch` is the one that is checked out in its folder, as far as that was looked at.
+    `branch` is the one that is checked out in its folder, `files` how many it changed, and `subagents` how many it has,
+    as far as that was looked at.
     """
 
     id: str
@@ -64,6 +65,8 @@ class PageRow(Struct, frozen=True, kw_only=True):
     places: tuple[str, ...] = ()
     branch: str = ""
     pinned: bool = False
+    files: int = 0
+    subagents: int = 0
 
     @property
     def project(self) -> str:

@@ -10,7 +10,8 @@ from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.own_files import KeptRoot
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.base import Record
-from treadle.protocol.checkpoints import Moment, Restore
+from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore
+from treadle.store.damage import event_data
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.checkpoints.comparing import TreeChange, bytes_diff
 from treadle.workspace.checkpoints.planning import PlannedWrite
@@ -72,6 +73,15 @@ def listed_checkpoints(store: Store, session_id: str) -> list[ListedCheckpoint]:
         )
         for one in Points(store, session_id).checkpoints
     ]
+
+
+def own_files(store: Store, session_id: str) -> int:
+    """Count the files that have something of a session's own work, as the last checkpoint that counts them says."""
+    for _, _, raw, version in reversed(store.of_types(session_id, ("checkpoint_taken",))):
+        data = event_data(raw, version)
+        if isinstance(data, CheckpointTaken) and data.total is not None:
+            return data.total.files
+    return 0
 
 
 def changed_since(store: Store, row: SessionRow, n: int) -> ChangesSince:

@@ -35,6 +35,15 @@ def known_batches() -> Sequence[tuple[BatchProgress, bool]]:
     return [(one, _works(one)) for one in found[:_MOST]]
 
 
+def batch_at_work() -> BatchProgress | None:
+    """Give the batch that works now; of several the one that went on last. Reads one file."""
+    with suppress(OSError):
+        newest = max(_files(), key=lambda file: file.stat().st_mtime, default=None)
+        one = None if newest is None else _read(newest)
+        return one if one is not None and _works(one) else None
+    return None
+
+
 def find_batch(run: str) -> tuple[BatchProgress, bool] | None:
     """Find a batch of this computer by its name, with whether it works now."""
     one = next((_read(file) for file in _files() if file.stem == run), None)

@@ -32,6 +32,8 @@ from treadle.web.page_requests import answer, body_of, book_of, opened_session, 
 from treadle.web.rights import PageRoute, may, require
 from treadle.web.templating import render
 
+_LONGEST_SUBJECT = 72
+
 _ASKED = (
     "Write the message of a commit of what you changed in these files: {files}. A subject of at most 72 characters in "
     "the imperative, an empty line, and a short body if there is something to explain. {style}Answer with the message "
@@ -49,7 +51,7 @@ async def _show(request: Request) -> Response:
         render(
             "commit.html",
             plan=plan,
-            title=title,
+            title=title if len(title) <= _LONGEST_SUBJECT else "",
             may_commit=not plan.programs or may(who, Reach.OWN_COMMANDS),
             writes=opened is not None and opened.own and not opened.session.status.turn_active,
         )
@@ -57,12 +59,12 @@ async def _show(request: Request) -> Response:
 
 
 def _planned(book: SessionBook, session_id: str) -> tuple[str, CommitPlan]:
-    """Find what can be committed, and the title of the session. Raises `TreadleError`."""
+    """Find what can be committed, and the title of the session, which may be cut. Raises `TreadleError`."""
     root = _trusted_folder(book, session_id)
     with session_log(session_id) as (row, store):
         review = open_review(store, row)
         try:
-            return row.title or row.id, plan_commit(root, () if review is None else review.files)
+            return row.title, plan_commit(root, () if review is None else review.files)
         finally:
             if review is not None:
                 review.close()

@@ -80,7 +80,7 @@ async def _shares(request: Request) -> Response:
         *_, events = _events(session_id, None)
         sent = next_request(events, _now()) if request_steps(events) else None
         shares = () if sent is None else context_shares(context_report(sent, None))
-        return render("window_parts.html", shares=shares)
+        return render("window_parts.html", shares=shares, whole=sum(one.tokens for one in shares))
 
     return HTMLResponse(await asyncio.to_thread(rendered))
 

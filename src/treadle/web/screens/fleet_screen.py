@@ -14,6 +14,7 @@ from treadle.door.open_session import Reach
 from treadle.door.program import Exit
 from treadle.door.reports import add_task, batch_results, begin_again, find_batch, known_batches, stop_batch
 from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_of
+from treadle.present.words import counted
 from treadle.protocol.models import money
 from treadle.web.charts import length_of
 from treadle.web.folders import folders_known
@@ -29,6 +30,33 @@ _LONGEST = 200
 
 ALL_BAD = ("failed", "error")
 """What is done again where no kind is named."""
+
+
+_STATES = {"done": "passed", "waits": "waiting", "working": "running"}
+"""What a task's state is called; the others are called by their name."""
+
+_KINDS = {
+    "check": "The check failed",
+    "steps": "Out of steps",
+    "budget": "Out of money",
+    "time": "Out of time",
+    "mistakes": "Too many mistakes",
+    "loop": "Went round in circles",
+    "refusal": "The model refused",
+    "denied": "A call was denied",
+    "environment": "No environment",
+    "setup": "Settings that cannot be used",
+    "busy": "Open in another program",
+}
+"""Why a task ended so; the others are called by their name, as those of providers."""
+
+
+def _word_of(state: str) -> str:
+    return _STATES.get(state, state)
+
+
+def _why(kind: str) -> str:
+    return _KINDS.get(kind) or kind.replace("provider-", "provider: ", 1).replace("_", " ").capitalize()
 
 
 class TaskSquare(Struct, frozen=True, kw_only=True):
@@ -48,6 +76,8 @@ class TaskSquare(Struct, frozen=True, kw_only=True):
 class EndedKind(Struct, frozen=True, kw_only=True):
     """Tasks that came to the same end: in words, how many, how long their bar is, and some of them."""
 
+    state: str
+    kind: str
     said: str
     number: int
     length: float
@@ -107,7 +137,7 @@ async def _rows_of_one(request: Request) -> Response:
 def _all(request: Request) -> dict[str, Any]:
     found, service = known_batches(), _in_a_service(request)
     batches = [_shown(one, works=works, service=service) for one, works in found[:_MOST_SHOWN]]
-    return {"batches": batches, "all": len(found), "only": ""}
+    return {"batches": batches, "all": len(found), "only": "", "word_of": _word_of}
 
 
 def _one(request: Request) -> dict[str, Any]:
@@ -118,7 +148,7 @@ def _one(request: Request) -> dict[str, Any]:
     one, works = found
     shown = _shown(one, works=works, service=_in_a_service(request), wanted=_Filter(**asked))
     folders = folders_known(book_of(request)) if shown.takes_more else []
-    return {"batches": [shown], "all": 1, "only": one.run, "folders": folders, **asked}
+    return {"batches": [shown], "all": 1, "only": one.run, "folders": folders, "word_of": _word_of, **asked}
 
 
 def _in_a_service(request: Request) -> bool:
@@ -133,7 +163,7 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
     signs = Counter(square.sign for square in squares)
     if (waits := whole - len(squares)) > 0:
         signs["waits"] = waits
-        squares += [TaskSquare(sign="waits", said="waits")] * min(_MOST_SQUARES, waits)
+        squares += [TaskSquare(sign="waits", said="waiting")] * min(_MOST_SQUARES, waits)
     sign, words = _state(one, works=works)
     rate, left, at_end = one.a_minute, one.seconds_left, one.cost_at_end if works else None
     service = service or not one.command
@@ -146,7 +176,7 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         rate="not known yet" if rate is None else f"{rate:.1f} a minute",
         left="" if left is None or not works else long_span(left),
         kinds=_kinds(marks, here=not one.database),
-        running=one.running if works else {},
+        running={name: _now(step) for name, step in one.running.items()} if works else {},
         signs=signs,
         squares=squares[:_MOST_SQUARES],
         more=max(0, whole - _MOST_SQUARES),
@@ -175,34 +205,42 @@ def _fits(task: TaskSquare, wanted: _Filter) -> bool:
 
 def _kinds(marks: Sequence[TaskMark], *, here: bool) -> Sequence[EndedKind]:
     """Put together the tasks that came to the same end, where that has a name; the most frequent one first."""
-    found: dict[str, list[TaskMark]] = {}
+    found: dict[tuple[str, str], list[TaskMark]] = {}
     for mark in marks:
         if mark.kind:
-            found.setdefault(f"{mark.state}: {mark.kind}", []).append(mark)
+            found.setdefault((mark.state, mark.kind), []).append(mark)
     most = max(map(len, found.values()), default=0)
     return [
         EndedKind(
-            said=said,
+            state=state,
+            kind=kind,
+            said=_why(kind),
             number=len(ones),
             length=length_of(len(ones), most),
             tasks=[_ended(mark, here=here) for mark in ones[:_MOST_NAMED]],
         )
-        for said, ones in sorted(found.items(), key=lambda kind: (-len(kind[1]), kind[0]))
+        for (state, kind), ones in sorted(found.items(), key=lambda kind: (-len(kind[1]), kind[0]))
     ]
 
 
 def _ended(mark: TaskMark, *, here: bool) -> TaskSquare:
-    kind = f" ({mark.kind})" if mark.kind else ""
-    said = f"{mark.id}: {mark.state}{kind}, {money(mark.cost)}"
+    how = _why(mark.kind)
+    said = f"{mark.id}: {_word_of(mark.state)}{f' ({how})' if how else ''}, {money(mark.cost)}"
     session = mark.session if here else ""
-    return TaskSquare(sign=mark.state, said=said, session=session, id=mark.id, how=mark.kind, cost=money(mark.cost))
+    return TaskSquare(sign=mark.state, said=said, session=session, id=mark.id, how=how, cost=money(mark.cost))
 
 
 def _running(one: BatchProgress, *, works: bool) -> Sequence[TaskSquare]:
     if not works:
         return ()  # nobody says what became of them since
-    steps = {name: step or "begins" for name, step in one.running.items()}
+    steps = {name: _now(step) for name, step in one.running.items()}
     return [TaskSquare(sign="working", said=f"{name}: {step}", id=name, how=step) for name, step in steps.items()]
+
+
+def _now(step: str) -> str:
+    """Say what a task does now, as `run 3` does: with the number of its steps."""
+    doing, _, steps = step.partition(" ")
+    return f"{doing} · {counted(int(steps), 'step')}" if steps.isdecimal() else step or "begins"
 
 
 def _state(one: BatchProgress, *, works: bool) -> tuple[str, str]:

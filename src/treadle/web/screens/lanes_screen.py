@@ -1,6 +1,7 @@
 """The subagents of a session as lanes: what each is for, does now, and cost, each with its own conversation."""
 
 import asyncio
+import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -39,30 +40,49 @@ class AgentLane(Struct, frozen=True, kw_only=True):
     sign: str
     words: str
     depth: int
-    cost: str
+    spending: Spending
+    created_at: int
     updated_at: int
     doing: str = ""
     steps: int = 0
     added: int = 0
     removed: int = 0
 
+    @property
+    def cost(self) -> str:
+        """What it cost, in words."""
+        return spent_words(self.spending)
+
 
 async def _show(request: Request) -> Response:
     title, lanes = await asyncio.to_thread(_found, request)
-    return await page(request, "lanes.html", session_id=request.path_params["session_id"], title=title, **_sums(lanes))
+    return await page(
+        request, "lanes.html", session_id=request.path_params["session_id"], title=title, **lane_sums(lanes)
+    )
 
 
 async def _rows(request: Request) -> Response:
     """Give the lanes alone, for a page that is open already."""
     _, lanes = await asyncio.to_thread(_found, request)
-    return HTMLResponse(render("lane_rows.html", **_sums(lanes)))
+    return HTMLResponse(render("lane_rows.html", session_id=request.path_params["session_id"], **lane_sums(lanes)))
 
 
-def _sums(lanes: Sequence[AgentLane]) -> dict[str, Any]:
-    counts = {
-        sign: sum(one.sign == sign for one in lanes) for sign in ("working", "waiting", "done", "failed", "stopped")
+def lane_sums(lanes: Sequence[AgentLane]) -> dict[str, Any]:
+    """Give the lanes and what they come to in all; the time is from the first that began to the last that went on."""
+    counts = {sign: sum(one.sign == sign for one in lanes) for sign in ("working", "waiting", "failed", "stopped")}
+    spent = Spending(
+        ended=sum(one.spending.ended for one in lanes),
+        unpriced=any(one.spending.unpriced for one in lanes),
+        estimated=any(one.spending.estimated for one in lanes),
+    )
+    last = time.time() * 1000 if counts["working"] else max((one.updated_at for one in lanes), default=0)
+    return {
+        "lanes": lanes,
+        "counts": counts,
+        "steps": sum(one.steps for one in lanes),
+        "spent": spent_words(spent),
+        "seconds": (last - min((one.created_at for one in lanes), default=last)) / 1000,
     }
-    return {"lanes": lanes, "counts": {sign: count for sign, count in counts.items() if count}}
 
 
 def _found(request: Request) -> tuple[str, list[AgentLane]]:
@@ -100,7 +120,8 @@ def _lane(row: ListedSession, now: ChildChanged | None, depth: int) -> AgentLane
         sign=sign,
         words=words,
         depth=min(depth, 3),
-        cost=spent_words(own),
+        spending=own,
+        created_at=row.created_at,
         updated_at=row.updated_at,
         doing=now.doing if now is not None else "",
         steps=(now.steps if now is not None else 0) or row.steps or 0,

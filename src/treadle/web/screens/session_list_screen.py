@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.door.history import discard_copy, found_copies, named_copy
-from treadle.door.known_models import Models, usable_models, usable_providers
+from treadle.door.known_models import KEY_PAGES, Models, key_owners, usable_models, usable_providers
 from treadle.door.open_session import Reach, mode_effect
 from treadle.door.opening import (
     Opening,
@@ -67,8 +67,9 @@ def _starting(request: Request) -> dict[str, Any]:
         models = Models(settings)
         own, model = settings.mode, settings.model or min(usable_providers(models), default="")
         others = [one.ref for one in usable_models(models)]
+        owners = [] if model else key_owners(settings)
     except ConfigError:
-        own, model, others = next(iter(Mode)), "?", []  # starting says what is wrong
+        own, model, others, owners = next(iter(Mode)), "?", [], []  # starting says what is wrong
     copies = {str(copy.folder) for copy in found_copies()}
     folders = [
         {"path": folder, "name": Path(folder).name or folder, "branch": branch_of(Path(folder))}
@@ -79,6 +80,7 @@ def _starting(request: Request) -> dict[str, Any]:
         "folders": folders,
         "own": own,
         "model": model,
+        "owners": [(one.provider, one.title, KEY_PAGES.get(one.provider, "")) for one in owners],
         "models": [one for one in others if one != model][:_MOST_MODELS],
         "modes": [m for m in Mode if may(who, mode_effect(m, own))],
     }

@@ -16,7 +16,6 @@ from treadle.door.open_session import Reach
 from treadle.door.reports import budget_report, sandbox_checks
 from treadle.door.settings import SettingRow, load_settings, read_layers, set_value, setting_rows, unset_value
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.limits import Limits
 from treadle.web.folders import trust_of
 from treadle.web.page_requests import answer, body_of, book_of, page
 from treadle.web.rights import PageRoute
@@ -41,18 +40,6 @@ _GROUPS: Mapping[str, Mapping[str, Sequence[tuple[str, str, str]]]] = MappingPro
                 ("checklist", "Checklist", ""),
                 ("web_search", "Searches of the web by the provider", ""),
                 ("checkpoints.enabled", "Checkpoints", ""),
-            ),
-            "When a provider fails": (
-                ("fallback", "Other model", "none"),
-                ("max_retries", "Failures before a turn ends", str(Limits().max_retries)),
-                ("wait_for_reset", "Wait for a limit to reset", ""),
-            ),
-            "The terminal app": (
-                ("theme", "Colours", ""),
-                ("editing", "Keys of the input line", ""),
-                ("animation", "Motion", ""),
-                ("links", "Links", ""),
-                ("screen_reader", "Plain lines for a screen reader", ""),
             ),
         },
         "Budgets": {

@@ -79,11 +79,6 @@ function together(ids) {
 }
 
 inbox.addEventListener("click", (event) => {
-  const row = event.target.closest("a.item");
-  if (row && !event.ctrlKey && !event.metaKey) {
-    event.preventDefault();
-    show(cardOf(row.dataset.card), true);
-  }
   const alike = event.target.closest("[data-together]");
   if (alike) together(alike.dataset.together.split(" "));
   const button = event.target.closest("button[data-step]");
@@ -129,9 +124,9 @@ function tidy(fresh = null) {
 
 for (const section of sections()) take(section);
 tidy();
-const named = () => show(cardOf(location.hash.slice(1)) ?? shown());
-named();
-addEventListener("hashchange", named);
+const named = (focused) => show(cardOf(location.hash.slice(1)) ?? shown(), focused);
+named(false);
+addEventListener("hashchange", () => named(true));
 
 async function follow() {
   const answer = await get(`/inbox/cards${by}`);
