@@ -55,5 +55,5 @@ def test_a_subagent_that_needs_you_leads_to_the_questions_of_its_session() -> No
 
     html = render("lane_rows.html", session_id="root", **lane_sums([lane("waiting", 0.5), lane("done", 0.25)]))
     assert html.count('href="/s/root#questions">Answer</a>') == 1
-    for words in ('Needs you</dt><dd class="warns">1', "Steps</dt><dd>6", "Spent</dt><dd>$0.75", "For</dt><dd>1m 00s"):
+    for words in ('Needs you</dt><dd class="warns">1', "Steps</dt><dd>6", "Spent</dt><dd>$0.75", "For</dt><dd>1 min"):
         assert words in html, words

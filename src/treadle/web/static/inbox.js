@@ -28,7 +28,7 @@ function show(section, focused = false) {
     if (on) section.querySelector("[data-of]").textContent = `${at + 1} of ${all.length}`;
   });
   if (!focused || !section) return;
-  if (id) history.replaceState(null, "", `#${id}`);
+  if (id && location.hash !== `#${id}`) location.replace(`#${id}`);
   (of(section) ?? section).focus();
 }
 
@@ -124,9 +124,9 @@ function tidy(fresh = null) {
 
 for (const section of sections()) take(section);
 tidy();
-const named = (focused) => show(cardOf(location.hash.slice(1)) ?? shown(), focused);
-named(false);
-addEventListener("hashchange", () => named(true));
+const named = () => cardOf(location.hash.slice(1));
+show(named() ?? shown());
+addEventListener("hashchange", () => named() && show(named(), true));
 
 async function follow() {
   const answer = await get(`/inbox/cards${by}`);
