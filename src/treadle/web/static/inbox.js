@@ -98,6 +98,7 @@ function leave(card) {
   section.remove();
   if (on) show(next?.matches(".card") ? next : null, focused);
   tidy();
+  if (!sections().length) follow(); // that nothing waits is said once the last card is gone
 }
 
 answerable(cards, leave);
