@@ -168,9 +168,7 @@ export function beside(session) {
     plain();
   }
 
-  const plain = () => {
-    id("no-plan").hidden = !(id("todo").hidden && id("jobs").hidden);
-  };
+  const plain = () => (id("no-plan").hidden = !(id("todo").hidden && id("jobs").hidden));
 
   function showQueue(rows) {
     // Redrawn only when it changed, so that a change being written in it is not lost.

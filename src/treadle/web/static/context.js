@@ -60,10 +60,4 @@ document.addEventListener("posted", (event) => {
   refresh();
 });
 
-listen(
-  (news) => {
-    if (news.status) refresh();
-  },
-  session,
-  cursor,
-);
+listen((news) => news.status && refresh(), session, cursor);
