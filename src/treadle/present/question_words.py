@@ -51,14 +51,13 @@ class AskedPart(Struct, frozen=True, kw_only=True):
 
 
 class QuestionWords(Struct, frozen=True, kw_only=True):
-    """A question in words. `text` is what it is about, such as a command, exactly; `parts` those that do not only read.
-    They are named where there are several; `effects` say what is asked about, whatever the number.
+    """A question in words. `text` is what it is about, such as a command, exactly; `parts` those of several that do not
+    only read; `effects` say what is asked about, also of one.
 
     `headline` is the reason of the decision that every surface gives, `whole_headline` has the commands that would
     change it, too. `figures` are the lines that an edit adds and removes, and `counted` says them, or the files that a
     command changed. `rights` says which rights beyond the sandbox a yes gives. `why` are further sentences, of which
-    `others` are the other reasons of something dangerous; `details` are lines for who wants to know more. Everything is
-    harmless to show.
+    `others` are the other reasons of something dangerous; `details` are for who wants to know more. All is harmless.
     """
 
     title: str
