@@ -40,6 +40,7 @@ async def test_edits_are_allowed_together_without_those_that_were_unticked_and_w
             await page.wait_for_selector("#questions .question")
         await page.goto(f"{served.address}/inbox")
         assert await page.locator("[data-together]").all_inner_texts() == ["Allow 2 once…", "Allow 3 once…"]
+        await page.wait_for_selector(".alike:has-text('commands that run programs')")
         await page.click("[data-together]:has-text('Allow 2 once')")
         assert "unittest" in await page.inner_text("dialog.alike")
         assert "rm a.txt" not in await page.inner_text("dialog.alike"), "it has another effect, too"

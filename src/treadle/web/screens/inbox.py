@@ -26,6 +26,9 @@ _SIGNS = {"Danger": "flag", "Commands": "term", "Edits": "pencil", "Network": "g
 _ALLOW = 'data-act="allow"'
 """What a card has that may be answered with yes from where it is shown."""
 
+_ALIKE = {"runs": "commands that run programs", "writes": "commands that write files", "git": "git commands"}
+"""Commands of one effect that may be allowed together."""
+
 _ORDERS = (("", "By kind"), ("session", "By session"), ("oldest", "Oldest first"))
 
 
@@ -172,9 +175,9 @@ def _together(kind: str, question: Question, words: QuestionWords) -> str:
     if question.copy is not None or words.rights or any(effect.warns for effect in words.effects):
         return ""
     if kind == "Edits":
-        return "" if words.title.startswith("Delete") else kind
+        return "" if words.title.startswith("Delete") else "edits"
     verbs = {effect.verb for effect in words.effects}
-    return f"{kind}: {verbs.pop()}" if kind == "Commands" and len(verbs) == 1 else ""
+    return _ALIKE.get(verbs.pop(), "") if kind == "Commands" and len(verbs) == 1 else ""
 
 
 def _about(question: Question, words: QuestionWords) -> str:
