@@ -36,6 +36,21 @@ async def test_a_file_named_with_the_digest_is_kept_for_good_and_all_else_is_ask
     assert answers[f"{files_path()}/app.js"].body == (FILES / "app.js").read_bytes() == answers["/static/app.js"].body
 
 
+async def test_files_are_compressed_on_the_wire_and_what_a_screen_loads_stays_small(server: Asked) -> None:
+    sizes: dict[str, int] = {}
+    async with server.client(server.enter()) as client:
+        for name in sorted(
+            {"page.css", *imported_by("live.js"), *imported_by("column.js"), *imported_by("palette.js")}
+        ):
+            answer = await client.get(f"{files_path()}/{name}")
+            assert answer.content == (FILES / name).read_bytes()
+            sizes[name] = answer.num_bytes_downloaded
+        plain = await client.get(f"{files_path()}/page.css", headers={"accept-encoding": "identity"})
+        assert plain.num_bytes_downloaded == (FILES / "page.css").stat().st_size
+    assert sizes.pop("page.css") < 45_000
+    assert sum(sizes.values()) < 140_000
+
+
 @pytest.mark.parametrize("path", ["/s/static/x", "/s/x/static/app.js", "/x/static/app.js", "/static", "/~a/b/static/x"])
 def test_what_only_looks_like_a_file_of_the_page_is_not_kept(path: str) -> None:
     assert how_long_kept(path) == "no-store"

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable, Collection
 from msgspec import Struct
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
+from starlette.middleware.gzip import GZipMiddleware
 from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Mount
@@ -108,7 +109,7 @@ def web_application(
             PageRoute("/login", _login(keys, cookie), Reach.ENTER, methods=["POST"]),
             PageRoute("/events", streams.events, Reach.SEE),
             *_ROUTES,
-            Mount("/static", PageFiles()),
+            Mount("/static", GZipMiddleware(PageFiles(), compresslevel=1)),
         ],
         exception_handlers={
             TreadleError: refusal_answer,
