@@ -114,3 +114,8 @@ async def test_enter_begins_a_line_where_this_browser_has_it_so_and_ctrl_enter_s
         await page.fill("#text", "three")
         await page.press("#text", "Enter")
         await page.wait_for_selector(".item.said:has-text('three')")
+        await page.goto(f"{served.address}/settings/general")
+        await page.select_option("#enter", "enter-breaks")
+        await page.reload()
+        assert await page.input_value("#enter") == "enter-breaks"
+        assert "enter-breaks" in (await page.locator("html").get_attribute("class") or "")

@@ -114,9 +114,9 @@ fold.addEventListener("click", () => {
   keepLook();
 });
 
-const look = document.getElementById("look");
-look?.addEventListener("change", () => {
-  for (const one of look.options) if (one.value) page.classList.toggle(one.value, one.selected);
+document.addEventListener("change", ({ target }) => {
+  if (!target.matches("select.look")) return;
+  for (const one of target.options) if (one.value) page.classList.toggle(one.value, one.selected);
   keepLook();
 });
 
