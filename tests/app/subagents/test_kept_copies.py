@@ -12,6 +12,7 @@ from treadle.app.config.sections import Settings
 from treadle.app.reports import copy_list
 from treadle.app.reports.copy_list import applied_text, apply_copy, copies_command, idle_copy, planned_copy
 from treadle.app.security.trusting import session_trust
+from treadle.app.subagents import writer_hunks
 from treadle.app.subagents.writer_copies import (
     WriterCopy,
     left_copies,
@@ -104,8 +105,12 @@ def test_a_change_is_applied_by_its_key_and_the_others_stay(workspace: Path, cop
     assert keys(copy)["a.txt"] == [second]
 
 
-def test_all_parts_one_after_the_other_are_the_whole(workspace: Path, copy: WriterCopy) -> None:
-    """In any order: here from the last one."""
+@pytest.mark.parametrize("least", [1, 4])
+def test_all_parts_one_after_the_other_are_the_whole(
+    workspace: Path, copy: WriterCopy, monkeypatch: pytest.MonkeyPatch, least: int
+) -> None:
+    """In any order: here from the last one, by the keys that were listed first, of which less is enough later."""
+    monkeypatch.setattr(writer_hunks, "_KEY", least)
     for key in [key for names in keys(copy).values() for key in names][::-1]:
         part, named = part_of(writer_changes(copy), [key])
         assert len(merge(part, approved=named).merged) == 1

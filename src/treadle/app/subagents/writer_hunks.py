@@ -41,8 +41,7 @@ class CopyHunk(Struct, frozen=True, kw_only=True):
 
 def copy_hunks(change_set: ChangeSet) -> tuple[CopyHunk, ...]:
     """Take a change set apart, in the order of its files. For a thread. Raises `StoreError`, `SessionError`."""
-    with _reader(change_set) as read:
-        found = [part for row, change in enumerate(change_set.files) for part in _parts(change_set, row, change, read)]
+    found = _whole_keys(change_set)
     keys = [one.key for one in found]
     length = next(
         (
@@ -55,12 +54,18 @@ def copy_hunks(change_set: ChangeSet) -> tuple[CopyHunk, ...]:
     return tuple(replace(one, key=one.key[:length]) for one in found)
 
 
+def _whole_keys(change_set: ChangeSet) -> Sequence[CopyHunk]:
+    """Take it apart with keys that are not cut: how much of one is enough changes as parts come and go."""
+    with _reader(change_set) as read:
+        return [part for row, change in enumerate(change_set.files) for part in _parts(change_set, row, change, read)]
+
+
 def part_of(change_set: ChangeSet, keys: Collection[str]) -> tuple[ChangeSet, frozenset[str]]:
     """Give the part of a change set with these keys, and the paths that they name.
 
     For a thread. Raises `ConfigError` for a key that there is not, `StoreError`, `SessionError`.
     """
-    parts = copy_hunks(change_set)
+    parts = _whole_keys(change_set)
     chosen = [one for key in keys for one in _named(parts, key)]
     rows = sorted({one.row for one in chosen})
     made = dict(change_set.made)
