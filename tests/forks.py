@@ -3,6 +3,10 @@
 A process that collects for itself takes a dozen seconds of a processor for that. Each process has a part of the tests
 that follow each other, so that what a module sets up is used again; whoever has none left takes half of the longest
 part. At most one test waits behind the one that runs.
+
+With `AGAIN=N` in the environment, as in CI, up to N tests that failed are run again, alone, when all others have ended.
+Those that pass then do not fail the run, and are shown with their first failure: each is a fault to be found, in the
+product or in the test.
 """
 
 import json
@@ -12,13 +16,16 @@ import selectors
 import signal
 import tempfile
 from collections import deque
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import IO, Any
 
 import pytest
 
 from tests.conftest import HOME
+
+_ALONE = pytest.StashKey[list[pytest.TestReport]]()
+"""How tests failed beside others that passed alone."""
 
 _AHEAD = 2
 """Tests that a process is given: the one that runs, and the next one, which says what of its set-up is kept."""
@@ -41,6 +48,13 @@ def pytest_runtestloop(session: pytest.Session) -> bool | None:
     return True
 
 
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Show what failed once."""
+    for report in config.stash.get(_ALONE, []):
+        terminalreporter.section(f"failed beside others, passed alone: {report.nodeid}", yellow=True)
+        terminalreporter.write_line(report.longreprtext)
+
+
 class _Child:
     """A process that runs tests: the numbers of those that it will be given, and of those that it has been given."""
 
@@ -51,6 +65,7 @@ class _Child:
         self.orders: IO[bytes]
         self.reports: IO[bytes]
         self.begun = b""
+        self.said: list[pytest.TestReport] = []
         self.is_last_told = False
 
 
@@ -62,23 +77,33 @@ class _Forks:
         self._waiting = [range(first, last) for first, last in pairwise(ends)]
         self._children: list[_Child] = []
         self._selector = selectors.DefaultSelector()
+        self._again = int(os.environ.get("AGAIN", "0"))
+        self._failed: dict[int, pytest.TestReport] = {}
+        self._alone = False
 
     def run(self) -> None:
         """Run all tests; raises `Failed` and `Interrupted` as pytest's own loop does."""
         try:
             for tests in self._waiting:
                 self._begin(tests)
-            while self._children:
-                for key, _ in self._selector.select():
-                    self._read(key.data)
-                if self._session.shouldfail:
-                    raise self._session.Failed(self._session.shouldfail)
-                if self._session.shouldstop:
-                    raise self._session.Interrupted(self._session.shouldstop)
+            self._until_ended()
+            self._alone = True
+            if self._failed:
+                self._begin(self._failed)
+            self._until_ended()
         finally:
             for child in self._children:
                 os.kill(child.pid, signal.SIGKILL)
                 os.waitpid(child.pid, 0)
+
+    def _until_ended(self) -> None:
+        while self._children:
+            for key, _ in self._selector.select():
+                self._read(key.data)
+            if self._session.shouldfail:
+                raise self._session.Failed(self._session.shouldfail)
+            if self._session.shouldstop:
+                raise self._session.Interrupted(self._session.shouldstop)
 
     def _begin(self, tests: Iterable[int]) -> None:
         child = _Child(tests)
@@ -129,11 +154,24 @@ class _Forks:
             report = self._hook.pytest_report_from_serializable(config=self._session.config, data=said)
             if isinstance(report.longrepr, list):  # of a test that was skipped: where and why
                 report.longrepr = tuple(report.longrepr)
-            self._hook.pytest_runtest_logreport(report=report)
+            child.said.append(report)
             return
-        item = self._session.items[child.given.popleft()]
+        number, said, child.said = child.given.popleft(), child.said, []
+        self._tell(number, said)
+        item = self._session.items[number]
         self._hook.pytest_runtest_logfinish(nodeid=item.nodeid, location=item.location)
         self._give(child)
+
+    def _tell(self, number: int, said: Sequence[pytest.TestReport]) -> None:
+        """Report a test, unless it failed and is run again."""
+        failed = next((report for report in said if report.failed), None)
+        if failed is not None and not self._alone and len(self._failed) < self._again:
+            self._failed[number] = failed
+            return
+        if failed is None and self._alone:
+            self._session.config.stash.setdefault(_ALONE, []).append(self._failed[number])
+        for report in said:
+            self._hook.pytest_runtest_logreport(report=report)
 
     def _ended(self, child: _Child) -> None:
         """Take leave of a process; where it died, its test has failed, and another one goes on with its tests."""
@@ -143,10 +181,10 @@ class _Forks:
         child.reports.close()
         _, status = os.waitpid(child.pid, 0)
         if child.given:
-            item = self._session.items[child.given.popleft()]
+            number = child.given.popleft()
+            item = self._session.items[number]
             why = f"The process of the tests died in this one: {os.waitstatus_to_exitcode(status)}."
-            report = pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")
-            self._hook.pytest_runtest_logreport(report=report)
+            self._tell(number, [pytest.TestReport(item.nodeid, item.location, {}, "failed", why, "call")])
         if rest := (*child.given, *child.tests):
             self._begin(rest)
 
