@@ -87,13 +87,16 @@ async def test_a_task_is_added_to_a_batch_that_works_and_to_one_that_has_ended(t
         seen.complaints.clear()  # the browser notes the refusal
         await page.reload()
         await page.wait_for_selector(".batch li:has-text('Line 2 of added.jsonl is left out.')")
-        await _add(page, prompt="Fix once more.", repo=str(tmp_path / "project"), check=CHECK)
+        other = await page.context.new_page()
+        await other.goto(page.url)
+        more = {"prompt": "Fix once more.", "repo": str(tmp_path / "project"), "check": CHECK}
+        await asyncio.gather(_add(page, **more), _add(other, **more))
         async with asyncio.timeout(PATIENCE):
-            while len(place.rows()) < 3:
+            while len(place.rows()) < 4:
                 await asyncio.sleep(0.05)
         await page.wait_for_selector("tbody th:has-text('added-3')")
         await require_accessible(page)
-        assert place.result("added-3")["state"] == "done"
+        assert {place.result(f"added-{number}")["state"] for number in (3, 4)} == {"done"}
         assert all(number == 1 for calls in place.calls().values() for number in calls.values()), "nothing twice"
 
 

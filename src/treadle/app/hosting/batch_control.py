@@ -36,6 +36,9 @@ _HEARS_WITHIN = 30.0
 _TOLD = Lock()
 """A second signal kills the workers: nobody sends one before the batch has said that it heard the first."""
 
+_ADDS = Lock()
+"""Of two tasks that are added to a batch that does not work the first one begins it, and the second one is heard."""
+
 _BEGINS = Lock()
 """What is begun twice would do twice what failed: a batch that waits for the other one goes on after it."""
 
@@ -85,6 +88,11 @@ def add_task(run: str, task: Mapping[str, str]) -> str:
 
     `task` has the fields of a line: without an `id` it gets one of its own.
     """
+    with _ADDS:
+        return _added(run, task)
+
+
+def _added(run: str, task: Mapping[str, str]) -> str:
     found = find_batch(run)
     if found is None or not found[0].command:
         return "Tasks cannot be added to this batch from here."
