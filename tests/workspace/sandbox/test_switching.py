@@ -8,7 +8,7 @@ from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.protected_names import control_name, secret_name
-from treadle.workspace.sandbox import GitReader, Installer, control_files_changed_by, tools_of
+from treadle.workspace.sandbox import GitReader, Installer, control_files_changed_by, reading_git, tools_of
 
 SETTINGS = ("-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
 
@@ -193,3 +193,24 @@ def test_the_git_that_looks_can_change_nothing(repository: Path, tmp_path: Path)
 )
 def test_only_what_installs_owns_installed_programs(line: str, tools: set[Installer]) -> None:
     assert tools_of([part.split() for part in line.split(";")]) == tools
+
+
+@pytest.mark.parametrize(
+    "failure",
+    [
+        "echo 'bwrap: Creating new namespace failed: Resource temporarily unavailable' >&2; exit 1",
+        "kill -9 $$",
+        "exit 126",
+    ],
+)
+def test_a_git_that_was_not_started_has_not_said_that_nothing_changes(
+    repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str
+) -> None:
+    class Failing:
+        def around(self, _: object) -> tuple[str, ...]:
+            return ("sh", "-c", failure)
+
+    monkeypatch.setattr(reading_git, "prepare", lambda *_: Failing())
+    ask = GitReader(str(repository), str(tmp_path / "private"))
+    with pytest.raises(ToolError, match="Git did not say"):
+        control_files_changed_by(["git", "merge", "rules"], ask, is_held=is_held)

@@ -13,6 +13,11 @@ from treadle.workspace.sandbox.wrap import prepare
 
 _PATIENCE = 10.0  # seconds; git answers within some ten milliseconds
 
+_SANDBOXES = (b"bwrap: ", b"sandbox-exec: ")
+"""How a sandbox begins what it says when it could not start git, as where there is no room for a process."""
+
+_NOT_STARTED = (126, 127)
+
 AskGit = Callable[..., bytes | None]
 """Takes the words of a git command that only reads. Gives what it prints; None where it fails. Raises `ToolError`."""
 
@@ -46,5 +51,12 @@ class GitReader:
                 stdin=subprocess.DEVNULL,
             )
         except (OSError, subprocess.TimeoutExpired) as error:
-            raise ToolError(f"Git did not say what is in {root} ({error}). Try again, or tell the user.") from error
+            raise _unanswered(root, str(error)) from error
+        if done.returncode < 0 or done.returncode in _NOT_STARTED or done.stderr.startswith(_SANDBOXES):
+            # Git has said nothing: that there is no such commit, say, is something else.
+            raise _unanswered(root, done.stderr.decode(errors="replace").strip() or f"status {done.returncode}")
         return done.stdout if done.returncode == 0 else None
+
+
+def _unanswered(root: str, why: str) -> ToolError:
+    return ToolError(f"Git did not say what is in {root} ({why}). Try again, or tell the user.")
