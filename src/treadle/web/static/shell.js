@@ -40,11 +40,10 @@ async function begin() {
   const { columns, rows } = room();
   size = `${columns} ${rows}`;
   screen.resize(columns, rows);
-  const answer = await sendFor(path, { columns, rows });
-  if (!answer) {
-    screen = null;
-    return;
-  }
+  const asked = sendFor(path, { columns, rows });
+  typed = asked; // what is typed before the shell is there waits for it
+  const answer = await asked;
+  if (!answer) return void (screen = null);
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   try {
     for (;;) {
