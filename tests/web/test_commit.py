@@ -124,6 +124,9 @@ async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_th
         assert left == {"before this message": False, "step 1": False, "step 2": True, "step 3": True}
         told = (await visit.done(f"{path}/restore/preview", **wanted))["html"]
         assert "<p>No step leaves the conversation; " in told
+        first = next(number for name, number in steps.items() if name == "before this message")
+        await visit.done(f"{path}/restore", checkpoint=int(first), conversation=True)
+        assert (await visit.get(path)).count("From here undone") == 1, "it begins further up now, and nowhere else"
 
 
 async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(

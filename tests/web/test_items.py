@@ -137,6 +137,8 @@ def test_what_to_do_about_a_failed_call_of_the_model_are_buttons_and_no_commands
     assert ("Enter another key</a>" in html) is (kind is ErrorKind.AUTHENTICATION)
     assert "Choose another model</button>" in html
     assert "<summary" in html, "the provider's words are there for who wants them"
+    closed = item_html(Placed(position=1, version=1, seq=1, item=item), SessionView(), is_open=False, session="s")
+    assert "Choose another model</button>" not in closed
 
 
 @pytest.mark.parametrize("code", list(ErrorCode))

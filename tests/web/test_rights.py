@@ -249,6 +249,8 @@ async def test_a_phone_says_of_no_folder_that_it_is_trusted(tmp_path: Path, monk
             assert (status, REFUSED in str(why)) == (403, True), said
         assert not here.book.trust(here.folder).trusted
         assert "session" in await device.done("/sessions", **body, trust="later", seen=asked["seen"])
+        assert "session" in await device.done("/sessions", **body), "of the same content it is not asked again"
+        assert (await here.visit().done("/sessions", **body))["trust"]["seen"] == asked["seen"], "who may say yes is"
 
 
 async def test_a_phone_approves_no_change_of_what_decides_over_later_runs(

@@ -67,7 +67,7 @@ class SessionBook:
         self.once = Once()
         self._once = trust or trusted_by_variable()
         self._trusted_once: set[Path] = set()
-        self._asked_later: dict[Path, str] = {}
+        self._asked_later: dict[tuple[Path, bool], str] = {}
         self._open: dict[str, PageSession] = {}
         self._past: dict[str, tuple[int, PageContent]] = {}
         self._reading = Lock()
@@ -109,13 +109,16 @@ class SessionBook:
         """Trust a folder as long as this process runs."""
         self._trusted_once.add(folder)
 
-    def ask_later(self, folder: Path, seen: str) -> None:
-        """Ask for a folder no more as long as this process runs and it has what the question showed."""
-        self._asked_later[folder] = seen
+    def ask_later(self, folder: Path, seen: str, *, may_trust: bool) -> None:
+        """Ask for a folder no more as long as this process runs and it has what the question showed.
 
-    def asks_later(self, folder: Path, seen: str) -> bool:
-        """Whether somebody has said so of what the question shows now."""
-        return self._asked_later.get(folder) == seen
+        Who `may_trust` is asked, although somebody who may not has said so.
+        """
+        self._asked_later[folder, may_trust] = seen
+
+    def asks_later(self, folder: Path, seen: str, *, may_trust: bool) -> bool:
+        """Whether that was said of what the question shows now."""
+        return seen in (self._asked_later.get((folder, one)) for one in {may_trust, True})
 
     def past(self, session_id: str) -> PageContent:
         """Make the page of a session that nobody has open. Takes its time; raises `TreadleError`."""

@@ -46,7 +46,8 @@ def _settle(book: SessionBook, workspace: Path, answered: AnsweredTrust, who: Vi
     if not trust.asks:
         return trust
     asked = asked_trust(workspace)
-    if not said and book.asks_later(workspace, asked.seen):
+    may_trust = may(who, Reach.TRUST)
+    if not said and book.asks_later(workspace, asked.seen, may_trust=may_trust):
         return trust
     if said not in _ANSWERS or answered.seen != asked.seen:
         shown = {"title": asked.title, "about": asked.about, "lines": asked.lines, "seen": asked.seen}
@@ -54,7 +55,7 @@ def _settle(book: SessionBook, workspace: Path, answered: AnsweredTrust, who: Vi
         return {**shown, "answers": offered}
     require(who, _effect(said))
     if said == _LATER:
-        book.ask_later(workspace, asked.seen)
+        book.ask_later(workspace, asked.seen, may_trust=may_trust)
         return trust
     if said == "once":
         book.trust_once(workspace)

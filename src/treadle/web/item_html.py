@@ -119,7 +119,7 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
         case WritingItem():
             return {"kind": "writing", "item": item}
         case ProblemItem():
-            return _problem(item)
+            return _problem(item, is_open=is_open)
         case NoteItem(text=text, warns=warns):
             return _note(text, warns=warns)
         case AnswerItem(kind=kind, asked=asked, answer=answer):
@@ -226,11 +226,13 @@ def _state(item: CallItem, result: CallResult | None, *, is_open: bool) -> str:
     return f"{came}: {note}" if note else came
 
 
-def _problem(item: ProblemItem) -> dict[str, Any]:
+def _problem(item: ProblemItem, *, is_open: bool) -> dict[str, Any]:
+    """Say what failed; where that was a call of the model, what can be done about it are buttons."""
     if item.failed is None:
-        return {"kind": "problem", "item": item, "fix": item.fix}
-    refused = item.failed.kind is ErrorKind.AUTHENTICATION
-    return {"kind": "problem", "item": item, "fix": advice(item.failed, item.model, buttons=True), "key": refused}
+        return {"kind": "problem", "item": item, "fix": item.fix, "ways": ()}
+    key = ("key",) if item.failed.kind is ErrorKind.AUTHENTICATION else ()
+    ways = (*key, "model") if is_open else key  # the model of a session that nobody has open cannot be chosen
+    return {"kind": "problem", "item": item, "fix": advice(item.failed, item.model, buttons=True), "ways": ways}
 
 
 def _note(text: str, *, warns: bool = False) -> dict[str, Any]:

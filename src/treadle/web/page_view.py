@@ -2,7 +2,9 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+
+from msgspec.structs import replace
 
 from treadle.present.item_book import ItemBook, is_settled, with_begun_reply
 from treadle.present.items import CallItem, Placed, ProblemItem
@@ -57,6 +59,17 @@ class PageContent(ItemBook):
         self.answered[closed.question_id] = f"Answered{where}: {ANSWERS[closed.option]}."
         while len(self.answered) > _MOST_ANSWERED:
             self.answered.popitem(last=False)
+
+    def _moved_by(self, cuts: object) -> Iterator[Placed]:
+        """Give also those items of which what was undone begins with another one now."""
+        before = replace(self.view, cuts=cuts)
+        above = above_before = False
+        for placed in self._items:
+            now, then = self.view.has_left(placed), before.has_left(placed)
+            if now != then or (now and above != above_before):
+                yield replace(placed, version=self.view.version)
+            if is_shown(placed):
+                above, above_before = now, then
 
     def add_problem(self, error: TreadleError) -> None:
         """Say at the end what went wrong with the session itself."""

@@ -114,6 +114,7 @@ class BatchLines:
         self._ended: list[TaskMark] = []
         self._before: Sequence[TaskMark] = ()
         self._heard = 0
+        self._unheard = ""
         self._refused: Mapping[int, str] = {}
         self._spending = Spending()
         self._began = time.monotonic()
@@ -144,6 +145,12 @@ class BatchLines:
             self._write(TasksAdded(ids=tasks))
             self._say(f"# {counted(len(tasks), 'task')} added: {', '.join(tasks)}")
         self._keep(now=True)
+
+    def unheard(self, trouble: str) -> None:
+        """Say once that it cannot be known which tasks were added."""
+        if trouble != self._unheard:
+            self._unheard = trouble
+            self.notice(trouble)
 
     def waits(self) -> None:
         """Say that the workers of another batch are still there."""

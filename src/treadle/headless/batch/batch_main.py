@@ -25,6 +25,7 @@ from treadle.headless.batch.batch_steps import (
 )
 from treadle.headless.batch.batch_tasks import BatchTask, TaskChoice, chosen_tasks, read_tasks
 from treadle.headless.batch.dispatching import Dispatcher
+from treadle.headless.batch.task_errors import failure_line
 from treadle.present.spending_words import Spending
 from treadle.present.words import counted
 from treadle.protocol.base import Record
@@ -74,8 +75,19 @@ def wanted_tasks(wishes: BatchWishes, lines: BatchLines) -> tuple[list[BatchTask
     What was added to the folder is meant by whoever added it; gives where more of it is read.
     """
     every = _read(wishes, lines)
-    added = AddedTasks(wishes.out.expanduser().absolute(), wishes.tasks.parent, wishes.repositories, every)
-    tasks = [*chosen_tasks(every, wishes.choice), *added.new()]
+    out, options = wishes.out.expanduser().absolute(), _options("", wishes)
+    added = AddedTasks(
+        out, wishes.tasks.parent, wishes.repositories, taken=every, check=lambda task: _why_unusable(task, options)
+    )
+    try:
+        tasks = [*chosen_tasks(every, wishes.choice), *added.new()]
+    except OSError as error:
+        raise ConfigError(
+            "batch-tasks",
+            f"{added.file} cannot be read.",
+            why=str(error),
+            fix="Make it readable, or move it away: it has the tasks that were added.",
+        ) from error
     if not tasks:
         given = (("--filter", wishes.choice.pattern), ("--slice", wishes.choice.cut))
         flags = " and ".join(f"{flag} {value!r}" for flag, value in given if value)
@@ -97,8 +109,12 @@ def _read(wishes: BatchWishes, lines: BatchLines) -> list[BatchTask]:
 
 def batch_options(folder: BatchFolder, wishes: BatchWishes) -> BatchOptions:
     """Say what holds for all tasks of a folder."""
+    return _options(folder.run, wishes)
+
+
+def _options(run: str, wishes: BatchWishes) -> BatchOptions:
     return BatchOptions(
-        run=folder.run,
+        run=run,
         run_cost=wishes.max_cost,
         flags={"mode": Mode.AUTO.value, **wishes.flags},
         trusts=wishes.trusts,
@@ -135,7 +151,7 @@ def _done(
     share_limits()
 
     def arrived() -> list[BatchTask]:
-        return _arrived(folder, wishes, added, lines)
+        return without_skipped(folder, wishes, _arrived(folder, added, lines), lines)
 
     dispatcher = Dispatcher(
         folder, options, runnable, lines, spent=lambda: spent_by_run(folder.run).cost, arrived=arrived
@@ -146,16 +162,31 @@ def _done(
     return code
 
 
-def _arrived(folder: BatchFolder, wishes: BatchWishes, added: AddedTasks, lines: BatchLines) -> list[BatchTask]:
-    """Give the tasks that were added since the last look, and that can be worked on."""
+def _arrived(folder: BatchFolder, added: AddedTasks, lines: BatchLines) -> list[BatchTask]:
+    """Give the tasks that were added since the last look, and have no result yet."""
     before = added.lines
-    new = added.new()
+    try:
+        new = added.new()
+    except OSError as error:
+        lines.unheard(
+            f"{added.file} cannot be read: {error.strerror or error}. Tasks that were added wait until it can."
+        )
+        return []
     if added.lines == before:
         return []
     known = folder.results() if new else {}
     new = [task for task in new if task.id not in known]
     lines.heard(added.lines, added.refused, tasks=[task.id for task in new])
-    return without_skipped(folder, wishes, new, lines)
+    return new
+
+
+def _why_unusable(task: BatchTask, options: BatchOptions) -> str:
+    """Say why a task has a model that cannot be called, or that no limit in money holds for; empty where it can be."""
+    try:
+        require_models([task], options)
+    except ConfigError as error:
+        return failure_line(error)
+    return ""
 
 
 def left_alone(known: Mapping[str, TaskRow], waiting: Sequence[BatchTask]) -> list[TaskRow]:

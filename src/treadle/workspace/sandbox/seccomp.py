@@ -12,7 +12,7 @@ from types import MappingProxyType
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _EPERM, _EACCES, _ENOSYS, _NO_FAMILY = 1, 13, 38, 97
-_NR, _ARCH, _FIRST_ARGUMENT = 0, 4, 16  # offsets in seccomp_data
+_NR, _ARCH, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # offsets in seccomp_data
 UNIX_FAMILY = 1
 SOCKET_FAMILIES = (UNIX_FAMILY, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK. Others, such as the sockets of virtual machines, know no namespaces."""
@@ -23,11 +23,15 @@ _NEW_USER = 0x10000000  # a flag of clone(2): a user namespace, in which a proce
 
 @dataclass(frozen=True, slots=True)
 class _Machine:
-    """A processor's name to the kernel and the numbers of its calls; `metadata` are those that change no content."""
+    """A processor's name to the kernel and the numbers of its calls; `metadata` are those that change no content.
+
+    `controls` is that of ioctl(2), which changes attributes, too.
+    """
 
     arch: int
     numbers: Mapping[str, int]
     metadata: frozenset[int]
+    controls: int
 
 
 _IO_URING = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
@@ -104,7 +108,9 @@ _AARCH64 = {
     _CLONE: 220,
     _LIMIT: 261,
 }
-_METADATA = frozenset({452, 463, 466})  # fchmodat2, setxattrat, removexattrat
+# As of Linux 6.17 (2025-09). A call that this kernel does not have is refused instead of missing.
+_METADATA = frozenset({452, 463, 466, 469})  # fchmodat2, setxattrat, removexattrat, file_setattr
+_SET_ATTRIBUTES = (0x40086602, 0x401C5820)  # FS_IOC_SETFLAGS, FS_IOC_FSSETXATTR
 _METADATA_X86_64 = frozenset(
     {
         *(90, 91, 268),  # chmod, fchmod, fchmodat
@@ -116,8 +122,8 @@ _METADATA_X86_64 = frozenset(
 _METADATA_AARCH64 = frozenset({52, 53, 54, 55, 88, 5, 6, 7, 14, 15, 16})  # those of them that it has
 _MACHINES: Mapping[str, _Machine] = MappingProxyType(
     {
-        "x86_64": _Machine(0xC000003E, {**_X86_64, **_COMMON}, _METADATA | _METADATA_X86_64),
-        "aarch64": _Machine(0xC00000B7, {**_AARCH64, **_COMMON}, _METADATA | _METADATA_AARCH64),
+        "x86_64": _Machine(0xC000003E, {**_X86_64, **_COMMON}, _METADATA | _METADATA_X86_64, 16),
+        "aarch64": _Machine(0xC00000B7, {**_AARCH64, **_COMMON}, _METADATA | _METADATA_AARCH64, 29),
     }
 )
 
@@ -146,6 +152,8 @@ def filter_program(machine: str, families: tuple[int, ...], *, metadata: bool = 
     ]
     for number, error in sorted(refused.items()):
         code += [_instruction(_EQUAL, number, if_false=1), _instruction(_RETURN, _ERROR | error)]
+    if not metadata:
+        code += _without_attributes(known.controls)
     if families:
         code += _of_families(known.numbers[_SOCKET], families)
     code += [
@@ -170,6 +178,19 @@ def _of_families(number: int, families: tuple[int, ...]) -> list[bytes]:
         _instruction(_LOAD, _FIRST_ARGUMENT),
         *(_instruction(_EQUAL, family, if_true=count - at) for at, family in enumerate(families)),
         _instruction(_RETURN, _ERROR | _NO_FAMILY),
+    ]
+
+
+def _without_attributes(number: int) -> list[bytes]:
+    """Refuse ioctl(2) where it would change the attributes of a file; it needs no right to write there."""
+    first, second = _SET_ATTRIBUTES
+    return [
+        _instruction(_EQUAL, number, if_false=5),
+        _instruction(_LOAD, _SECOND_ARGUMENT),
+        _instruction(_EQUAL, first, if_true=2),
+        _instruction(_EQUAL, second, if_true=1),
+        _instruction(_RETURN, _ALLOW),
+        _instruction(_RETURN, _ERROR | _EACCES),
     ]
 
 

@@ -94,10 +94,8 @@ def _landlock(profile: Profile, present: Present, machine: str) -> tuple[str, ..
     # Landlock knows no rights to modes, owners and times: where nothing may change nobody changes those either.
     families = SOCKET_FAMILIES if profile.network else ()
     code = filter_program(machine, families, metadata=profile.change_root).hex()
-    if not code and not profile.network:
-        raise ToolError(
-            f"The command was not started: on {machine} it cannot be cut off from the network. Tell the user."
-        )
+    if not code and not (profile.network and profile.change_root):
+        raise ToolError(f"The command was not started: on {machine} it cannot be confined. Tell the user.")
     helper = (*_PYTHON, confine.__file__)
     return (*landlock(helper, profile, present, _children), *(("--seccomp", code) if code else ()), "--")
 
