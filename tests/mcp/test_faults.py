@@ -46,9 +46,9 @@ async def test_a_tool_of_a_server_that_has_none_now_is_not_called_unknown(tmp_pa
     assert said["nobody", "echo"].startswith("The MCP server nobody has no tool echo.")
 
 
-async def test_a_tool_of_a_server_that_still_starts_is_named_so(tmp_path: Path) -> None:
+async def test_of_a_server_that_still_connects_that_is_said(tmp_path: Path) -> None:
     async with hub_of(tmp_path, fake("silent"), wait=0) as hub:
-        with pytest.raises(ToolError, match="The MCP server fake is still starting"):
+        with pytest.raises(ToolError, match="The MCP server fake is still connecting"):
             named_tool(hub, {"server_name": "fake", "tool_name": "echo"})
 
 

@@ -285,9 +285,9 @@ def _require_known_tools(hub: McpHub, server: str, name: str) -> None:
     """Raise `ToolError` for a server whose tools are not known now."""
     meant = {plan.server.name for plan in hub.plans if _is_of(plan, server, name)}
     found = next((one for one in hub.health() if one.name in meant and not one.tools), None)
-    if found is not None and found.state in STARTING:
+    if found is not None and found.state in (*STARTING, ServerState.RECONNECTING):
         raise ToolError(
-            f"The MCP server {visible(server)} is still starting. Call the tool later, or continue without."
+            f"The MCP server {visible(server)} is still connecting. Call the tool later, or continue without it."
         )
     if found is not None and found.state in GONE:
         raise ToolError(f"The MCP server {visible(server)} is not connected. Continue without its tools.")
