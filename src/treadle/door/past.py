@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.known_sessions import state_words as state_words
     from treadle.app.reports.session_search import FoundPlace as FoundPlace
     from treadle.app.reports.session_search import found_places as found_places
+    from treadle.store.keeping import count_subagents as count_subagents
 else:
     __getattr__ = names_of(
         __name__,
@@ -51,5 +52,6 @@ else:
             """,
             "treadle.app.reports.session_search": "FoundPlace found_places",
             "treadle.app.processes.stopping": "StopResult StoppedSession stop_background stop_sessions",
+            "treadle.store.keeping": "count_subagents",
         },
     )

@@ -99,6 +99,11 @@ def count_events(store: Store, session_id: str, kind: str) -> int:
     return int(found[0][0])
 
 
+def count_subagents(store: Store, session_id: str) -> int:
+    """Count the sessions that work for another one, at whatever depth."""
+    return int(store.query("SELECT count(*) FROM sessions WHERE root = ?", (session_id,))[0][0])
+
+
 def count_set_aside(store: Store, session_id: str) -> int:
     """Count the events of a session that were set aside."""
     return int(store.query("SELECT count(*) FROM set_aside WHERE session_id = ?", (session_id,))[0][0])

@@ -9,7 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.door.opening import branch_of, session_log
-from treadle.door.past import SessionState
+from treadle.door.past import SessionState, count_subagents
 from treadle.door.reports import batch_at_work, budget_report
 from treadle.door.review import own_files
 from treadle.protocol.errors import TreadleError
@@ -51,8 +51,15 @@ class PageColumn(Struct, frozen=True, kw_only=True):
     listed: int = 0
 
 
+def whole_column(book: SessionBook, session_id: str = "") -> PageColumn:
+    """Make the column of a whole page, with what stands below its sessions, and what the bar of a session counts."""
+    column = page_column(book, session_id)
+    row = None if column.row is None else _with_counts(column.row)
+    return replace(column, row=row, today=_today(), batch=_batch())
+
+
 def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
-    """Make the column, beside a session if one is shown. Reads logs, so it is to be done in a thread."""
+    """Make the sessions of the column, beside one if it is shown. Reads logs, so it is to be done in a thread."""
     waiting = sum(len(page.questions) for page in tuple(book.opened.values()))
     listed = book.listed  # what changes meanwhile is read again
     try:
@@ -75,10 +82,8 @@ def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
     return PageColumn(
         groups=[(name, list(map(with_branch, group)), count) for name, group, count in groups],
         current=session_id,
-        row=_with_counts(with_branch(session_row(book, session_id, rows))) if session_id else None,
+        row=with_branch(session_row(book, session_id, rows)) if session_id else None,
         waiting=waiting,
-        today=_today(),
-        batch=_batch(),
         listed=listed,
     )
 
@@ -94,15 +99,14 @@ def _today() -> str:
 
 def _batch() -> str:
     """Say how far the batch is that works now; empty without one."""
-    one = batch_at_work()
-    return "" if one is None else f"{len(one.before) + len(one.ended):,} of {len(one.before) + one.tasks:,}"
+    counts = batch_at_work()
+    return "" if counts is None else "{:,} of {:,}".format(*counts)
 
 
 def _with_counts(row: PageRow) -> PageRow:
     """Add what the views of a session count: the files that it changed, and its subagents."""
     with suppress(TreadleError, OSError), session_log(row.id) as (_, store):
-        agents = sum(one.root == row.id for one in store.sessions(subagents=True))
-        return replace(row, files=own_files(store, row.id), subagents=agents)
+        return replace(row, files=own_files(store, row.id), subagents=count_subagents(store, row.id))
     return row
 
 

@@ -18,7 +18,7 @@ from treadle.present.escape import printable
 from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.web.book import SessionBook
-from treadle.web.page_frame import PageColumn, page_column, page_look
+from treadle.web.page_frame import PageColumn, page_look, whole_column
 from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
 from treadle.web.templating import common, render
@@ -45,7 +45,7 @@ async def page(request: Request, template: str, /, *, status: int = 200, **value
     """Answer with a whole page: what is asked for, with the column of all sessions beside it."""
     session_id = request.path_params.get("session_id", "")
     known = request.scope["state"]["visitor"] is not None  # whoever was not let in sees no session
-    column = await asyncio.to_thread(page_column, book_of(request), session_id) if known else PageColumn()
+    column = await asyncio.to_thread(whole_column, book_of(request), session_id) if known else PageColumn()
     frame = {"column": column, "look": page_look(request.cookies)}
     return HTMLResponse(render(template, **common(request), **frame, **values), status_code=status)
 

@@ -11,6 +11,7 @@ from treadle.app.checkpoints.own_files import KeptRoot
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore
+from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.checkpoints.comparing import TreeChange, bytes_diff
@@ -77,7 +78,7 @@ def listed_checkpoints(store: Store, session_id: str) -> list[ListedCheckpoint]:
 
 def own_files(store: Store, session_id: str) -> int:
     """Count the files that have something of a session's own work, as the last checkpoint that counts them says."""
-    for _, _, raw, version in reversed(store.of_types(session_id, ("checkpoint_taken",))):
+    for _, _, raw, version in reversed(store.of_types(session_id, (tag_of(CheckpointTaken),))):
         data = event_data(raw, version)
         if isinstance(data, CheckpointTaken) and data.total is not None:
             return data.total.files

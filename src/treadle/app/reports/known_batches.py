@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import lru_cache
 from pathlib import Path
 
 import msgspec
@@ -35,13 +36,27 @@ def known_batches() -> Sequence[tuple[BatchProgress, bool]]:
     return [(one, _works(one)) for one in found[:_MOST]]
 
 
-def batch_at_work() -> BatchProgress | None:
-    """Give the batch that works now; of several the one that went on last. Reads one file."""
-    with suppress(OSError):
-        newest = max(_files(), key=lambda file: file.stat().st_mtime, default=None)
-        one = None if newest is None else _read(newest)
-        return one if one is not None and _works(one) else None
-    return None
+def batch_at_work() -> tuple[int, int] | None:
+    """Count the tasks that have ended of the batch that works now, and all of them; of several of that used last.
+
+    A file that has not changed is not read again.
+    """
+    found = []
+    for file in _files():
+        with suppress(OSError):
+            found.append((file.stat().st_mtime_ns, file))
+    known = (_as_written(file, at) for at, file in sorted(found, reverse=True))
+    return next((counts for owner, counts in known if owner and is_alive(owner, time.time())), None)
+
+
+@lru_cache(maxsize=_MOST)
+def _as_written(file: Path, _at: int) -> tuple[str, tuple[int, int]]:
+    """Give who does a batch, empty where it has ended, and how many of its tasks have, of how many."""
+    one = _read(file)
+    if one is None or one.exit_code is not None:
+        return "", (0, 0)
+    before = len(one.before)
+    return one.process, (before + len(one.ended), before + one.tasks)
 
 
 def find_batch(run: str) -> tuple[BatchProgress, bool] | None:
