@@ -63,10 +63,11 @@ def pytest_configure(config: pytest.Config) -> None:
     rewriting: Any = config.pluginmanager.rewrite_hook
     rewriting._must_rewrite.discard("treadle")  # there is no option for it
     gc.set_threshold(*LOOK_FOR_CYCLES)
-    transport: Any = BaseSubprocessTransport
-    transport.send_signal = _send_signal
-    transport.terminate = lambda self: _send_signal(self, signal.SIGTERM)
-    transport.kill = lambda self: _send_signal(self, signal.SIGKILL)
+    if sys.version_info < (3, 13):
+        transport: Any = BaseSubprocessTransport
+        transport.send_signal = _send_signal
+        transport.terminate = lambda self: _send_signal(self, signal.SIGTERM)
+        transport.kill = lambda self: _send_signal(self, signal.SIGKILL)
     if (found := shutil.which("python3")) and not Path(found).samefile(sys.executable):
         # A version manager's stand-in starts twenty programs before the one that a test means.
         os.environ["PATH"] = f"{Path(sys.base_prefix) / 'bin'}{os.pathsep}{os.environ['PATH']}"

@@ -114,7 +114,7 @@ async def test_workers_that_do_not_hand_back_are_stopped_at_once_and_nothing_is_
     place = Place(tmp_path)
     place.prepare(tasks(1, check=CHECK))
     async with (
-        ScriptedServer(Solver(seconds=0.5)) as server,
+        ScriptedServer(Solver(seconds=1.5)) as server,
         serving(tmp_path / "home", tmp_path / "ws") as served,
         browser() as seen,
     ):
