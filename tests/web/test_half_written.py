@@ -45,7 +45,10 @@ async def test_what_opens_in_a_card_is_seen_and_what_is_written_in_it_stays_unti
         await becomes(page, "document.querySelector('.panel[data-panel=reject] input')?.value === 'Write fewer'")
         await page.goto(f"{served.address}/inbox")
         await becomes(page, "document.querySelector('.panel[data-panel=reject] input')?.value === 'Write fewer'")
+        assert await page.evaluate("document.activeElement === document.body"), "it takes the focus from nobody"
         await page.wait_for_timeout(700)
+        await page.focus(".panel[data-panel=reject] input")
+        await page.keyboard.press("End")
         await page.keyboard.type(" lines.")
         await page.keyboard.press("Enter")
         await page.wait_for_selector(".question.danger")

@@ -126,8 +126,9 @@ async def _rows(request: Request) -> Response:
 
 async def _show_one(request: Request) -> Response:
     found = await asyncio.to_thread(_one, request)
+    folders = await asyncio.to_thread(folders_known, book_of(request)) if found["batches"][0].takes_more else []
     query = f"?{request.url.query}" if request.url.query else ""
-    return await page(request, "fleet.html", rows_at=f"/fleet/{found['only']}/rows{query}", **found)
+    return await page(request, "fleet.html", rows_at=f"/fleet/{found['only']}/rows{query}", folders=folders, **found)
 
 
 async def _rows_of_one(request: Request) -> Response:
@@ -147,8 +148,7 @@ def _one(request: Request) -> dict[str, Any]:
     asked = {name: request.query_params.get(name, "")[:_LONGEST] for name in ("state", "words")}
     one, works = found
     shown = _shown(one, works=works, service=_in_a_service(request), wanted=_Filter(**asked))
-    folders = folders_known(book_of(request)) if shown.takes_more else []
-    return {"batches": [shown], "all": 1, "only": one.run, "folders": folders, "word_of": _word_of, **asked}
+    return {"batches": [shown], "all": 1, "only": one.run, "word_of": _word_of, **asked}
 
 
 def _in_a_service(request: Request) -> bool:
@@ -166,7 +166,7 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         squares += [TaskSquare(sign="waits", said="waiting")] * min(_MOST_SQUARES, waits)
     sign, words = _state(one, works=works)
     rate, left, at_end = one.a_minute, one.seconds_left, one.cost_at_end if works else None
-    service = service or not one.command
+    may_begin = bool(one.command) and not service
     listed = [] if wanted is None else [one for one in _listed(squares) if _fits(one, wanted)]
     return ShownBatch(
         progress=one,
@@ -184,8 +184,8 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         whole=whole,
         bad=sum(mark.state in ALL_BAD for mark in marks),
         at_end="" if at_end is None else money(at_end),
-        startable=not works and not service and one.exit_code != Exit.BUDGET,
-        takes_more=not service and not (works and one.stopping),
+        startable=may_begin and not works and one.exit_code != Exit.BUDGET,
+        takes_more=may_begin and not (works and one.stopping),
         rows=listed[:_MOST_ROWS],
         found=len(listed),
     )
@@ -258,6 +258,11 @@ def _state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
             return "stopped", "Paused"
 
 
+def _require_own_page(request: Request) -> None:
+    if _in_a_service(request):
+        raise HTTPException(403, "A service starts no batches.")
+
+
 class _Stop(Struct):
     at_once: bool = False
 
@@ -279,8 +284,7 @@ class _Again(Struct):
 async def _start(request: Request) -> Response:
     """Go on with a batch, or do tasks again that ended badly."""
     said = await body_of(request, _Again)
-    if _in_a_service(request):
-        raise HTTPException(403, "A service starts no batches.")
+    _require_own_page(request)
     steps = whole_number(said.steps) if said.steps else None
     if said.steps and not steps:
         raise HTTPException(400, "The number of steps must be above 0.")
@@ -302,8 +306,7 @@ class _More(Struct):
 async def _add(request: Request) -> Response:
     """Add a task to a batch, which works on it now or goes on with it."""
     said = await body_of(request, _More)
-    if _in_a_service(request):
-        raise HTTPException(403, "A service starts no batches.")
+    _require_own_page(request)
     fields = {"id": said.name, "prompt": said.prompt, "repo": said.repo, "check": said.check}
     task = {name: value.strip() for name, value in fields.items() if value.strip()}
     if "prompt" not in task:

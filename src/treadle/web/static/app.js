@@ -122,7 +122,7 @@ document.addEventListener("news", ({ detail: news }) => {
   if (news.states) states = news.states;
   if (news.waiting || news.states) callFor(waiting, states);
 });
-for (const name of ["line", "renamed"]) document.addEventListener(name, () => callFor(waiting, states));
+for (const name of ["line", "column"]) document.addEventListener(name, () => callFor(waiting, states));
 
 if (!document.body.dataset.session) listen(() => {});
 

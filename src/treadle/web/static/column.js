@@ -35,7 +35,7 @@ async function read() {
   note();
   const named = place.querySelector(".ses[aria-current] .t")?.firstChild.data;
   if (named) put(document.getElementById("title"), named);
-  document.dispatchEvent(new Event("renamed"));
+  document.dispatchEvent(new Event("column"));
 }
 
 function readSoon() {

@@ -23,8 +23,7 @@ function show(section, focused = false) {
   const all = rows();
   all.forEach((row, at) => {
     const on = row.dataset.card === id;
-    if (on) row.setAttribute("aria-current", "true");
-    else row.removeAttribute("aria-current");
+    row.ariaCurrent = on ? "true" : null;
     if (on) section.querySelector("[data-of]").textContent = `${at + 1} of ${all.length}`;
   });
   if (!focused || !section) return;

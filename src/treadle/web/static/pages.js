@@ -31,19 +31,19 @@ export function watch(session, heard = () => {}) {
   document.addEventListener("visibilitychange", look);
 }
 
-/** Read what this browser keeps under a name. */
-export function kept(name, otherwise) {
+/** Read what this browser keeps under a name, or what this tab keeps. */
+export function kept(name, otherwise, store = "localStorage") {
   try {
-    return JSON.parse(localStorage.getItem(name)) ?? otherwise;
+    return JSON.parse(window[store].getItem(name)) ?? otherwise;
   } catch {
     return otherwise;
   }
 }
 
-/** Keep something in this browser; where it keeps nothing it is forgotten with the page. */
-export function keep(name, value) {
+/** Keep something in this browser, or in this tab; where nothing more is kept it is forgotten with the page. */
+export function keep(name, value, store = "localStorage") {
   try {
-    localStorage.setItem(name, JSON.stringify(value));
+    window[store].setItem(name, JSON.stringify(value));
   } catch {
     // It is kept by the page itself as long as that is open.
   }
@@ -66,9 +66,6 @@ export function showRestored(session, said, after, place = document.getElementBy
     });
     place.append(button);
   }
-  const close = pressed("Close", () => {
-    place.hidden = true;
-  });
-  place.append(close);
+  place.append(pressed("Close", () => place.toggleAttribute("hidden", true)));
   place.hidden = false;
 }

@@ -3,6 +3,7 @@
 import { send, tell } from "./app.js";
 import { keys, nameOf, OF_CARDS } from "./keys.js";
 import { made } from "./morph.js";
+import { keep, kept } from "./pages.js";
 
 const QUIET = 600; // milliseconds in which a card that has just come takes no answer: it may have moved under a finger
 const mine = new Set();
@@ -127,11 +128,12 @@ export function onStep(does) {
 
 const panels = (card) => [...card.querySelectorAll(".panel")];
 
-function open(card, name) {
+function open(card, name, focused = true) {
   for (const panel of panels(card)) panel.hidden = panel.dataset.panel !== name;
   for (const button of card.querySelectorAll(".answers button[aria-expanded]:not([data-act=how])")) {
     button.setAttribute("aria-expanded", String(button.dataset.act === name));
   }
+  if (!focused) return;
   card.querySelector(`.panel[data-panel="${CSS.escape(name)}"] :is(input, textarea, button)`)?.focus({ preventScroll: true });
   card.querySelector("footer").scrollIntoView({ block: "nearest" });
 }
@@ -141,13 +143,13 @@ function open(card, name) {
 const fieldsOf = (panel) => [...panel.querySelectorAll("[name]:not([name=sure])")];
 document.addEventListener("input", ({ target }) => {
   const panel = target.closest?.(".question .panel");
-  if (panel) sessionStorage.setItem(panel.closest(".question").id, JSON.stringify([panel.dataset.panel, ...fieldsOf(panel).map((one) => [one.value, one.checked])]));
+  if (panel) keep(panel.closest(".question").id, [panel.dataset.panel, ...fieldsOf(panel).map((one) => [one.value, one.checked])], "sessionStorage");
 });
 
 function restore(card) {
-  const [name, ...values] = JSON.parse(sessionStorage.getItem(card.id) ?? "[]");
+  const [name, ...values] = kept(card.id, [], "sessionStorage");
   const panel = panels(card).find((one) => one.dataset.panel === name);
-  if (panel) open(card, name);
+  if (panel) open(card, name, false); // a question takes the focus from nobody
   if (panel) fieldsOf(panel).forEach((one, at) => ([one.value, one.checked] = values[at] ?? ["", false]));
 }
 

@@ -9,7 +9,10 @@ const EACH = 2_000; // milliseconds between two looks where no session says that
 const read = () => document.hidden || follow(rows, place);
 
 place.addEventListener("click", ({ target }) => target.closest("details")?.setAttribute("data-touched", "1")); // it stays as it is then
-document.addEventListener("visibilitychange", read);
-if (of) watch(of, read);
-else setInterval(read, EACH);
-if (of) document.addEventListener("news", ({ detail }) => detail.states && read());
+if (of) {
+  watch(of, read);
+  document.addEventListener("news", ({ detail }) => detail.states && read());
+} else {
+  setInterval(read, EACH);
+  document.addEventListener("visibilitychange", read);
+}
