@@ -1,14 +1,15 @@
 """The lanes of subagents: each with how it is, what it cost, and its own conversation."""
 
+import asyncio
 import re
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.faults.driving import make
-from tests.web.in_process import idle, page_here
+from tests.web.in_process import PATIENCE, idle, page_here
 from treadle.present.spending_words import Spending
-from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
+from treadle.providers.scripted.script import Expectation, Pace, SayText, Texts, Turn
 from treadle.web.screens.lanes_screen import AgentLane, lane_sums
 from treadle.web.templating import render
 
@@ -43,6 +44,37 @@ async def test_a_subagent_has_a_lane_that_leads_to_its_conversation(
         alone = await visit.get(f"/s/{lane}/agents")
         assert "This session has no subagents." in alone
         assert 'Subagents <span class="num">' not in alone
+
+
+async def test_one_subagent_is_stopped_and_the_others_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    looks = Expectation(last_user=Texts(contains=("Look at <b>",)))
+    both = make("use_subagents", tasks=[{"prompt": "Look at <a>"}, {"prompt": "Look at <b>"}])
+    turns = (
+        Turn(when=LOOKS, items=(SayText(text="One moment, please."),), pace=Pace(chunk=1, delay=60)),
+        Turn(when=looks, items=(SayText(text="It has two functions."),)),
+        Turn(items=(both,)),
+        Turn(items=(make("attempt_completion", result="Done."),)),
+    )
+    async with page_here(tmp_path, monkeypatch, turns, mode="auto") as here:
+        visit = here.visit()
+        page = await here.start(visit, "Give it to two.")
+        path = f"/s/{page.session.id}/agents"
+        async with asyncio.timeout(PATIENCE):
+            while len(found := re.findall(rf'data-post="{path}/([^/]+)/stop"', html := await visit.get(path))) != 1:
+                await asyncio.sleep(0.05)
+        assert 'aria-label="Stop Look at &lt;a&gt;"' in html
+        status, said = await visit.post(f"{path}/{page.session.id}/stop")
+        assert (status, said["code"]) == (404, "agent-unknown"), "only what is its own"
+        assert await visit.done(f"{path}/{found[0]}/stop") == {"said": ""}
+        await idle(page)
+        html = await visit.get(path)
+        assert '<span class="chip stopped">Stopped</span>' in html
+        assert '<span class="chip done">Done</span>' in html
+        assert "/stop" not in html
+        assert await visit.done(f"{path}/{found[0]}/stop") == {"said": "It had ended."}
+        told = str(here.server.requests[-1].body)
+        assert 'outcome="interrupted"' in told.replace("\\", "")
+        assert "It has two functions." in told
 
 
 def test_a_subagent_that_needs_you_leads_to_the_questions_of_its_session() -> None:

@@ -12,11 +12,12 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
-from treadle.door.past import ListedSession, SessionState, listed_sessions
+from treadle.door.past import ListedSession, SessionState, StopResult, listed_sessions, stop_sessions
 from treadle.present.spending_words import Spending
 from treadle.protocol.children import ChildOutcome
+from treadle.protocol.errors import SessionError
 from treadle.protocol.notifications import ChildChanged
-from treadle.web.page_requests import book_of, page
+from treadle.web.page_requests import answer, book_of, page
 from treadle.web.rights import PageRoute
 from treadle.web.status import spent_words
 from treadle.web.templating import render
@@ -130,7 +131,24 @@ def _lane(row: ListedSession, now: ChildChanged | None, depth: int) -> AgentLane
     )
 
 
+async def _stop(request: Request) -> Response:
+    """Stop one subagent; the call that waits for it gets what it has said so far."""
+    root, agent = request.path_params["session_id"], request.path_params["agent"]
+    if await asyncio.to_thread(_root_of, agent) != root:
+        raise SessionError("agent-unknown", "This session has no such subagent.", fix="Look at its subagents again.")
+    (stopped,) = await stop_sessions([agent])
+    if stopped.result is StopResult.FAILED:
+        raise SessionError("agent-stop", "The subagent was not stopped.", why=stopped.problem, fix=stopped.fix)
+    return answer({"said": "It had ended." if stopped.result is StopResult.NOT_OPEN else ""})
+
+
+def _root_of(session_id: str) -> str:
+    with session_log(session_id) as (row, _):
+        return row.root
+
+
 ROUTES = (
     PageRoute("/s/{session_id}/agents", _show, Reach.SEE),
     PageRoute("/s/{session_id}/agents/rows", _rows, Reach.SEE),
+    PageRoute("/s/{session_id}/agents/{agent}/stop", _stop, Reach.WORK, methods=["POST"]),
 )

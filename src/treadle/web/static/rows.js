@@ -9,6 +9,7 @@ const EACH = 2_000; // milliseconds between two looks where no session says that
 const read = () => document.hidden || follow(rows, place);
 
 place.addEventListener("click", ({ target }) => target.closest("details")?.setAttribute("data-touched", "1")); // it stays as it is then
+document.addEventListener("posted", read);
 if (of) {
   watch(of, read);
   document.addEventListener("news", ({ detail }) => detail.states && read());
