@@ -1,6 +1,7 @@
 """One port for TLS and HTTP: the first byte of each connection tells, and who says nothing keeps nobody out."""
 
 import asyncio
+import re
 import ssl
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
@@ -13,6 +14,7 @@ from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 from uvicorn import Config
 
+from treadle.app.hosting import http_serving
 from treadle.app.hosting.certificate import page_certificate
 from treadle.app.hosting.http_serving import listen
 from treadle.protocol.errors import ConfigError
@@ -58,9 +60,21 @@ async def served(*, with_tls: bool) -> AsyncIterator[int]:
         try:
             yield listening.getsockname()[1]
         finally:
-            server.should_exit = True
+            server.end()
             await serving
             listening.close()
+
+
+async def test_a_reply_has_the_date_on_which_it_began(monkeypatch: pytest.MonkeyPatch) -> None:
+    dates = iter(("Sat, 28 Nov 2026 10:00:00 GMT", "Sun, 29 Nov 2026 10:00:00 GMT"))
+    monkeypatch.setattr(http_serving, "formatdate", lambda **_: next(dates))
+    async with served(with_tls=False) as port:
+        for day in ("Sat, 28", "Sun, 29"):
+            reader, writer = await asyncio.open_connection("127.0.0.1", port)
+            writer.write(REQUEST)
+            head = (await reader.read()).decode()
+            writer.close()
+            assert re.findall(r"(?im)^date: (.*)\r$", head) == [f"{day} Nov 2026 10:00:00 GMT"]
 
 
 def _trusting() -> ssl.SSLContext:

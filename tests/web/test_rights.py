@@ -42,7 +42,18 @@ ACTING: Mapping[str, Reach] = {
     **{
         f"/s/{{session_id}}/{act}": Reach.WORK
         for act in (
-            *("say", "open", "answer", "change", "queue", "interrupt", "commands/stop", "close", "jobs/stop", "agents/{agent}/stop"),
+            *(
+                "say",
+                "open",
+                "answer",
+                "change",
+                "queue",
+                "interrupt",
+                "commands/stop",
+                "close",
+                "jobs/stop",
+                "agents/{agent}/stop",
+            ),
             *(
                 "commit",
                 "commit/message",

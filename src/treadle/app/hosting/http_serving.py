@@ -6,10 +6,12 @@ import logging
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
+from email.utils import formatdate
 from ipaddress import ip_address
 
 from uvicorn import Config, Server
+from uvicorn.server import ServerState
 
 from treadle.app.errors.error_report import write_log
 from treadle.app.errors.exits import Exit
@@ -36,11 +38,28 @@ def log_quietly() -> None:
     logging.basicConfig(level=logging.ERROR, handlers=[ProgramLog()], force=True)
 
 
+class _DatedState(ServerState):
+    """What the connections of a server share: what each reply has is dated when it is asked for."""
+
+    _usual: list[tuple[bytes, bytes]]
+
+    @property
+    def default_headers(self) -> list[tuple[bytes, bytes]]:
+        """The headers of a reply that begins now."""
+        return [(b"date", formatdate(usegmt=True).encode()), *self._usual]
+
+    @default_headers.setter
+    def default_headers(self, usual: list[tuple[bytes, bytes]]) -> None:
+        self._usual = usual
+
+
 class HttpServer(Server):
-    """Leaves the signals alone, as whoever serves takes them, and does not wake ten times a second for nothing."""
+    """Leaves the signals alone, as whoever serves takes them, and wakes for nothing, not even to know the time."""
 
     def __init__(self, config: Config) -> None:
+        config.date_header = False
         super().__init__(config)
+        self.server_state = _DatedState()
         self._ending = asyncio.Event()
 
     def end(self) -> None:
@@ -49,11 +68,9 @@ class HttpServer(Server):
         self._ending.set()
 
     async def main_loop(self) -> None:
-        """Wait for the end; meanwhile the date of replies is that of the second."""
-        while not await self.on_tick(0):
-            with suppress(TimeoutError):
-                async with asyncio.timeout(1.0):
-                    await self._ending.wait()
+        """Wait for the end."""
+        await self.on_tick(0)  # it sets the headers of replies
+        await self._ending.wait()
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
