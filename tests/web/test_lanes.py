@@ -77,6 +77,45 @@ async def test_one_subagent_is_stopped_and_the_others_go_on(tmp_path: Path, monk
         assert "It has two functions." in told
 
 
+async def test_a_subagent_that_works_is_followed_and_told_more_on_its_own_page(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told = Expectation(last_user=Texts(contains=("Count its lines",)))
+    turns = (
+        Turn(when=told, items=(SayText(text="It has four lines."),)),
+        Turn(when=LOOKS, items=(SayText(text="It has one function, as far as I see."),), pace=Pace(chunk=1, delay=0.1)),
+        Turn(items=(make("use_subagents", tasks=[{"prompt": "Look at <a>"}]),)),
+        Turn(items=(make("attempt_completion", result="Done."),)),
+    )
+    async with page_here(tmp_path, monkeypatch, turns, mode="auto") as here:
+        visit = here.visit()
+        page = await here.start(visit, "Give it to one.")
+        root = page.session.id
+        async with asyncio.timeout(PATIENCE):
+            while not (found := re.findall(r'id="l-([^"]+)"', await visit.get(f"/s/{root}/agents"))):
+                await asyncio.sleep(0.05)
+            while "data-opened" not in (html := await visit.get(f"/s/{found[0]}")):
+                await asyncio.sleep(0.05)
+        assert re.search(
+            rf'A subagent of <a href="[^"]*/s/{root}">Give it to one.</a>, where its questions are put', html
+        )
+        assert "This session is closed" not in html
+        assert list(here.book.opened) == [root], "it is no session of the list, of the inbox or of the bill"
+        agent = here.book.find(found[0])
+        assert agent is not None
+        await visit.done(f"/s/{found[0]}/say", text="Count its lines, too.")
+        await idle(page)
+        told_parent = str(here.server.requests[-1].body)
+        assert re.search(r"It has one function, as far as I see\..*It has four lines\.", told_parent)
+        assert "<dt>Steps</dt><dd>2</dd>" in await visit.get(f"/s/{root}/agents")
+        async with asyncio.timeout(PATIENCE):
+            while here.book.find(found[0]) is not None:
+                await asyncio.sleep(0.05)
+        html = await visit.get(f"/s/{found[0]}")
+        assert "It has four lines." in html
+        assert re.search(r'id="chip"[^>]*>Done<', html)
+
+
 def test_a_subagent_that_needs_you_leads_to_the_questions_of_its_session() -> None:
     def lane(sign: str, cost: float) -> AgentLane:
         spent = Spending(ended=cost)

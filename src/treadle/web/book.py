@@ -69,6 +69,7 @@ class SessionBook:
         self._trusted_once: set[Path] = set()
         self._asked_later: dict[tuple[Path, bool], str] = {}
         self._open: dict[str, PageSession] = {}
+        self._agents: dict[str, PageSession] = {}
         self._past: dict[str, tuple[int, PageContent]] = {}
         self._reading = Lock()
         self._failures: dict[str, TreadleError] = {}
@@ -87,14 +88,25 @@ class SessionBook:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
-        opened, self._open = list(self._open.values()), {}
+        opened = [*self._open.values(), *self._agents.values()]
+        self._open, self._agents = {}, {}
         closing = (*(one.close() for one in opened), self.shells.close(), *self._closing)
         await asyncio.gather(*closing, return_exceptions=True)
 
     @property
     def opened(self) -> Mapping[str, PageSession]:
-        """Those that are open, by their ids, the oldest first."""
+        """Those that are open, by their ids, the oldest first; without subagents, which work for one of them."""
         return self._open
+
+    def find(self, session_id: str) -> PageSession | None:
+        """Give a session that is open, also a subagent that somebody looks at."""
+        return self._open.get(session_id) or self._agents.get(session_id)
+
+    async def look_at(self, session_id: str) -> PageSession | None:
+        """Give a session that is open; a subagent that works is attached to for that."""
+        if self.find(session_id) is None and await asyncio.to_thread(_is_agent_open, session_id):
+            await self._attach(session_id, agent=True)
+        return self.find(session_id)
 
     def relist(self) -> None:
         """Say that the list of sessions is another one."""
@@ -225,11 +237,14 @@ class SessionBook:
 
     async def _enter(self, page: PageSession) -> PageSession:
         await page.open()
-        self._open[page.session.id] = page
+        self._place(page)[page.session.id] = page
         self._tasks = [task for task in self._tasks if not task.done()]
         self._tasks.append(asyncio.create_task(self._follow(page), name="page of a session"))
         self.changed.set()
         return page
+
+    def _place(self, page: PageSession) -> dict[str, PageSession]:
+        return self._agents if page.agent else self._open
 
     async def _follow(self, page: PageSession) -> None:
         """Pass on that a session's questions or state changed, and forget it when it was closed elsewhere."""
@@ -250,13 +265,13 @@ class SessionBook:
                         self.changed.set()
         finally:
             ended.cancel()
-        session_id, failure = page.session.id, ended.exception()
-        if self._open.get(session_id) is not page:
+        session_id, failure, pages = page.session.id, ended.exception(), self._place(page)
+        if pages.get(session_id) is not page:
             return  # it was closed from the page
         if page.behind:
-            await self._attach(session_id, page)
-        if self._open.get(session_id) is page:
-            del self._open[session_id]
+            await self._attach(session_id, page, agent=page.agent)
+        if pages.get(session_id) is page:
+            del pages[session_id]
             if page.own and isinstance(failure, TreadleError):
                 self._failures[session_id] = failure
                 self._past.pop(session_id, None)
@@ -279,17 +294,17 @@ class SessionBook:
                             known = -1.0  # it is not ready yet
             await asyncio.sleep(_LOOK)
 
-    async def _attach(self, session_id: str, known: PageSession | None = None) -> bool:
+    async def _attach(self, session_id: str, known: PageSession | None = None, *, agent: bool = False) -> bool:
         """Attach to a session, in place of the page that is `known`; gives whether it is there."""
         async with self._alone(session_id):
-            if self._open.get(session_id) is known:
+            if self.find(session_id) is known:
                 with suppress(TreadleError, OSError):  # it was closed meanwhile, or is not ready yet
                     settings = await asyncio.to_thread(load_settings, self.flags)
                     remote = await attach_session(
                         session_id, Path(), settings, kind=KIND, name="page", anew=True, wait=False
                     )
-                    await self._enter(PageSession(remote, self.own_mode))
-            return session_id in self._open
+                    await self._enter(PageSession(remote, self.own_mode, agent=agent))
+            return self.find(session_id) is not None
 
 
 def _leased() -> Sequence[str]:
@@ -299,6 +314,11 @@ def _leased() -> Sequence[str]:
         return sorted(row.id for row in store.sessions() if row.id in leased)
     finally:
         store.close()
+
+
+def _is_agent_open(session_id: str) -> bool:
+    with session_log(session_id) as (row, store):
+        return bool(row.root) and row.id == session_id and session_id in store.leased()
 
 
 def _events(session_id: str) -> int:

@@ -110,13 +110,14 @@ class _News:
         self._version = -1 if known is None else known
         self._asked: Any = None
         self._states: Any = None
+        self._bar: Any = None
         self._status: Any = None
         self._listed = -1
 
     async def stream(self, event: asyncio.Event) -> AsyncIterator[bytes]:
         """Give what is new, each time that the event is set; nothing new is a piece, too."""
         with self._book.changed.notifying(event):
-            page = self._book.opened.get(self._session_id)
+            page = self._book.find(self._session_id)
             if page is None:
                 async for piece in self._listen(None, event):
                     yield piece
@@ -154,10 +155,12 @@ class _News:
             self._listed = news["listed"] = self._book.listed
         if not self._session_id:
             return news
-        if self._book.opened.get(self._session_id) is not page or (self._opened and page is None):
+        if self._book.find(self._session_id) is not page or (self._opened and page is None):
             return {"reload": True}  # it was opened or closed
         if page is not None:
             self._add_page(page, page.content, news)
+            if page.agent and (bar := listed_state(page)) != self._bar:
+                self._bar = news["bar"] = bar
         return news
 
     def _add_questions(self, news: dict[str, Any]) -> None:

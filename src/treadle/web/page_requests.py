@@ -72,7 +72,7 @@ def visitor_of(request: Request) -> Visitor:
 def opened_session(request: Request) -> PageSession:
     """Find the session that a request is about among those that are open; raises `SessionError`."""
     session_id = request.path_params["session_id"]
-    opened = book_of(request).opened.get(session_id)
+    opened = book_of(request).find(session_id)
     if opened is None:
         raise SessionError(
             "session-not-open", f"Session {printable(session_id)} is not open.", fix="Send a message to continue it."
@@ -84,7 +84,7 @@ def opened_session(request: Request) -> PageSession:
 async def page_session_trust(request: Request) -> SessionTrust:
     """Say how the folder of the session that a request is about stands; raises `TreadleError`."""
     session_id = request.path_params["session_id"]
-    opened = book_of(request).opened.get(session_id)
+    opened = book_of(request).find(session_id)
     if opened is not None:
         return opened.session.trust
     workspace = await asyncio.to_thread(session_workspace, session_id)

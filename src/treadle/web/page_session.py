@@ -47,7 +47,8 @@ class PageSession:
     """A session that is open, here or elsewhere, and its page.
 
     `changed` tells of whatever is new on it, `moved` of all but the pieces of a text that is written. `hears` is
-    told what the session tells, with its id and its model.
+    told what the session tells, with its id and its model. That of an `agent` works for another session, which puts
+    its questions.
     """
 
     def __init__(
@@ -55,8 +56,11 @@ class PageSession:
         session: LiveSession | RemoteSession,
         own_mode: Callable[[SessionTrust], Mode],
         hears: Callable[[str, str, Stamped], None] | None = None,
+        *,
+        agent: bool = False,
     ) -> None:
         self.session = session
+        self.agent = agent
         self._hears = hears
         self._own_mode = own_mode
         self._known_mode = _NARROWEST  # the user's own, as far as it is known
@@ -157,8 +161,8 @@ class PageSession:
 
     @property
     def questions(self) -> Sequence[Question]:
-        """What waits for a person."""
-        return self.session.status.questions
+        """What waits for a person here."""
+        return () if self.agent else self.session.status.questions
 
     @property
     def behind(self) -> bool:

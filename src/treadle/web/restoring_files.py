@@ -12,7 +12,7 @@ from treadle.web.page_requests import book_of, visitor_of
 async def restore_in(request: Request, wanted: Restore) -> WentBack:
     """Bring back what is wanted; raises `TreadleError`."""
     session_id = request.path_params["session_id"]
-    opened = book_of(request).opened.get(session_id)
+    opened = book_of(request).find(session_id)
     who = visitor_of(request)
 
     async def post(op: Restore) -> None:

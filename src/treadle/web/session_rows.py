@@ -128,7 +128,7 @@ def _line(row: ListedSession, pinned: frozenset[str]) -> PageRow:
 
 
 def _with_life(line: PageRow, book: SessionBook) -> PageRow:
-    page = book.opened.get(line.id)
+    page = book.find(line.id)
     if page is None:
         return line
     return replace(line, open=True, own=page.own, **listed_state(page))

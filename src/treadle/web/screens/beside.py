@@ -28,7 +28,7 @@ _MOST_PRINTED = 50_000
 async def _complete(request: Request) -> Response:
     """Say what the text before the cursor can go on with."""
     book = book_of(request)
-    opened = book.opened.get(request.path_params["session_id"])
+    opened = book.find(request.path_params["session_id"])
     trust = await page_session_trust(request)
     text = request.query_params.get("text", "")[-MOST_TYPED:]
     servers = None if opened is None else opened.session.servers
@@ -70,7 +70,7 @@ async def _jobs(request: Request) -> Response:
     session_id = request.path_params["session_id"]
     now = int(time.time() * 1000)
     jobs = await asyncio.to_thread(lambda: session_jobs(session_id, now=now))
-    opened = book_of(request).opened.get(session_id)
+    opened = book_of(request).find(session_id)
     ports = ServersAnswer() if opened is None else await asyncio.to_thread(opened.session.ports().command, "")
     opens = may(visitor_of(request), Reach.PORTS)
     return HTMLResponse(render("jobs.html", jobs=jobs[::-1], now=now, ports=ports, opens=opens))

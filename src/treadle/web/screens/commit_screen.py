@@ -46,7 +46,7 @@ async def _show(request: Request) -> Response:
     session_id = request.path_params["session_id"]
     title, plan = await asyncio.to_thread(_planned, book_of(request), session_id)
     who = visitor_of(request)
-    opened = book_of(request).opened.get(session_id)
+    opened = book_of(request).find(session_id)
     return HTMLResponse(
         render(
             "commit.html",

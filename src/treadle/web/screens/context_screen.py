@@ -58,7 +58,7 @@ def _step_of(request: Request) -> int | None:
 
 async def _show(request: Request) -> Response:
     session_id, step = request.path_params["session_id"], _step_of(request)
-    opened = book_of(request).opened.get(session_id)
+    opened = book_of(request).find(session_id)
     cursor = "" if opened is None else f"{opened.content.run}.{opened.content.version}"
     found = await asyncio.to_thread(_parts, session_id, step)
     return await page(request, "context.html", cursor=cursor, opened=opened is not None, **found)

@@ -16,7 +16,7 @@ from treadle.web.rights import PageRoute
 async def _take(request: Request) -> Response:
     """Bring the changes into the folder; the session is closed for that, and can be continued."""
     session_id, book = request.path_params["session_id"], book_of(request)
-    opened = book.opened.get(session_id)
+    opened = book.find(session_id)
     if opened is not None and (opened.session.status.turn_active or not opened.own):
         raise SessionError("copy-busy", "The session still works.", fix="Wait for its end, or stop it first.")
     await book.close(session_id)

@@ -91,7 +91,7 @@ def _found(request: Request) -> tuple[str, list[AgentLane]]:
     with session_log(session_id) as (row, _):
         title, workspace = row.title or row.id, row.workspace
     rows = {one.id: one for one in listed_sessions(Path(workspace), subagents=True) if one.root == session_id}
-    opened = book_of(request).opened.get(session_id)
+    opened = book_of(request).find(session_id)
     now = {} if opened is None else {one.session_id: one for one in opened.content.view.children}
     below: dict[str, list[ListedSession]] = {}
     for one in sorted(rows.values(), key=lambda one: one.created_at):

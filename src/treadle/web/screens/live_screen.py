@@ -1,6 +1,7 @@
 """The screen of one session: what happens in it, and what a person says to it."""
 
 import asyncio
+from contextlib import suppress
 from functools import partial
 
 from starlette.exceptions import HTTPException
@@ -10,6 +11,7 @@ from starlette.responses import HTMLResponse, Response
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
 from treadle.present.item_search import found_items
+from treadle.protocol.errors import SessionError
 from treadle.protocol.permissions import Mode
 from treadle.web.page_requests import answer, book_of, page, visitor_of, whole_number
 from treadle.web.page_view import PageContent
@@ -24,15 +26,16 @@ _LONGEST_WORDS = 200
 
 async def _show(request: Request) -> Response:
     session_id = request.path_params["session_id"]
-    title, workspace, model = await asyncio.to_thread(_named, session_id)
+    title, workspace, model, above = await asyncio.to_thread(_named, session_id)
+    opened = await book_of(request).look_at(session_id)
     view = await _view(request)
-    opened = book_of(request).opened.get(session_id)
     entries = view.before(None, _SHOWN)
     return await page(
         request,
         "live.html",
         session_id=session_id,
         title=title,
+        above=above,
         workspace=workspace,
         opened=opened is not None,
         cursor=f"{view.run}.{view.version}",
@@ -74,13 +77,17 @@ async def _found(request: Request) -> Response:
 async def _view(request: Request) -> PageContent:
     session_id = request.path_params["session_id"]
     book = book_of(request)
-    opened = book.opened.get(session_id)
+    opened = book.find(session_id)
     return opened.content if opened is not None else await asyncio.to_thread(partial(book.past, session_id))
 
 
-def _named(session_id: str) -> tuple[str, str, str]:
-    with session_log(session_id) as (row, _):
-        return row.title or row.id, row.workspace, row.model
+def _named(session_id: str) -> tuple[str, str, str, tuple[str, str] | None]:
+    """Give the title, folder and model of a session, and of a subagent for which session it works, with its title."""
+    with session_log(session_id) as (row, store):
+        above = None
+        with suppress(SessionError):  # it was deleted
+            above = (row.root, store.find(row.root).title or row.root) if row.root else None
+        return row.title or row.id, row.workspace, row.model, above
 
 
 ROUTES = (

@@ -154,7 +154,7 @@ class _Allowance(Struct):
 async def _revoke(request: Request) -> Response:
     """Take back what was allowed in one session."""
     said = await body_of(request, _Allowance)
-    opened = book_of(request).opened.get(said.session)
+    opened = book_of(request).find(said.session)
     if opened is None or not any(one.id == said.allowance for one in opened.session.status.allowances):
         raise SessionError("allowance-missing", "This is not allowed any more.", fix="Load the page again.")
     await opened.post(RevokeAllowance(allowance_id=said.allowance), visitor_of(request))

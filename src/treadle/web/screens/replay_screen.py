@@ -57,7 +57,7 @@ def _found(request: Request) -> dict[str, Any]:
         said: dict[str, Any] = {"title": row.title or row.id, "session_id": row.id}
         compared = compared_replay(store, row)
         if compared is not None:
-            return {**said, "replay": compared, **_life(book.opened.get(row.id), compared)}
+            return {**said, "replay": compared, **_life(book.find(row.id), compared)}
         steps = [one for one in past_steps(store, row) if one.number and not one.left]
         rows = [
             (one, next((step.number for step in steps if step.seq > seq), None)) for one, seq in replays_of(store, row)

@@ -164,7 +164,7 @@ def _body(review: SessionReview, file: FileToReview, colours: LineColours) -> di
 
 def _copies(request: Request, session_id: str) -> list[dict[str, Any]]:
     """Give what commands that a question is open about left in their throw-away copies."""
-    opened = book_of(request).opened.get(session_id)
+    opened = book_of(request).find(session_id)
     if opened is None:
         return []
     roots = (str(opened.session.workspace), *opened.session.roots)

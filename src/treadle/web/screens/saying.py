@@ -93,7 +93,8 @@ async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, 
         session.keep_attached(prompt_id, enclosed)
         texts = (*held, *(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
         named = () if texts or images else (Text(text=", ".join(one.origin for one in enclosed)),)
-        delivery = Delivery.STEER if said.steer or entered.steer else Delivery.QUEUE
+        steers = said.steer or entered.steer or session.agent  # the end of its turn is the end of a subagent
+        delivery = Delivery.STEER if steers else Delivery.QUEUE
         content = (*texts, *named, *images)
         try:
             await session.post(Prompt(id=prompt_id, content=content, delivery=delivery, enclosed=enclosed), who)
@@ -136,7 +137,7 @@ async def _open(request: Request, said: str, seen: str) -> PageSession | dict[st
     """Give the session, opened if nobody has it open; before that, what the user says of its folder is asked for."""
     session_id = request.path_params["session_id"]
     book = book_of(request)
-    known = book.opened.get(session_id)
+    known = await book.look_at(session_id)
     if known is not None:
         known.touch()
         return known

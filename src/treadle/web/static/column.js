@@ -81,10 +81,8 @@ document.addEventListener("line", ({ detail: { lost } }) => {
 });
 
 document.addEventListener("news", ({ detail: news }) => {
-  if (news.states?.[shownSession]) {
-    bar = news.states[shownSession];
-    showBar(bar);
-  }
+  const own = news.bar ?? news.states?.[shownSession];
+  if (own) showBar((bar = own));
   if (news.listed !== undefined) {
     if (listed !== news.listed) readSoon();
     listed = news.listed;

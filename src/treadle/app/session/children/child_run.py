@@ -4,6 +4,7 @@ import asyncio
 import uuid
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
+from functools import reduce
 from hashlib import sha256
 from typing import TYPE_CHECKING
 
@@ -28,6 +29,7 @@ from treadle.protocol.notifications import (
     QuestionClosed,
     TurnEnded,
     TurnOutcome,
+    TurnStarted,
     TurnStop,
     child_changed,
 )
@@ -90,10 +92,11 @@ class ChildRun:
         self._tools: dict[str, str] = {}
         self._changes: dict[str, FileChange] = {}
         self._outcome: TurnOutcome | None = None
+        self._in_turn = False
         self.stopped = False
 
     async def work(self, live: "LiveSession", prompt: str) -> ChildResult:
-        """Let it work to the end of its turn, from where it is."""
+        """Let it work from where it is to the end of its turn, and of the turns for what a person says to it then."""
         self._live = live
         try:
             async with live, live.follow() as feed:
@@ -102,19 +105,24 @@ class ChildRun:
                 if live.empty:
                     content = (Text(text=prompt),)
                     await live.wake(Prompt(id=uuid.uuid4().hex, content=content), self._source)
-                elif not live.status.turn_active:
-                    self._outcome = next((one.outcome for one in reversed(past) if isinstance(one, TurnEnded)), None)
                 if self.stopped:
                     await self.stop()
                 for notification in live.opening:
                     self._take(notification)
-                while self._outcome is None and (heard := await anext(feed, None)) is not None:
+                while self._goes_on(live) and (heard := await anext(feed, None)) is not None:
                     self._take(heard)
         finally:
             for task in self._asking.values():
                 task.cancel()
             await asyncio.gather(*self._asking.values(), return_exceptions=True)
         return self._result()
+
+    def _goes_on(self, live: "LiveSession") -> bool:
+        """Whether its turn is not over, or what came while the last answer was on its way gets a turn of its own."""
+        if self._outcome is None:
+            return True
+        comes = live.status.turn_active or bool(live.status.queue)  # what is told of it is still on its way
+        return self._in_turn or (comes and not self.stopped)
 
     async def stop(self) -> None:
         """Interrupt it; what it has said so far stays."""
@@ -149,6 +157,14 @@ class ChildRun:
                 self._look_at(one)
             elif isinstance(one, MessageDone):
                 self._count(one)
+            elif isinstance(one, TurnStarted):
+                self._in_turn = True
+            elif isinstance(one, TurnEnded):
+                self._end(one.outcome)
+
+    def _end(self, outcome: TurnOutcome) -> None:
+        self._in_turn = False
+        self._outcome = outcome if self._outcome is None else _both(self._outcome, outcome)
 
     def _take(self, notification: Notification) -> None:
         match notification:
@@ -163,8 +179,10 @@ class ChildRun:
                 self._tell(doing="waits for your answer")
             case QuestionClosed(question_id=question_id) if question_id in self._asking:
                 self._asking[question_id].cancel()
+            case TurnStarted():
+                self._in_turn = True
             case TurnEnded(outcome=outcome):
-                self._outcome = outcome
+                self._end(outcome)
             case _:
                 pass
 
@@ -266,10 +284,22 @@ def over_before(ended: ChildEnded, store: Store) -> ChildResult:
     Its changes are where they were brought then. Whether it read text from outside is not known any more.
     """
     rows = store.of_types(ended.session_id, (tag_of(TurnSettled),))
-    settled = event_data(rows[-1][2], rows[-1][3]) if rows else None
-    text = settled.outcome.text if isinstance(settled, TurnSettled) else ""
+    settled = [event_data(raw, version) for _, _, raw, version in rows]
+    outcomes = [one.outcome for one in settled if isinstance(one, TurnSettled)]
+    text = reduce(_both, outcomes).text if outcomes else ""
     names = ", ".join(one.path for one in ended.changes)
     return ChildResult(ended=ended, text=text, tainted=True, after=_LOOK.format(names) if names else "")
+
+
+def _both(first: TurnOutcome, then: TurnOutcome) -> TurnOutcome:
+    """Give what came of two turns as of one: how the second ended, with all that was said and spent."""
+    return replace(
+        then,
+        text="\n\n".join(filter(None, (first.text, then.text))),
+        steps=first.steps + then.steps,
+        usage=first.usage + then.usage,
+        cost=None if first.cost is None or then.cost is None else first.cost + then.cost,
+    )
 
 
 def _brings_outside(changed: CallChanged) -> bool:
