@@ -175,6 +175,68 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         assert (tools / "gh.said").read_text().split("\n")[:4] == ["pr", "create", "--title", MESSAGE]
 
 
+async def test_the_last_commit_is_amended_as_long_as_nothing_else_has_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(tmp_path / "ws")
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        page = await worked(here, visit)
+        path = f"/s/{page.session.id}"
+        phone = Visit(here.application, here.keys.let_in(here.keys.new_link(paired=True)), here.keys.base)
+        assert "Amend" not in await phone.get(f"{path}/commit"), "history is rewritten on this computer alone"
+        await visit.done(f"{path}/commit", message="One.\n\nWhy <it> is.", paths=["new.txt"])
+        form = await visit.get(f"{path}/commit")
+        assert "Amend the last commit, “One.”. Nothing else has it yet." in form
+        (last,) = re.findall(r'name="amends" value="(\w+)" data-message="One.\n\nWhy &lt;it&gt; is."', form)
+        more = {"message": "Two.", "paths": ["other.txt"], "amends": last}
+        assert (await phone.post(f"{path}/commit", **more))[0] == 403
+        assert (await visit.post(f"{path}/commit", **more, branch="b"))[1]["code"] == "commit-gone"
+        before = git(here.folder, "rev-list", "--count", "HEAD")
+        assert (await visit.done(f"{path}/commit", **more))["good"]
+        assert git(here.folder, "rev-list", "--count", "HEAD") == before
+        assert git(here.folder, "show", "--format=%s", "--name-only").split() == ["Two.", "new.txt", "other.txt"]
+        assert git(here.folder, "diff", "--cached", "--name-only") == "theirs.txt\n", "what was staged stays staged"
+        assert (await visit.post(f"{path}/commit", **more))[1]["code"] == "commit-gone", "it is another one now"
+        (last,) = re.findall(r'name="amends" value="(\w+)"', await visit.get(f"{path}/commit"))
+        assert (await visit.done(f"{path}/commit", message="Three.", paths=[], amends=last))["good"]
+        assert git(here.folder, "show", "--format=%s", "--name-only").split() == ["Three.", "new.txt", "other.txt"]
+        (last,) = re.findall(r'name="amends" value="(\w+)"', await visit.get(f"{path}/commit"))
+        git(here.folder, "stash", "push", "--keep-index")
+        assert "Amend" in await visit.get(f"{path}/commit"), "a stash is no branch"
+        for ref in ("refs/remotes/origin/main", "refs/tags/v1", "refs/heads/else"):
+            git(here.folder, "update-ref", ref, "HEAD")
+            assert "Amend" not in await visit.get(f"{path}/commit"), ref
+            status, said = await visit.post(f"{path}/commit", message="Four.", paths=[], amends=last)
+            assert (status, said["code"]) == (400, "commit-gone"), ref
+            git(here.folder, "update-ref", "-d", ref)
+        rules = tmp_path / "home" / "policy.toml"
+        rules.write_text(
+            'version = 1\n[[rule]]\nid = "no"\nverdict = "deny"\nargv = ["git", "commit", "--amend"]\n'
+            'match = ["git commit --amend"]\n'
+        )
+        assert (await visit.post(f"{path}/commit", message="x", paths=[], amends=last))[1]["code"] == "commit-denied"
+
+
+async def test_files_are_chosen_by_whether_all_of_their_changes_are_accepted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(tmp_path / "ws")
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        page = await worked(here, visit)
+        path = f"/s/{page.session.id}"
+        assert "accepted" not in await visit.get(f"{path}/commit")
+        review = await visit.get(f"{path}/review")
+        part = review[review.index('data-path="new.txt"') :]
+        keys = re.findall(r'data-key="([^"]+)"', part[: part.index("</section>")])
+        assert keys
+        await visit.done(f"{path}/review/marks", marks=dict.fromkeys(keys, "accepted"))
+        form = await visit.get(f"{path}/commit")
+        assert re.findall(r'value="([^"]+)" checked data-accepted', form) == ["new.txt"]
+        assert "Only the 1 accepted file" in form
+
+
 async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_and_rules_hold(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -5,7 +5,7 @@ import shlex
 import signal
 import subprocess
 import tempfile
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -42,7 +42,9 @@ _STATUS = (
 _KINDS: Mapping[str, str] = MappingProxyType({"?": "added", "A": "added", "D": "deleted"})
 _UNKNOWN = "??"
 _BRANCH = ("symbolic-ref", "--quiet", "--short", "HEAD")
+_REFERENCE = ("symbolic-ref", "--quiet", "HEAD")
 _HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
+_LISTED = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _CONFLICTS = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
 
 
@@ -53,22 +55,35 @@ _OWN_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType({"gh": ("GH_TOK
 class CommitFile(Struct, frozen=True, kw_only=True):
     """A file that differs from the last commit, by its shown name from the session's folder.
 
-    `own`: the session changed it since it began, by `figures` lines; `mixed`: others changed lines of it, too.
+    `own`: the session changed it since it began, by `figures` lines; `mixed`: others changed lines of it, too;
+    `accepted`: a person has accepted each of its changes.
     """
 
     path: str
     kind: str
     own: bool
     mixed: bool = False
+    accepted: bool = False
     figures: tuple[int, int] | None = None
 
 
+class LastCommit(Struct, frozen=True):
+    """A commit that nothing has but the branch that is checked out, or nothing but HEAD: it can be replaced."""
+
+    id: str
+    message: str
+
+
 class CommitPlan(Struct, frozen=True, kw_only=True):
-    """What there is to commit, and on which branch, if any: `programs` are what the repository makes git run."""
+    """What there is to commit, and on which branch, if any: `programs` are what the repository makes git run.
+
+    `last` is the last commit, if it can be amended.
+    """
 
     branch: str
     files: tuple[CommitFile, ...]
     programs: tuple[str, ...]
+    last: LastCommit | None = None
 
 
 class HandingOn(Struct, frozen=True, kw_only=True):
@@ -91,18 +106,31 @@ class GitRun(Struct, frozen=True, kw_only=True):
     output: str
 
 
-def plan_commit(root: str, changed: Sequence[FileToReview]) -> CommitPlan:
+def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection[str] = ()) -> CommitPlan:
     """Find what can be committed in a trusted folder of what the session `changed`, and beside it.
 
-    Takes seconds at most; raises `ConfigError`.
+    `accepted` are the files of which a person accepted each change. Takes seconds at most; raises `ConfigError`.
     """
     own = {file.path: file for file in changed if file.own and file.root == 0}
-    files = [_planned(shown_name(path), state, own.get(path)) for path, state in _status(root).items()]
+    files = [_planned(shown_name(path), state, own.get(path), accepted) for path, state in _status(root).items()]
     return CommitPlan(
         branch=_asked(root, *_BRANCH),
         files=tuple(sorted(files, key=lambda file: (not file.own, file.path))),
         programs=commit_programs(root),
+        last=_last_commit(root),
     )
+
+
+def _last_commit(root: str) -> LastCommit | None:
+    """Give the last commit where it has one parent at most, and no other branch, remote or tag has it, too."""
+    commit, *parents = _asked(root, "rev-list", "--parents", "-n", "1", "HEAD").split() or [""]
+    if not commit or len(parents) > 1:
+        return None
+    kinds = ("refs/heads", "refs/remotes", "refs/tags")
+    holders = _asked(root, "for-each-ref", "--contains", commit, "--format=%(refname)", *kinds).split()
+    if not set(holders) <= {_asked(root, *_REFERENCE)}:
+        return None
+    return LastCommit(commit, _asked(root, "log", "-1", "--format=%B", commit))
 
 
 def commit_programs(root: str) -> tuple[str, ...]:
@@ -146,11 +174,12 @@ def handing_on(root: str) -> HandingOn:
     )
 
 
-def _planned(path: str, state: str, file: FileToReview | None) -> CommitFile:
+def _planned(path: str, state: str, file: FileToReview | None, accepted: Collection[str]) -> CommitFile:
     kind = _KINDS.get(state.strip()[:1], "changed")
     if file is None:
         return CommitFile(path=path, kind=kind, own=False)
-    return CommitFile(path=path, kind=kind, own=True, mixed=file.mixed, figures=(file.added, file.removed))
+    figures = (file.added, file.removed)
+    return CommitFile(path=path, kind=kind, own=True, mixed=file.mixed, accepted=file.path in accepted, figures=figures)
 
 
 def _status(root: str) -> dict[str, str]:
@@ -197,46 +226,72 @@ def _asked(root: str, *arguments: str) -> str:
 
 
 def commit_files(
-    root: str, paths: Collection[str], message: str, *, branch: str = "", pass_on: Sequence[str] = ()
+    root: str, paths: Collection[str], message: str, *, branch: str = "", amends: str = "", pass_on: Sequence[str] = ()
 ) -> GitRun:
     """Commit these files as they are now, all of each, on the branch or a new one; what is staged besides stays so.
 
-    `paths` are shown names. Hooks run, with the variables of a session's commands, `pass_on` besides the usual ones;
-    their failure is the commit's. Raises `ConfigError` where nothing is run, or nothing says what came of it.
+    `paths` are shown names. With `amends` the last commit, which has this id, is replaced by one that has them, too.
+    Hooks run, with the variables of a session's commands, `pass_on` besides the usual ones; their failure is the
+    commit's. Raises `ConfigError` where nothing is run, or nothing says what came of it.
     """
     if not message.strip():
         raise ConfigError("commit-message", "The commit has no message.", fix="Write one.")
     _require_text(message, branch)
     status = _status(root)
-    known = {shown_name(path): path for path in status}
-    gone = [path for path in paths if path not in known]
-    if gone or not paths:
-        what = f"{gone[0]} does not differ from the last commit any more." if gone else "No file is chosen."
-        raise ConfigError("commit-gone", what, fix="Open the commit again, and choose its files.")
-    _require_allowed(root, "git commit")
-    paths = [known[path] for path in paths]
-    names = b"".join(os.fsencode(path) + b"\0" for path in paths)
-    listed = ("--pathspec-from-file=-", "--pathspec-file-nul")
-    reference, commit = _asked(root, "symbolic-ref", "--quiet", "HEAD"), _asked(root, *_HEAD)
+    chosen = _chosen(status, paths, none=bool(amends))
+    if amends:
+        _require_last(root, amends, branch)
+    words = ("commit", *(("--amend",) if amends else ()))
+    _require_allowed(root, shlex.join(("git", *words)))
+    reference, commit = _asked(root, *_REFERENCE), _asked(root, *_HEAD)
     git = partial(_run, root, "git", pass_on=pass_on)
     if branch:
         switched = git(("switch", "--create", branch))
         if switched.status != 0:
             return switched
-    new = b"".join(os.fsencode(path) + b"\0" for path in paths if status[path] == _UNKNOWN)
-    made = git(("add", "--intent-to-add", *listed), given=new) if new else None
+    new = _null_separated(path for path in chosen if status[path] == _UNKNOWN)
+    made = git(("add", "--intent-to-add", *_LISTED), given=new) if new else None
     if made is None or made.status == 0:
-        made = git(("commit", "--only", "--message", message.strip(), *listed), given=names)
+        listed = _LISTED if chosen else ()
+        made = git((*words, "--only", "--message", message.strip(), *listed), given=_null_separated(chosen))
     if made.status == 0:
         return made
     if _head_after(root, made) != commit:  # a hook took too long after it
         return replace(made, status=0)
     if new:
-        git(("reset", "--quiet", *listed), given=new)
+        git(("reset", "--quiet", *_LISTED), given=new)
     back = ("symbolic-ref", "HEAD", reference) if reference else ("update-ref", "--no-deref", "HEAD", commit)
     if branch and git(back).status == 0:  # from the new branch, which has no commits; no file changes
         git(("branch", "--quiet", "-d", "--", branch))
     return made
+
+
+def _chosen(status: Mapping[str, str], paths: Collection[str], *, none: bool) -> list[str]:
+    """Give the files of these shown names that differ, at least one unless `none` will do. Raises `ConfigError`."""
+    known = {shown_name(path): path for path in status}
+    gone = [path for path in paths if path not in known]
+    if gone or not (paths or none):
+        what = f"{gone[0]} does not differ from the last commit any more." if gone else "No file is chosen."
+        raise ConfigError("commit-gone", what, fix="Open the commit again, and choose its files.")
+    return [known[path] for path in paths]
+
+
+def _null_separated(paths: Iterable[str]) -> bytes:
+    return b"".join(os.fsencode(path) + b"\0" for path in paths)
+
+
+def _require_last(root: str, commit: str, branch: str) -> None:
+    """Raise `ConfigError` unless a commit is the last one, and may be replaced where it is."""
+    last = _last_commit(root)
+    if branch or last is None or last.id != commit:
+        raise ConfigError(
+            "commit-gone",
+            "The last commit cannot be amended.",
+            why="It is amended on its own branch."
+            if branch
+            else "Another branch, a remote or a tag has it by now, or it is another one.",
+            fix="Open the commit again, and make a commit of its own.",
+        )
 
 
 def _head_after(root: str, made: GitRun) -> str:

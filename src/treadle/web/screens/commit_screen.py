@@ -2,6 +2,7 @@
 
 import asyncio
 import shlex
+from collections.abc import Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,8 @@ from treadle.door.open_session import LiveSession, Reach
 from treadle.door.opening import session_log, session_workspace
 from treadle.door.review import (
     CommitPlan,
+    FileToReview,
+    SessionReview,
     commit_files,
     commit_programs,
     handing_on,
@@ -23,6 +26,7 @@ from treadle.door.review import (
     plan_commit,
     push_line,
     request_line,
+    review_marks,
     run_shown,
 )
 from treadle.door.settings import load_settings
@@ -53,6 +57,7 @@ async def _show(request: Request) -> Response:
             plan=plan,
             title=title if len(title) <= _LONGEST_SUBJECT else "",
             may_commit=not plan.programs or may(who, Reach.OWN_COMMANDS),
+            last=plan.last if may(who, Reach.OWN_COMMANDS) else None,
             writes=opened is not None and opened.own and not opened.session.status.turn_active,
         )
     )
@@ -64,10 +69,24 @@ def _planned(book: SessionBook, session_id: str) -> tuple[str, CommitPlan]:
     with session_log(session_id) as (row, store):
         review = open_review(store, row)
         try:
-            return row.title, plan_commit(root, () if review is None else review.files)
+            if review is None:
+                return row.title, plan_commit(root, ())
+            return row.title, plan_commit(root, review.files, _accepted(review, review_marks(row.id)))
         finally:
             if review is not None:
                 review.close()
+
+
+def _accepted(review: SessionReview, marks: Mapping[str, str]) -> set[str]:
+    """Name the files of which a person accepted each change."""
+    if "accepted" not in marks.values():
+        return set()
+
+    def is_accepted(file: FileToReview) -> bool:
+        hunks = review.hunks(file)
+        return bool(hunks) and all(marks.get(hunk.key) == "accepted" for hunk in hunks)
+
+    return {file.path for file in review.files if file.own and is_accepted(file)}
 
 
 def _trusted_folder(book: SessionBook, session_id: str) -> str:
@@ -91,15 +110,21 @@ class _Commit(Struct):
     message: str
     paths: tuple[str, ...]
     branch: str = ""
+    amends: str = ""
 
 
 async def _commit(request: Request) -> Response:
-    """Commit the chosen files. Where that makes git run programs of the repository, only on this computer."""
+    """Commit the chosen files.
+
+    Where that makes git run programs of the repository, or rewrites history, only on this computer.
+    """
     said, who, root = await body_of(request, _Commit), visitor_of(request), await _folder(request)
-    if await asyncio.to_thread(commit_programs, root):
+    programs = await asyncio.to_thread(commit_programs, root)
+    if programs or said.amends:
         require(who, Reach.OWN_COMMANDS)
     pass_on = await asyncio.to_thread(_passed, book_of(request), root)
-    make = partial(commit_files, root, said.paths, said.message, branch=said.branch.strip(), pass_on=pass_on)
+    branch = said.branch.strip()
+    make = partial(commit_files, root, said.paths, said.message, branch=branch, amends=said.amends, pass_on=pass_on)
     ran = await asyncio.to_thread(make)
     book_of(request).relist()  # the branch may be another one
     found: dict[str, Any] = {"good": ran.status == 0, "line": ran.line, "output": ran.output, "branch": said.branch}

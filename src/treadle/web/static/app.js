@@ -111,8 +111,7 @@ function callFor(waiting, states) {
   const icon = document.getElementById("icon");
   const href = `${files}/${ICONS[sign]}`;
   if (icon.getAttribute("href") !== href) icon.setAttribute("href", href);
-  if (count) navigator.setAppBadge?.(count).catch(() => {});
-  else navigator.clearAppBadge?.().catch(() => {});
+  navigator.setAppBadge?.(count).catch(() => {}); // 0 clears it
 }
 
 let waiting = {};

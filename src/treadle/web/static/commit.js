@@ -9,6 +9,7 @@ const dialog = parsed('<dialog id="commit" aria-labelledby="commit-title"><form>
 const form = dialog.firstElementChild;
 document.body.append(dialog);
 
+const amends = () => form.querySelector("[name=amends]:checked")?.value ?? "";
 const chosen = () => [...form.querySelectorAll("[name=path]:checked")].map((one) => one.value);
 
 async function open() {
@@ -50,21 +51,19 @@ function pullRequest(place, message) {
   place.append(fields);
 }
 
-async function commit() {
+async function commit(event) {
+  event.preventDefault();
   const place = document.getElementById("committed");
   const button = document.getElementById("do-commit");
   const message = form.elements.message.value;
-  const said = await during(button, send(`${path}/commit`, { message, paths: chosen(), branch: form.elements.branch.value }));
+  const said = await during(button, send(`${path}/commit`, { message, paths: chosen(), branch: form.elements.branch.value, amends: amends() }));
   if (!said) return;
   place.replaceChildren();
   if (!said.good) {
     told(place, said, "The commit was not made.");
-    place.scrollIntoView({ block: "nearest" });
-    return;
+    return void place.scrollIntoView({ block: "nearest" });
   }
-  const closing = made("div", "", { className: "answers" });
-  closing.append(made("button", "Close", { type: "button", value: "no" }));
-  form.replaceChildren(made("h2", `Committed on ${said.branch || "no branch"}`, { id: "commit-title" }), place, closing);
+  form.replaceChildren(made("h2", `Committed on ${said.branch || "no branch"}`, { id: "commit-title" }), place, parsed('<div class="answers"><button type="button" value="no">Close</button></div>'));
   told(place, { ...said, line: "" }, said.note);
   if (said.branch) put(document.getElementById("bar-branch"), said.branch);
   if (said.push) offer(place, "Push it", said.push, () => send(`${path}/push`, { line: said.push }), "The commit is pushed.");
@@ -78,22 +77,26 @@ async function write(button) {
   if (said) form.elements.message.value = said.text;
 }
 
-form.addEventListener("submit", (event) => {
-  event.preventDefault();
-  commit();
-});
-form.addEventListener("change", () => {
-  const count = chosen().length;
-  const button = document.getElementById("do-commit");
+form.addEventListener("submit", commit);
+function changed({ target }) {
+  const [count, button] = [chosen().length, document.getElementById("do-commit")];
   if (!button) return;
-  button.textContent = `Commit ${count} ${count === 1 ? "file" : "files"}`;
-  button.disabled = count === 0;
-});
+  const { message, branch } = form.elements;
+  const own = ![message.defaultValue, target.dataset.message, ""].includes(message.value);
+  if (target.name === "amends" && !own) message.value = target.checked ? target.dataset.message : message.defaultValue;
+  if ((branch.disabled = Boolean(amends()))) branch.value = "";
+  const files = `${count} ${count === 1 ? "file" : "files"}`;
+  button.textContent = amends() ? `Amend the commit${count ? ` with ${files}` : ""}` : `Commit ${files}`;
+  button.disabled = count === 0 && !amends();
+}
+form.addEventListener("change", changed);
 form.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (button?.value === "no") dialog.close();
   else if (button?.dataset.write !== undefined) write(button);
+  else if (button?.dataset.only !== undefined) {
+    for (const box of form.querySelectorAll("[name=path]")) box.checked = box.dataset.accepted !== undefined;
+    changed({ target: button });
+  }
 });
-document.addEventListener("click", (event) => {
-  if (event.target.closest("[data-commit]")) open();
-});
+document.addEventListener("click", ({ target }) => target.closest("[data-commit]") && open());
