@@ -97,7 +97,7 @@ async def test_a_subagent_that_works_is_followed_and_told_more_on_its_own_page(
             while "data-opened" not in (html := await visit.get(f"/s/{found[0]}")):
                 await asyncio.sleep(0.05)
         assert re.search(
-            rf'A subagent of <a href="[^"]*/s/{root}">Give it to one.</a>, where its questions are put', html
+            rf'A subagent of <a href="[^"]*/s/{root}">Give it to one.</a> · its questions come there', html
         )
         assert "This session is closed" not in html
         assert list(here.book.opened) == [root], "it is no session of the list, of the inbox or of the bill"

@@ -44,9 +44,7 @@ export function kept(name, otherwise, store = "localStorage") {
 export function keep(name, value, store = "localStorage") {
   try {
     window[store].setItem(name, JSON.stringify(value));
-  } catch {
-    // It is kept by the page itself as long as that is open.
-  }
+  } catch {} // the page itself keeps it as long as it is open
 }
 
 /** Say what was restored, with a button that undoes it; `after` is called when that is done. */
