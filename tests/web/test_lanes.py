@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.faults.driving import make
-from tests.web.in_process import PATIENCE, idle, page_here
+from tests.web.in_process import PATIENCE, idle, page_here, until
 from treadle.present.spending_words import Spending
 from treadle.providers.scripted.script import Expectation, Pace, SayText, Texts, Turn
 from treadle.web.screens.lanes_screen import AgentLane, lane_sums
@@ -114,6 +114,42 @@ async def test_a_subagent_that_works_is_followed_and_told_more_on_its_own_page(
         html = await visit.get(f"/s/{found[0]}")
         assert "It has four lines." in html
         assert re.search(r'id="chip"[^>]*>Done<', html)
+
+
+async def test_what_a_subagent_changed_in_its_copy_can_be_taken_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    writes = Expectation(last_user=Texts(contains=("Write a",)), assistant_messages=0)
+    turns = (
+        Turn(when=writes, items=(make("write_to_file", path="a.txt", content="one\n"),)),
+        Turn(when=Expectation(last_result=Texts(contains=("a.txt",))), items=(SayText(text="Written."),)),
+        Turn(
+            when=Expectation(assistant_messages=0),
+            items=(make("use_subagents", tasks=[{"prompt": "Write a.", "agent": "worker"}]),),
+        ),
+        Turn(items=(make("attempt_completion", result="Done."),)),
+    )
+    async with page_here(tmp_path, monkeypatch, turns, mode="ask") as here:
+        visit = here.visit()
+        page = await here.start(visit, "Give it to a writer.")
+        root = page.session.id
+        writing = await here.asked(page)
+        await visit.done(f"/s/{root}/answer", question_id=writing.id, option="allow_once")
+        await until(page, lambda: any(one.id != writing.id for one in page.questions))
+        (question,) = page.questions
+        agents = await visit.get(f"/s/{root}/agents")
+        assert "<dt>Needs you</dt>" in agents, "what it changed is asked about when it has ended"
+        links = (f"/s/{root}#questions", "What it changed", "/stop")
+        assert [one in agents.split("<ol")[1] for one in links] == [True, False, False]
+        await visit.done(f"/s/{root}/answer", question_id=question.id, option="reject_once")
+        await idle(page)
+        (child,) = re.findall(
+            r'href="[^"]*/s/([^/"]+)/review" title="What it changed', await visit.get(f"/s/{root}/agents")
+        )
+        assert not (here.folder / "a.txt").exists()
+        assert "Take the changes" in await visit.get(f"/s/{child}/review")
+        assert (await visit.done(f"/s/{child}/copy/take"))["said"] == "1 file taken."
+        assert (here.folder / "a.txt").read_text() == "one\n"
 
 
 def test_a_subagent_that_needs_you_leads_to_the_questions_of_its_session() -> None:

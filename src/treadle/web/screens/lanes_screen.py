@@ -7,9 +7,11 @@ from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from treadle.door.history import found_copies
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
 from treadle.door.past import ListedSession, SessionState, StopResult, listed_sessions, stop_sessions
@@ -32,7 +34,11 @@ _ENDED: Mapping[str, tuple[str, str]] = {
 
 
 class AgentLane(Struct, frozen=True, kw_only=True):
-    """A subagent: how it is in a word with its sign, and what it does now; `depth` counts the agents above it."""
+    """A subagent: how it is in a word with its sign, and what it does now; `depth` counts the agents above it.
+
+    `open`: it works itself, so it can be stopped. `kept`: it has ended, and what it changed in its copy is there still,
+    not in the workspace.
+    """
 
     id: str
     task: str
@@ -48,6 +54,8 @@ class AgentLane(Struct, frozen=True, kw_only=True):
     steps: int = 0
     added: int = 0
     removed: int = 0
+    open: bool = False
+    kept: bool = False
 
     @property
     def cost(self) -> str:
@@ -93,23 +101,26 @@ def _found(request: Request) -> tuple[str, list[AgentLane]]:
     rows = {one.id: one for one in listed_sessions(Path(workspace), subagents=True) if one.root == session_id}
     opened = book_of(request).find(session_id)
     now = {} if opened is None else {one.session_id: one for one in opened.content.view.children}
+    asking = set() if opened is None else {one.child for one in opened.questions}
     below: dict[str, list[ListedSession]] = {}
     for one in sorted(rows.values(), key=lambda one: one.created_at):
         below.setdefault(one.parent if one.parent in rows else session_id, []).append(one)
     lanes: list[AgentLane] = []
+    copies = {str(one.folder) for one in found_copies()}
 
     def add(parent: str, depth: int) -> None:
         for one in below.get(parent, ()):
-            lanes.append(_lane(one, now.get(one.id), depth))
+            lane = _lane(one, now.get(one.id), depth, asks=one.id in asking)
+            lanes.append(replace(lane, kept=one.workspace in copies and lane.sign not in ("working", "waiting")))
             add(one.id, depth + 1)
 
     add(session_id, 0)
     return title, lanes
 
 
-def _lane(row: ListedSession, now: ChildChanged | None, depth: int) -> AgentLane:
+def _lane(row: ListedSession, now: ChildChanged | None, depth: int, *, asks: bool) -> AgentLane:
     live = row.open or now is not None
-    waits = row.state is SessionState.WAITING
+    waits = asks or row.state is SessionState.WAITING  # what it changed is asked about when it has ended
     usual = ("waiting", "Needs you") if waits else ("working", "Working")
     sign, words = usual if live else _ENDED.get(row.outcome, ("stopped", "Stopped"))
     own = Spending(ended=row.known_cost, unpriced=row.cost is None, estimated=row.estimated)
@@ -128,6 +139,7 @@ def _lane(row: ListedSession, now: ChildChanged | None, depth: int) -> AgentLane
         steps=(now.steps if now is not None else 0) or row.steps or 0,
         added=row.added,
         removed=row.removed,
+        open=row.open,
     )
 
 
