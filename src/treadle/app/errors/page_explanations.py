@@ -15,6 +15,13 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "The page chose among blocks that this edit does not have: it shows an older question.",
             "Load the page again.",
         ),
+        "agent-stop": Explanation(
+            "A subagent that was to be stopped on the page still works: the message says why.",
+            "Do what it says, or stop the turn of its session.",
+        ),
+        "agent-unknown": Explanation(
+            "The page names a subagent that the session does not have.", "Look at the subagents of the session again."
+        ),
         "command-ended": Explanation(
             "A command of your own that was to be stopped has ended.", "Nothing is to be done."
         ),

@@ -27,13 +27,6 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "The file that --agents names cannot be used as an agent. The message says why.",
             "Write Markdown with a header that has a name and a description, and the prompt below it: docs/agents.md.",
         ),
-        "agent-stop": Explanation(
-            "A subagent that was to be stopped on the page still works: the message says why.",
-            "Do what it says, or stop the turn of its session.",
-        ),
-        "agent-unknown": Explanation(
-            "The page names a subagent that the session does not have.", "Look at the subagents of the session again."
-        ),
         "writer-copy": Explanation(
             "The copy of the workspace in which a subagent writes cannot be made or found.",
             "The message says why. The workspace itself was not changed.",
