@@ -201,9 +201,11 @@ def test_only_what_installs_owns_installed_programs(line: str, tools: set[Instal
         "echo 'bwrap: Creating new namespace failed: Resource temporarily unavailable' >&2; exit 1",
         "kill -9 $$",
         "exit 126",
+        "echo 'fatal: Out of memory, malloc failed (tried to allocate 32 bytes)' >&2; exit 128",
+        "exit 128",
     ],
 )
-def test_a_git_that_was_not_started_has_not_said_that_nothing_changes(
+def test_a_git_that_failed_or_was_not_started_has_not_said_that_nothing_changes(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
     class Failing:

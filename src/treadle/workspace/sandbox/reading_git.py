@@ -18,6 +18,10 @@ _SANDBOXES = (b"bwrap: ", b"sandbox-exec: ")
 
 _NOT_STARTED = (126, 127)
 
+_FATAL = 128
+_SAID_NO = (b"no upstream", b"not a git repository", b"does not point to a branch", b"no such branch")
+"""What git answers with the status of a failure, though it is an answer about a revision."""
+
 AskGit = Callable[..., bytes | None]
 """Takes the words of a git command that only reads. Gives what it prints; None where it fails. Raises `ToolError`."""
 
@@ -40,6 +44,7 @@ class GitReader:
             private=self._private,
         )
         environment = {**child_variables(os.environ), **HARDENED_GIT}
+        environment["LC_ALL"] = "C"
         environment["PATH"] = path_outside(environment.get("PATH", os.defpath), root)
         try:
             done = subprocess.run(
@@ -52,7 +57,10 @@ class GitReader:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise _unanswered(root, str(error)) from error
-        if done.returncode < 0 or done.returncode in _NOT_STARTED or done.stderr.startswith(_SANDBOXES):
+        failed = (
+            words[0] == "rev-parse" and done.returncode == _FATAL and not any(map(done.stderr.__contains__, _SAID_NO))
+        )
+        if failed or done.returncode < 0 or done.returncode in _NOT_STARTED or done.stderr.startswith(_SANDBOXES):
             # Git has said nothing: that there is no such commit, say, is something else.
             raise _unanswered(root, done.stderr.decode(errors="replace").strip() or f"status {done.returncode}")
         return done.stdout if done.returncode == 0 else None
