@@ -1,7 +1,7 @@
 // What every screen has: requests, messages, and what calls the person.
 
-import { at, enter, files, goIn, key, shownSession, takeLook, tokenOfAddress } from "./entering.js";
-import { listen, lost } from "./line.js";
+import { at, enter, files, goIn, key, takeLook, tokenOfAddress } from "./entering.js";
+import { listen } from "./line.js";
 import { made } from "./morph.js";
 import "./notify.js";
 
@@ -101,8 +101,8 @@ function callFor(waiting, states) {
     badge.textContent = String(count);
     badge.hidden = count === 0;
   }
-  const here = states[shownSession];
-  const state = lost() ? "No connection" : here && here.sign !== "done" ? here.words : "";
+  const chip = document.getElementById("chip");
+  const state = chip && !chip.classList.contains("done") ? chip.textContent : "";
   const where = document.getElementById("title")?.textContent;
   const plain = where ? [state, where].filter(Boolean).join(" · ") : base;
   const text = count ? `(${count}) ${plain}` : plain;
@@ -119,9 +119,10 @@ let states = {};
 document.addEventListener("news", ({ detail: news }) => {
   if (news.waiting) waiting = news.waiting;
   if (news.states) states = news.states;
-  if (news.waiting || news.states) callFor(waiting, states);
+  if (news.waiting || news.states || news.bar) call();
 });
-for (const name of ["line", "column"]) document.addEventListener(name, () => callFor(waiting, states));
+const call = () => queueMicrotask(() => callFor(waiting, states)); // when the chip says what came
+for (const name of ["line", "column"]) document.addEventListener(name, call);
 
 if (!document.body.dataset.session) listen(() => {});
 
