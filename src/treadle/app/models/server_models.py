@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING
 from treadle.app.models.known import LOCAL, day, known_models
 from treadle.app.models.provider_keys import require_key_host
 from treadle.protocol.errors import ConfigError
+from treadle.providers.local import LocalModel, find_model
+from treadle.providers.local_advice import window_fix, window_problem
 from treadle.providers.model_data import TOOLS, ModelFigures
 from treadle.providers.provider_rows import ProviderRow
 from treadle.providers.usual_models import usual_of
 
 if TYPE_CHECKING:
     from treadle.app.models.model_choice import Models
-    from treadle.providers.local import LocalModel
 
 
 async def ask_local(models: "Models", ref: str, row: ProviderRow) -> None:
     """Ask a server of this machine what its model holds and can do."""
-    from treadle.providers.local import find_model
-    from treadle.providers.local_advice import window_fix, window_problem
-
     key = models.key(row)
     require_key_host(row, models.said(row), key)
     found = await find_model(row.name, models.base_url(row), key.value if key else "", ref.partition("/")[2])

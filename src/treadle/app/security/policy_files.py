@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from msgspec import Struct
 
 from treadle.app.config.places import config_file, data_directory, name_for, read_regular
+from treadle.protocol.permissions import Verdict
 
 if TYPE_CHECKING:
     from treadle.policy.rulefile import RuleFile
@@ -193,7 +194,6 @@ class PolicyFiles:
     def _without_new_allowances(self, rules: Sequence["Rule"]) -> tuple[tuple["Rule", ...], tuple["Rule", ...]]:
         """Part from what counts what a project's file allows that has changed since its folder was trusted."""
         from treadle.policy.rules import Scope
-        from treadle.protocol.permissions import Verdict
 
         workspace = self._places.workspace
         if workspace is None or _signature(workspace / PROJECT_FILE) == self._project:

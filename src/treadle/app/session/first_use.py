@@ -13,6 +13,7 @@ from treadle.app.config.places import data_directory, outputs
 from treadle.app.config.sections import Settings
 from treadle.app.models.provider_keys import keys_stamp
 from treadle.app.security.policy_files import PolicyFiles
+from treadle.app.session.commands.policy_judge import policy_judge
 from treadle.app.session.parts import Parts
 from treadle.engine.core.goal import goal_status, is_due
 from treadle.engine.core.room import focus_wanted
@@ -196,7 +197,6 @@ def session_subagents(
     """Make what has subagents work for a session."""
     from treadle.app.session.children.child_book import Subagents
     from treadle.app.session.children.child_plans import ChildPlans
-    from treadle.app.session.commands.policy_judge import policy_judge
     from treadle.app.subagents.agent_files import read_agents
 
     if parts.brought.open_child is None:

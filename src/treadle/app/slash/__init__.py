@@ -2,6 +2,8 @@
 
 from typing import TYPE_CHECKING
 
+from treadle.app.session.own_commands.slash_commands import find_slash
+
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
     from treadle.app.session.own_commands.command_answers import CommandAnswer, Handler
@@ -12,7 +14,6 @@ if TYPE_CHECKING:
 def do_command(name: str, argument: str, session: "SessionAccess") -> "CommandAnswer":
     """Do a command of the table; one that takes time is to be done in a thread. Raises `TreadleError`."""
     from treadle.app.session.own_commands.command_answers import wrong
-    from treadle.app.session.own_commands.slash_commands import find_slash
 
     row = find_slash(name)
     handler = None if row is None else handler_of(row.name)

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from treadle.app.session.own_commands.slash_commands import SlashCommand, find_slash, nearest_slash, slash_word
 from treadle.app.slash import do_command, named_texts
+from treadle.present.words import restored_words
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Op, Prompt
@@ -77,8 +78,6 @@ async def _restored(
     op: Restore, answer: "CommandAnswer", session: "SessionAccess", post: Callable[[Op], Awaitable[None]]
 ) -> "CommandAnswer":
     """Restore, and say what was restored. Raises `RefusedError`."""
-    from treadle.present.words import restored_words
-
     async with session.follow() as feed:
         await post(op)
         async for one in feed:

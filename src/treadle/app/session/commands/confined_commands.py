@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import cached_property
@@ -16,6 +17,8 @@ from treadle.app.session.files.roots import Roots
 from treadle.engine.ports import Judge
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import CallResult, Confinement, Right, Rights
+from treadle.workspace.commands.variables import find_outside
+from treadle.workspace.searching.search import find_ripgrep
 
 _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 
@@ -130,10 +133,6 @@ class ConfinedCommands:
     @cached_property
     def _ripgrep(self) -> tuple[tuple[str, str], ...]:
         """Say where commands find the program that searches, where the system has none; nothing else is ours there."""
-        import shutil
-
-        from treadle.workspace.searching.search import find_ripgrep
-
         found = "" if shutil.which("rg") else find_ripgrep(os.environ)
         return ((f"{_PROGRAMS}/rg", os.path.realpath(found)),) if found else ()
 
@@ -208,7 +207,6 @@ class ConfinedCommands:
 
     def _found_broker(self, run: "RunGit") -> "GitBroker | None":
         from treadle.app.security.confining import brokers_git
-        from treadle.workspace.commands.variables import find_outside
         from treadle.workspace.namespaces.git_broker import GitBroker
 
         git = find_outside("git", self._root, *self._roots.folders)
