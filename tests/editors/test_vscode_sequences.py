@@ -79,11 +79,16 @@ class Sequence:
         """Wait for the question about the edit, and its diff; a question about the folder is answered."""
         question = self.seen.chat.locator(".question", has_text="Apply this edit")
         trust = self.seen.chat.locator(".question").get_by_role("button", name="Yes, for this session only")
-        async with asyncio.timeout(LONG):
-            while not await question.count():
-                if await trust.count():
-                    await trust.first.click()
-                await asyncio.sleep(0.1)
+        try:
+            async with asyncio.timeout(LONG):
+                while not await question.count():
+                    if await trust.count():
+                        await trust.first.click()
+                    await asyncio.sleep(0.1)
+        except TimeoutError:
+            chat = self.seen.chat
+            unsent, said = await chat.locator("#text").input_value(), await chat.locator("#log").inner_text()
+            raise AssertionError(f"seed {self.seed}: {self.acts}\nnot sent: {unsent}\n{said}") from None
         await self.tab(_PROPOSED).first.wait_for()
         await expect(question.locator("input[type=checkbox]")).to_have_count(2, timeout=MILLISECONDS)
         return question

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from treadle.cli.command_line import WISHES, goal_of, opening_of, session_trust_of, task_content, task_from
 from treadle.cli.detached import run_detached
 from treadle.cli.task_words import COMMANDS, slash_task, task_of
+from treadle.door.program import write_wrapped
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -32,8 +33,6 @@ def _say(session_id: str) -> None:
         sys.stderr.write(f"treadle: session {session_id} runs in the background.\n")
         raise
     if sys.stdout.isatty() and sys.stderr.isatty():
-        from treadle.door.program import write_wrapped
-
         text = (
             f"# It runs in the background. Join it: treadle --attach {session_id}, stop it: treadle stop {session_id}"
         )

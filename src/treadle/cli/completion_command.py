@@ -3,6 +3,9 @@
 import argparse
 import sys
 
+from treadle.cli.main import parser_of
+from treadle.cli.task_words import COMMANDS
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
@@ -12,8 +15,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def execute(arguments: argparse.Namespace) -> int:
     """Print the script."""
     from treadle.cli.completion_scripts import completion_script
-    from treadle.cli.main import parser_of
-    from treadle.cli.task_words import COMMANDS
 
     parsers = {name: parser_of(name) for name in ("", *COMMANDS)}
     sys.stdout.write(completion_script(arguments.shell, COMMANDS, parsers))

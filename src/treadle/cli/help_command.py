@@ -2,6 +2,9 @@
 
 import argparse
 
+from treadle.cli.main import commands_text, parser_of
+from treadle.cli.task_words import COMMANDS, unknown_command
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
@@ -11,9 +14,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the help."""
-    from treadle.cli.main import commands_text, parser_of
-    from treadle.cli.task_words import COMMANDS, unknown_command
-
     if arguments.command and arguments.command not in COMMANDS:
         raise unknown_command(arguments.command, COMMANDS)
     parser = parser_of(arguments.command)

@@ -14,9 +14,11 @@ from msgspec.structs import replace
 
 from treadle.cli.host_flags import HostFlags
 from treadle.door.hosts import structured_answer
+from treadle.door.known_models import EFFORT_BUDGETS
 from treadle.door.opening import Opening, check_workspace, last_session, list_sessions, open_session, session_workspace
 from treadle.door.past import end_of_entry
 from treadle.door.program import Exit, own_stdout, print_notice
+from treadle.door.settings import load_settings
 from treadle.door.trust import session_trust, trusted_by_variable
 from treadle.headless.channel import Channel
 from treadle.headless.host_control import with_provider
@@ -161,8 +163,6 @@ class _HostLine:
         return replace(trust, once=False, problem="--setting-sources leaves the project out.")
 
     async def _open(self, trust: "SessionTrust", host: HostedSession) -> "LiveSession":
-        from treadle.door.settings import load_settings
-
         flags, said = self._flags, self._said()
         if "model" in said or "fallback" in said:
             known = load_settings({}).model
@@ -261,8 +261,6 @@ class _HostLine:
         return said
 
     def _thinking(self) -> Any:
-        from treadle.door.known_models import EFFORT_BUDGETS
-
         if self._flags.get("thinking") == "disabled":
             return 0
         if effort := self._flags.get("effort"):

@@ -7,7 +7,9 @@ from contextlib import suppress
 from importlib import import_module
 from itertools import takewhile
 
+from treadle.cli.streams import flush_streams, is_full, is_hangup, is_unwritable
 from treadle.cli.task_words import COMMANDS, GROUPS, SELDOM, task_of
+from treadle.cli.work import SETTINGS
 
 TYPE_CHECKING = False
 """`--help` needs neither the types nor the errors of the program."""
@@ -41,8 +43,6 @@ _USAGE = frozenset(
 
 def run(argv: Sequence[str]) -> int:
     """Run a command; returns the exit code, which never is Python's 120 for a stream that is gone."""
-    from treadle.cli.streams import flush_streams
-
     code = _guarded(lambda: _run(argv))
     lost = flush_streams()
     return _lost(lost) if lost is not None and code == 0 else code
@@ -82,7 +82,6 @@ def _read(name: str, words: Sequence[str]) -> "Any":
 def parser_of(name: str) -> "CommandParser":
     """Make the parser of a command; the main one has the empty name."""
     from treadle.cli.parser import CommandParser
-    from treadle.cli.work import SETTINGS
 
     module = _module(name)
     parser = CommandParser(prog=f"treadle {name}".strip(), description=module.__doc__, allow_abbrev=False)
@@ -127,7 +126,6 @@ def _guarded(command: Callable[[], int]) -> int:
 
 
 def _failed(error: Exception) -> int:
-    from treadle.cli.streams import is_unwritable
     from treadle.door.program import Exit, describe_error, describe_no_permission, is_own_folder
     from treadle.protocol.errors import TreadleError
 
@@ -162,7 +160,6 @@ def _report(text: str, code: int) -> int:
 
 def _lost(error: OSError) -> int:
     """Give the exit code of a program whose reader has left, or whose terminal is gone."""
-    from treadle.cli.streams import is_full, is_hangup
     from treadle.door.program import Exit, four_lines
 
     if is_full(error):

@@ -3,11 +3,11 @@
 import argparse
 import sys
 
+from treadle.cli.work import add_settings
+
 
 def add_serve(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    from treadle.cli.work import add_settings
-
     parser.add_argument("--http", action="store_true", help="serve over streamable HTTP on 127.0.0.1, with a token")
     parser.add_argument("--port", type=int, default=0, help="the port for --http (default: a free one)")
     add_settings(parser)

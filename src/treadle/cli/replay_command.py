@@ -5,12 +5,11 @@ import sys
 from pathlib import Path
 
 from treadle.cli.parser import LAST, named_session, session_operand
+from treadle.cli.work import add_settings
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    from treadle.cli.work import add_settings
-
     session_operand(parser, nargs="?", otherwise=LAST)
     parser.add_argument(
         "--strict", action="store_true", help="check that the log can be rebuilt byte for byte (the default)"

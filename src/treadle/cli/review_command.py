@@ -11,6 +11,7 @@ from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
 
+from treadle.cli.work import add_settings
 from treadle.protocol.errors import ConfigError, TreadleError
 
 if TYPE_CHECKING:
@@ -23,8 +24,6 @@ _EFFORTS = ("low", "medium", "high")
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Add the flags."""
-    from treadle.cli.work import add_settings
-
     about = "a range of git, such as main...HEAD, or a file with a diff (default: what is not committed)"
     parser.add_argument("range", nargs="?", default="", metavar="RANGE|FILE.diff", help=about)
     parser.add_argument("--staged", action="store_true", help="review what the next commit takes")

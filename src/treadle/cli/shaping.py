@@ -8,7 +8,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.cli.command_line import WISHES
-from treadle.door.hosts import ListedTools, listed_tools, server_tools, split_tools
+from treadle.door.hosts import PROMPT, ListedTools, listed_tools, server_tools, split_tools, structured_answer
 from treadle.door.program import print_notice
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
@@ -38,8 +38,6 @@ class Wishes(Struct, frozen=True, kw_only=True):
             print_notice(note)
         append = self.append
         if self.structured is not None:
-            from treadle.door.hosts import PROMPT
-
             append = f"{append}\n\n{PROMPT}".strip()
         # Hosts send an empty prompt where their user said nothing.
         return replace(listed, shape=replace(listed.shape, system=self.system or None, append=append))
@@ -62,8 +60,6 @@ def wishes_of(said: Mapping[str, Any]) -> Wishes:
     """Read what was said with flags of the main command. Raises `ConfigError`."""
     structured = None
     if schema := said.get("json_schema"):
-        from treadle.door.hosts import structured_answer
-
         structured = structured_answer(schema)
     return Wishes(
         allowed=said.get("allowed_tools") or (),

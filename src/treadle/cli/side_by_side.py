@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from treadle.door.program import harmless
 from treadle.protocol.errors import ConfigError, TreadleError
 
 if TYPE_CHECKING:
@@ -181,7 +182,6 @@ class _Programs:
 
 
 def _write(found: Sequence[Mapping[str, Any]]) -> None:
-    from treadle.door.program import harmless
     from treadle.present.words import counted
 
     for one in found:

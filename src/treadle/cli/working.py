@@ -11,6 +11,9 @@ from msgspec.structs import replace
 
 from treadle.cli.command_line import WISHES, flags, goal_of, opening_of, session_trust_of, task_content, task_from
 from treadle.cli.task_words import COMMANDS, slash_task, task_of
+from treadle.door.known_models import Models
+from treadle.door.opening import attach_session, is_session_open, last_session, open_session, session_workspace
+from treadle.door.settings import load_settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.goals import BEGIN_GOAL
 from treadle.protocol.messages import Text
@@ -84,7 +87,6 @@ def _on_terminal() -> bool:
 
 
 async def _headless(arguments: "argparse.Namespace", task: str) -> int:
-    from treadle.door.opening import open_session
     from treadle.headless.headless_main import OutputFormat, run_headless
 
     trust, output = session_trust_of(arguments), OutputFormat(arguments.output_format)
@@ -110,7 +112,6 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
 
 def resume_headless(arguments: "argparse.Namespace") -> int:
     """Go on with the session that the arguments name, without a person; returns the exit code."""
-    from treadle.door.opening import open_session
     from treadle.headless.headless_main import OutputFormat, run_headless
 
     async def work_on() -> int:
@@ -141,7 +142,6 @@ def interactive(arguments: "argparse.Namespace", task: str = "") -> int:
     if task:
         slash_task(task, session_trust_of(arguments), headless=False)
     content = task_content(arguments, task)
-    from treadle.door.settings import load_settings
     from treadle.tui.paint.look import prepared_terminal
 
     settings = load_settings(flags(arguments))
@@ -176,7 +176,6 @@ def _attach(arguments: "argparse.Namespace") -> int:
         )
     if not _on_terminal():
         raise _no_terminal()
-    from treadle.door.settings import load_settings
     from treadle.tui.paint.look import prepared_terminal
 
     settings, folder = load_settings(flags(arguments)), arguments.directory.expanduser().resolve()
@@ -189,7 +188,6 @@ async def _attached(
     prefix: str, folder: Path, settings: "Settings", look: "Look", *, content: "tuple[UserContent, ...]" = ()
 ) -> tuple[int, str]:
     """Work in a session of another process; gives the exit code, and the session that is to be opened next."""
-    from treadle.door.opening import attach_session
     from treadle.door.program import write_wrapped
     from treadle.tui.terminal_main import run_interactive
 
@@ -221,7 +219,6 @@ def _with_model(arguments: "argparse.Namespace", content: "tuple[UserContent, ..
         if error.code != "no-provider":
             raise
     from treadle.cli.first_model import first_model
-    from treadle.door.settings import load_settings
 
     arguments.model = first_model(load_settings(flags(arguments)), look)
     return _open(arguments, content, look) if arguments.model else None
@@ -234,8 +231,6 @@ def _open(
 
     One that is open in another process is joined there.
     """
-    from treadle.door.settings import load_settings
-
     folder, trust, code = arguments.directory.expanduser().resolve(), None, 0
     given = None if following else opening_of(arguments, _asked_trust(arguments, look), user_present=True)
     while given is not None or following:
@@ -253,8 +248,6 @@ def _open(
 
 
 def _is_open_elsewhere(session: str) -> bool:
-    from treadle.door.opening import is_session_open
-
     return is_session_open(session)
 
 
@@ -274,7 +267,6 @@ def _chosen_session(folder: Path, look: "Look") -> str:
 def _go_to(arguments: "argparse.Namespace", session: str, folder: Path) -> bool:
     """Name the session to open; gives whether it was in `folder`. Only that is trusted where `--trust` was said."""
     from treadle.door.commands import NEW_SESSION
-    from treadle.door.opening import session_workspace
 
     if session == NEW_SESSION:
         arguments.resume, arguments.go_on, arguments.directory = "", False, folder
@@ -289,7 +281,6 @@ async def _interactive(
     opening: "Opening", content: "tuple[UserContent, ...]", look: "Look", goal: "SetGoal | None"
 ) -> tuple[int, str]:
     """Work in a session; gives the exit code, and the session that is to be opened next, empty for none."""
-    from treadle.door.opening import open_session
     from treadle.tui.terminal_main import run_interactive
 
     live = await open_session(opening)
@@ -349,9 +340,6 @@ def _counts(*more: tuple[int, str], session: str) -> list[str]:
 def _asked_trust(arguments: "argparse.Namespace", look: "Look") -> "SessionTrust":
     """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
     from treadle.cli.trust_command import settle_trust
-    from treadle.door.known_models import Models
-    from treadle.door.opening import last_session
-    from treadle.door.settings import load_settings
 
     trust = session_trust_of(arguments)
     if arguments.go_on:

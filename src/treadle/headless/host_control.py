@@ -9,9 +9,12 @@ from typing import TYPE_CHECKING, Any
 from msgspec.structs import replace
 
 from treadle import __version__
+from treadle.door.commands import SLASH_TABLE, Surfaces
 from treadle.door.hosts import claude_names
 from treadle.door.open_session import LiveSession
 from treadle.door.opening import session_log
+from treadle.door.past import Points
+from treadle.door.reports import find_job, kill_job
 from treadle.headless.channel import Frame
 from treadle.headless.frames import MODE_NAMES
 from treadle.headless.host_questions import HOST_MODES, NOBODY
@@ -123,8 +126,6 @@ def _agents(live: LiveSession) -> Mapping[str, ListedAgent]:
 
 
 def _commands() -> list[Frame]:
-    from treadle.door.commands import SLASH_TABLE, Surfaces
-
     return [
         {"name": row.name, "description": row.about, "argumentHint": row.arguments}
         for row in SLASH_TABLE
@@ -218,8 +219,6 @@ async def _rewind(host: "HostedSession", live: LiveSession, request: Frame) -> F
 
 
 def _files_before(session_id: str, prompt_id: str) -> Any:
-    from treadle.door.past import Points
-
     with session_log(session_id) as (row, store):
         points = Points(store, row.id)
         turn = next((one for one in points.turns() if prompt_id in one.prompts), None)
@@ -250,8 +249,6 @@ async def _mcp_toggle(host: "HostedSession", live: LiveSession, request: Frame) 
 
 
 async def _stop_task(host: "HostedSession", live: LiveSession, request: Frame) -> Frame:  # noqa: ARG001
-    from treadle.door.reports import find_job, kill_job
-
     def stop() -> None:
         line, job = find_job(str(request.get("task_id")))
         if line.session == live.id:

@@ -15,6 +15,7 @@ from treadle.door.trust import SessionTrust
 from treadle.headless.channel import Channel, Frame, HostError
 from treadle.headless.frames import FrameMaker
 from treadle.headless.host_asking import REQUIRES_ACTION, OpenQuestions
+from treadle.headless.host_control import BESIDE, control, init_fields
 from treadle.headless.host_messages import HostMessages
 from treadle.headless.host_prompts import trust_request
 from treadle.headless.host_questions import HOST_MODES, NOBODY
@@ -168,8 +169,6 @@ class HostedSession:
 
     async def _read(self) -> None:
         """Take what the host says; at its end do what it has asked for, without anybody to ask."""
-        from treadle.headless.host_control import BESIDE, control
-
         if self.hosting.task is not None:
             self.messages.put({"message": {"content": self.hosting.task}})
         async for frame in self.channel.frames():
@@ -317,8 +316,6 @@ class HostedSession:
 
     def announce(self, live: LiveSession) -> None:
         """Say that something begins."""
-        from treadle.headless.host_control import init_fields
-
         self.state("running")
         self.channel.send(self.frames.system("init", **init_fields(self, live)))
 

@@ -12,6 +12,7 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
 from treadle.tools.python_outline import python_definitions
+from treadle.workspace.installed import install_command
 
 if TYPE_CHECKING:
     from tree_sitter import Language, Node, Parser
@@ -40,8 +41,6 @@ class Grammar(Struct, frozen=True, kw_only=True):
 
 def how_to_install() -> str:
     """Say how the user gets the grammars."""
-    from treadle.workspace.installed import install_command
-
     return f"the user can install it with `{install_command('code')}`"
 
 

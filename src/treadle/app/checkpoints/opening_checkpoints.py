@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
+from treadle.app.config.layers import load_settings
 from treadle.app.config.places import data_directory
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.events import SessionStarted
@@ -53,8 +54,6 @@ def session_checkpoints(store: Store, session_id: str, roots: Sequence[str], *, 
 
 def opened_checkpoints(store: Store, row: SessionRow) -> FileCheckpoints:
     """Open the checkpoints of a session by its log; raises `ConfigError` for broken settings, or without its folder."""
-    from treadle.app.config.layers import load_settings
-
     started = next(iter(store.read(row.id, before=2))).data
     roots = started.roots if isinstance(started, SessionStarted) else ()
     folders = (row.workspace, *roots)

@@ -13,6 +13,7 @@ import msgspec
 from treadle.app.compose import open_store
 from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import Settings
+from treadle.app.history.session_html import session_page
 from treadle.app.reports.session_text import session_lines
 from treadle.app.session.known_values import session_redactor
 from treadle.engine.ports import TextRedactor
@@ -71,8 +72,6 @@ def export_session(prefix: str, form: str, *, redact: bool = False, turn: int = 
             return
         log = store.read(row.id)
         if form == "html":
-            from treadle.app.history.session_html import session_page
-
             yield from (piece.encode() for piece in session_page(row, log, lambda text: visible(hide(text)), turn=turn))
         else:
             for piece in session_lines(row, log, turn=turn):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from treadle.app.models.aws import aws_account, aws_region
 from treadle.protocol.errors import ConfigError
 from treadle.providers.endpoint import Endpoint
 from treadle.providers.provider_rows import Proof, ProviderRow
@@ -24,8 +25,6 @@ _GOOGLE_FILE = Path("gcloud") / "application_default_credentials.json"
 def address_variables(row: ProviderRow, environment: Mapping[str, str]) -> Mapping[str, str]:
     """Give the variables for a row's address: the environment's, and what follows from the clouds' own files."""
     if "{AWS_REGION}" in row.base_url and not environment.get("AWS_REGION"):
-        from treadle.app.models.aws import aws_region
-
         region = aws_region(environment)
         return {**environment, "AWS_REGION": region} if region else environment
     if row.proof is Proof.GOOGLE:
@@ -45,8 +44,6 @@ def proof_origin(row: ProviderRow, environment: Mapping[str, str], command: Sequ
         case Proof.KEY:
             return ""
         case Proof.AWS:
-            from treadle.app.models.aws import aws_account
-
             account = aws_account(environment)
             return "" if account is None else account.origin
         case Proof.GOOGLE:
@@ -67,8 +64,6 @@ def find_authorizer(
         case Proof.KEY:
             return None
         case Proof.AWS:
-            from treadle.app.models.aws import aws_account, aws_region
-
             account = aws_account(environment)
             return None if account is None else _aws(account, aws_region(environment))
         case Proof.GOOGLE:

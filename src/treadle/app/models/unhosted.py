@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+from treadle.app.models.embedded_model import embedded_provider, embedded_spec
 from treadle.app.models.known import EMBEDDED
 from treadle.engine.ports import Provider
 from treadle.protocol.models import ModelSpec, Prices
@@ -14,8 +15,6 @@ def unhosted_spec(ref: str) -> ModelSpec:
     """Tell what is known of such a model; raises `ConfigError`."""
     provider, _, name = ref.strip().partition("/")
     if provider == EMBEDDED:
-        from treadle.app.models.embedded_model import embedded_spec
-
         return embedded_spec(name)
     return ModelSpec(provider=SCRIPTED, name=name, prices=Prices(input=0.0, output=0.0))
 
@@ -24,8 +23,6 @@ def open_unhosted(ref: str) -> Provider:
     """Open such a model; raises `ConfigError`, and `ModuleNotFoundError` where an extra is missing."""
     provider, _, name = ref.strip().partition("/")
     if provider == EMBEDDED:
-        from treadle.app.models.embedded_model import embedded_provider
-
         return embedded_provider(name)
     from treadle.providers.scripted.provider import ScriptedProvider
     from treadle.providers.scripted.script import load_script

@@ -6,13 +6,12 @@ from typing import assert_never
 from treadle.app.config.sections import SandboxUse
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
+from treadle.workspace.installed import install_command
 from treadle.workspace.sandbox import Backend, SandboxState, probe
 
 
 def how_to_confine() -> str:
     """Say what a person does so that commands can be confined here."""
-    from treadle.workspace.installed import install_command
-
     return (
         f"Install the system's package bubblewrap, or run `{install_command('sandbox')}`; and let users create "
         "namespaces (sysctl kernel.unprivileged_userns_clone=1, kernel.apparmor_restrict_unprivileged_userns=0)."

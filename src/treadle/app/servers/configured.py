@@ -20,6 +20,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.store.activation import ActiveFile, ActiveKind
 from treadle.store.active_items import read_item
+from treadle.workspace.files.private_file import write_private
 from treadle.workspace.files.text import visible_name
 
 FOLDER_FILE = ".mcp.json"
@@ -281,8 +282,6 @@ def write_server(file: Path, name: str, entry: Mapping[str, Any] | None) -> bool
 
     The rest of the file stays. Raises `ConfigError` when it cannot be read or written.
     """
-    from treadle.workspace.files.private_file import write_private
-
     try:
         text = file.read_bytes() if file.exists() else b""
         table = msgspec.json.decode(text) if text.strip() else {}

@@ -26,6 +26,7 @@ from treadle.protocol.servers import ServerTransport
 from treadle.tools.images import served_image_of
 from treadle.workspace.commands.confinement import Setup
 from treadle.workspace.commands.variables import child_variables, path_outside
+from treadle.workspace.installed import install_command
 
 if TYPE_CHECKING:
     import httpx2
@@ -65,8 +66,6 @@ def open_hub(
 ) -> McpHub:
     """Make the hub of all servers; nothing is started yet. Raises `ConfigError` where the SDK is missing."""
     if find_spec("mcp") is None:
-        from treadle.workspace.installed import install_command
-
         raise ConfigError(
             "extra-missing",
             "MCP servers cannot be used: the extra 'mcp' is not installed.",

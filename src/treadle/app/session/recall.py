@@ -6,6 +6,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from msgspec import Struct
 
 from treadle.app.session.files.edit_ledger import Ledger
+from treadle.app.session.mentions.mention_text import without_lines
 from treadle.engine.core.past_history import Past, read_past
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.events import (
@@ -41,8 +42,6 @@ class PastFiles:
             case SessionStarted(workspace=workspace):
                 self._workspace = logged_path(workspace)
             case Prompt(enclosed=enclosed) | EditQueued(enclosed=enclosed) | Answer(enclosed=enclosed) if enclosed:
-                from treadle.app.session.mentions.mention_text import without_lines
-
                 mentioned = (without_lines(one.origin) for one in enclosed if one.kind is EnclosureKind.FILE)
                 self._known.update(
                     (os.path.realpath(existing_path(self._workspace, path)), event.at) for path in mentioned

@@ -2,6 +2,7 @@
 
 from typing import TYPE_CHECKING
 
+from treadle.app.session.own_commands.command_answers import wrong
 from treadle.app.session.own_commands.slash_commands import find_slash
 
 if TYPE_CHECKING:
@@ -13,8 +14,6 @@ if TYPE_CHECKING:
 
 def do_command(name: str, argument: str, session: "SessionAccess") -> "CommandAnswer":
     """Do a command of the table; one that takes time is to be done in a thread. Raises `TreadleError`."""
-    from treadle.app.session.own_commands.command_answers import wrong
-
     row = find_slash(name)
     handler = None if row is None else handler_of(row.name)
     return wrong(f"/{name} does not work here.") if handler is None else handler(session, argument)

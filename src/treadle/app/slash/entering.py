@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
 
+from treadle.app.session.own_commands.command_answers import CommandAnswer, wrong
 from treadle.app.session.own_commands.slash_commands import SlashCommand, find_slash, nearest_slash, slash_word
 from treadle.app.slash import do_command, named_texts
 from treadle.present.words import restored_words
@@ -19,7 +20,6 @@ from treadle.protocol.notifications import FilesRestored
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
     from treadle.app.session.live import LiveSession
-    from treadle.app.session.own_commands.command_answers import CommandAnswer
     from treadle.app.session.shared.access import SessionAccess
 
 
@@ -67,8 +67,6 @@ async def run_entered(
             else:
                 await post(op)
     except RefusedError as refused:
-        from treadle.app.session.own_commands.command_answers import wrong
-
         return wrong(f"/{row.name} is not possible now: {refused.why}.")
     shown = answer.text or ("" if answer.send else done)
     return replace(answer, text=shown)
@@ -89,8 +87,6 @@ async def _restored(
 
 async def answered_aside(text: str, session: "LiveSession", post: Callable[[Op], Awaitable[None]]) -> "CommandAnswer":
     """Ask beside the work, and wait for the answer; a warning says why there is none. Raises `TreadleError`."""
-    from treadle.app.session.own_commands.command_answers import CommandAnswer
-
     await post(Prompt(id=uuid.uuid4().hex, content=(Text(text=text),)))
     answered = (await session.asides())[-1]
     return CommandAnswer(text=answered.text or f"No answer: {answered.error}.", warning=bool(answered.error))

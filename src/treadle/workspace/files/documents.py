@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.commands.installed_programs import program
+from treadle.workspace.installed import install_command
 
 _SECONDS = 60.0
 _NOT_INSTALLED = 3
@@ -38,8 +39,6 @@ async def document_text(raw: bytes, name: str) -> str:
             f"{name} could not be turned into text within {_SECONDS:.0f} s. Try a command made for its format."
         ) from None
     if process.returncode == _NOT_INSTALLED:
-        from treadle.workspace.installed import install_command
-
         raise ToolError(
             f"{name} is a document, and its reader is not installed. The user can install it with "
             f"`{install_command('docs')}`. Until then try a command made for its format."

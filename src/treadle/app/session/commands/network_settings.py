@@ -5,6 +5,7 @@ from contextlib import suppress
 
 import msgspec
 
+from treadle.app.config.layers import parse_file
 from treadle.app.config.places import config_file
 from treadle.app.config.sections import NetworkSettings
 from treadle.protocol.errors import ConfigError
@@ -67,8 +68,6 @@ def _sign() -> tuple[int, int, int]:
 
 def _of_user() -> NetworkSettings | None:
     """Read what the user's file says; None for one that cannot be read."""
-    from treadle.app.config.layers import parse_file
-
     with suppress(ConfigError, msgspec.ValidationError):
         return msgspec.convert(parse_file(config_file()).get("network", {}), NetworkSettings)
     return None
