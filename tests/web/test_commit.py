@@ -210,6 +210,13 @@ async def test_the_last_commit_is_amended_as_long_as_nothing_else_has_it(
             status, said = await visit.post(f"{path}/commit", message="Four.", paths=[], amends=last)
             assert (status, said["code"]) == (400, "commit-gone"), ref
             git(here.folder, "update-ref", "-d", ref)
+        git(here.folder, "switch", "-q", "--detach")
+        assert "Amend" not in await visit.get(f"{path}/commit"), "the branch has it, too"
+        git(here.folder, "switch", "-q", "main")
+        git(here.folder, "commit", "-q", "--allow-empty", "--allow-empty-message", "-m", "")
+        form = await visit.get(f"{path}/commit")
+        assert "“without a message”" in form
+        (last,) = re.findall(r'name="amends" value="(\w+)"', form)
         rules = tmp_path / "home" / "policy.toml"
         rules.write_text(
             'version = 1\n[[rule]]\nid = "no"\nverdict = "deny"\nargv = ["git", "commit", "--amend"]\n'

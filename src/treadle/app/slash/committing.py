@@ -68,7 +68,7 @@ class CommitFile(Struct, frozen=True, kw_only=True):
 
 
 class LastCommit(Struct, frozen=True):
-    """A commit that nothing has but the branch that is checked out, or nothing but HEAD: it can be replaced."""
+    """A commit that nothing has but the branch that is checked out: it can be replaced."""
 
     id: str
     message: str
@@ -122,13 +122,13 @@ def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection
 
 
 def _last_commit(root: str) -> LastCommit | None:
-    """Give the last commit where it has one parent at most, and no other branch, remote or tag has it, too."""
+    """Give the last commit where it has one parent at most, and is known to be of the present branch alone."""
     commit, *parents = _asked(root, "rev-list", "--parents", "-n", "1", "HEAD").split() or [""]
     if not commit or len(parents) > 1:
         return None
     kinds = ("refs/heads", "refs/remotes", "refs/tags")
     holders = _asked(root, "for-each-ref", "--contains", commit, "--format=%(refname)", *kinds).split()
-    if not set(holders) <= {_asked(root, *_REFERENCE)}:
+    if holders != [_asked(root, *_REFERENCE)]:
         return None
     return LastCommit(commit, _asked(root, "log", "-1", "--format=%B", commit))
 
