@@ -87,7 +87,7 @@ class Sequence:
                     await asyncio.sleep(0.1)
         except TimeoutError:
             chat = self.seen.chat
-            unsent, said = await chat.locator("#text").input_value(), await chat.locator("#log").inner_text()
+            unsent, said = await chat.locator("#text").input_value(), await chat.locator("main").inner_text()
             raise AssertionError(f"seed {self.seed}: {self.acts}\nnot sent: {unsent}\n{said}") from None
         await self.tab(_PROPOSED).first.wait_for()
         await expect(question.locator("input[type=checkbox]")).to_have_count(2, timeout=MILLISECONDS)
