@@ -27,6 +27,7 @@ export class Review {
   readonly files: ReviewedFile[];
   readonly editable: boolean;
   private readonly texts: ProposedTexts;
+  keeping: Promise<void> = Promise.resolve();
 
   constructor(id: string, files: ReviewedFile[], editable: boolean, texts: ProposedTexts) {
     this.id = id;
@@ -75,8 +76,10 @@ export class Review {
     }));
   }
 
-  /** Keep one of the changes, or leave it out. */
-  async keep(number: number, kept: boolean): Promise<void> {
+  /** Keep one of the changes, or leave it out: each is done when those before are, and `keeping` when all are. */
+  keep = (number: number, kept: boolean): Promise<void> => (this.keeping = this.keeping.then(() => this.leave(number, kept)).catch(() => undefined));
+
+  private async leave(number: number, kept: boolean): Promise<void> {
     const now = this.editable ? this.kept : undefined;
     if (!now || number >= now.length) return;
     now[number] = kept;

@@ -181,6 +181,7 @@ export class Sessions implements AgentClient {
 
   /** Answer a question with one of its options. With a yes goes what was made of its change in the diff editor. */
   async answer(id: string, option: string, comment = ''): Promise<void> {
+    await this.pending.get(id)?.review?.keeping; // what was left out just before, too
     const one = this.pending.get(id);
     if (!one) return;
     const chosen = one.asked.options.find((each) => each.optionId === option);

@@ -136,6 +136,7 @@ export const workspace = {
   },
   openTextDocument: async (uri: Uri): Promise<TextDocument> => open(uri),
   async applyEdit(edit: WorkspaceEdit): Promise<boolean> {
+    await new Promise((done) => setTimeout(done, 2)); // the window answers
     for (const [uri, range, text] of edit.edits) {
       const document = open(uri);
       const now = document.getText();
