@@ -34,6 +34,7 @@ from treadle.protocol.tools import (
 from treadle.protocol.usage import Usage
 from treadle.web.book import SessionBook
 from treadle.web.item_html import is_shown, item_html
+from treadle.web.markup import markdown
 from treadle.web.page_view import PageContent
 from treadle.web.templating import span_words
 
@@ -190,3 +191,14 @@ def test_a_message_says_when_it_was_sent_and_a_thought_how_long_it_took() -> Non
     for seconds, words in ((None, "Thought"), (0.4, "Thought"), (75.0, "Thought for 1 min 15 s")):
         thought = Placed(position=1, version=1, seq=1, item=ThoughtItem("So.", seconds=seconds))
         assert f"<summary>{words}</summary>" in item_html(thought, SessionView(), is_open=True)
+
+
+def test_nothing_that_is_nested_deeply_is_left_out() -> None:
+    for count in (5, 14, 25, 39, 60, 200):
+        for step in (2, 4):
+            lists = "\n".join(f"{' ' * (step * one)}- level{one}." for one in range(count))
+            assert [one for one in range(count) if f"level{one}." not in markdown(lists)] == [], (count, step)
+        quotes = "\n".join(f"{'> ' * (one + 1)}level{one}." for one in range(count))
+        assert [one for one in range(count) if f"level{one}." not in markdown(quotes)] == [], count
+    ruled = f"Title\n{'-' * 40}\n\n{'*' * 40}\n\n- one\n"
+    assert "<li>" in markdown(ruled), "what only looks so is what it was"

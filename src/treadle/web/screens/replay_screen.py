@@ -39,7 +39,7 @@ _MOST_MODELS = 100
 _MOST_STEPS = 10_000
 _WHY = f"A step is a number, and so is how many there may be, at most {_MOST_STEPS:,}."
 _OF_COPY = "A copy is made of the folder itself, not of another copy."
-_ELSEWHERE = "Take its changes first, or use a terminal: treadle replay ID --from N --into DIR"
+_ELSEWHERE = "Take its changes first, or replay it in a terminal, into a folder that you name."
 
 
 async def _show(request: Request) -> Response:

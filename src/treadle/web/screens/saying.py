@@ -128,7 +128,7 @@ def _attached(
         raise ConfigError(
             "attachment",
             "The model cannot see images.",
-            fix="Remove the image, or choose another model: /model PROVIDER/NAME.",
+            fix="Remove the image, or choose another model.",
         )
     return tuple(images), tuple(texts)
 
@@ -252,7 +252,7 @@ async def _close(request: Request) -> Response:
             "session-elsewhere",
             "This session is open in another program.",
             why="The page only follows it.",
-            fix="Close it there: /quit in the terminal.",
+            fix="Close it there.",
         )
     await book_of(request).close(session.session.id)
     return done()

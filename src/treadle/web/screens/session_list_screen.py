@@ -186,7 +186,7 @@ async def _in_copy(book: SessionBook, trust: SessionTrust, said: _Start, who: Vi
         with suppress(TreadleError, OSError):
             await asyncio.to_thread(lambda: discard_copy(named_copy(name)))
         raise
-    takes = f"Its changes stay there until you take them, in its review or with: treadle copies apply {name}"
+    takes = "Its changes stay there until you take them in its review."
     about = f"This session works in {name}, a copy of {trust.workspace}. {takes}"
     return {**came, "shown": "\n".join(filter(None, [about, came["shown"]]))}
 

@@ -38,6 +38,7 @@ async function read() {
   document.dispatchEvent(new Event("column"));
 }
 
+setInterval(() => document.hidden || readSoon(), 60_000); // how long ago things were
 function readSoon() {
   later ||= setTimeout(read, 500);
 }
@@ -67,7 +68,9 @@ function showBar(state) {
   chip.title = state.why;
   put(document.getElementById("under-chip"), state.words);
   for (const id of ["cost", "under-cost"]) put(document.getElementById(id), state.cost);
-  put(document.getElementById("bar-mode"), state.mode.charAt(0).toUpperCase() + state.mode.slice(1));
+  const mode = document.getElementById("bar-mode");
+  mode.dataset.mode = state.mode;
+  put(mode, state.mode.charAt(0).toUpperCase() + state.mode.slice(1));
   put(document.getElementById("bar-model"), state.model.split("/").at(-1));
 }
 

@@ -5,6 +5,7 @@ import { at } from "./entering.js";
 import { keys } from "./keys.js";
 import { lost } from "./line.js";
 import { made, pressed } from "./morph.js";
+import { keep as store, kept as stored } from "./pages.js";
 import { askTrust } from "./trust.js";
 
 const text = document.getElementById("text");
@@ -17,6 +18,7 @@ const chooser = document.getElementById("files");
 const LEAST_ROWS = text.rows;
 const MOST_FILES = 10;
 const MOST_BYTES = 10_000_000;
+const WIDEST = 2_000; // pixels of a picture that is sent
 const fromFinger = matchMedia("(pointer: coarse)");
 
 /**
@@ -32,12 +34,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
 
   function keep(changes) {
     draft = { ...draft, ...changes };
-    try {
-      if (draft.text) sessionStorage.setItem(key, JSON.stringify(draft));
-      else sessionStorage.removeItem(key);
-    } catch {
-      // It is too long to be kept; it stays in the field.
-    }
+    store(key, draft.text ? draft : null);
   }
 
   function typed() {
@@ -178,6 +175,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
   async function stop() {
     hint.textContent = "";
     const answer = await send(`/s/${session}/interrupt`);
+    if (answer && !fromFinger.matches) text.focus();
     if (!answer?.held?.length) return;
     put([...answer.held, text.value].filter(Boolean).join("\n\n"));
     tell("Stopped. Your queued messages are back in the message field.");
@@ -293,7 +291,8 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
   // ---- images and texts
 
   async function add(list) {
-    for (const file of list) {
+    for (const one of list) {
+      const file = await smaller(one);
       const size = files.reduce((sum, one) => sum + one.data.length, 0) + (file.size * 4) / 3;
       if (files.length >= MOST_FILES) tell(`A message can have at most ${MOST_FILES} files.`);
       else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: the files of a message can have ${MOST_BYTES / 1_000_000} MB in all.`);
@@ -308,6 +307,17 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
       reader.onload = () => done({ name: file.name || "pasted image", data: String(reader.result).split(",", 2)[1] ?? "", file });
       reader.readAsDataURL(file);
     });
+  }
+
+  /** Make a picture as small as models read it; what is no picture that the browser knows stays as it is. */
+  async function smaller(file) {
+    const picture = file.type.startsWith("image/") && (await createImageBitmap(file).catch(() => null));
+    const by = picture ? WIDEST / Math.max(picture.width, picture.height) : 1;
+    if (by >= 1) return file;
+    const canvas = new OffscreenCanvas(Math.round(picture.width * by), Math.round(picture.height * by));
+    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    const type = file.type === "image/png" ? file.type : "image/jpeg";
+    return new File([await canvas.convertToBlob({ type, quality: 0.9 })], file.name || "pasted image", { type });
   }
 
   function showFiles() {
@@ -360,7 +370,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
   sessionStorage.removeItem(`shown:${session}`);
 
   // Last, because what was on its way is sent.
-  const kept = JSON.parse(sessionStorage.getItem(key) ?? "null");
+  const kept = stored(key, null);
   const early = text.value; // typed before this ran, or brought back by the browser
   if (early && !kept?.sending) put(early.startsWith(kept?.text ?? "") ? early : `${kept.text}\n${early}`);
   else if (kept) {

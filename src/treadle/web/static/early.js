@@ -11,6 +11,16 @@ if (location.pathname.endsWith("/review") && innerWidth > 820 && innerWidth < 16
     const form = event.target;
     first ??= event.type === "click" ? () => button.click() : () => form.requestSubmit(event.submitter);
   };
+  const broken = () => {
+    const line = document.createElement("p");
+    const again = Object.assign(document.createElement("a"), { href: location.href, textContent: "Reload" });
+    again.addEventListener("click", () => location.reload());
+    line.id = "broken";
+    line.append("A part of this page did not load, so some of it does nothing. ", again);
+    (document.getElementById("messages") ?? document.body).append(line);
+    for (const name of events) document.removeEventListener(name, note, true);
+  };
+  addEventListener("error", ({ target }) => target.tagName === "SCRIPT" && !document.getElementById("broken") && broken(), true);
   const events = ["click", "submit"];
   for (const name of events) document.addEventListener(name, note, true);
   document.addEventListener(

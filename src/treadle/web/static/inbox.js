@@ -3,7 +3,7 @@
 import { get, send } from "./app.js";
 import { keys } from "./keys.js";
 import { fragment, parsed } from "./morph.js";
-import { answerable, came, closeLine, keyOf, onStep, wasMine } from "./questions.js";
+import { answerable, came, closeLine, keyOf, moved, onStep, wasMine } from "./questions.js";
 
 const inbox = document.getElementById("inbox");
 const list = document.getElementById("asked");
@@ -18,6 +18,7 @@ const rows = () => [...list.querySelectorAll("a.item")];
 
 /** Show a card; `focused` moves the focus to it. */
 function show(section, focused = false) {
+  if (section && section !== shown() && of(section)) moved(of(section));
   for (const one of sections()) one.classList.toggle("on", one === section);
   const id = section && of(section)?.id;
   const all = rows();

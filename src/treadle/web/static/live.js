@@ -7,9 +7,9 @@ import { composer } from "./compose.js";
 import "./files.js";
 import "./shell.js";
 import { listen, lost } from "./line.js";
-import { fragment, made, morph, parsed, put } from "./morph.js";
+import { fragment, made, morph, parsed, pressed, put } from "./morph.js";
 import { showRestored } from "./pages.js";
-import { answerable, came, closeLine, keyOf, wasMine } from "./questions.js";
+import { answerable, came, closeLine, keyOf, moved, wasMine } from "./questions.js";
 
 const { session, cursor } = document.body.dataset;
 const items = document.getElementById("items");
@@ -45,11 +45,11 @@ function toEnd() {
   lastTop = window.scrollY;
 }
 
-let fresh = 0; // changes below since the end was left
+const fresh = new Set(); // what is new or another below since the end was left
 
 function follow(yes) {
   following = yes;
-  fresh = 0;
+  fresh.clear();
   newest.textContent = "Newest ↓";
   if (yes) newest.hidden = true;
 }
@@ -255,17 +255,26 @@ let openCard = null;
 function stack() {
   const cards = [...questions.children];
   document.body.classList.toggle("asked", cards.length > 0);
-  if (!cards.includes(openCard)) [openCard] = cards;
+  if (!cards.includes(openCard)) {
+    [openCard] = cards;
+    if (openCard) moved(openCard);
+  }
   cards.forEach((card, at) => {
     card.classList.toggle("behind", card !== openCard);
     let line = card.querySelector(":scope > header .of");
     if (!line && cards.length > 1) {
-      line = made("span", "", { className: "of meta" });
+      line = pressed("", () => next(card), { className: "of plain", title: "Next question" });
       card.querySelector(":scope > header")?.append(line);
     }
-    if (line) line.textContent = cards.length > 1 ? `${at + 1} of ${cards.length}` : "";
+    if (line) line.textContent = cards.length > 1 ? `${at + 1} of ${cards.length} ›` : "";
+    if (line) line.hidden = cards.length < 2;
   });
   seeWaits();
+}
+
+function next(card) {
+  const cards = [...questions.children];
+  setTimeout(() => cards[(cards.indexOf(card) + 1) % cards.length].click()); // when this click is over
 }
 
 function leave(card) {
@@ -364,8 +373,8 @@ listen(
     if (news.status) show(news.status);
     if (news.items) {
       if (news.items.some(([, html]) => MAY_RUN.test(html))) side.mayHaveJobs();
-      fresh += following ? 0 : news.items.length;
-      newest.textContent = fresh ? `Newest ↓ ${fresh}` : "Newest ↓";
+      for (const [position] of following ? [] : news.items) fresh.add(position);
+      newest.textContent = fresh.size ? `Newest ↓ ${fresh.size}` : "Newest ↓";
       group();
       tick();
       if (!following) newest.hidden = false;

@@ -31,19 +31,20 @@ export function watch(session, heard = () => {}) {
   document.addEventListener("visibilitychange", look);
 }
 
-/** Read what this browser keeps under a name, or what this tab keeps. */
-export function kept(name, otherwise, store = "localStorage") {
+/** Read what this browser keeps under a name. */
+export function kept(name, otherwise) {
   try {
-    return JSON.parse(window[store].getItem(name)) ?? otherwise;
+    return JSON.parse(localStorage.getItem(name)) ?? otherwise;
   } catch {
     return otherwise;
   }
 }
 
-/** Keep something in this browser, or in this tab; where nothing more is kept it is forgotten with the page. */
-export function keep(name, value, store = "localStorage") {
+/** Keep something in this browser, or with null no more; where nothing more is kept it is forgotten with the page. */
+export function keep(name, value) {
   try {
-    window[store].setItem(name, JSON.stringify(value));
+    if (value === null) localStorage.removeItem(name);
+    else localStorage.setItem(name, JSON.stringify(value));
   } catch {} // the page itself keeps it as long as it is open
 }
 

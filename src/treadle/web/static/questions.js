@@ -2,6 +2,7 @@
 
 import { send, tell } from "./app.js";
 import { keys, nameOf, OF_CARDS } from "./keys.js";
+import { lost } from "./line.js";
 import { made } from "./morph.js";
 import { keep, kept } from "./pages.js";
 
@@ -99,9 +100,12 @@ function unseen(card) {
   return card.querySelector("[data-looked] .diff > :is(.add, .del):not([data-seen])");
 }
 
-/** Note when a card came. */
+/** Note that a card has come, or stands where another one stood: it takes no answer for a moment. */
+export const moved = (card) => (card.dataset.came = String(performance.now()));
+
+/** Begin with a card that has come. */
 export function came(card) {
-  card.dataset.came = String(performance.now());
+  moved(card);
   for (const row of card.querySelectorAll("[data-looked] .diff > :is(.add, .del)")) seen.observe(row);
   restore(card);
 }
@@ -143,16 +147,17 @@ function open(card, name, focused = true) {
 const fieldsOf = (panel) => [...panel.querySelectorAll("[name]:not([name=sure])")];
 document.addEventListener("input", ({ target }) => {
   const panel = target.closest?.(".question .panel");
-  if (panel) keep(panel.closest(".question").id, [panel.dataset.panel, ...fieldsOf(panel).map((one) => [one.value, one.checked])], "sessionStorage");
+  if (panel) keep(panel.closest(".question").id, [panel.dataset.panel, ...fieldsOf(panel).map((one) => [one.value, one.checked])]);
 });
 
 function restore(card) {
-  const [name, ...values] = kept(card.id, [], "sessionStorage");
+  const [name, ...values] = kept(card.id, []);
   const panel = panels(card).find((one) => one.dataset.panel === name);
   if (panel) open(card, name, false); // a question takes the focus from nobody
   if (panel) fieldsOf(panel).forEach((one, at) => ([one.value, one.checked] = values[at] ?? ["", false]));
 }
 
+const LOOKED = ["allow", "edits", "session", "noted", "save", "keep", "changed", "sure"];
 const SURE = ["allow", "changed", "for real"];
 const PANELS = ["always", "blocks", "comment", "change", "reasons", "else"];
 const YES = { option: "allow_once" };
@@ -200,7 +205,7 @@ function act(card, button, gone) {
     tell("Type yes into the field to continue.");
   } else if (name === "words" && !comment(card)) {
     card.querySelector("input[name=comment]").focus();
-  } else if (["allow", "edits", "session", "noted"].includes(name) && unseen(card)) {
+  } else if (LOOKED.includes(name) && unseen(card)) {
     unseen(card).scrollIntoView({ block: "center" });
     tell("Not all of this was on the screen. Look at it, then answer.");
   } else give(card, ACTS[name](card, button), gone);
@@ -211,11 +216,13 @@ async function give(card, said, gone) {
     tell("This question has just appeared. Read it, then answer.");
     return;
   }
+  if (lost()) return tell("No connection. Answer when it is back.");
   const fields = [...card.querySelectorAll(".field [name]")];
   if (fields.length && said.option === "allow_once") {
     if (!fields.every((field) => field.reportValidity())) return;
     said.fields = Object.fromEntries(fields.map((field) => [field.name, valueOf(field)]));
   }
+  if (card.contains(document.activeElement)) card.focus({ preventScroll: true }); // a button that is disabled would lose it
   for (const one of card.querySelectorAll("button")) one.disabled = true;
   mine.add(keyOf(card));
   const path = `/s/${card.dataset.session}/answer`;
@@ -224,7 +231,7 @@ async function give(card, said, gone) {
     closeLine(card, why.what, gone);
     return true;
   });
-  if (answered) sessionStorage.removeItem(card.id);
+  if (answered) keep(card.id, null);
   else for (const one of card.querySelectorAll("button")) one.disabled = false;
 }
 
@@ -235,7 +242,9 @@ const LINE = 4_000; // milliseconds that a card says how it was answered elsewhe
 /** Let a card say how it was answered elsewhere, and go. */
 export function closeLine(card, words, gone) {
   if (card.classList.contains("closed-line")) return;
+  const focused = card.contains(document.activeElement);
   card.classList.add("closed-line");
   card.replaceChildren(made("p", words));
+  if (focused) card.focus({ preventScroll: true });
   setTimeout(() => gone(card), LINE);
 }

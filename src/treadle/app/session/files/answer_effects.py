@@ -5,6 +5,7 @@ from typing import Any
 from treadle.app.security.op_effects import Reach
 from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
 from treadle.present.answer_rows import BLOCKS_ARGUMENT
+from treadle.present.question_words import QuestionStyle, question_style
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
 from treadle.protocol.protected_names import control_name
@@ -23,7 +24,8 @@ def answer_effect(answer: Answer, question: Question | None) -> Reach:
         return Reach.WORK
     if _changes_call(answer.arguments, question):
         return Reach.CHANGED  # what a person wrote into a call needs no second yes
-    return Reach.CONTROL if _touches_control(question) else Reach.WORK
+    danger = question_style(question) is QuestionStyle.DANGER
+    return Reach.CONTROL if danger or _touches_control(question) else Reach.WORK
 
 
 def _changes_call(arguments: dict[str, Any] | None, question: Question) -> bool:
