@@ -64,6 +64,12 @@ def _targets(node: ast.Import | ast.ImportFrom, known: Mapping[str, object]) -> 
         yield inner if inner in known else places.get(alias.name, module)
 
 
+def _all_of(node: ast.Import | ast.ImportFrom, known: Mapping[str, object]) -> set[str]:
+    """The modules that an import loads, with the door that a name is taken from."""
+    door = (node.module or "") if isinstance(node, ast.ImportFrom) else ""
+    return {*_targets(node, known), *([door] if door.removeprefix("treadle.door.") in DOORS else [])}
+
+
 @cache
 def _imports() -> Mapping[str, tuple[tuple[ast.Import | ast.ImportFrom, bool], ...]]:
     return {_module_name(path): tuple(_runs(tree, inside=False)) for path, tree in source_modules()}
@@ -79,7 +85,7 @@ def loaded_with(name: str, imports: Mapping[str, tuple[tuple[ast.Import | ast.Im
             continue
         found.add(one)
         waiting += [one.rpartition(".")[0]] if "." in one else []
-        waiting += [target for node, late in imports.get(one, ()) if not late for target in _targets(node, imports)]
+        waiting += [target for node, late in imports.get(one, ()) if not late for target in _all_of(node, imports)]
     return found - {name}
 
 
@@ -89,7 +95,7 @@ def needless(imports: Mapping[str, tuple[tuple[ast.Import | ast.ImportFrom, bool
     for name, nodes in imports.items():
         late = [node for node, inside in nodes if inside]
         loaded = loaded_with(name, imports) if late else set()
-        found += [f"{name}:{node.lineno}" for node in late if set(_targets(node, imports)) <= loaded]
+        found += [f"{name}:{node.lineno}" for node in late if _all_of(node, imports) <= loaded]
     return found
 
 

@@ -121,6 +121,7 @@ async def work(page: Page, served: Served) -> str:
         await page.wait_for_selector(".question:has-text('Which colour?')", timeout=PATIENCE * 1000)
         terminal.type(CTRL_D)
         assert await terminal.ended() == 0
+    await page.wait_for_selector(".question button:has-text('green')", timeout=PATIENCE * 1000)  # in its place
     await read_questions(page)
     await page.click(".question button:has-text('green')")
     await page.wait_for_selector(".item.end", timeout=PATIENCE * 1000)

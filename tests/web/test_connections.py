@@ -79,7 +79,8 @@ async def test_a_link_lets_one_browser_in_and_only_once(tmp_path: Path, monkeypa
     async with asked(tmp_path / "home", monkeypatch) as server:
         owner = server.enter()
         made = await server.ask("/devices/link", owner, method="POST", body={})
-        assert "<svg" in made.text
+        assert "<svg" not in made.text, "another device does not reach a loopback address"
+        assert "Only this computer reaches it" in made.text
         secret = made.text.partition("#token=")[2].partition("<")[0]
         many = [server.ask("/login", method="POST", body={"token": secret}) for _ in range(20)]
         assert sorted(one.status for one in await asyncio.gather(*many)) == [200, *[403] * 19]

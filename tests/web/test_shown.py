@@ -16,6 +16,7 @@ from treadle.app.security.op_effects import FROM_AFAR, Reach
 from treadle.app.session.files.answer_effects import answer_effect
 from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
 from treadle.present.answer_rows import BLOCKS_ARGUMENT
+from treadle.present.question_words import QuestionStyle, question_style
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Part, Question, Reason, Verdict
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, Risk
@@ -137,6 +138,11 @@ async def test_the_modes_that_a_device_can_choose_are_those_that_it_may_go_to(
         assert listed == ["", "plan"], "its own mode stands first"
 
 
+def is_danger(question: Question) -> bool:
+    """Something dangerous, which nobody allows from afar."""
+    return question_style(question) is QuestionStyle.DANGER
+
+
 def _control(path: str) -> Question:
     copy = CopyChanges(changes=(CopyChange(path=path, kind=ChangeKind.ADDED, held="It decides what runs later."),))
     return replace(KEEP, copy=copy, options=(OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE))
@@ -149,7 +155,7 @@ JUDGED = Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.CRITICAL,
 @pytest.mark.parametrize(
     ("question", "control"),
     [
-        *((question, name == "run for real") for name, question in EVERY_KIND.items()),
+        *((one, name == "run for real" or is_danger(one)) for name, one in EVERY_KIND.items()),
         (replace(DANGER, decision=JUDGED), True),
         (replace(EDIT, decision=JUDGED), True),
         (_control("/project/.github/workflows/x.yml"), True),

@@ -53,7 +53,7 @@ async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_
         assert (copy.folder / "b.txt").read_text() == "there\n"
         assert not (here.folder / "a.txt").exists()
         assert f"works in {copy.child_id}, a copy of {here.folder}" in first["shown"]
-        assert f"treadle copies apply {copy.child_id}" in first["shown"]
+        assert f"This session works in {copy.child_id}, a copy of" in first["shown"]
         assert [one.path for one in planned_copy(copy).would.merged] == [str(here.folder / "a.txt")]
         assert f'title="{copy.folder}"' in (shown := await visit.get(f"/s/{first['session']}"))
         assert f"</svg>{copy.child_id}</span>" in shown.replace("\n", ""), "the bar has the name of the copy"
@@ -129,9 +129,9 @@ async def test_a_person_ticks_it_and_reads_where_the_session_works(tmp_path: Pat
         await page.wait_for_selector("#hint:has-text('Copying the folder')")
         held.set()
         await page.wait_for_url("**/s/*")
-        await page.wait_for_selector("#shown pre:has-text('treadle copies apply ws-')")
+        await page.wait_for_selector("#shown pre:has-text('until you take them in its review')")
         await page.wait_for_selector(".item.end:has-text('a.txt')")
         assert not (served.folder / "a.txt").exists()
-        name = (await page.inner_text("#shown pre")).rpartition(" ")[2]
+        name = (await page.inner_text("#shown pre")).partition("works in ")[2].partition(",")[0]
         shown = await served.program.run("copies", "show", name)
         assert "a.txt" in shown.out, shown.err

@@ -21,7 +21,6 @@ from treadle.app.session.files.roots import further_roots, past_roots
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_for, require_model, require_sandbox, set_model
 from treadle.app.session.parts import Brought, Parts, new_session_id, require_queue
-from treadle.context.notified import stamped_notifications
 from treadle.engine.core.state import Idle, State
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, SessionError
@@ -387,6 +386,8 @@ def session_log(prefix: str) -> Iterator[tuple[SessionRow, Store]]:
 
 def session_past(session_id: str) -> "tuple[SessionRow, list[Stamped]]":
     """Give what surfaces were notified of in a session, as far as its log can be read; raises `TreadleError`."""
+    from treadle.context.notified import stamped_notifications
+
     with session_log(session_id) as (row, store):
         return row, stamped_notifications(store.read(row.id))
 

@@ -11,8 +11,7 @@ from msgspec.structs import replace
 
 from treadle.cli.command_line import WISHES, flags, goal_of, opening_of, session_trust_of, task_content, task_from
 from treadle.cli.task_words import COMMANDS, slash_task, task_of
-from treadle.door.known_models import Models
-from treadle.door.opening import attach_session, is_session_open, last_session, open_session, session_workspace
+from treadle.door.opening import last_session, open_session, session_workspace
 from treadle.door.settings import load_settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.goals import BEGIN_GOAL
@@ -188,6 +187,7 @@ async def _attached(
     prefix: str, folder: Path, settings: "Settings", look: "Look", *, content: "tuple[UserContent, ...]" = ()
 ) -> tuple[int, str]:
     """Work in a session of another process; gives the exit code, and the session that is to be opened next."""
+    from treadle.door.opening import attach_session
     from treadle.door.program import write_wrapped
     from treadle.tui.terminal_main import run_interactive
 
@@ -248,6 +248,8 @@ def _open(
 
 
 def _is_open_elsewhere(session: str) -> bool:
+    from treadle.door.opening import is_session_open
+
     return is_session_open(session)
 
 
@@ -340,6 +342,7 @@ def _counts(*more: tuple[int, str], session: str) -> list[str]:
 def _asked_trust(arguments: "argparse.Namespace", look: "Look") -> "SessionTrust":
     """Ask the person about the folder where that is needed; not before there is a model, or a session to go on with."""
     from treadle.cli.trust_command import settle_trust
+    from treadle.door.known_models import Models
 
     trust = session_trust_of(arguments)
     if arguments.go_on:

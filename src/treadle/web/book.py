@@ -100,7 +100,7 @@ class SessionBook:
 
     def find(self, session_id: str) -> PageSession | None:
         """Give a session that is open, also a subagent that somebody looks at."""
-        return self._open.get(session_id) or self._agents.get(session_id)
+        return self.opened.get(session_id) or self._agents.get(session_id)
 
     async def look_at(self, session_id: str) -> PageSession | None:
         """Give a session that is open; a subagent that works is attached to for that."""

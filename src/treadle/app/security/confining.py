@@ -3,9 +3,6 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from treadle.workspace.sandbox import Backend, probe
-from treadle.workspace.sandbox.present import SHARED_FOLDERS, TMP
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Confining:
@@ -29,6 +26,9 @@ NOTHING = Confining(there=False)
 
 def confining_here(*, try_first: bool, keeps: bool = True, home: Path | None = None) -> Confining:
     """Try out once what this system has; the user's settings say `try_first` and whether checkpoints are taken."""
+    from treadle.workspace.sandbox import probe
+    from treadle.workspace.sandbox.present import SHARED_FOLDERS, TMP
+
     if probe().backend is None:
         return NOTHING
     whole = brokers_git()
@@ -44,4 +44,6 @@ def confining_here(*, try_first: bool, keeps: bool = True, home: Path | None = N
 
 def brokers_git() -> bool:
     """Whether calls of git in the middle of a command can be judged by themselves here."""
+    from treadle.workspace.sandbox import Backend, probe
+
     return probe().backend is Backend.BUBBLEWRAP

@@ -14,7 +14,6 @@ from msgspec import Struct
 
 from treadle.app.config.places import config_file, data_directory, name_for, read_regular
 from treadle.protocol.permissions import Verdict
-from treadle.workspace.files.private_file import write_private
 
 if TYPE_CHECKING:
     from treadle.policy.rulefile import RuleFile
@@ -213,6 +212,8 @@ class PolicyFiles:
 
     def _keep_text(self, path: Path, text: str) -> None:
         if self._keep and self._kept(path) != text:
+            from treadle.workspace.files.private_file import write_private
+
             with suppress(OSError):  # without it a file that breaks has no last good text, and is told all the same
                 write_private(self._kept_file(path), text.encode())
 

@@ -15,8 +15,6 @@ from treadle.app.models.provider_keys import keys_stamp
 from treadle.app.security.policy_files import PolicyFiles
 from treadle.app.session.commands.policy_judge import policy_judge
 from treadle.app.session.parts import Parts
-from treadle.app.session.shared.session_wire import remove_stale_sockets
-from treadle.context.notified import stamped_notifications
 from treadle.engine.core.goal import goal_status, is_due
 from treadle.engine.core.room import focus_wanted
 from treadle.engine.core.state import State, replace
@@ -316,6 +314,8 @@ def heard_before(parts: Parts) -> Sequence[Stamped]:
         return ()
     if not parts.store.left_behind(parts.row.id):
         return parts.past.stamped
+    from treadle.context.notified import stamped_notifications
+
     return stamped_notifications(parts.store.read(parts.row.id))
 
 
@@ -332,4 +332,6 @@ async def tidy_up(store: Store) -> None:
 def _tidy_sockets(leased: Collection[str]) -> None:
     """Take away the sockets of sessions whose processes were killed."""
     if (data_directory() / "live").is_dir():
+        from treadle.app.session.shared.session_wire import remove_stale_sockets
+
         remove_stale_sockets(leased)

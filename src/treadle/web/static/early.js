@@ -20,7 +20,7 @@ if (location.pathname.endsWith("/review") && innerWidth > 820 && innerWidth < 16
     (document.getElementById("messages") ?? document.body).append(line);
     for (const name of events) document.removeEventListener(name, note, true);
   };
-  addEventListener("error", ({ target }) => target.tagName === "SCRIPT" && !document.getElementById("broken") && broken(), true);
+  addEventListener("error", ({ target }) => target.src?.startsWith?.(location.origin) && target.tagName === "SCRIPT" && !document.getElementById("broken") && broken(), true);
   const events = ["click", "submit"];
   for (const name of events) document.addEventListener(name, note, true);
   document.addEventListener(

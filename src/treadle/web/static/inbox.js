@@ -2,6 +2,7 @@
 
 import { get, send } from "./app.js";
 import { keys } from "./keys.js";
+import { lost } from "./line.js";
 import { fragment, parsed } from "./morph.js";
 import { answerable, came, closeLine, keyOf, moved, onStep, wasMine } from "./questions.js";
 
@@ -154,6 +155,7 @@ async function follow() {
 
 // One after the other: the answer to an older request must not undo a newer one.
 let going = Promise.resolve();
+setInterval(() => document.hidden || lost() || (going = going.then(follow, follow)), 60_000); // how long each waits
 document.addEventListener("news", (event) => {
   if (event.detail.answered) said = event.detail.answered;
   if (event.detail.asked) going = going.then(follow, follow);

@@ -245,6 +245,7 @@ export function closeLine(card, words, gone) {
   const focused = card.contains(document.activeElement);
   card.classList.add("closed-line");
   card.replaceChildren(made("p", words));
+  keep(card.id, null);
   if (focused) card.focus({ preventScroll: true });
   setTimeout(() => gone(card), LINE);
 }

@@ -18,7 +18,6 @@ from treadle.engine.ports import Judge
 from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import CallResult, Confinement, Right, Rights
 from treadle.workspace.commands.variables import find_outside
-from treadle.workspace.files.private_file import write_private
 from treadle.workspace.searching.search import find_ripgrep
 
 _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
@@ -150,6 +149,7 @@ class ConfinedCommands:
     def _resolver(self) -> tuple[tuple[str, str], ...]:
         """Say where programs read who answers look-ups; where there is no such file they ask this machine anyway."""
         from treadle.app.session.commands.host_decisions import RESOLVED_BY_TREADLE, RESOLVER
+        from treadle.workspace.files.private_file import write_private
 
         if not Path(RESOLVER).exists():
             return ()

@@ -12,7 +12,6 @@ from treadle.app.config.places import data_directory
 from treadle.context.focus import parse_checklist, render_checklist, rewrite
 from treadle.protocol.events import EditChecklist, Event
 from treadle.protocol.sealed import ChecklistUpdated
-from treadle.workspace.files.private_file import write_private
 
 _LONGEST = 64 * 1024
 _TITLE = "# Checklist\n\n"
@@ -61,6 +60,8 @@ def _users_version(file: Path) -> str | None:
 
 def _write(file: Path, checklist: str) -> None:
     """Put the list into the file and leave the user's other lines; a file that cannot be written breaks no turn."""
+    from treadle.workspace.files.private_file import write_private
+
     found = _read(file)
     if found is not None and render_checklist(parse_checklist(found)) == checklist:
         text = found

@@ -18,7 +18,6 @@ from treadle.protocol.messages import EnclosureKind
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.sealed import Passage, PassageKind, PromptPart
 from treadle.protocol.tools import ReadPath, WritePath
-from treadle.workspace.files.private_file import write_private
 
 if TYPE_CHECKING:
     from treadle.app.session.rules.rule_files import PromptRule
@@ -64,6 +63,8 @@ class RuleSwitches:
 
     def turn(self, origin: str, *, on: bool) -> None:
         """Turn a rule on or off. Raises `OSError`."""
+        from treadle.workspace.files.private_file import write_private
+
         off = self.off() - {origin} if on else self.off() | {origin}
         write_private(self._file, msgspec.json.encode(_Off(workspace=self._workspace, off=tuple(sorted(off)))))
 
