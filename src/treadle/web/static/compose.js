@@ -316,6 +316,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     if (by >= 1) return file;
     const canvas = new OffscreenCanvas(Math.round(picture.width * by), Math.round(picture.height * by));
     canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
+    picture.close();
     const type = file.type === "image/png" ? file.type : "image/jpeg";
     return new File([await canvas.convertToBlob({ type, quality: 0.9 })], file.name || "pasted image", { type });
   }
