@@ -16,11 +16,12 @@ from tests.app.rehearsal import call, run
 from tests.rehearsal.bills import count_tokens
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import Points
-from treadle.app.compose import Opening, open_session, session_log, session_past
+from treadle.app.compose import Opening, open_session, session_log
 from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.history.offline import restore_closed
 from treadle.app.reports.known_sessions import listed_in
 from treadle.app.reports.session_review import open_review
+from treadle.app.reports.session_text import session_past
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.app.slash import do_command

@@ -16,11 +16,12 @@ from tests.app.rehearsal import rehearse, run
 from tests.policy.views import labelled
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.acp.client_questions import put_question
-from treadle.app.compose import list_sessions, open_store, session_past
+from treadle.app.compose import list_sessions, open_store
 from treadle.app.history.session_html import session_body
 from treadle.app.reports.audit_report import audit_session, records
 from treadle.app.reports.event_words import words_of_event
 from treadle.app.reports.policy_explain import asked_context, explain_access, explanation_lines, judge_access
+from treadle.app.reports.session_text import session_past
 from treadle.engine.core import texts
 from treadle.headless.host_questions import permission_request
 from treadle.mcp_server.wording import can_be_approved, question_words

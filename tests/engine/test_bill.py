@@ -26,7 +26,7 @@ from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import SessionClosedError
 from treadle.protocol.events import CompactNow, Interrupt, Prompt, ReplyFailed, ReplyFinished
 from treadle.protocol.limits import Budget, Limits
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import (
     ErrorKind,
     ModelError,
@@ -238,7 +238,9 @@ async def test_a_call_of_a_session_that_is_closed_is_billed_and_made_again_when_
     await session.close()
     await working
     (failed,) = of(log, ReplyFailed)
-    assert (failed.usage.output_tokens, failed.cost, failed.left, failed.partial) == (21, COST, True, None)
+    assert (failed.usage.output_tokens, failed.cost, failed.left) == (21, COST, True)
+    assert failed.partial is not None
+    assert text_of(failed.partial.content) == "abcd efgh " * 9
     assert isinstance(session.state.activity, Retrying)
     assert session.state.turn is not None
     assert fold(log.events) == session.state

@@ -9,6 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.engine.exploring import BOUNDED, TUI, World, walk
+from treadle.context.log_reader import BegunReply
 from treadle.context.notified import stamped_notifications
 from treadle.engine.core.machine_effects import Effect
 from treadle.engine.core.state import AwaitingReply
@@ -25,6 +26,7 @@ from treadle.protocol.events import (
     Interrupt,
     ReplyFailed,
     ReplyFinished,
+    ReplyPart,
     Resumed,
     Source,
 )
@@ -49,6 +51,9 @@ _PATIENCE = 20
 
 _CUT = "what was cut"
 
+_KEEPS = 0.3
+"""How likely a part of a reply is kept before something comes of it."""
+
 
 @dataclass
 class Streaming(World):
@@ -65,8 +70,11 @@ class Streaming(World):
         self.at += 0 if isinstance(data, get_args(Sealed)) else _STEP
         if isinstance(data, Resumed):  # another program goes on: what it heard is what the log tells it
             if isinstance(waiting := self.state.activity, AwaitingReply):
-                super().take(replace(super().failure(waiting.step, waiting.attempt, ErrorKind.CANCELLED), left=True))
+                failed = super().failure(waiting.step, waiting.attempt, ErrorKind.CANCELLED)
+                super().take(replace(failed, left=True, partial=self._kept()))
             self.stamped = told(self)
+        elif isinstance(data, CallProposed | ReplyFinished | ReplyFailed | Interrupt) and self.jitter.random() < _KEEPS:
+            self._keep_part()
         known = len(self.stamped)
         pieces = [Stamped(notification=one, at=self.at - 1) for one in self._pieces(data)] if self.streams else []
         effects = super().take(data, source)
@@ -86,6 +94,19 @@ class Streaming(World):
         words = [block for number in range(self._uses(step, attempt)) for block in _before(number)]
         kept = (*words, Text(text=_CUT))
         return replace(failed, partial=Message(role=Role.ASSISTANT, content=kept)) if self.state.cancelling else failed
+
+    def _keep_part(self) -> None:
+        """Keep more of the text that was heard, as a slow reply does every second."""
+        if isinstance(waiting := self.state.activity, AwaitingReply):
+            part = ReplyPart(step=waiting.step, attempt=waiting.attempt, text=f"Part {len(self.log)}.\n\n")
+            super().take(part)
+
+    def _kept(self) -> Message | None:
+        """What a program that takes the session up finds of the reply."""
+        begun = BegunReply()
+        for event in self.log:
+            begun.take(event.data)
+        return begun.message()
 
     def _uses(self, step: int, attempt: int) -> int:
         return sum(use.id.startswith(f"call_{step}_{attempt}_") for use in self.proposed)

@@ -47,7 +47,6 @@ from treadle.workspace.workspace import open_workspace
 if TYPE_CHECKING:
     from treadle.app.session.children.wanted_child import WantedChild
     from treadle.engine.core.past_history import Past
-    from treadle.protocol.attach import Stamped
     from treadle.store.reading import Damage
 
 
@@ -382,14 +381,6 @@ def session_log(prefix: str) -> Iterator[tuple[SessionRow, Store]]:
         yield store.find(prefix), store
     finally:
         store.close()
-
-
-def session_past(session_id: str) -> "tuple[SessionRow, list[Stamped]]":
-    """Give what surfaces were notified of in a session, as far as its log can be read; raises `TreadleError`."""
-    from treadle.context.notified import stamped_notifications
-
-    with session_log(session_id) as (row, store):
-        return row, stamped_notifications(store.read(row.id))
 
 
 def tool_specs(workspace: Path = Path()) -> tuple[ToolSpec, ...]:

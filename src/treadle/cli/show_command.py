@@ -14,7 +14,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the session."""
-    from treadle.door.history import session_lines
+    from treadle.door.history import as_it_ended, session_lines
     from treadle.door.opening import session_log
     from treadle.door.program import harmless, write_wrapped
     from treadle.protocol.codec import encode
@@ -24,7 +24,7 @@ def execute(arguments: argparse.Namespace) -> int:
         if arguments.events:
             sys.stdout.writelines(f"{encode(event).decode()}\n" for event in log)
         else:
-            write_wrapped(sys.stdout, harmless("\n".join(session_lines(row, log))))
+            write_wrapped(sys.stdout, harmless("\n".join(session_lines(row, as_it_ended(store, row.id, log)))))
     if log.damage is not None:
         raise log.damage.error()
     return 0

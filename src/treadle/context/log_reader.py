@@ -9,6 +9,7 @@ from treadle.context.provenance import Entry, Provenance
 from treadle.context.sizes import is_believable
 from treadle.context.transcript import Transcript
 from treadle.protocol.events import (
+    ENGINE,
     CallFinished,
     CallJudged,
     CallProposed,
@@ -17,10 +18,12 @@ from treadle.protocol.events import (
     ContextReady,
     EditQueued,
     Event,
+    EventData,
     OfferChanged,
     Prompt,
     ReplyFailed,
     ReplyFinished,
+    ReplyPart,
     SessionStarted,
     SetMode,
     SetModel,
@@ -37,7 +40,7 @@ from treadle.protocol.messages import (
     ToolResult,
     ToolUse,
 )
-from treadle.protocol.models import ModelChoice, RefusedPart
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, RefusedPart
 from treadle.protocol.sealed import (
     ModelReplaced,
     Passage,
@@ -58,12 +61,54 @@ _INHERITED = Provenance("inherited")
 _PASSAGES = {kind: Provenance(kind) for kind in PassageKind}
 
 
+LEFT = ModelError(kind=ErrorKind.CANCELLED, message="Treadle ended before the reply did.")
+"""Why a reply is not whole whose program ended."""
+
+
+class BegunReply:
+    """Follows the text of a reply that has not ended; `step` and `attempt` are those of the newest part."""
+
+    def __init__(self) -> None:
+        self.step = self.attempt = 0
+        self._parts: list[str] = []
+
+    def take(self, data: EventData) -> None:
+        """Read one event."""
+        match data:
+            case ReplyPart(step=step, attempt=attempt, text=text):
+                if (step, attempt) != (self.step, self.attempt):
+                    self.step, self.attempt = step, attempt
+                    self._parts.clear()
+                self._parts.append(text)
+            case ReplyFinished() | ReplyFailed():
+                self._parts.clear()
+            case _:
+                pass
+
+    def message(self) -> Message | None:
+        """Give what there is of it; None where there is nothing."""
+        text = "".join(self._parts)
+        return Message(role=Role.ASSISTANT, content=(Text(text=text),)) if text.strip() else None
+
+
+def with_cut_reply(events: Iterable[Event]) -> Iterator[Event]:
+    """Give the events of a session that no program has open, and behind them the end of a reply that has none."""
+    begun, last = BegunReply(), None
+    for last in events:
+        begun.take(last.data)
+        yield last
+    kept = begun.message()
+    if last is not None and kept is not None:
+        cut = ReplyFailed(step=begun.step, attempt=begun.attempt, error=LEFT, partial=kept, left=True)
+        yield Event(seq=last.seq + 1, at=last.at, source=ENGINE, data=cut)
+
+
 class TranscriptReader:
     """Follows a log, event by event; `transcript` is the conversation so far, `offer` what goes with it.
 
     `replied_at` is when the last reply came (milliseconds since 1970, UTC); 0 where there was none. `cached` is how
     many tokens of the conversation the provider is likely to have in its cache. `takes_images` is False once the
-    provider said that the model takes none.
+    provider said that the model takes none. `begun` is the reply that has not ended.
     """
 
     def __init__(self) -> None:
@@ -72,17 +117,20 @@ class TranscriptReader:
         self.replied_at = 0
         self.cached = 0
         self.takes_images = True
+        self.begun = BegunReply()
         self._beside = 0
         self._replied = False
         self._prompts: dict[str, Prompt | EditQueued] = {}
         self._calls: dict[str, CallProposed] = {}
         self._results: dict[str, CallResult] = {}
 
-    def take(self, event: Event) -> None:  # noqa: C901 - one line for each event
+    def take(self, event: Event) -> None:  # noqa: C901, PLR0912 - one line for each event
         """Read one event."""
         match event.data:
             case CallJudged() | CallStarted():  # first what comes most often
                 pass
+            case ReplyPart():
+                self.begun.take(event.data)
             case CallProposed() as proposed:
                 self._calls[proposed.call.id] = proposed
             case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
@@ -93,6 +141,7 @@ class TranscriptReader:
                 self._inherit(inherited, event.seq)
             case ReplyFinished(message=message, usage=usage, doubted=doubted):
                 sources = tuple(self._source_of(block) for block in message.content)
+                self.begun.take(event.data)
                 self.replied_at = event.at
                 self.cached = self._cached_after(usage)
                 self.transcript.add_assistant(
@@ -104,10 +153,11 @@ class TranscriptReader:
                 self._prompts[prompt_id] = prompt
             case OfferChanged() as offer:
                 self.offer, self._beside = offer, offer_size(offer)
-            case ReplyFailed(partial=partial, error=error):
+            case ReplyFailed(partial=partial, error=error, left=left):
+                self.begun.take(event.data)
                 self._forget_calls()
                 self._leave_out(error.refused)
-                if partial is not None:
+                if partial is not None and not left:
                     sources = tuple(_REPLY for _ in partial.content)
                     self.transcript.add_assistant(partial, seq=event.seq, sources=sources)
             case SetModel() | SetMode(choice=ModelChoice()) | ModelReplaced():

@@ -161,9 +161,9 @@ class NotificationReader:
                 self._prompts[prompt_id] = prompt
             case CheckpointTaken(total=OwnTotal() as total):
                 yield OwnWorkChanged(total=total)
-            case ReplyFailed(error=error, usage=usage, cost=cost, partial=partial):
+            case ReplyFailed(error=error, usage=usage, cost=cost, partial=partial, left=left):
                 self._error = error
-                yield ReplyDropped(usage=usage, cost=cost, kept=partial)
+                yield ReplyDropped(usage=usage, cost=cost, kept=partial, left=left)
                 if error.kind is ErrorKind.CONTEXT_TOO_LONG:
                     yield PhaseChanged(phase=Phase.COMPACTING)
             case SetGoal() | GoalChecked() as said:

@@ -53,7 +53,9 @@ if TYPE_CHECKING:
     from treadle.app.reports.copy_list import left_lines_of as left_lines_of
     from treadle.app.reports.copy_list import named_copy as named_copy
     from treadle.app.reports.copy_list import planned_copy as planned_copy
+    from treadle.app.reports.session_text import as_it_ended as as_it_ended
     from treadle.app.reports.session_text import session_lines as session_lines
+    from treadle.app.reports.session_text import session_past as session_past
     from treadle.app.subagents.writer_copies import WriterCopy as WriterCopy
     from treadle.app.subagents.writer_copies import found_copies as found_copies
     from treadle.app.subagents.writer_copies import left_copies as left_copies
@@ -82,7 +84,7 @@ else:
                 applied_text apply_copy copies_text copy_rows copy_text
                 discard_copy idle_copy left_lines_of named_copy planned_copy
             """,
-            "treadle.app.reports.session_text": "session_lines",
+            "treadle.app.reports.session_text": "as_it_ended session_lines session_past",
             "treadle.app.subagents.writer_copies": "WriterCopy found_copies left_copies",
             "treadle.app.subagents.writer_record": "writers_folder",
         },

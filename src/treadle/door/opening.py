@@ -12,7 +12,6 @@ if TYPE_CHECKING:
     from treadle.app.compose import open_session as open_session
     from treadle.app.compose import open_store as open_store
     from treadle.app.compose import session_log as session_log
-    from treadle.app.compose import session_past as session_past
     from treadle.app.compose import session_workspace as session_workspace
     from treadle.app.compose import tool_specs as tool_specs
     from treadle.app.hosting.own_parts import Clock as Clock
@@ -89,7 +88,7 @@ else:
             "treadle.app.session.mentions.repository_state": "branch_of",
             "treadle.app.compose": """
                 Opening check_workspace last_session list_sessions open_session
-                open_store session_log session_past session_workspace tool_specs
+                open_store session_log session_workspace tool_specs
             """,
             "treadle.app.hosting.own_parts": """
                 Clock FileAccess OwnModel OwnTool Provider as_model as_tools only_these trust_for

@@ -103,7 +103,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             hear_piece(canvas, notification)
         case ReplyDropped() as dropped:
             canvas.know(spending=canvas.view.spending.with_reply(dropped))
-            drop_reply(canvas, dropped.kept)
+            drop_reply(canvas, dropped)
         case MessageDone():
             finish_reply(canvas, notification)
         case CallChanged():

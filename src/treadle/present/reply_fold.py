@@ -6,15 +6,17 @@ from itertools import chain
 from msgspec.structs import replace
 
 from treadle.present.canvas import Canvas
-from treadle.present.items import CallItem, Item, Placed, ProseItem, ThoughtItem, WritingItem
+from treadle.present.items import CallItem, Item, NoteItem, Placed, ProseItem, ThoughtItem, WritingItem
 from treadle.present.prose import LONGEST_BLOCK, Growing, cut_blocks, grow
 from treadle.present.view import FoldedView, ReplyView, SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Message, Text, Thinking, ToolUse
-from treadle.protocol.notifications import CallDelta, MessageDone, Phase, TextDelta, ThinkingDelta
+from treadle.protocol.notifications import CallDelta, MessageDone, Phase, ReplyDropped, TextDelta, ThinkingDelta
 
 _SHOWN_WRITING = 2_000
 """Characters of the end of what is still being written."""
+
+CUT_OFF_HERE = "Cut off here: Treadle ended before the reply did."
 
 _MOST_THOUGHT = 40_000
 _KEPT_ARGUMENT = 120
@@ -171,8 +173,9 @@ def settle_reply(canvas: Canvas) -> None:
     _end_writing(canvas)
 
 
-def drop_reply(canvas: Canvas, kept: Message | None) -> None:
-    """Withdraw what was streamed, and its calls; the words that the user cut stay."""
+def drop_reply(canvas: Canvas, dropped: ReplyDropped) -> None:
+    """Withdraw what was streamed, and its calls; the words stay that the user cut, or that a killed program left."""
+    kept = dropped.kept
     heard = canvas.view.reply.heard
     settle_reply(canvas)
     for placed in (*chain.from_iterable(canvas.view.reply.items), *canvas.view.calls):
@@ -181,6 +184,8 @@ def drop_reply(canvas: Canvas, kept: Message | None) -> None:
     canvas.view = replace(canvas.view, reply=ReplyView(), calls=(), proposed=(), silent={})
     if kept is not None and not heard:
         _show_message(canvas, kept, in_one=False)
+    if kept is not None and dropped.left:
+        canvas.add(NoteItem(CUT_OFF_HERE))
     canvas.await_reply(canvas.view.awaiting and canvas.view.phase is Phase.AWAITING_LLM_RESPONSE)
 
 

@@ -292,6 +292,14 @@ class CallProposed(Tagged, frozen=True, kw_only=True, tag="call_proposed"):
     readings: tuple[str, ...] = ()
 
 
+class ReplyPart(Tagged, frozen=True, kw_only=True, tag="reply_part"):
+    """More of the text of a reply that is still coming, kept so that a kill does not lose it; the model reads none."""
+
+    step: int
+    attempt: int
+    text: str
+
+
 class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
     """The model's reply is whole. `cost` is in US dollars, None where the price, or what was used, is unknown.
 
@@ -310,7 +318,11 @@ class ReplyFinished(Tagged, frozen=True, kw_only=True, tag="reply_finished"):
 
 
 class ReplyFailed(Tagged, frozen=True, kw_only=True, tag="reply_failed"):
-    """The model call failed, or was `left` by a program that ended. `partial` is kept text, `jitter` in [0, 1)."""
+    """The model call failed, or was `left` by a program that ended. `jitter` is in [0, 1).
+
+    `partial` is the text that was kept: of a reply that a person cut it is part of the conversation, of one that was
+    `left` it is only shown, since the request is sent again.
+    """
 
     step: int
     attempt: int
@@ -384,6 +396,7 @@ EventData: TypeAlias = (
     | SummaryWritten
     | Compacted
     | CallProposed
+    | ReplyPart
     | ReplyFinished
     | ReplyFailed
     | CallJudged

@@ -164,10 +164,11 @@ class CallDelta(Tagged, frozen=True, kw_only=True, tag="call_delta"):
 class ReplyDropped(Tagged, frozen=True, kw_only=True, tag="reply_dropped"):
     """What was streamed of this reply does not count; `usage` and `cost` (US dollars, None if unknown) do.
 
-    `kept` is what the user cut, which stays.
+    `kept` is the text that stays: of a reply that the user cut, or that was `left` by a program that ended.
     """
 
     kept: Message | None = None
+    left: bool = False
     usage: Usage = Usage()
     cost: float | None = 0.0
 

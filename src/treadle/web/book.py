@@ -10,8 +10,9 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
+from treadle.door.history import session_past
 from treadle.door.open_session import LiveSession, sharing_changed
-from treadle.door.opening import Opening, attach_session, open_session, open_store, session_log, session_past
+from treadle.door.opening import Opening, attach_session, open_session, open_store, session_log
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
 from treadle.protocol.attach import Stamped
@@ -70,7 +71,7 @@ class SessionBook:
         self._asked_later: dict[tuple[Path, bool], str] = {}
         self._open: dict[str, PageSession] = {}
         self._agents: dict[str, PageSession] = {}
-        self._past: dict[str, tuple[int, PageContent]] = {}
+        self._past: dict[str, tuple[tuple[int, bool], PageContent]] = {}
         self._reading = Lock()
         self._failures: dict[str, TreadleError] = {}
         self._unused = unused
@@ -134,15 +135,15 @@ class SessionBook:
 
     def past(self, session_id: str) -> PageContent:
         """Make the page of a session that nobody has open. Takes its time; raises `TreadleError`."""
-        events = _events(session_id)
+        version = _version(session_id)
         with self._reading:
             known = self._past.get(session_id)
-        if known is None or known[0] != events:
+        if known is None or known[0] != version:
             row, past = session_past(session_id)
             view = page_content(row.workspace, row.model, past, is_open=False, session=session_id)
             if session_id in self._failures:
                 view.add_problem(self._failures[session_id])
-            known = (row.events, view)
+            known = (version, view)
         with self._reading:
             self._past.pop(session_id, None)
             self._past[session_id] = known
@@ -171,7 +172,7 @@ class SessionBook:
         """Go on with a session that nobody has open, in its own mode; `said` are settings that it gets. Raises
         `TreadleError`.
         """
-        await asyncio.to_thread(_events, session_id)
+        await asyncio.to_thread(_version, session_id)
         self._failures.pop(session_id, None)
         flags = {**self.flags, **{name: value for name, value in said.items() if value}}
         settings = load_settings(flags, workspace=trust.workspace, trusted=trust.trusted)
@@ -321,9 +322,9 @@ def _is_agent_open(session_id: str) -> bool:
         return bool(row.root) and row.id == session_id and session_id in store.leased()
 
 
-def _events(session_id: str) -> int:
-    """Count the events of a session, which is named by its whole id; raises `SessionError`."""
-    with session_log(session_id) as (row, _):
+def _version(session_id: str) -> tuple[int, bool]:
+    """Count the events of a session, named by its whole id, and say if it is open; raises `SessionError`."""
+    with session_log(session_id) as (row, store):
         if row.id != session_id:
             raise SessionError(
                 "session-unknown",
@@ -331,4 +332,4 @@ def _events(session_id: str) -> int:
                 why=f"One with the id {row.id} begins so.",
                 fix="Open it from the list of sessions.",
             )
-        return row.events
+        return row.events, row.id in store.leased()

@@ -14,7 +14,7 @@ from treadle.app.compose import open_store
 from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import Settings
 from treadle.app.history.session_html import session_page
-from treadle.app.reports.session_text import session_lines
+from treadle.app.reports.session_text import as_it_ended, session_lines
 from treadle.app.session.known_values import session_redactor
 from treadle.engine.ports import TextRedactor
 from treadle.protocol.base import Record
@@ -71,10 +71,13 @@ def export_session(prefix: str, form: str, *, redact: bool = False, turn: int = 
             yield from _json(store, row, hide if redact else None)
             return
         log = store.read(row.id)
+        events = as_it_ended(store, row.id, log)
         if form == "html":
-            yield from (piece.encode() for piece in session_page(row, log, lambda text: visible(hide(text)), turn=turn))
+            yield from (
+                piece.encode() for piece in session_page(row, events, lambda text: visible(hide(text)), turn=turn)
+            )
         else:
-            for piece in session_lines(row, log, turn=turn):
+            for piece in session_lines(row, events, turn=turn):
                 yield f"{visible(hide(piece))}\n".encode()
         if log.damage is not None:
             raise log.damage.error()

@@ -9,6 +9,7 @@ from msgspec import Struct
 from treadle.app.compose import open_store
 from treadle.app.history.session_export import export_session, known_to
 from treadle.app.history.session_html import session_body
+from treadle.app.reports.session_text import as_it_ended
 from treadle.context.notified import notifications
 from treadle.present.words import clip_text, written_text
 from treadle.protocol.base import Record
@@ -82,7 +83,7 @@ def preview_share(prefix: str, *, turn: int = 1) -> SharePreview:
     try:
         row = store.find(prefix)
         hide = known_to(row, store).redact
-        events = list(store.read(row.id))
+        events = list(as_it_ended(store, row.id, store.read(row.id)))
     finally:
         store.close()
     turns: list[SessionTurn] = []

@@ -41,6 +41,7 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFailed,
     ReplyFinished,
+    ReplyPart,
     Resumed,
     RevokeAllowance,
     SessionStarted,
@@ -171,7 +172,7 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
             return _files(data)
         case CallProposed() | CallJudged() | CallStarted() | CallFinished() | ResultMade():
             return _call(data)
-        case ReplyFinished() | ReplyFailed() | RetryPlanned():
+        case ReplyPart() | ReplyFinished() | ReplyFailed() | RetryPlanned():
             return _reply(data)
         case TurnSettled():
             return _turn(data)
@@ -343,8 +344,10 @@ def _call(data: CallProposed | CallJudged | CallStarted | CallFinished | ResultM
             )
 
 
-def _reply(data: ReplyFinished | ReplyFailed | RetryPlanned) -> EventWords:
+def _reply(data: ReplyPart | ReplyFinished | ReplyFailed | RetryPlanned) -> EventWords:
     match data:
+        case ReplyPart(step=step, text=text):
+            return EventWords(title=f"Step {step}: part of the reply", text=text.strip(), step=step)
         case ReplyFinished(step=step, message=message, usage=usage, cost=cost):
             said = "".join(block.text for block in message.content if isinstance(block, Text)).strip()
             thought = "".join(block.text for block in message.content if isinstance(block, Thinking)).strip()

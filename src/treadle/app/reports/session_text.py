@@ -2,6 +2,8 @@
 
 from collections.abc import Iterable, Iterator, Sequence
 
+from treadle.app.compose import session_log
+from treadle.context.log_reader import with_cut_reply
 from treadle.context.notified import stamped_notifications
 from treadle.present.item_lines import note_line
 from treadle.present.items import (
@@ -26,11 +28,23 @@ from treadle.present.record_words import (
 )
 from treadle.present.view import SessionView
 from treadle.present.words import counted, enclosed_line, written_by
+from treadle.protocol.attach import Stamped
 from treadle.protocol.events import Event, SessionStarted
 from treadle.protocol.patterns import regex
-from treadle.store.sqlite import SessionRow
+from treadle.store.sqlite import SessionRow, Store
 
 _TICKS = regex("`{3,}")
+
+
+def as_it_ended(store: Store, session_id: str, events: Iterable[Event]) -> Iterable[Event]:
+    """Give the events of a session; where no program has it open, a reply that did not end was cut off there."""
+    return events if session_id in store.leased() else with_cut_reply(events)
+
+
+def session_past(session_id: str) -> tuple[SessionRow, list[Stamped]]:
+    """Give what surfaces were notified of in a session, as far as its log can be read; raises `TreadleError`."""
+    with session_log(session_id) as (row, store):
+        return row, stamped_notifications(as_it_ended(store, row.id, store.read(row.id)))
 
 
 def session_lines(row: SessionRow, events: Iterable[Event], *, turn: int = 1) -> Iterator[str]:

@@ -72,6 +72,7 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFailed,
     ReplyFinished,
+    ReplyPart,
     Resumed,
     RevokeAllowance,
     SessionStarted,
@@ -204,6 +205,8 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case ResultMade() | QuestionPut() | ChecklistUpdated():
             return _as_sealed(state, event.data), []
         case OfferChanged() | PromptsDelivered() | RetryPlanned() | ModelReplaced() | TurnSettled() | StateSealed():
+            return state, []
+        case ReplyPart():
             return state, []
         case TimerFired(timer=timer) if _bounds_turn(state, timer):
             return _interrupt(replace(state, stopping=TurnStop.TIME))

@@ -31,6 +31,7 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFailed,
     ReplyFinished,
+    ReplyPart,
     Resumed,
     RevokeAllowance,
     SessionStarted,
@@ -103,7 +104,7 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return "" if fits else "this step is not being compacted"
         case CallProposed():
             return _reply(state, data.step, data.attempt) or _new_call(state, data.call.id)
-        case ReplyFinished() | ReplyFailed():
+        case ReplyFinished() | ReplyFailed() | ReplyPart():
             return _reply(state, data.step, data.attempt)
         case CallJudged(call_id=call_id):
             return _call(state, call_id, CallStatus.JUDGING)

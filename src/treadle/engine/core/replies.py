@@ -186,7 +186,7 @@ def _left(state: State, waiting: AwaitingReply, data: ReplyFailed) -> Transition
     state, effects = drop_unfinished_reply(bill(state, data.usage, data.cost))
     timer = f"left-{data.step}-{data.attempt}"
     activity = Retrying(step=data.step, attempt=data.attempt + 1, failures=waiting.failures, timer=timer)
-    dropped = ReplyDropped(usage=data.usage, cost=data.cost)
+    dropped = ReplyDropped(usage=data.usage, cost=data.cost, kept=data.partial, left=True)
     return replace(state, activity=activity), [*effects, Notify(notification=dropped)]
 
 

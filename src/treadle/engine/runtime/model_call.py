@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import msgspec
 from msgspec import Struct
 
+from treadle.context.log_reader import LEFT
 from treadle.engine.ports import Provider
 from treadle.engine.runtime.model_requests import CallMeter, RequestSize, priced
-from treadle.protocol.events import CallProposed, EventData, ReplyFailed, ReplyFinished
+from treadle.protocol.events import CallProposed, EventData, ReplyFailed, ReplyFinished, ReplyPart
 from treadle.protocol.messages import Message, Text, ToolUse
 from treadle.protocol.models import (
     ErrorKind,
@@ -22,15 +23,15 @@ from treadle.protocol.models import (
     StreamStop,
     StreamUsage,
 )
-from treadle.protocol.notifications import Notification
+from treadle.protocol.notifications import Notification, TextDelta
 from treadle.protocol.usage import Usage
 
 if TYPE_CHECKING:
     from treadle.engine.runtime.reply_reader import ReplyReader
 
 
-LEFT = ModelError(kind=ErrorKind.CANCELLED, message="Treadle ended before the reply did.")
-"""Why a reply is not whole whose program ended."""
+_KEPT_EVERY = 1.0
+"""Seconds; at most so much of the text of a reply is lost with a kill."""
 
 
 class ModelCall(Struct, frozen=True, kw_only=True):
@@ -52,6 +53,32 @@ class ModelCall(Struct, frozen=True, kw_only=True):
     believes: Callable[[int], bool] = bool
 
 
+class _KeptText:
+    """Posts the text of a reply as it grows, at most once a second, so that a kill leaves it in the log."""
+
+    def __init__(self, call: ModelCall, post: Callable[[EventData], None]) -> None:
+        self._call = call
+        self._post = post
+        self._new: list[str] = []
+        self._timer: asyncio.TimerHandle | None = None
+
+    def hear(self, text: str) -> None:
+        self._new.append(text)
+        if self._timer is None:
+            self._timer = asyncio.get_running_loop().call_later(_KEPT_EVERY, self._keep)
+
+    def end(self) -> None:
+        """Post no more: the end of the reply holds all of it."""
+        if self._timer is not None:
+            self._timer.cancel()
+
+    def _keep(self) -> None:
+        self._timer = None
+        text = "".join(self._new)
+        self._new.clear()
+        self._post(ReplyPart(step=self._call.step, attempt=self._call.attempt, text=text))
+
+
 class CallBill:
     """What one attempt is billed so far, whatever becomes of it."""
 
@@ -69,12 +96,25 @@ async def call_model(
     call: ModelCall, post: Callable[[EventData], None], publish: Callable[[Notification], None]
 ) -> None:
     """Stream the reply; posts each whole call as it comes, then exactly one `ReplyFinished` or `ReplyFailed`."""
+    kept = _KeptText(call, post)
+
+    def pass_on(found: list[Notification | CallProposed]) -> None:
+        for item in found:
+            if isinstance(item, CallProposed):
+                post(item)
+                continue
+            publish(item)
+            if isinstance(item, TextDelta):
+                kept.hear(item.text)
+
     try:
-        end = await _stream(call, post, publish)
+        end = await _stream(call, pass_on)
     except asyncio.CancelledError as cancelled:
         call.bill.meter.cut(cancelled)
         post(cancelled_reply(call.step, call.attempt, call.bill, call.reader().partial()))
         raise
+    finally:
+        kept.end()
     post(end)
 
 
@@ -96,20 +136,13 @@ def is_answer(data: EventData) -> bool:
 
 
 def left_reply(failed: ReplyFailed) -> ReplyFailed:
-    """Take a reply that was cut for one that is requested again when the session is taken up."""
-    return msgspec.structs.replace(failed, left=True, partial=None, error=LEFT)
+    """Take a reply that was cut for one that is requested again when the session is taken up; its text is shown."""
+    return msgspec.structs.replace(failed, left=True, error=LEFT)
 
 
 async def _stream(
-    call: ModelCall, post: Callable[[EventData], None], publish: Callable[[Notification], None]
+    call: ModelCall, pass_on: Callable[[list[Notification | CallProposed]], None]
 ) -> ReplyFinished | ReplyFailed:
-    def pass_on(found: list[Notification | CallProposed]) -> None:
-        for item in found:
-            if isinstance(item, CallProposed):
-                post(item)
-            else:
-                publish(item)
-
     meter = call.bill.meter
     meter.send(call.size)
     async with aclosing(call.provider.stream(call.request)) as stream:

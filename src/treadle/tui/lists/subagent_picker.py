@@ -7,7 +7,7 @@ from pathlib import Path
 
 from msgspec.structs import replace
 
-from treadle.door.opening import session_past
+from treadle.door.history import session_past
 from treadle.door.past import ListedSession, StoppedSession, StopResult, listed_sessions, stop_sessions
 from treadle.present.child_words import child_line, child_parts
 from treadle.present.escape import exact_line
