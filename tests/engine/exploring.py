@@ -48,6 +48,7 @@ from treadle.protocol.events import (
     Event,
     EventData,
     Interrupt,
+    MoveQueued,
     Noted,
     Pin,
     Prompt,
@@ -392,9 +393,14 @@ ENCLOSED = Enclosure(kind=EnclosureKind.FILE, origin="a.py", content=(Text(text=
 """What goes along with some prompts."""
 
 
-def asked_by_user(world: World, number: int) -> list[EventData]:
+def asked_by_user(world: World, number: int, choice: Choose) -> list[EventData]:
     """List what a user may want now, beside answers."""
-    queued = [EditQueued(prompt_id=waiting.prompt.id) for waiting in world.state.queue]
+    waiting = [one.prompt.id for one in (*world.state.queue, *world.state.held)]
+    queued = [EditQueued(prompt_id=one) for one in waiting]
+    places = [None, 0, len(waiting)]
+    moved = [MoveQueued(prompt_id=one, delivery=choice([*Delivery]), place=choice(places)) for one in waiting]
+    other = (Text(text="do it otherwise"),)
+    edited = [EditQueued(prompt_id=one, content=other, keeps=choice([True, False])) for one in waiting]
     asks = [
         CallAsked(call_id=call.call.id, question_id=f"{call.call.id}-asks-{number}", text="what?")
         for call in world.state.calls
@@ -410,6 +416,7 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
         Prompt(id=f"p{number}", content=(Text(text="do it"),), enclosed=(ENCLOSED,)),
         Prompt(id=f"s{number}", content=(Text(text="do it"),), delivery=Delivery.STEER),
         Interrupt(),
+        Interrupt(hold=True),
         SetMode(mode=Mode.PLAN),
         SetMode(mode=Mode.ASK, choice=ModelChoice(model="p/m", tool_protocol=world.protocol)),
         SetModel(choice=ModelChoice(model="p/other", tool_protocol=world.protocol)),
@@ -422,6 +429,8 @@ def asked_by_user(world: World, number: int) -> list[EventData]:
         SetLimits(limits=world.limits),
         SetPresence(user_present=True),
         *queued,
+        *moved,
+        *edited,
         *allowed,
         *asks,
         *withdrawn,
@@ -451,7 +460,7 @@ def _move(world: World, jitter: random.Random, number: int) -> None:
     elif kind == "answer" and world.state.questions:
         world.take(answer_to(jitter.choice(world.state.questions), jitter.choice))
     elif kind == "user":
-        world.try_take(jitter.choice(asked_by_user(world, number)))
+        world.try_take(jitter.choice(asked_by_user(world, number, jitter.choice)))
     elif kind == "resume":
         world.outstanding.clear()
         world.take(Resumed(user_present=jitter.random() < 0.8))

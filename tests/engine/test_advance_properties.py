@@ -108,7 +108,7 @@ def make_move(world: World, choose: Chooser, number: int) -> None:
         case "answer" if world.state.questions:
             world.take(answer_to(choose(world.state.questions), choose))
         case "user":
-            world.try_take(choose(asked_by_user(world, number)))
+            world.try_take(choose(asked_by_user(world, number, choose)))
         case "interrupt":
             world.try_take(Interrupt())
         case "presence":

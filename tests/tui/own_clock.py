@@ -64,6 +64,7 @@ class FakeLive:
             window=1000,
             turn_active=False,
             queue=(),
+            held=(),
             questions=(),
             allowances=(),
         )

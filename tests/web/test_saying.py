@@ -110,7 +110,7 @@ async def test_a_message_that_comes_twice_arrives_once_even_after_the_session_wa
         assert not again.session.status.turn_active
 
 
-async def test_what_waits_is_changed_sent_at_once_removed_or_given_back(
+async def test_what_waits_is_changed_sent_at_once_removed_or_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     async with page_here(tmp_path, monkeypatch, [Turn(items=(PUSH,)), DONE, DONE]) as here:
@@ -123,19 +123,23 @@ async def test_what_waits_is_changed_sent_at_once_removed_or_given_back(
             await visit.done(f"{path}/say", text=f"message {name}", id=name, files=images)
         await visit.done(f"{path}/queue", id="m1", text="changed")
         await visit.done(f"{path}/queue", id="m2", text="")
-        await visit.done(f"{path}/queue", id="m3", steer=True)
+        await visit.done(f"{path}/queue", id="m3", send="steer")
         assert [text_of(one.content) for one in page.session.status.queue] == ["changed", "message m3"]
         status, said = await visit.post(f"{path}/queue", id="m2", text="late")
         assert (status, said["why"]) == (409, "the message does not wait any more")
         waiting = [(one["text"], one["steer"]) for one in page_status(page, HERE)["queue"]]
         assert waiting == [("changed", False), ("message m3", True)]
-        assert await visit.done(f"{path}/interrupt") == {"held": ["changed", "message m3"]}
+        await visit.done(f"{path}/interrupt")
         await idle(page)
         assert page.session.status.queue == ()
-        await visit.done(f"{path}/say", text="Both of it.", id="m4")
-        await until(page, lambda: "m4" in page.content.delivered)
+        held = [(one["text"], one["held"]) for one in page_status(page, HERE)["queue"]]
+        assert held == [("changed", True), ("message m3", True)]
+        assert not page.session.status.turn_active, "a stop starts nothing"
+        await visit.done(f"{path}/queue", id="m1")
+        await until(page, lambda: "m1" in page.content.delivered)
         await idle(page)
-        assert str(here.server.requests[-1].body).count("image/png") == 1  # it goes along with the next message
+        assert str(here.server.requests[-1].body).count("image/png") == 1  # what went along with it still does
+        assert [one.id for one in page.session.status.held] == ["m3"]
 
 
 async def test_commands_are_done_and_those_of_terminals_say_what_to_do_here(

@@ -184,7 +184,7 @@ async def test_a_task_is_started_with_a_file_that_was_named_and_one_that_was_att
         await page.wait_for_selector(".item:has-text('Done.')")
 
 
-async def test_a_text_of_a_message_that_a_stop_took_out_goes_along_with_the_next_one(
+async def test_what_is_attached_to_a_held_message_outlives_a_change_of_its_words_and_its_program(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     asks = Turn(items=(make("ask_followup_question", question="Which one?"),))
@@ -194,9 +194,16 @@ async def test_a_text_of_a_message_that_a_stop_took_out_goes_along_with_the_next
         await here.asked(page)
         path = f"/s/{page.session.id}"
         await visit.done(f"{path}/say", text="Look.", id="m", files=[NOTES])
-        assert (await visit.done(f"{path}/interrupt"))["held"] == ["Look."]
+        await visit.done(f"{path}/interrupt")
         await idle(page)
-        await visit.done(f"{path}/say", text="Look.", id="n")
-        await until(page, lambda: "n" in page.content.delivered)
-        await idle(page)
+        await visit.done(f"{path}/queue", id="m", text="Look here.")
+        await visit.done(f"{path}/close")
+        await visit.done(f"{path}/open")
+        again = here.book.opened[page.session.id]
+        assert again is not page
+        assert [one.id for one in again.session.status.held] == ["m"]
+        await visit.done(f"{path}/queue", id="m")
+        await until(again, lambda: "m" in again.content.delivered)
+        await idle(again)
         assert str(here.server.requests[-1].body).count("Buy bread.") == 1
+        assert "Look here." in str(here.server.requests[-1].body)

@@ -324,7 +324,7 @@ def _going_on(session: "SessionAccess") -> list[str]:
     """Name what goes on in a session that somebody leaves."""
     status = session.status
     working = ["the agent is working"] if status.turn_active and not status.questions else []
-    asked = (len(status.questions), "open question"), (len(status.queue), "queued message")
+    asked = (len(status.questions), "open question"), (len(status.queue) + len(status.held), "queued message")
     return [*working, *_counts(*asked, session=session.id)]
 
 

@@ -120,7 +120,7 @@ class TranscriptReader:
         self.begun = BegunReply()
         self._beside = 0
         self._replied = False
-        self._prompts: dict[str, Prompt | EditQueued] = {}
+        self._prompts: dict[str, Prompt] = {}
         self._calls: dict[str, CallProposed] = {}
         self._results: dict[str, CallResult] = {}
 
@@ -149,8 +149,8 @@ class TranscriptReader:
                 )
             case Prompt(id=prompt_id) as prompt:
                 self._prompts[prompt_id] = prompt
-            case EditQueued(prompt_id=prompt_id) as prompt if prompt.content:
-                self._prompts[prompt_id] = prompt
+            case EditQueued(prompt_id=prompt_id) as edit if edit.content and prompt_id in self._prompts:
+                self._prompts[prompt_id] = edit.edited(self._prompts[prompt_id])
             case OfferChanged() as offer:
                 self.offer, self._beside = offer, offer_size(offer)
             case ReplyFailed(partial=partial, error=error, left=left):

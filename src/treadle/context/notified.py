@@ -96,7 +96,7 @@ class NotificationReader:
         self._restoring: Restore | None = None
         self._retrying = False
         self._failed = False
-        self._prompts: dict[str, Prompt | EditQueued] = {}
+        self._prompts: dict[str, Prompt] = {}
         self._others: dict[str, str] = {}
         self._calls: dict[str, _Call] = {}
         self._questions: dict[str, str] = {}
@@ -157,8 +157,8 @@ class NotificationReader:
             case Prompt(id=prompt_id) as prompt:
                 self._prompts[prompt_id] = prompt
                 self._others[prompt_id] = source.name if source.kind in NOT_THE_USER else ""
-            case EditQueued(prompt_id=prompt_id) as prompt if prompt.content:
-                self._prompts[prompt_id] = prompt
+            case EditQueued(prompt_id=prompt_id) as edit if edit.content and prompt_id in self._prompts:
+                self._prompts[prompt_id] = edit.edited(self._prompts[prompt_id])
             case CheckpointTaken(total=OwnTotal() as total):
                 yield OwnWorkChanged(total=total)
             case ReplyFailed(error=error, usage=usage, cost=cost, partial=partial, left=left):

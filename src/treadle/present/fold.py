@@ -139,8 +139,8 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             canvas.add_beside(NoteItem(goal_words(goal), goal is not None and goal.state is GoalState.BLOCKED))
         case AllowancesChanged(allowances=allowances):
             canvas.know(allowances=allowances)
-        case QueueChanged(prompts=prompts):
-            canvas.know(queue=prompts)
+        case QueueChanged(prompts=prompts, held=held):
+            canvas.know(queue=prompts, held=held)
         case OwnWorkChanged(total=total):
             canvas.know(counted=True, added=total.added, removed=total.removed)
         case FilesRestored(restored=done, conversation=back):

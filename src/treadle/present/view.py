@@ -117,6 +117,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     retry: Retry | None = None
     questions: tuple[Question, ...] = ()
     queue: tuple[QueuedPrompt, ...] = ()
+    held: tuple[QueuedPrompt, ...] = ()
     allowances: tuple[Allowance, ...] = ()
     checklist: str = ""
     goal: GoalStatus | None = None
@@ -131,6 +132,11 @@ class SessionView(Struct, frozen=True, kw_only=True):
     beside: tuple[Item, ...] = ()
     presented: str = ""
     cuts: tuple[WayBack, ...] = ()
+
+    @property
+    def waiting(self) -> tuple[QueuedPrompt, ...]:
+        """The prompts that wait, and behind them those that are held."""
+        return *self.queue, *self.held
 
     @property
     def open_calls(self) -> tuple[CallItem, ...]:

@@ -44,6 +44,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
     turn_active: bool
     questions: tuple[Question, ...] = ()
     queue: tuple[QueuedPrompt, ...] = ()
+    held: tuple[QueuedPrompt, ...] = ()
     allowances: tuple[Allowance, ...] = ()
     pins: tuple[Pin, ...] = ()
     checklist: str = ""

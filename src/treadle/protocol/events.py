@@ -9,13 +9,14 @@ from enum import StrEnum
 from typing import Any, TypeAlias
 
 from msgspec import UNSET, UnsetType
+from msgspec.structs import replace
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.checkpoints import CheckpointTaken, Parent, Restore, Restored, Rewound
 from treadle.protocol.children import ChildEnded, ChildOf, ChildStarted
 from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.limits import Limits, Terms
-from treadle.protocol.messages import Enclosure, Message, ResultContent, UserContent
+from treadle.protocol.messages import Enclosure, Message, ResultContent, Text, UserContent
 from treadle.protocol.models import ModelChoice, ModelError, ReplyStop
 from treadle.protocol.permissions import AllowScope, CallAsked, Decision, Mode, OptionKind
 from treadle.protocol.sealed import (
@@ -73,11 +74,37 @@ class Prompt(Tagged, frozen=True, kw_only=True, tag="prompt"):
 
 
 class EditQueued(Tagged, frozen=True, kw_only=True, tag="edit_queued"):
-    """The user changes a prompt that still waits, and what goes along with it; no content drops it."""
+    """The user changes a prompt that waits or is held; no content drops it.
+
+    What goes along with it is `enclosed` from now on, besides what did where it `keeps` that, but for old mentions.
+    """
 
     prompt_id: str
     content: tuple[UserContent, ...] = ()
     enclosed: tuple[Enclosure, ...] = ()
+    keeps: bool = False
+
+    def edited(self, prompt: Prompt) -> Prompt:
+        """Give the prompt as it is now."""
+        words = "\n".join(block.text for block in prompt.content if isinstance(block, Text)) if self.keeps else ""
+        kept = (one for one in prompt.enclosed if self.keeps and not is_mentioned(one.origin, words))
+        return replace(prompt, content=self.content, enclosed=(*kept, *self.enclosed))
+
+
+def is_mentioned(origin: str, words: str) -> bool:
+    """Whether it is because of these words that something goes along with them."""
+    return f"@{origin}" in words or f'@"{origin}"' in words
+
+
+class MoveQueued(Tagged, frozen=True, kw_only=True, tag="move_queued"):
+    """The user has a prompt that waits or is held sent at this time; `place` among those that wait, from 0, None: last.
+
+    One that waits already keeps its place where none is given.
+    """
+
+    prompt_id: str
+    delivery: Delivery
+    place: int | None = None
 
 
 class Answer(Tagged, frozen=True, kw_only=True, tag="answer"):
@@ -102,7 +129,9 @@ class RevokeAllowance(Tagged, frozen=True, kw_only=True, tag="revoke_allowance")
 
 
 class Interrupt(Tagged, frozen=True, kw_only=True, tag="interrupt"):
-    """The user stops what is going on."""
+    """The user stops what is going on; with `hold`, what waits is held until the user sends or drops it."""
+
+    hold: bool = False
 
 
 class SetMode(Tagged, frozen=True, kw_only=True, tag="set_mode"):
@@ -164,6 +193,7 @@ class SetPresence(Tagged, frozen=True, kw_only=True, tag="set_presence"):
 Op: TypeAlias = (
     Prompt
     | EditQueued
+    | MoveQueued
     | Answer
     | RevokeAllowance
     | Interrupt
@@ -369,6 +399,7 @@ class TimerFired(Tagged, frozen=True, kw_only=True, tag="timer_fired"):
 EventData: TypeAlias = (
     Prompt
     | EditQueued
+    | MoveQueued
     | Answer
     | RevokeAllowance
     | Interrupt

@@ -135,9 +135,10 @@ class QueuedPrompt(Record, frozen=True, kw_only=True):
 
 
 class QueueChanged(Tagged, frozen=True, kw_only=True, tag="queue_changed"):
-    """These prompts wait now."""
+    """These prompts wait now, and these are `held` until the user sends or drops them."""
 
     prompts: tuple[QueuedPrompt, ...]
+    held: tuple[QueuedPrompt, ...] = ()
 
 
 class TextDelta(Tagged, frozen=True, kw_only=True, tag="text_delta"):

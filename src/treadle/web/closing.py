@@ -45,7 +45,12 @@ class SessionUse:
         session, status = self._session, self._session.status
         if self.lookers or self._attendance.surfaces or self._waits():
             return True
-        return status.turn_active or bool(status.questions or status.queue) or not session.quiet or session.wakes()
+        return (
+            status.turn_active
+            or bool(status.questions or status.queue or status.held)
+            or not session.quiet
+            or session.wakes()
+        )
 
     async def wait_until_over(self, seconds: float) -> None:
         """Wait until it is to be closed, or is; a turn that was interrupted ends before."""

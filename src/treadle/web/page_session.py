@@ -19,7 +19,6 @@ from treadle.present.items import Item, Placed
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import Answer, Op, SetMode, Source
-from treadle.protocol.messages import Enclosure, UserContent
 from treadle.protocol.notifications import (
     CallDelta,
     CallOutput,
@@ -68,10 +67,6 @@ class PageSession:
         self.changed, self.moved = Signal(), Signal()
         self.content = PageContent(str(session.workspace), session=session.id)
         self._early: list[Stamped] | None = []
-        self.held: tuple[UserContent, ...] = ()
-        """What went along with messages that a stop took out of the queue: it goes with the next one."""
-        self.attached: dict[str, tuple[Enclosure, ...]] = {}
-        """The texts that were attached to messages, by their ids; under "" those of messages that a stop took out."""
         self.commands = PageCommands(lambda: self.session.own_shell, self._show)
         self.once = Once()
         self._cards: dict[tuple[str, Mode, Mode, bool], str] = {}
@@ -101,16 +96,10 @@ class PageSession:
         await self.commands.close()
         await self.client.__aexit__(None, None, None)
 
-    def keep_attached(self, prompt_id: str, texts: tuple[Enclosure, ...]) -> None:
-        """Remember what is attached to a message as long as it waits."""
-        waiting = {"", *(one.id for one in self.session.status.queue)}
-        self.attached = {number: kept for number, kept in self.attached.items() if number in waiting and kept}
-        if texts:
-            self.attached[prompt_id] = texts
-
     def has_prompt(self, prompt_id: str) -> bool:
         """Whether a prompt with this id is here already."""
-        return prompt_id in self.content.delivered or any(one.id == prompt_id for one in self.session.status.queue)
+        status = self.session.status
+        return prompt_id in self.content.delivered or any(one.id == prompt_id for one in (*status.queue, *status.held))
 
     def touch(self) -> None:
         """Note that somebody needs it now."""
@@ -131,8 +120,8 @@ class PageSession:
             self.use.touch()
 
     def _waits(self) -> bool:
-        """Whether something is to go along with the next message, or a command of the person's own runs."""
-        return bool(self.held or self.attached.get("")) or self.commands.busy
+        """Whether a command of the person's own runs, or what it printed goes along with the next message."""
+        return self.commands.busy
 
     async def post(self, op: Op, who: Visitor) -> None:
         """Ask for something as a browser that may; raises `RefusedError`, `ConfigError` or `HTTPException`."""

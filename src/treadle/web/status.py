@@ -39,7 +39,7 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
         "removed": facts.removed,
         "retry": queued_words(place) or _retry(facts),
         "retry_at": None if facts.retry is None or facts.retry.at is None else in_milliseconds(facts.retry.at),
-        "queue": [_queued(one) for one in status.queue],
+        "queue": [*map(_queued, status.queue), *({**_queued(one), "held": True} for one in status.held)],
         "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
         "questions": page.cards(who),
     }

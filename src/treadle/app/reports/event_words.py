@@ -34,6 +34,7 @@ from treadle.protocol.events import (
     EditQueued,
     EventData,
     Interrupt,
+    MoveQueued,
     Noted,
     OfferChanged,
     Op,
@@ -195,6 +196,8 @@ def _words_of_op(op: Op) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one li
         case EditQueued(content=content):
             title = "Queued message changed" if content else "Queued message removed"
             return EventWords(title=title, text=written_text(content), topics=(EventTopic.PROMPTS,))
+        case MoveQueued(delivery=delivery):
+            return EventWords(title=f"Message that waits: {delivery}", topics=(EventTopic.PROMPTS,))
         case Answer(question_id=asked, option=option, text=text, scope=scope):
             more = f" for every session ({scope})" if option == "allow_always" and scope == "user" else ""
             return EventWords(

@@ -1,10 +1,13 @@
 """A session as a person reads it afterwards."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 
 from treadle.app.compose import session_log
 from treadle.context.log_reader import with_cut_reply
 from treadle.context.notified import stamped_notifications
+from treadle.engine.core.past_history import last_state
+from treadle.engine.core.turns import queued
 from treadle.present.item_lines import note_line
 from treadle.present.items import (
     CallItem,
@@ -29,7 +32,9 @@ from treadle.present.record_words import (
 from treadle.present.view import SessionView
 from treadle.present.words import counted, enclosed_line, written_by
 from treadle.protocol.attach import Stamped
+from treadle.protocol.errors import DriftError
 from treadle.protocol.events import Event, SessionStarted
+from treadle.protocol.notifications import QueueChanged
 from treadle.protocol.patterns import regex
 from treadle.store.sqlite import SessionRow, Store
 
@@ -42,9 +47,18 @@ def as_it_ended(store: Store, session_id: str, events: Iterable[Event]) -> Itera
 
 
 def session_past(session_id: str) -> tuple[SessionRow, list[Stamped]]:
-    """Give what surfaces were notified of in a session, as far as its log can be read; raises `TreadleError`."""
+    """Give what surfaces were notified of in a session, as far as its log can be read, and what waits in it.
+
+    Raises `TreadleError`.
+    """
     with session_log(session_id) as (row, store):
-        return row, stamped_notifications(as_it_ended(store, row.id, store.read(row.id)))
+        events = list(store.read(row.id))
+        stamped = stamped_notifications(as_it_ended(store, row.id, events))
+    with suppress(DriftError):
+        state = last_state(events)
+        waits = QueueChanged(prompts=queued(state.queue), held=queued(state.held))
+        stamped.append(Stamped(notification=waits, seq=state.seq))
+    return row, stamped
 
 
 def session_lines(row: SessionRow, events: Iterable[Event], *, turn: int = 1) -> Iterator[str]:

@@ -24,6 +24,7 @@ from treadle.protocol.events import (
     ContextExceeded,
     EditQueued,
     Event,
+    MoveQueued,
     Pin,
     Prompt,
     ReplyFailed,
@@ -57,7 +58,7 @@ _MOST_SHOWN = 200_000
 
 _TYPES: Mapping[EventTopic, tuple[type[msgspec.Struct], ...]] = MappingProxyType(
     {
-        EventTopic.PROMPTS: (Prompt, EditQueued, PromptsDelivered, SideAnswered),
+        EventTopic.PROMPTS: (Prompt, EditQueued, MoveQueued, PromptsDelivered, SideAnswered),
         EventTopic.CALLS: (CallProposed, CallStarted, CallFinished, ResultMade, ChildStarted),
         EventTopic.DECISIONS: (CallJudged, Answer, RevokeAllowance),
         EventTopic.QUESTIONS: (QuestionPut, CallAsked, Answer),

@@ -10,6 +10,7 @@ from treadle.protocol.events import (
     EditChecklist,
     EditQueued,
     Interrupt,
+    MoveQueued,
     Noted,
     Op,
     Pin,
@@ -69,6 +70,7 @@ def op_effect(op: Op) -> Reach:
         case (
             Prompt()
             | EditQueued()
+            | MoveQueued()
             | RevokeAllowance()
             | Interrupt()
             | SetModel()

@@ -180,7 +180,8 @@ class LiveSession:
             tool_protocol=state.choice.tool_protocol,
             turn_active=state.turn is not None,
             questions=state.questions,
-            queue=queued(state),
+            queue=queued(state.queue),
+            held=queued(state.held),
             allowances=state.allowances,
             pins=state.space.pins,
             checklist=state.checklist.text,
@@ -314,10 +315,7 @@ class LiveSession:
         self._engine.answer_to(source, handler)
 
     async def failure(self) -> None:
-        """Wait until the loop ends; raises what ended it, such as a log that cannot be written.
-
-        Whoever is told so passes it on: leaving the context does not raise it a second time.
-        """
+        """Wait until the loop ends; raises what ended it, such as an unwritable log, which leaving does not again."""
         try:
             await asyncio.shield(self._tasks[0])
         except TreadleError:

@@ -131,14 +131,17 @@ def _shown_goal(goal: GoalStatus | None) -> str:
 
 
 def _queue(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001 - takes no argument
-    return CommandAnswer(text=queue_text(session.status.queue))
+    return CommandAnswer(text=queue_text(session.status.queue, session.status.held))
 
 
-def queue_text(queue: Sequence[QueuedPrompt]) -> str:
-    """List the prompts that wait."""
-    if not queue:
+def queue_text(queue: Sequence[QueuedPrompt], held: Sequence[QueuedPrompt] = ()) -> str:
+    """List the prompts that wait, and behind them those that are held."""
+    if not queue and not held:
         return "No messages are queued."
-    rows = (f"{number}: {clip_text(written_text(one.content), _SHOWN)}" for number, one in enumerate(queue, start=1))
+    marked = [*((one, "") for one in queue), *((one, "held: ") for one in held)]
+    rows = (
+        f"{n}: {mark}{clip_text(written_text(one.content), _SHOWN)}" for n, (one, mark) in enumerate(marked, start=1)
+    )
     return "\n".join(rows)
 
 
@@ -186,7 +189,11 @@ def status_rows(session: SessionAccess) -> list[str]:
 
 def _going_on(now: SessionStatus) -> Iterator[str]:
     yield "working" if now.turn_active else "waiting for a message"
-    counts = ((len(now.queue), "queued message"), (len(now.questions), "open question"))
+    counts = (
+        (len(now.queue), "queued message"),
+        (len(now.held), "held message"),
+        (len(now.questions), "open question"),
+    )
     yield from (counted(number, noun) for number, noun in (*counts, (len(now.allowances), "allowance")) if number)
 
 

@@ -65,6 +65,7 @@ from treadle.protocol.events import (
     EditQueued,
     Event,
     Interrupt,
+    MoveQueued,
     Noted,
     OfferChanged,
     Op,
@@ -224,13 +225,16 @@ def _obey(state: State, op: Op, event: Event) -> Transition:  # noqa: C901, PLR0
             return state, [turns.queue_changed(state)]
         case EditQueued() as data:
             return turns.edit_queue(state, data)
+        case MoveQueued() as data:
+            return turns.move_queued(state, data)
         case Answer() as data:
             state, effects = _answer(state, data, event.at)
             return state, [answers.named_by(event.source, data, effect) for effect in effects]
-        case Interrupt():
+        case Interrupt(hold=hold):
             state, paused = goal.pause_interrupted(state, event.source)
             state, effects = _interrupt(state)
-            return state, [*paused, *effects]
+            state, held = turns.hold_queue(state) if hold else (state, [])
+            return state, [*paused, *held, *effects]
         case SetMode() as data:
             return _set_mode(state, data)
         case RevokeAllowance() as data:

@@ -143,6 +143,7 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
         unread=(*past.unread, *(call.call.id for call in past.calls)),
         questions=state.questions,  # of commands in the background, as no turn goes on
         queue=state.queue,
+        held=state.held,
         allowances=state.allowances,
         money=replace(state.money, terms=None),
         guard=Guard(),

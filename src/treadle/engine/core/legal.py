@@ -24,6 +24,7 @@ from treadle.protocol.events import (
     Event,
     EventData,
     Interrupt,
+    MoveQueued,
     Noted,
     OfferChanged,
     Op,
@@ -136,8 +137,8 @@ def _objection_to_op(state: State, op: Op) -> str:  # noqa: C901 - one line for 
     match op:
         case Prompt(id=prompt_id, content=content):
             return _prompt(state, prompt_id, empty=not content)
-        case EditQueued(prompt_id=prompt_id):
-            waits = any(waiting.prompt.id == prompt_id for waiting in state.queue)
+        case EditQueued(prompt_id=prompt_id) | MoveQueued(prompt_id=prompt_id):
+            waits = any(waiting.prompt.id == prompt_id for waiting in (*state.queue, *state.held))
             return "" if waits else "the prompt is no longer queued"
         case Answer():
             return _answer(state, op)
@@ -196,7 +197,7 @@ def _timer_runs(state: State, timer: str) -> bool:
 def _prompt(state: State, prompt_id: str, *, empty: bool) -> str:
     if empty:
         return "it is empty"
-    waits = any(waiting.prompt.id == prompt_id for waiting in state.queue)
+    waits = any(waiting.prompt.id == prompt_id for waiting in (*state.queue, *state.held))
     unread = any(prompt.id == prompt_id for prompt in state.delivering)
     return "a prompt with this id is already queued" if waits or unread else ""
 

@@ -270,7 +270,8 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     the model has not read yet. `hint` tells it how to write what its reply seems to have meant. `changed` are the files
     that the session changed, by the checkpoint `known_at` and what calls reported since; `runs` its last commands.
     `children` are those of its `subagents` so far that go on, or that their call has yet to tell of.
-    `stopping` is why the turn is being cancelled if it was not the user.
+    `held` are prompts that wait for the user, not for the session. `stopping` is why the turn is being cancelled if it
+    was not the user.
     """
 
     session_id: str = ""
@@ -289,6 +290,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     unread: tuple[str, ...] = ()
     questions: tuple[Question, ...] = ()
     queue: tuple[Waiting, ...] = ()
+    held: tuple[Waiting, ...] = ()
     delivering: tuple[Prompt, ...] = ()
     notes: tuple[Passage, ...] = ()
     allowances: tuple[Allowance, ...] = ()

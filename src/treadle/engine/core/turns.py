@@ -36,7 +36,7 @@ from treadle.engine.core.state import (
     with_note,
 )
 from treadle.protocol.checkpoints import MOST_NAMED
-from treadle.protocol.events import Delivery, EditQueued
+from treadle.protocol.events import Delivery, EditQueued, MoveQueued
 from treadle.protocol.messages import Enclosure, Text, origins, text_of
 from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
@@ -240,29 +240,51 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
 
 def queue_changed(state: State) -> Notify:
     """Tell what waits."""
-    return Notify(notification=QueueChanged(prompts=queued(state)))
+    return Notify(notification=QueueChanged(prompts=queued(state.queue), held=queued(state.held)))
 
 
 def edit_queue(state: State, data: EditQueued) -> Transition:
-    """Change a prompt that waits; without content it is dropped."""
-    queue = tuple(
-        replace(waiting, prompt=replace(waiting.prompt, content=data.content, enclosed=data.enclosed))
-        if waiting.prompt.id == data.prompt_id
-        else waiting
-        for waiting in state.queue
-        if waiting.prompt.id != data.prompt_id or data.content
-    )
-    state = replace(state, queue=queue)
+    """Change a prompt that waits or is held; without content it is dropped."""
+
+    def edited(prompts: tuple[Waiting, ...]) -> tuple[Waiting, ...]:
+        return tuple(
+            replace(waiting, prompt=data.edited(waiting.prompt)) if waiting.prompt.id == data.prompt_id else waiting
+            for waiting in prompts
+            if waiting.prompt.id != data.prompt_id or data.content
+        )
+
+    state = replace(state, queue=edited(state.queue), held=edited(state.held))
     return state, [queue_changed(state)]
 
 
-def queued(state: State) -> tuple[QueuedPrompt, ...]:
-    """Describe the prompts that wait."""
+def move_queued(state: State, data: MoveQueued) -> Transition:
+    """Let a prompt that waits or is held go at another time, or before others."""
+    waits = [waiting.prompt.id for waiting in state.queue]
+    moved = next(one for one in (*state.queue, *state.held) if one.prompt.id == data.prompt_id)
+    place = waits.index(data.prompt_id) if data.place is None and data.prompt_id in waits else data.place
+    queue = [waiting for waiting in state.queue if waiting is not moved]
+    sent = replace(moved, prompt=replace(moved.prompt, delivery=data.delivery))
+    queue.insert(len(queue) if place is None else max(place, 0), sent)
+    held = tuple(waiting for waiting in state.held if waiting is not moved)
+    state = replace(state, queue=tuple(queue), held=held)
+    return state, [queue_changed(state)]
+
+
+def hold_queue(state: State) -> Transition:
+    """Let what waits wait for the user."""
+    if not state.queue:
+        return state, []
+    state = replace(state, held=(*state.held, *state.queue), queue=())
+    return state, [queue_changed(state)]
+
+
+def queued(prompts: tuple[Waiting, ...]) -> tuple[QueuedPrompt, ...]:
+    """Describe prompts that wait."""
     return tuple(
         QueuedPrompt(
             id=one.id, content=one.content, enclosed=origins(one.enclosed), steer=one.delivery is Delivery.STEER
         )
-        for one in (waiting.prompt for waiting in state.queue)
+        for one in (waiting.prompt for waiting in prompts)
     )
 
 

@@ -73,8 +73,8 @@ class Lists:
             "/effort": effort_entries,
             "/theme": colour_entries,
             "/model": self.pickers.model_entries,
-            "/drop": lambda: queue_entries("/drop", self._view().queue),
-            "/edit": lambda: queue_entries("/edit", self._view().queue),
+            "/drop": lambda: queue_entries("/drop", self._view().waiting),
+            "/edit": lambda: queue_entries("/edit", self._view().waiting),
             "/revoke": lambda: allowance_entries(self._view().allowances),
         }
 

@@ -89,6 +89,7 @@ class Scrollback:
             model=status.model,
             active=status.turn_active,
             queue=status.queue,
+            held=status.held,
             questions=status.questions,
             allowances=status.allowances,
         )

@@ -14,7 +14,7 @@ from treadle.present.view import SessionView
 from treadle.present.words import counted, describe_call, enclosed_line, span
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import ConfigError, RefusedError, TreadleError
-from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
+from treadle.protocol.events import Answer, EditQueued, Interrupt, MoveQueued, Op, Prompt, SetMode
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import (
     CallChanged,
@@ -174,6 +174,8 @@ class Reader:
             case QueueChanged(prompts=prompts) if before.active and len(prompts) > len(before.queue):
                 self._waited.add(prompts[-1].id)
                 self._say("Your message waits for the end of the turn.")
+            case QueueChanged(held=held) if len(held) > len(before.held):
+                self._say(f"{counted(len(held), 'message')} held. Enter on an empty line sends the next one.")
             case TurnEnded():
                 self._turns += 1
             case _:
@@ -257,6 +259,8 @@ class Reader:
             self.own.start(draft[1:])
         elif draft.strip():
             self.commands.run(draft, steer=False)
+        else:
+            self.requests.send_held()
 
     def _keep(self, text: str) -> None:
         """Add to the draft, which an empty line sends."""
@@ -347,7 +351,7 @@ class Reader:
             self.code.set_result(code)
 
     def _refused(self, op: Op, refusal: RefusedError) -> None:
-        if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued):
+        if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued | MoveQueued):
             return
         self._say(f"Not possible now: {refusal.why}.")
         if isinstance(op, Prompt):

@@ -10,7 +10,7 @@ from treadle.door.open_session import Ended
 from treadle.present.items import SaidItem
 from treadle.present.view import SessionView
 from treadle.present.words import written_text
-from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt
+from treadle.protocol.events import Delivery, EditQueued, Interrupt, MoveQueued, Prompt
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Phase, QueuedPrompt
 from treadle.tui.draft.draft_pieces import Pieces
@@ -27,7 +27,7 @@ class Written(Struct, frozen=True):
 
 
 class Requests:
-    """Messages on their way to the session. `held` are those that a stop took out of the queue, the next one first."""
+    """Messages on their way to the session. `held` are those that a stop has the person decide about."""
 
     def __init__(self, outbox: Outbox, view: Callable[[], SessionView], pieces: Pieces, commands: OwnCommands) -> None:
         self._outbox = outbox
@@ -35,12 +35,11 @@ class Requests:
         self._pieces = pieces
         self._commands = commands
         self._written: dict[str, Written] = {}
-        self._held: list[QueuedPrompt] = []
 
     @property
     def held(self) -> tuple[str, ...]:
         """The held messages as text."""
-        return tuple(self.shown(prompt.id, prompt.content) for prompt in self._held)
+        return tuple(self.shown(prompt.id, prompt.content) for prompt in self._view().held)
 
     def shown(self, prompt_id: str, content: tuple[UserContent, ...]) -> str:
         """Write a message as it was written, with its pieces folded."""
@@ -91,24 +90,14 @@ class Requests:
 
     def stop(self) -> None:
         """Stop the turn, and hold what waits: stopping starts nothing."""
-        for waiting in self._view().queue:
-            self._outbox.put(EditQueued(prompt_id=waiting.id))
-            self._held.append(waiting)
-        self._outbox.put(Interrupt())
+        self._outbox.put(Interrupt(hold=True))
 
     def send_held(self) -> None:
         """Send the next held message."""
-        if not self._held:
-            return
-        held = self._held.pop(0)
-        written = self._written.pop(held.id, None)
-        if written is None:
-            self.send(held.content)
-        else:
-            self._send(written)
+        for prompt in self._view().held[:1]:
+            self._outbox.put(MoveQueued(prompt_id=prompt.id, delivery=Delivery.QUEUE))
 
     def drop_held(self) -> None:
         """Forget the next held message."""
-        if self._held:
-            held = self._held.pop(0)
-            self.draft_of(held.id, held.content)
+        for prompt in self._view().held[:1]:
+            self.take_back(prompt)

@@ -276,9 +276,9 @@ class SlashCommands:
             self._screen.leave(0)
 
     def _take_back(self, position: int, *, edit: bool) -> None:
-        if position > len(self._view().queue):
+        if position > len(self._view().waiting):
             self._show(NoteItem(do_command("queue", "", self._live).text, warns=True))
             return
-        text = self._requests.take_back(self._view().queue[position - 1])
+        text = self._requests.take_back(self._view().waiting[position - 1])
         if edit:
             self._screen.put(text)

@@ -13,7 +13,7 @@ from treadle.present.items import NoteItem, ProblemItem
 from treadle.present.view import SessionView
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError, TreadleError
-from treadle.protocol.events import Answer, EditQueued, Interrupt, Op, Prompt, SetMode
+from treadle.protocol.events import Answer, EditQueued, Interrupt, MoveQueued, Op, Prompt, SetMode
 from treadle.protocol.notifications import (
     CallChanged,
     ContextCompacted,
@@ -276,7 +276,7 @@ class Surface:
             case Wish.MENU_UP | Wish.MENU_DOWN | Wish.MENU_TAKE | Wish.MENU_ENTER:
                 return self._lists.can(wish)
             case Wish.TAKE_BACK:
-                return empty and bool(self._view.queue)
+                return empty and bool(self._view.waiting)
             case Wish.SUBAGENTS:
                 return empty and bool(self._view.children)
             case Wish.SEND_HELD | Wish.DROP_HELD:
@@ -328,7 +328,7 @@ class Surface:
             case Wish.TODO:
                 self._moments.fold_or_unfold()
             case Wish.TAKE_BACK:
-                self.screen.put(self.requests.take_back(self._view.queue[-1]))
+                self.screen.put(self.requests.take_back(self._view.waiting[-1]))
             case Wish.SEND_HELD:
                 self.requests.send_held()
             case Wish.DROP_HELD:
@@ -381,7 +381,7 @@ class Surface:
             self.screen.leave(0)
 
     def _refused(self, op: Op, refusal: RefusedError) -> None:
-        if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued):
+        if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued | MoveQueued):
             return  # it came too late: what it was about is over, and that is shown
         self.show(NoteItem(f"Not possible now: {refusal.why}.", warns=True))
         if isinstance(op, Prompt) and op.content:

@@ -5,7 +5,6 @@ import binascii
 import uuid
 from base64 import b64decode
 from collections.abc import Sequence
-from contextlib import suppress
 from typing import Any
 
 from msgspec import Struct
@@ -17,8 +16,8 @@ from treadle.door.message_parts import enclose, read_attached
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_workspace
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
-from treadle.protocol.events import Delivery, EditQueued, Interrupt, Prompt, SetMode
-from treadle.protocol.messages import Enclosure, EnclosureKind, Text, UserContent, text_of, without_own_commands
+from treadle.protocol.events import Delivery, EditQueued, Interrupt, MoveQueued, Prompt, SetMode
+from treadle.protocol.messages import Enclosure, EnclosureKind, Text, UserContent, without_own_commands
 from treadle.protocol.permissions import Mode
 from treadle.web.answering import GivenOnPage, answer_question
 from treadle.web.entered import do_entered
@@ -87,11 +86,7 @@ async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, 
     entered = await do_entered(said.text, session, who)
     if entered.send or ((images or enclosed) and not entered.shown):
         own = session.commands.take()
-        held, session.held = session.held, ()
-        earlier = session.attached.pop("", ())
-        enclosed = (*earlier, *enclosed)
-        session.keep_attached(prompt_id, enclosed)
-        texts = (*held, *(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
+        texts = (*(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
         named = () if texts or images else (Text(text=", ".join(one.origin for one in enclosed)),)
         steers = said.steer or entered.steer or session.agent  # the end of its turn is the end of a subagent
         delivery = Delivery.STEER if steers else Delivery.QUEUE
@@ -100,9 +95,6 @@ async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, 
             await session.post(Prompt(id=prompt_id, content=content, delivery=delivery, enclosed=enclosed), who)
         except TreadleError:
             session.commands.take_back(own)
-            session.held = (*held, *session.held)
-            session.attached.pop(prompt_id, None)
-            session.keep_attached("", earlier)  # what came now is still in the field, and comes again
             raise
     return {"shown": "\n".join(filter(None, [entered.shown, *notes]))}
 
@@ -188,27 +180,23 @@ async def _change(request: Request) -> Response:
 class _Queued(Struct):
     id: str
     text: str | None = None
-    steer: bool = False
+    send: Delivery = Delivery.QUEUE
+    place: int | None = None
 
 
 async def _queue(request: Request) -> Response:
-    """Change a message that waits, let it go at the next step, or with an empty text remove it."""
+    """Change a message that waits or is held, with an empty text remove it, or say when it is sent."""
     wanted = await body_of(request, _Queued)
     session, who = opened_session(request), visitor_of(request)
-    waiting = next((one for one in session.session.status.queue if one.id == wanted.id), None)
+    status = session.session.status
+    waiting = next((one for one in (*status.queue, *status.held) if one.id == wanted.id), None)
     if waiting is None:
-        raise RefusedError("EditQueued", session.session.status.phase, "the message does not wait any more")
-    content: tuple[UserContent, ...] = waiting.content
-    enclosed = session.attached.get(wanted.id, ())
-    if wanted.text is not None:
-        content = (*beside_words(content), Text(text=wanted.text)) if wanted.text.strip() else ()
-    if not wanted.steer:
-        await session.post(EditQueued(prompt_id=wanted.id, content=content, enclosed=enclosed), who)
+        raise RefusedError("EditQueued", status.phase, "the message does not wait any more")
+    if wanted.text is None:
+        await session.post(MoveQueued(prompt_id=wanted.id, delivery=wanted.send, place=wanted.place), who)
         return done()
-    await session.post(EditQueued(prompt_id=wanted.id), who)
-    prompt_id = uuid.uuid4().hex
-    session.keep_attached(prompt_id, enclosed)
-    await session.post(Prompt(id=prompt_id, content=content, delivery=Delivery.STEER, enclosed=enclosed), who)
+    content = (*beside_words(waiting.content), Text(text=wanted.text)) if wanted.text.strip() else ()
+    await session.post(EditQueued(prompt_id=wanted.id, content=content, keeps=True), who)
     return done()
 
 
@@ -231,17 +219,9 @@ async def _stop_command(request: Request) -> Response:
 
 
 async def _interrupt(request: Request) -> Response:
-    """Stop what is going on. Stopping starts nothing: what waited is given back, to be sent again or not."""
-    session, who = opened_session(request), visitor_of(request)
-    held: list[str] = []
-    for waiting in session.session.status.queue:
-        with suppress(RefusedError):  # it is on its way
-            await session.post(EditQueued(prompt_id=waiting.id), who)
-            held.append(text_of(without_own_commands(waiting.content)))
-            session.held = (*session.held, *beside_words(waiting.content))
-            session.keep_attached("", (*session.attached.get("", ()), *session.attached.pop(waiting.id, ())))
-    await session.post(Interrupt(), who)
-    return answer({"held": held})
+    """Stop what is going on. Stopping starts nothing: what waited is held, to be sent or not."""
+    await opened_session(request).post(Interrupt(hold=True), visitor_of(request))
+    return done()
 
 
 async def _close(request: Request) -> Response:

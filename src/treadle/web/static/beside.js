@@ -11,9 +11,9 @@ function list(name, rows, fill) {
   const section = id(name);
   section.hidden = rows.length === 0;
   section.querySelector("ul").replaceChildren(
-    ...rows.map((row) => {
+    ...rows.map((row, at) => {
       const one = made("li");
-      fill(one, row);
+      fill(one, row, at);
       return one;
     }),
   );
@@ -32,7 +32,7 @@ function button(label, about, does, sign = "") {
 export function beside(session) {
   const path = `/s/${session}`;
   let known = "";
-  let queued = "";
+  let [queued, waits] = ["", []];
   let todo = "";
   let changed = "";
 
@@ -171,31 +171,33 @@ export function beside(session) {
   const plain = () => (id("no-plan").hidden = !(id("todo").hidden && id("jobs").hidden));
 
   function showQueue(rows) {
-    // Redrawn only when it changed, so that a change being written in it is not lost.
-    if (JSON.stringify(rows) === queued) return;
+    // Not redrawn while a change is written in it, which would be lost.
+    waits = rows;
+    if (JSON.stringify(rows) === queued || document.querySelector("#queue textarea")) return;
     queued = JSON.stringify(rows);
-    list("queue", rows, (row, one) => {
+    list("queue", rows, (row, one, at) => {
+      const goes = (label, sign, said) => button(label, one.text, () => send(`${path}/queue`, { id: one.id, ...said }), sign);
       const words = one.more ? `${one.text}\n+ ${one.more} ${one.more === 1 ? "image" : "images"}` : one.text;
       row.append(
-        made("span", one.steer ? "next step" : "after this turn", { className: "when" }),
+        made("span", one.held ? "held" : one.steer ? "next step" : "after this turn", { className: "when" }),
         made("span", words, { className: "words", title: one.text }),
         button("Change", one.text, () => edit(row, one), "pencil"),
-        ...(one.steer ? [] : [button("Send at the next step", one.text, () => send(`${path}/queue`, { id: one.id, steer: true }), "up")]),
-        button("Remove", one.text, () => send(`${path}/queue`, { id: one.id, text: "" }), "x"),
+        ...(at && !one.held && rows[at - 1].steer === one.steer ? [goes("Send before the one above", "up", { send: one.steer ? "steer" : "queue", place: at - 1 })] : []),
+        one.held ? goes("Send now", "", {}) : one.steer ? goes("Send after this turn", "clock", {}) : goes("Send at the next step", "right", { send: "steer" }),
+        goes("Remove", "x", { text: "" }),
       );
     });
   }
 
   function edit(row, one) {
     const field = made("textarea", "", { value: one.text, rows: 3, ariaLabel: "Queued message" });
-    const save = button("Save", one.text, async () => {
-      if (await send(`${path}/queue`, { id: one.id, text: field.value })) save.disabled = true;
-    });
-    const leave = button("Cancel", one.text, () => {
+    const leave = () => {
+      row.remove();
       queued = "";
-      row.replaceChildren(one.text);
-    });
-    row.replaceChildren(field, save, leave);
+      showQueue(waits);
+    };
+    const save = async () => (await send(`${path}/queue`, { id: one.id, text: field.value })) && leave();
+    row.replaceChildren(field, button("Save", one.text, save), button("Cancel", one.text, leave));
     field.focus();
   }
 

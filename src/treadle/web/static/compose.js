@@ -174,11 +174,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
 
   async function stop() {
     hint.textContent = "";
-    const answer = await send(`/s/${session}/interrupt`);
-    if (answer && !fromFinger.matches) text.focus();
-    if (!answer?.held?.length) return;
-    put([...answer.held, text.value].filter(Boolean).join("\n\n"));
-    tell("Stopped. Your queued messages are back in the message field.");
+    if ((await send(`/s/${session}/interrupt`)) && !fromFinger.matches) text.focus();
   }
 
   document.addEventListener("half-key", ({ detail: { name, within } }) => {
@@ -282,6 +278,8 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     } else if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) {
       event.preventDefault();
       say(isActive());
+    } else if (event.key === "ArrowUp" && !text.value) {
+      document.querySelector("#queue li:last-child .ico")?.click(); // to change the last one that waits
     } else if (event.key === "Enter" && !event.shiftKey && !fromFinger.matches && !document.documentElement.classList.contains("enter-breaks")) {
       event.preventDefault();
       text.form.requestSubmit();

@@ -29,6 +29,6 @@ def caught_up(
     own = [one.notification for one in past if isinstance(one.notification, OwnWorkChanged)]
     yield from own[-1:]
     yield ModeChanged(mode=now.mode)
-    yield QueueChanged(prompts=now.queue)
+    yield QueueChanged(prompts=now.queue, held=now.held)
     yield from (QuestionAsked(question=question) for question in now.questions)
     yield PhaseChanged(phase=now.phase)
