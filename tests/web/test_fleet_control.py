@@ -83,7 +83,7 @@ async def test_a_task_is_added_to_a_batch_that_works_and_to_one_that_has_ended(t
         await _says(page, "Done")
         assert {row["id"]: row["state"] for row in place.rows()} == {"t00": "done", "added-1": "done"}
         await _add(page, prompt="And then?", name="T00")
-        await page.wait_for_selector("#messages >> text=The id 'T00' is taken.")
+        await page.wait_for_selector(".failed-here >> text=The id 'T00' is taken.")
         seen.complaints.clear()  # the browser notes the refusal
         await page.reload()
         await page.wait_for_selector(".batch li:has-text('Line 2 of added.jsonl is left out.')")
@@ -154,7 +154,7 @@ async def test_why_a_batch_does_not_begin_is_read_on_the_page(tmp_path: Path) ->
             await _says(page, "Its program ended while it worked")
             (place.folder / "tasks.jsonl").write_text("{broken")
             await page.click("button:has-text('Go on')")
-            await page.wait_for_selector("#messages >> text=tasks.jsonl")
+            await page.wait_for_selector(".failed-here >> text=tasks.jsonl")
             seen.complaints.clear()  # the browser notes the refusal
 
 

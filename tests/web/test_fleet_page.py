@@ -119,7 +119,10 @@ async def test_each_kind_of_failure_has_a_bar_by_its_number_and_leads_to_its_tas
     text = await shown(tmp_path, monkeypatch, progress(ended=(DONE, *late, *broken), before=(), exit_code=0))
     first, second = re.findall(r"<details>.*?</details>", text, re.DOTALL)
     assert [one.count("<li>") for one in (first, second)] == [50, 15]
-    assert [re.findall(r's0" x="0" y="0" width="([\d.]+)"', one) for one in (first, second)] == [["1000"], ["250.0"]]
+    assert [re.findall(r'--s0\)" x="0" y="0" width="([\d.]+)"', one) for one in (first, second)] == [
+        ["1000"],
+        ["250.0"],
+    ]
     assert "run-1.t0" in first
     assert "10 more" in first
     assert "Running" not in text

@@ -176,7 +176,7 @@ async def _settings(page: Page, home: Path) -> None:
     assert "theme" not in (home / "config.toml").read_text()
     await page.fill("input[aria-labelledby='k-max_steps']", "many")
     await page.keyboard.press("Enter")
-    await page.wait_for_selector("#messages p:has-text('It must be a whole number from 1.')")
+    await page.wait_for_selector(".failed-here p:has-text('It must be a whole number from 1.')")
     await _tab(page, "Providers")
     await page.fill("input[name=key]", "sk-0123456789abcdef")
     await page.check("input[name=untried]")

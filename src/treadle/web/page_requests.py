@@ -2,6 +2,7 @@
 
 import asyncio
 import traceback
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -24,6 +25,19 @@ from treadle.web.page_session import PageSession
 from treadle.web.templating import common, render
 
 _T = TypeVar("_T")
+
+_WAYS: Mapping[str, tuple[str, str]] = {
+    "aws": ("Open the providers", "/settings/providers"),
+    "config": ("Open the settings", "/settings"),
+    "key": ("Enter a key", "/settings/providers"),
+    "mcp": ("Open the servers", "/settings/servers"),
+    "model": ("Choose another model", "/settings/models"),
+    "provider": ("Open the providers", "/settings/providers"),
+    "rule": ("Open the rules", "/settings/rules"),
+    "rules": ("Open the rules", "/settings/rules"),
+    "shell": ("Open the settings", "/settings/sandbox"),
+}
+"""By the first word of an error's code, what leads on: the words of a button, and where it goes."""
 
 
 async def body_of(request: Request, kind: type[_T]) -> _T:
@@ -120,7 +134,8 @@ async def refusal_answer(request: Request, error: Exception) -> Response:
         case _:
             status = 500
     said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
-    return await _problem(request, said, status)
+    words, path = _WAYS.get(said["code"].partition("-")[0], ("", ""))
+    return await _problem(request, {**said, "way": words, "path": path}, status)
 
 
 def wants_page(request: Request) -> bool:
@@ -143,7 +158,8 @@ async def not_served(request: Request, error: Exception) -> Response:
     return await _problem(request, {"code": "http", "what": what, "why": "", "fix": ""}, error.status_code)
 
 
-async def _problem(request: Request, said: dict[str, str], status: int) -> Response:
+async def _problem(request: Request, told: dict[str, str], status: int) -> Response:
+    said = {"way": "", "path": "", **told}
     if wants_page(request):
         return await page(request, "problem.html", status=status, problem=said)
     return JSONResponse(said, status_code=status)

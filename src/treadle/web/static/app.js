@@ -2,7 +2,7 @@
 
 import { at, enter, files, goIn, key, takeLook, tokenOfAddress } from "./entering.js";
 import { listen } from "./line.js";
-import { made } from "./morph.js";
+import { made, pressed } from "./morph.js";
 import "./notify.js";
 
 const messages = document.getElementById("messages");
@@ -18,6 +18,24 @@ export function tell(text) {
   for (const same of [...messages.children].filter((one) => one.textContent === text)) same.remove();
   messages.append(line);
   setTimeout(() => line.remove(), 10_000);
+}
+
+let used = document.body; // what the person did something with last: what goes wrong then is said there
+for (const kind of ["click", "change", "submit", "keydown"]) document.addEventListener(kind, ({ target }) => (used = target), true);
+
+/** Say what went wrong where the person is, until it is closed or another thing goes wrong. */
+function fail({ what, why, fix, way, path }) {
+  document.querySelector(".failed-here")?.remove();
+  const place = (used.isConnected && used.closest("dialog, .question, .cbox, #queue, form, section.card")) || messages;
+  const [card, inner, buttons] = ["problem failed-here", "", "tools"].map((className) => made("div", "", { className }));
+  card.role = "alert";
+  if (path) buttons.append(made("a", way, { className: "btn", href: at + path }));
+  buttons.append(pressed("Close", () => card.remove()));
+  inner.append(made("strong", what), ...[why, fix].filter(Boolean).map((words) => made("p", words)), buttons);
+  card.append(inner);
+  used.closest?.("form")?.addEventListener("submit", () => card.remove(), { once: true });
+  place[place.matches(".cbox, #queue") ? "before" : "append"](card);
+  card.scrollIntoView({ block: "nearest" });
 }
 
 /** Give the id of a message: what comes a second time with the same one is not done again. */
@@ -65,13 +83,9 @@ export async function sendFor(path, body = {}, refused = () => false, once = fal
 
 async function good(answer, refused = () => false) {
   if (answer.ok) return answer;
-  if (answer.status === 401) {
-    location.reload();
-    return null;
-  }
+  if (answer.status === 401) return location.reload() ?? null;
   const said = await answer.json().catch(() => ({ what: `The server answered ${answer.status}.` }));
-  if (refused(answer.status, said)) return null;
-  tell([said.what, said.why, said.fix].filter(Boolean).join(" "));
+  if (!refused(answer.status, said)) fail(said);
   return null;
 }
 
@@ -114,8 +128,7 @@ function callFor(waiting, states) {
   navigator.setAppBadge?.(count).catch(() => {}); // 0 clears it
 }
 
-let waiting = {};
-let states = {};
+let [waiting, states] = [{}, {}];
 document.addEventListener("news", ({ detail: news }) => {
   if (news.waiting) waiting = news.waiting;
   if (news.states) states = news.states;
