@@ -1,15 +1,19 @@
 """The list of sessions: how each one is, finding some of them, and what is done with one."""
 
 import re
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.e2e.faults.driving import make, run
 from tests.web.in_process import Visit, idle, page_here
 from treadle.app.schedules.schedule_book import Schedule, ScheduledRun, schedules_file
-from treadle.providers.scripted.script import SayText, Turn
+from treadle.present.view import Retry
+from treadle.protocol.models import ErrorKind, ModelError
+from treadle.providers.scripted.script import SayText, Turn, Wait
 from treadle.web.status import listed_state
 
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
@@ -127,3 +131,29 @@ async def test_schedules_are_below_the_list_with_what_is_next_and_their_last_ses
         assert "/s/20270115-080000-abcdef" in shown
         file.write_text("{")
         assert "The schedules cannot be read." in await visit.get("/sessions")
+
+
+async def test_a_session_that_waits_for_a_limit_says_until_when_on_every_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [Turn(items=(Wait(seconds=600),))]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        assert (listed_state(page)["sign"], listed_state(page)["words"]) == ("working", "Working")
+        limited = ModelError(kind=ErrorKind.RATE_LIMIT, message="Too much.")
+        soon, later = (
+            datetime.now().astimezone().replace(hour=23, minute=59),
+            datetime.now().astimezone() + timedelta(2),
+        )
+        words = {}
+        for name, at, resets in (("soon", soon, True), ("later", later, True), ("retry", soon, False)):
+            retry = Retry(limited, at.timestamp(), resets=resets)
+            page.content.view = replace(page.content.view, retry=retry)
+            words[name] = listed_state(page)["sign"], listed_state(page)["words"]
+        assert words == {
+            "soon": ("until", "Waits until 23:59"),
+            "later": ("until", f"Waits until {later:%-d %b %H:%M}"),
+            "retry": ("working", "Working"),
+        }
+        await visit.done(f"/s/{page.session.id}/interrupt")
+        await idle(page)

@@ -1,5 +1,6 @@
 """What is true of an open session beside what stands on its page: for its own screen, and for the list of sessions."""
 
+from datetime import datetime
 from typing import Any
 
 from msgspec import Struct
@@ -107,6 +108,15 @@ def chip_of(state: SessionState, ended: str | None) -> StateChip:
     return StateChip(state.value, _CHIPS[state], "" if ended is None else end_words(ended))
 
 
+def _waits_for_time(view: SessionView) -> StateChip | None:
+    """Say until when a session waits whose provider's limit has to reset; None where it does not wait for that."""
+    if view.retry is None or view.retry.at is None or not view.retry.resets:
+        return None
+    until = datetime.fromtimestamp(view.retry.at).astimezone()
+    today = until.date() == datetime.now().astimezone().date()
+    return StateChip("until", f"Waits until {until:%H:%M}" if today else f"Waits until {until:%-d %b %H:%M}")
+
+
 def listed_state(page: PageSession) -> dict[str, Any]:
     """Give what the list of sessions shows of an open session."""
     status, facts = page.session.status, page.content.view
@@ -114,7 +124,8 @@ def listed_state(page: PageSession) -> dict[str, Any]:
         state, ended = (SessionState.WAITING if status.questions else SessionState.WORKING), None
     else:
         state, ended = how_it_ended(facts.stop)
-    chip = chip_of(state, ended)
+    chip = _waits_for_time(facts) if state is SessionState.WORKING else None
+    chip = chip or chip_of(state, ended)
     return {
         "state": state.value,
         "sign": chip.sign,

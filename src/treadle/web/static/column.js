@@ -101,7 +101,7 @@ document.addEventListener("news", ({ detail: news }) => {
       if (!row.querySelector(".pm") && (state.added || state.removed)) readSoon();
     }
   }
-  for (const [id, row] of rows) if (["working", "waiting"].includes(row.dataset.state) && !news.states[id]) readSoon();
+  for (const [id, row] of rows) if (["working", "waiting", "until"].includes(row.dataset.state) && !news.states[id]) readSoon();
 });
 
 // ---- narrow, and as a drawer

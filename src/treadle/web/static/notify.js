@@ -134,8 +134,8 @@ document.addEventListener("news", ({ detail: news }) => {
   }
   if (!news.states) return;
   for (const [session, state] of Object.entries(news.states)) {
-    if (["working", "waiting"].includes(state.sign)) began.set(session, began.get(session) ?? Date.now());
-    else if (["working", "waiting"].includes(before[session]?.sign)) {
+    if (["working", "waiting", "until"].includes(state.sign)) began.set(session, began.get(session) ?? Date.now());
+    else if (["working", "waiting", "until"].includes(before[session]?.sign)) {
       const long = Date.now() - began.get(session) > LONG;
       began.delete(session);
       if (wanted().on && reads() && (long || state.sign === "failed")) ended(session, state);
