@@ -322,3 +322,34 @@ async def test_a_device_starts_and_reads_only_where_somebody_has_worked(
         await here.start(device, "Where the page was started.")
         await here.visit().done("/sessions", folder=str(private), text="Work here.")
         assert (await device.done("/sessions", folder=str(private), text="Now I may."))["session"]
+
+
+async def test_a_device_raises_a_budget_once_and_no_further(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir(exist_ok=True)
+    (tmp_path / "home" / "config.toml").write_text("[budget]\nturn_tokens = 500\n")
+    async with page_here(tmp_path, monkeypatch, TALK) as here:
+        page, device = await here.start(here.visit()), phone(here)
+        path = f"/s/{page.session.id}/answer"
+        first = await here.asked(page)
+        assert (first.kind, first.more) == (QuestionKind.BUDGET, "up to 1,000 tokens")
+        assert await device.done(path, question_id=first.id, option="allow_once") == {}
+        second = await here.asked(page)
+        assert second.more == "up to 1,500 tokens"
+        status, said = await device.post(path, question_id=second.id, option="allow_once")
+        assert (status, REFUSED in str(said)) == (403, True)
+        assert "raises a budget that was raised before" in await device.get("/inbox")
+        await here.visit().done(path, question_id=second.id, option="allow_once")  # on the computer itself it may
+        third = await here.asked(page)
+        assert await device.done(path, question_id=third.id, option="reject_once") == {}
+
+
+@pytest.mark.parametrize(
+    ("more", "effect"),
+    [("up to $2.00", Reach.SPENDING), ("wait for 45 min", Reach.WORK), ("50 more steps", Reach.WORK)],
+)
+def test_only_what_raises_a_budget_is_held_to_its_double(more: str, effect: Reach) -> None:
+    question = Question(id="q", kind=QuestionKind.BUDGET, text="?", more=more)
+    yes, no = (Answer(question_id="q", option=one) for one in (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE))
+    assert answer_effect(yes, question) is Reach.WORK
+    assert answer_effect(yes, question, raised=True) is effect
+    assert answer_effect(no, question, raised=True) is Reach.WORK

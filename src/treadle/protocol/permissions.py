@@ -141,6 +141,9 @@ class QuestionKind(StrEnum):
     ELICITATION = "elicitation"
 
 
+UP_TO = "up to "
+"""How `more` begins where a yes raises a budget: `up to $10.00`."""
+
 WAIT_FOR = "wait for "
 """How `more` begins where a yes waits for a provider's limit to reset: `wait for 45 min`."""
 
@@ -181,6 +184,11 @@ class Question(Record, frozen=True, kw_only=True):
     def waits(self) -> bool:
         """Whether a yes waits until a provider's limit resets; it raises no limit of the user's own."""
         return self.kind is QuestionKind.BUDGET and self.more.startswith(WAIT_FOR)
+
+    @property
+    def raises(self) -> bool:
+        """Whether a yes raises a budget, by what it was at first."""
+        return self.kind is QuestionKind.BUDGET and self.more.startswith(UP_TO)
 
     @property
     def rights(self) -> tuple[SandboxDenial, ...]:

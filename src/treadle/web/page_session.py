@@ -144,7 +144,9 @@ class PageSession:
             case SetMode(mode=mode):
                 return mode_effect(mode, self._known_mode, self.session.status.mode)
             case Answer(question_id=wanted):
-                return answer_effect(op, next((one for one in self.questions if one.id == wanted), None))
+                asked = next((one for one in self.questions if one.id == wanted), None)
+                heard = any(one.id == wanted for one in self.content.view.questions)  # and so all that came before it
+                return answer_effect(op, asked, raised=self.content.raised or not heard)
             case _:
                 return op_effect(op)
 

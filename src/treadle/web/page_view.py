@@ -13,6 +13,7 @@ from treadle.present.words import ANSWERS, elsewhere
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import Notification, PromptDelivered, QuestionClosed
+from treadle.protocol.permissions import OptionKind
 from treadle.web.item_html import is_shown, item_html
 
 _MOST_ANSWERED = 200
@@ -25,7 +26,8 @@ class PageContent(ItemBook):
     """Takes notifications one after the other. `root` is the workspace, as seen from which files are named.
 
     Unless the session `is_open` nothing of it goes on; `session` is its id, for links. `answered` says of the last
-    questions how and where they were answered; `delivered` are the ids of prompts.
+    questions how and where they were answered; `delivered` are the ids of prompts. `raised`: somebody said yes to
+    more than a budget.
     """
 
     def __init__(self, root: str, model: str = "", *, is_open: bool = True, session: str = "") -> None:
@@ -33,6 +35,7 @@ class PageContent(ItemBook):
         self.run = f"{time.time_ns():x}"  # a browser that knows another one's versions begins anew
         self.answered: OrderedDict[str, str] = OrderedDict()
         self.delivered: set[str] = set()
+        self.raised = False
         self._is_open, self._session = is_open, session
         self._html: dict[int, tuple[int, str]] = {}
 
@@ -53,8 +56,10 @@ class PageContent(ItemBook):
         return super().take(stamped)
 
     def _note_answer(self, closed: QuestionClosed) -> None:
-        if closed.option is None or all(one.id != closed.question_id for one in self.view.questions):
+        asked = next((one for one in self.view.questions if one.id == closed.question_id), None)
+        if closed.option is None or asked is None:
             return
+        self.raised = self.raised or (asked.raises and closed.option is OptionKind.ALLOW_ONCE)
         where = f" {elsewhere(closed.by)}" if closed.by else ""
         self.answered[closed.question_id] = f"Answered{where}: {ANSWERS[closed.option]}."
         while len(self.answered) > _MOST_ANSWERED:

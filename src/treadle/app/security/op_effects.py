@@ -41,6 +41,7 @@ class Reach(StrEnum):
     TRUST = "decides whether a folder is trusted"
     CONTROL = "changes files that decide what runs later, or starts a program that can"
     CHANGED = "runs a call that you changed, which is not asked about again"
+    SPENDING = "raises a budget that was raised before"
     PORTS = "opens a port of this computer, or closes one"
     OWN_COMMANDS = "runs a command of yours, or writes any file, without rules and sandbox"
     DEVICES = "lets devices in, or signs others out"

@@ -8,6 +8,7 @@ from msgspec import UNSET, Struct
 from treadle.engine.core.state import State, replace
 from treadle.protocol.limits import USUAL_REPLY, Budget, Limits, Terms
 from treadle.protocol.models import Spent, money
+from treadle.protocol.permissions import UP_TO
 from treadle.protocol.usage import Usage
 
 LEAST_REPLY = 1_024
@@ -167,12 +168,12 @@ def _ask_for_more(name: str, budget: Budget, spent: Spent, state: State, terms: 
         about, raisable = "tokens", bool(first.tokens)
         more_needed = f"the next call can take {least.tokens:,}"
         text = _go_on(name, _tokens(spent), f"{budget.tokens:,} tokens", more_needed)
-        more = f"up to {(budget.tokens or 0) + (first.tokens or 0):,} tokens"
+        more = f"{UP_TO}{(budget.tokens or 0) + (first.tokens or 0):,} tokens"
     else:
         about, raisable = "cost", bool(first.cost)
         more_needed = f"the next call can cost {_paid(least)}"
         text = _go_on(name, _paid(spent), money(budget.cost or 0.0), more_needed)
-        more = f"up to {money((budget.cost or 0.0) + (first.cost or 0.0))}"
+        more = f"{UP_TO}{money((budget.cost or 0.0) + (first.cost or 0.0))}"
     begin = _more(name, about, first, state)
     return Ask(f"{begin}{_agreed(begin, state)}", text, more) if raisable else None
 

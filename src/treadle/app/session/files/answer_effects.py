@@ -16,14 +16,19 @@ _ALWAYS = frozenset({OptionKind.ALLOW_ALWAYS, OptionKind.REJECT_ALWAYS})
 _CONTROL_RULE, _PROGRAM_RULE = "control-write", "program"
 
 
-def answer_effect(answer: Answer, question: Question | None) -> Reach:
-    """Say what an answer does: a yes does what was asked about, and an answer for every session is a rule."""
+def answer_effect(answer: Answer, question: Question | None, *, raised: bool = False) -> Reach:
+    """Say what an answer does: a yes does what was asked about, and an answer for every session is a rule.
+
+    `raised`: somebody has raised a budget of this session already.
+    """
     if answer.option in _ALWAYS and answer.scope is not AllowScope.SESSION:
         return Reach.POLICY
     if question is None or answer.option not in _YES:
         return Reach.WORK
     if _changes_call(answer.arguments, question):
         return Reach.CHANGED  # what a person wrote into a call needs no second yes
+    if raised and question.raises:
+        return Reach.SPENDING
     danger = question_style(question) is QuestionStyle.DANGER
     return Reach.CONTROL if danger or _touches_control(question) else Reach.WORK
 
