@@ -11,10 +11,10 @@ from msgspec.structs import replace
 from tests.e2e.faults.driving import make, run
 from tests.web.in_process import Visit, idle, page_here
 from treadle.app.schedules.schedule_book import Schedule, ScheduledRun, schedules_file
-from treadle.present.view import Retry
+from treadle.present.view import Retry, SessionView
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.scripted.script import SayText, Turn, Wait
-from treadle.web.status import listed_state
+from treadle.web.status import came_words, listed_state
 
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
 
@@ -157,3 +157,11 @@ async def test_a_session_that_waits_for_a_limit_says_until_when_on_every_screen(
         }
         await visit.done(f"/s/{page.session.id}/interrupt")
         await idle(page)
+
+
+@pytest.mark.parametrize(
+    ("received", "speed", "words"),
+    [(99, 50.0, ""), (1_249, 48.3, "1.2k tokens · 50 tokens/s"), (1_249, 4.0, "1.2k tokens"), (0, 0.0, "")],
+)
+def test_what_came_of_a_turn_is_said_roughly(received: int, speed: float, words: str) -> None:
+    assert came_words(SessionView(received=received, speed=speed), 1.0) == words

@@ -1,5 +1,6 @@
 """What is true of an open session beside what stands on its page: for its own screen, and for the list of sessions."""
 
+import time
 from datetime import datetime
 from typing import Any
 
@@ -35,6 +36,7 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
         "goal": goal_line(status.goal),
         "goal_about": "" if status.goal is None else goal_words(status.goal),
         "step": facts.step,
+        "came": came_words(facts, time.time()),
         "since": None if facts.since is None else in_milliseconds(facts.since),
         "added": facts.added,
         "removed": facts.removed,
@@ -44,6 +46,15 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
         "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
         "questions": page.cards(who),
     }
+
+
+def came_words(view: SessionView, now: float) -> str:
+    """Say what has come of the turn's replies, and how fast, as roughly as it can be read while it changes."""
+    received = (view.received + view.reply.tokens) // _ROUGHLY * _ROUGHLY
+    if not received:
+        return ""
+    speed = round(view.reply.speed(view.reply.tokens, now) or view.speed, -1)
+    return f"{tokens(received)} tokens" + (f" · {speed:.0f} tokens/s" if speed else "")
 
 
 def goal_line(goal: GoalStatus | None) -> str:
@@ -82,6 +93,9 @@ def _queued(one: QueuedPrompt) -> dict[str, Any]:
 def _context(used: int, window: int | None) -> str:
     return filled_words(used, window) if window else f"{tokens(used)} tokens"
 
+
+_ROUGHLY = 100
+"""Tokens; what stands for fewer is not sent anew."""
 
 _CHIPS = {
     SessionState.WAITING: "Needs you",

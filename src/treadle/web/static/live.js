@@ -358,7 +358,7 @@ function tick() {
   line.hidden = !status.active;
   sign.className = asks || lost() ? "dot" : "spin";
   const counts = !asks && !lost();
-  const facts = [counts && status.since && span(seconds(status.since)), status.step && `step ${status.step}`].filter(Boolean);
+  const facts = [counts && status.since && span(seconds(status.since)), status.step && `step ${status.step}`, counts && status.came].filter(Boolean);
   put(more, facts.map((one) => ` · ${one}`).join(""));
 }
 setInterval(tick, 1_000);
