@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
+from tests.web.driving import becomes, in_shared_browser, page_with_model, require_accessible, start_session
 from tests.web.in_process import idle, page_here
 from treadle.providers.scripted.script import SayText, Turn
 
@@ -119,3 +119,28 @@ async def test_enter_begins_a_line_where_this_browser_has_it_so_and_ctrl_enter_s
         await page.reload()
         assert await page.input_value("#enter") == "enter-breaks"
         assert "enter-breaks" in (await page.locator("html").get_attribute("class") or "")
+
+
+async def test_a_mode_is_chosen_from_a_menu_that_says_what_it_lets_run_and_wide_ones_ask_once(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [HELLO]) as (served, seen):
+        page = await seen.page(served)
+        await start_session(page, "Work.")
+        await page.wait_for_selector("#choose-mode:has-text('Ask')")
+        await page.keyboard.press("Alt+m")
+        await page.wait_for_selector("#palette-list >> text=reads and edits in the project run immediately")
+        await require_accessible(page)
+        assert await page.locator("#palette-list >> text=now · reads run immediately").count() == 1
+        await page.fill("#palette input", "edits")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#choose-mode:has-text('Edits')")
+        for answer, mode in (("Enter", "Edits"), ("ArrowDown", "Auto")):
+            await page.click("#choose-mode")
+            await page.fill("#palette input", "auto")
+            await page.keyboard.press("Enter")
+            await page.wait_for_selector("#palette-list >> text=Yes, Auto")
+            await page.keyboard.press(answer)
+            if answer != "Enter":
+                await page.keyboard.press("Enter")
+            await page.wait_for_selector("#palette", state="hidden")
+            await page.wait_for_selector(f"#choose-mode:has-text('{mode}')")
+        await page.wait_for_selector("#bar-mode[data-mode=auto]")

@@ -17,6 +17,7 @@ from treadle.present.words import tokens
 from treadle.protocol.goals import GoalStatus
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.notifications import QueuedPrompt
+from treadle.protocol.permissions import Mode
 from treadle.web.item_html import in_milliseconds
 from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
@@ -29,7 +30,7 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
         "phase": status.phase.value,
         "active": status.turn_active,
         "mode": status.mode.value,
-        "modes": [mode.value for mode in page.modes(who)],
+        "modes": [_mode(mode, status.mode) for mode in page.modes(who)],
         "model": status.model,
         "context": _context(status.tokens, status.window),
         "share": percent_full(status.tokens, status.window),
@@ -46,6 +47,12 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
         "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
         "questions": page.cards(who),
     }
+
+
+def _mode(mode: Mode, now: Mode) -> tuple[str, str, str, bool]:
+    """Describe a mode to go to: its name, its title, what it lets run, and whether to ask before."""
+    about = f"now · {MODES_ABOUT[mode]}" if mode is now else MODES_ABOUT[mode]
+    return mode.value, mode.value.capitalize(), about, mode in (Mode.AUTO, Mode.FULL) and mode is not now
 
 
 def came_words(view: SessionView, now: float) -> str:
@@ -93,6 +100,15 @@ def _queued(one: QueuedPrompt) -> dict[str, Any]:
 def _context(used: int, window: int | None) -> str:
     return filled_words(used, window) if window else f"{tokens(used)} tokens"
 
+
+MODES_ABOUT = {
+    Mode.PLAN: "it reads and proposes; nothing is changed.",
+    Mode.ASK: "reads run immediately; edits and commands ask first.",
+    Mode.EDITS: "reads and edits in the project run immediately; commands ask first.",
+    Mode.AUTO: "what stays in the project and in the sandbox runs immediately; the rest asks first.",
+    Mode.FULL: "everything but what is dangerous runs without asking.",
+}
+"""What each mode lets run, in a sentence."""
 
 _ROUGHLY = 100
 """Tokens; what stands for fewer is not sent anew."""

@@ -12,7 +12,6 @@ from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
 from treadle.present.item_search import found_items
 from treadle.protocol.errors import SessionError
-from treadle.protocol.permissions import Mode
 from treadle.web.page_requests import answer, book_of, page, visitor_of, whole_number
 from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
@@ -43,7 +42,6 @@ async def _show(request: Request) -> Response:
         more=bool(entries) and bool(view.before(entries[0].position, 1)),
         entries=[view.html(entry) for entry in entries],
         questions=[] if opened is None else [html for _, html in opened.cards(visitor_of(request))],
-        modes=list(Mode),
         shells=book_of(request).shells.on,
         model=model if opened is None else opened.session.status.model,
         facts=view.view,

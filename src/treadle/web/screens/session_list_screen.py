@@ -38,25 +38,17 @@ from treadle.web.page_requests import answer, body_of, book_of, folder_of, page,
 from treadle.web.rights import PageRoute, may, require
 from treadle.web.screens.saying import NewMessage, check_size, enter_message
 from treadle.web.session_rows import STATES, ListFilter, page_rows
+from treadle.web.status import MODES_ABOUT
 from treadle.web.templating import render
 
 _MOST_MODELS = 100
 """Models that are offered for a new session; the settings have all."""
 
-_ABOUT = {
-    Mode.PLAN: "it reads and proposes; nothing is changed.",
-    Mode.ASK: "reads run immediately; edits and commands ask first.",
-    Mode.EDITS: "reads and edits in the project run immediately; commands ask first.",
-    Mode.AUTO: "what stays in the project and in the sandbox runs immediately; the rest asks first.",
-    Mode.FULL: "everything but what is dangerous runs without asking.",
-}
-"""What each mode lets run, in a sentence."""
-
 
 async def _start_screen(request: Request) -> Response:
     """Show where a session is started."""
     found = await asyncio.to_thread(_starting, request)
-    return await page(request, "start.html", about=_ABOUT, **found)
+    return await page(request, "start.html", about=MODES_ABOUT, **found)
 
 
 def _starting(request: Request) -> dict[str, Any]:

@@ -31,16 +31,14 @@ function button(label, about, does, sign = "") {
 /** Show it; gives what brings it up to date. */
 export function beside(session) {
   const path = `/s/${session}`;
-  let known = "";
+  let modes = [];
   let [queued, waits] = ["", []];
   let todo = "";
   let changed = "";
 
   function show(status) {
-    const mode = id("mode");
-    known = status.mode;
-    for (const one of mode.options) one.hidden = one.disabled = !status.modes.includes(one.value);
-    if (document.activeElement !== mode) mode.value = known;
+    ({ modes } = status);
+    put(id("mode"), modes.find(([name]) => name === status.mode)?.[1] ?? status.mode);
     if (id("model")) {
       put(id("model"), status.model.split("/").at(-1));
       id("model").title = status.model;
@@ -266,11 +264,11 @@ export function beside(session) {
 
   // ---- mode, model and context
 
-  id("mode").addEventListener("change", async (event) => {
-    const mode = event.target.value;
-    event.target.blur();
-    const sure = mode !== "full" || window.confirm("In mode full everything but what is dangerous runs without asking. Switch to it?");
-    if (!sure || !(await send(`${path}/change`, { mode }))) event.target.value = known;
+  id("choose-mode")?.addEventListener("click", () => {
+    const change = (mode) => () => send(`${path}/change`, { mode });
+    const row = (title, about, does) => ({ kind: "For this session", title, about, does });
+    const sure = (mode, title, about) => () => pick(`Go to mode ${title}?`, [row("No", "", () => {}), row(`Yes, ${title}`, about, change(mode))]);
+    pick("Choose a mode", modes.map(([name, title, about, asks]) => row(title, about, (asks ? sure : change)(name, title, about))));
   });
 
   id("parts").addEventListener("toggle", async (event) => {

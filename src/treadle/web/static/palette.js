@@ -51,7 +51,7 @@ const onLive = has("#say");
 // What it is called, its key, whether it is possible on this screen, and how it is done.
 const COMMANDS = [
   ["Stop", "Esc Esc", has("#stop"), press("#stop")],
-  ["Choose the mode", "Alt-M", onLive, () => id("mode").focus()],
+  ["Choose the mode", "Alt-M", has("#choose-mode"), press("#choose-mode")],
   ["Choose the model", "Alt-P", has("#choose-model"), press("#choose-model")],
   ["Add images", "", onLive, press("#attach")],
   ["Go to the newest", "End", onLive, press("#newest")],
