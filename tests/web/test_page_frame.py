@@ -2,6 +2,8 @@
 
 import re
 from pathlib import Path
+from types import SimpleNamespace
+from typing import cast
 
 import pytest
 
@@ -10,9 +12,11 @@ from tests.e2e.faults.driving import make, run
 from tests.web.in_process import Visit, idle, page_here
 from treadle.providers.scripted.script import Turn
 from treadle.web import item_html, page_frame, question_cards
+from treadle.web.book import SessionBook
 from treadle.web.changed_lines import diff_blocks
-from treadle.web.page_frame import page_look
+from treadle.web.page_frame import page_column, page_look
 from treadle.web.screens import inbox
+from treadle.web.session_rows import PageRow, PageRows
 
 WEB = Path(treadle.web.__file__).parent
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
@@ -172,3 +176,24 @@ async def test_the_menu_of_a_session_has_what_is_not_possible_with_its_reason(
         assert await off() == [("archive", "Close it first."), ("delete", "Close it first.")]
         await visit.done(f"{path}/close")
         assert await off() == [("close", "It is closed.")]
+
+
+def test_projects_of_one_name_are_told_apart_and_what_works_stands_on_top(monkeypatch: pytest.MonkeyPatch) -> None:
+    def row(number: str, state: str, folder: str, *, pinned: bool = False) -> PageRow:
+        return PageRow(
+            id=number, title=number, state=state, sign=state, words="", cost="", mode="", added=0, removed=0,
+            workspace=folder, model="", updated_at=0, pinned=pinned,
+        )  # fmt: skip
+
+    rows = [
+        row("a", "done", "/x/app"),
+        row("b", "done", "/y/app"),
+        row("c", "working", "/x/app"),
+        row("d", "done", "/z"),
+    ]
+    rows += [row(f"m{number}", "done", "/z") for number in range(30)]
+    monkeypatch.setattr("treadle.web.page_frame.page_rows", lambda *_: PageRows(lines=rows, left_out=0))
+    column = page_column(cast("SessionBook", SimpleNamespace(opened={}, listed=0)), look="dark by-project")
+    found = [(name, [one.id for one in group], count) for name, group, count in column.groups]
+    assert found[:2] == [("/x/app", ["c", "a"], 2), ("/y/app", ["b"], 1)]
+    assert (found[2][0], len(found[2][1]), found[2][2]) == ("z", 20, 31)

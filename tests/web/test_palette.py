@@ -144,3 +144,23 @@ async def test_a_mode_is_chosen_from_a_menu_that_says_what_it_lets_run_and_wide_
             await page.wait_for_selector("#palette", state="hidden")
             await page.wait_for_selector(f"#choose-mode:has-text('{mode}')")
         await page.wait_for_selector("#bar-mode[data-mode=auto]")
+
+
+async def test_the_column_groups_by_project_where_this_browser_wants_it(tmp_path: Path) -> None:
+    headings = "() => [...document.querySelectorAll('#sessions-column h2')].map((one) => one.textContent.trim())"
+    async with page_with_model(tmp_path, [HELLO]) as (served, seen):
+        page = await seen.page(served)
+        await start_session(page, "Work.")
+        await page.wait_for_selector("#sessions-column h2:has-text('Done 1')")
+        await page.keyboard.press("Control+k")
+        await page.keyboard.type("Sessions by project")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector("#sessions-column h2:has-text('ws 1')")
+        await page.reload()
+        assert await page.evaluate(headings) == ["ws 1"]
+        await page.goto(f"{served.address}/settings/general")
+        assert await page.input_value("#grouped") == "by-project"
+        await page.select_option("#grouped", "")
+        await page.wait_for_selector("#sessions-column h2:has-text('Done 1')")
+        await page.reload()
+        assert await page.evaluate(headings) == ["Done 1"]

@@ -1,6 +1,7 @@
 """What stands around every screen: the column of all sessions, and the bar of the one that is shown."""
 
 import time
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
@@ -15,12 +16,18 @@ from treadle.door.review import own_files
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import money
 from treadle.web.book import SessionBook
-from treadle.web.session_rows import ListFilter, PageRow, page_rows
+from treadle.web.session_rows import ListFilter, PageRow, page_rows, project_name
 
 LOOK_COOKIE = "treadle-look"
 """What a browser keeps of how the page looks: words of `_LOOKS`, with dots between."""
 
-_LOOKS = {"light": "light", "dark": "dark", "folded": "folded-column", "enter": "enter-breaks"}
+_LOOKS = {
+    "light": "light",
+    "dark": "dark",
+    "folded": "folded-column",
+    "enter": "enter-breaks",
+    "projects": "by-project",
+}
 
 _PINNED, _DONE = "Pinned", "Done"
 _SHOWN = 20
@@ -31,6 +38,9 @@ _GROUPS = (
     ("Working", (SessionState.WORKING.value,)),
     (_DONE, (SessionState.DONE.value, SessionState.STOPPED.value)),
 )
+
+
+_ACTIVE = (SessionState.WAITING.value, SessionState.WORKING.value)
 
 
 class PageColumn(Struct, frozen=True, kw_only=True):
@@ -51,15 +61,18 @@ class PageColumn(Struct, frozen=True, kw_only=True):
     listed: int = 0
 
 
-def whole_column(book: SessionBook, session_id: str = "") -> PageColumn:
+def whole_column(book: SessionBook, session_id: str = "", *, look: str = "") -> PageColumn:
     """Make the column of a whole page, with what stands below its sessions, and what the bar of a session counts."""
-    column = page_column(book, session_id)
+    column = page_column(book, session_id, look=look)
     row = None if column.row is None else _with_counts(column.row)
     return replace(column, row=row, today=_today(), batch=_batch())
 
 
-def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
-    """Make the sessions of the column, beside one if it is shown. Reads logs, so it is to be done in a thread."""
+def page_column(book: SessionBook, session_id: str = "", *, look: str = "") -> PageColumn:
+    """Make the sessions of the column, beside one if it is shown. Reads logs, so it is to be done in a thread.
+
+    They are grouped as the browser's `look` wants it, of which these are the classes.
+    """
     waiting = sum(len(page.questions) for page in tuple(book.opened.values()))
     listed = book.listed  # what changes meanwhile is read again
     try:
@@ -73,12 +86,7 @@ def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
             branches[row.workspace] = branch_of(Path(row.workspace))
         return replace(row, branch=branches.get(row.workspace, ""))
 
-    found = [(name, [row for row in rows if row.state in states]) for name, states in _GROUPS]
-    found[-1:] = [
-        (_PINNED, [row for row in found[-1][1] if row.pinned]),
-        (_DONE, [row for row in found[-1][1] if not row.pinned]),
-    ]
-    groups = [(name, group[:_SHOWN] if name == _DONE else group, len(group)) for name, group in found if group]
+    groups = _by_project(rows) if "by-project" in look.split() else _by_state(rows)
     return PageColumn(
         groups=[(name, list(map(with_branch, group)), count) for name, group, count in groups],
         current=session_id,
@@ -86,6 +94,29 @@ def page_column(book: SessionBook, session_id: str = "") -> PageColumn:
         waiting=waiting,
         listed=listed,
     )
+
+
+def _by_state(rows: Sequence[PageRow]) -> list[tuple[str, Sequence[PageRow], int]]:
+    found = [(name, [row for row in rows if row.state in states]) for name, states in _GROUPS]
+    found[-1:] = [
+        (_PINNED, [row for row in found[-1][1] if row.pinned]),
+        (_DONE, [row for row in found[-1][1] if not row.pinned]),
+    ]
+    return [(name, group[:_SHOWN] if name == _DONE else group, len(group)) for name, group in found if group]
+
+
+def _by_project(rows: Sequence[PageRow]) -> list[tuple[str, Sequence[PageRow], int]]:
+    """Group by folder, the one that was worked in last first; what needs somebody, works or is pinned stays on top."""
+    found: dict[str, list[PageRow]] = {}
+    for row in rows:
+        found.setdefault(row.workspace, []).append(row)
+    names = Counter(map(project_name, found))
+    groups: list[tuple[str, Sequence[PageRow], int]] = []
+    for folder, group in found.items():
+        name = project_name(folder) if names[project_name(folder)] == 1 else folder
+        group.sort(key=lambda row: not (row.state in _ACTIVE or row.pinned))
+        groups.append((name, group[:_SHOWN], len(group)))
+    return groups
 
 
 def _today() -> str:

@@ -59,8 +59,11 @@ async def page(request: Request, template: str, /, *, status: int = 200, **value
     """Answer with a whole page: what is asked for, with the column of all sessions beside it."""
     session_id = request.path_params.get("session_id", "")
     known = request.scope["state"]["visitor"] is not None  # whoever was not let in sees no session
-    column = await asyncio.to_thread(whole_column, book_of(request), session_id) if known else PageColumn()
-    frame = {"column": column, "look": page_look(request.cookies)}
+    look = page_look(request.cookies)
+    column = PageColumn()
+    if known:
+        column = await asyncio.to_thread(whole_column, book_of(request), session_id, look=look)
+    frame = {"column": column, "look": look}
     return HTMLResponse(render(template, **common(request), **frame, **values), status_code=status)
 
 

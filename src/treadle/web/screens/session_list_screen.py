@@ -32,7 +32,7 @@ from treadle.web.book import SessionBook
 from treadle.web.completion import MOST_TYPED, completions
 from treadle.web.folder_trust import AnsweredTrust, folder_trust
 from treadle.web.folders import folders_known, require_known, trust_of
-from treadle.web.page_frame import page_column
+from treadle.web.page_frame import page_column, page_look
 from treadle.web.page_keys import Visitor
 from treadle.web.page_requests import answer, body_of, book_of, folder_of, page, visitor_of
 from treadle.web.rights import PageRoute, may, require
@@ -101,7 +101,7 @@ def _scheduled() -> dict[str, Any]:
 async def _column(request: Request) -> Response:
     """Give the sessions of the column, for a page that is open already."""
     session_id = request.query_params.get("session", "")
-    column = await asyncio.to_thread(page_column, book_of(request), session_id)
+    column = await asyncio.to_thread(page_column, book_of(request), session_id, look=page_look(request.cookies))
     return HTMLResponse(render("column_rows.html", column=column, here=""))
 
 

@@ -18,8 +18,7 @@ place.addEventListener("scroll", () => sessionStorage.setItem(PLACE, String(plac
 const known = () => new Map([...place.querySelectorAll(".ses")].map((row) => [row.dataset.session, row]));
 const chip = document.getElementById("chip");
 let bar = null; // what is true of the session that is shown
-let later = 0;
-let listed = Number(place.dataset.listed);
+let [later, listed] = [0, Number(place.dataset.listed)];
 
 async function read() {
   later = 0;
@@ -120,6 +119,7 @@ document.addEventListener("change", ({ target }) => {
   for (const one of target.options) if (one.value) page.classList.toggle(one.value, one.selected);
   keepLook();
 });
+document.addEventListener("look", readSoon);
 
 const opener = document.getElementById("open-column");
 function drawer(open) {

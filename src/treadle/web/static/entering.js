@@ -71,7 +71,7 @@ export async function enter(token, waits = () => {}) {
 // ---- how the page looks: kept by the browser, and sent along so that the server draws it so at once
 
 const LOOK = "treadle-look";
-const LOOKS = { light: "light", dark: "dark", folded: "folded-column", enter: "enter-breaks" };
+const LOOKS = { light: "light", dark: "dark", folded: "folded-column", enter: "enter-breaks", projects: "by-project" };
 
 /** Keep which classes of the look the page has. */
 export function keepLook() {
@@ -80,6 +80,7 @@ export function keepLook() {
   const words = Object.keys(LOOKS).filter(chosen).join(".");
   localStorage.setItem(LOOK, words);
   document.cookie = `${LOOK}=${words}; path=${at || "/"}; max-age=31536000; samesite=strict`;
+  document.dispatchEvent(new Event("look"));
 }
 
 /** Take the look that was kept, where the server did not know it: it was started again. */

@@ -66,6 +66,7 @@ const COMMANDS = [
   ["Panel", "]", has("#show-panel"), press("#show-panel")],
   ...["as the system", "light", "dark"].map((name) => [`Theme: ${name}`, "", always, () => theme(name)]),
   ...[true, false].map((breaks) => [`Enter ${breaks ? "begins a line, Ctrl-Enter sends" : "sends"}`, "", () => looks.contains("enter-breaks") !== breaks, () => { looks.toggle("enter-breaks", breaks); keepLook(); }]),
+  ...[true, false].map((by) => [`Sessions by ${by ? "project" : "state"}`, "", () => looks.contains("by-project") !== by, () => { looks.toggle("by-project", by); keepLook(); }]),
   ["Notices", "", () => notices.length > 0, () => showNotices()],
   ["Find in the session", "/", () => shownSession !== "", () => show("Find in this session", [], said)],
   ["Keys", "?", always, showKeys],
