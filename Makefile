@@ -41,7 +41,7 @@ test: $(VENV)/.dev ## Set everything up and run the tests
 test-user: $(VENV)/.dev ## Run the tests of safety as a normal user, whom modes of files bind; root becomes one
 	@JOBS=$(JOBS) scripts/test_user.sh $(ARGS)
 
-soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants, 25 sessions of several surfaces, 400 kills, goals of 11 kinds of tools, 200 bills (ARGS="--seed N PART ..."), 10,000 typings
+soak: $(VENV)/.dev ## Run what takes minutes: 200 sessions, 48 loops, 2,200 interrupts, 40 mutants, 200 sessions of several surfaces, 100 with messages that wait, 400 kills, goals of 11 kinds of tools, 200 bills (ARGS="--seed N PART ..."), 10,000 typings
 	@ANEW=1 $(BIN)/python -m tests.rehearsal.soak $(ARGS)
 	@$(if $(ARGS),true,ANEW=1 $(BIN)/python -m pytest -n $(JOBS) -m "soak or hypothesis")
 

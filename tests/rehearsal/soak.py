@@ -27,6 +27,7 @@ from tests.rehearsal.rehearse import Verdict, rehearse_all
 from tests.rehearsal.sessions import KEY
 from tests.rehearsal.stacks import GOALS, MODES, compare, reach
 from tests.rehearsal.surfaces import rehearse_surfaces
+from tests.rehearsal.waiting import rehearse_waiting
 from treadle.protocol.notifications import TurnStop
 from treadle.protocol.permissions import Mode
 
@@ -37,7 +38,8 @@ MUTANTS = 40
 BILLS = 200
 HISTORIES, KILLS_EACH = 20, 10
 LIVES, KILLS_OF_A_LIFE = 40, 5
-SURFACES, SURFACE_STEPS = 25, 8
+SURFACES, SURFACE_STEPS = 200, 8
+WAITS = 100
 LONG_STEPS, LEAST_KEPT = 2000, 0.95
 
 
@@ -175,6 +177,22 @@ def _surfaces(seed: int, folder: Path) -> int:
     return failed
 
 
+def _waiting(seed: int, folder: Path) -> int:
+    """What a person types while a session works, with stops and kills at random moments."""
+    failed, messages, stops, kills = 0, 0, 0, 0
+    for number in range(WAITS):
+        home = folder / str(number)
+        os.environ["TREADLE_HOME"] = str(home / "home")
+        found = asyncio.run(rehearse_waiting(seed + number, home))
+        print("\n".join(found.troubles), end="\n" if found.troubles else "")
+        failed += bool(found.troubles)
+        messages, stops, kills = messages + found.messages, stops + found.stops, kills + found.kills
+    print(
+        f"sessions with messages that wait: {WAITS}, {messages} messages, {stops} stops, {kills} kills, {failed} wrong"
+    )
+    return failed
+
+
 def _program_interrupts(seed: int, folder: Path) -> int:
     found = asyncio.run(interrupt_programs(seed, PROGRAM_INTERRUPTS, folder))
     return _times("interrupts of the program", [one.seconds for one in found], [one.trouble for one in found])
@@ -231,6 +249,7 @@ PARTS = {
     "stacks": _stacks,
     "long": _long,
     "surfaces": _surfaces,
+    "waiting": _waiting,
     "bills": _bills,
 }
 
