@@ -99,9 +99,9 @@ async def rehearse_waiting(seed: int, folder: Path, acts: int = 25) -> WaitingFo
     async with ScriptedServer(_script(chance, 4 * acts)) as provider, Wire(0) as wire:
         server = Server(program, (*model(provider), "-C", str(folder / "ws")), wire)
         await server.start()
+        session = await begin_session(server, folder)
+        person = _Person(server, session, chance, found)
         try:
-            session = await begin_session(server, folder)
-            person = _Person(server, session, chance, found)
             for _ in range(acts):
                 await person.act()
             await _finish(folder / "home", session, person)
@@ -151,6 +151,8 @@ def _wrong(events: list[Event], sure: dict[str, str], sent: list[str]) -> list[s
                 wrong += [f"{name} was sent twice" for name in ids if name in delivered]
                 wrong += [f"{name} was removed, and sent" for name in ids if name in removed]
                 delivered += ids
+            case _:
+                pass
     wrong += [f"{name} was taken, and is in no log" for name in sure if name not in words]
     wrong += [f"{name} is lost" for name in words if name not in delivered and name not in removed]
     last = sent[-1] if sent else ""
