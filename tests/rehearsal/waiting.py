@@ -165,7 +165,8 @@ def _wrong(events: list[Event], sure: dict[str, str], sent: list[str]) -> list[s
 def _script(chance: random.Random, turns: int) -> Script:
     def turn(number: int) -> Turn:
         text = " ".join(f"word{number}.{n}" for n in range(chance.randrange(3, 60)))
-        end = (make("attempt_completion", result=f"Done {number}."),) if chance.random() < 0.6 else ()
+        ends = number % 2 == 1 or chance.random() < 0.3  # a model that repeats a call is asked about
+        end = (make("attempt_completion", result=f"Done {number}."),) if ends else ()
         look = () if end else (make("list_files", path="."),)
         return Turn(items=(SayText(text=text), *end, *look), pace=Pace(chunk=5, delay=0.02))
 
