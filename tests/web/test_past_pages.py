@@ -217,7 +217,7 @@ async def test_a_fork_and_a_preview_come_from_a_checkpoint(session: Worked, clie
     file = await changed(session)
     preview = client.post(f"/s/{ID}/restore/preview", json={"checkpoint": 1, "files": True}).json()["html"]
     assert "write" in preview
-    assert '<span class="sg">+</span><span class="tx">line 2</span>' in preview
+    assert '<span class="sg" role="img" aria-label="added">+</span><span class="tx">line 2</span>' in preview
     new = client.post(f"/s/{ID}/timeline/fork", json={"checkpoint": 2}).json()["session"]
     assert "Session started" in client.get(f"/s/{new}/timeline?view=events").text
     assert client.post(f"/s/{ID}/restore", json={"checkpoint": 1, "files": True}).json()["files"] == [str(file)]

@@ -137,7 +137,13 @@ async def test_every_route_says_what_it_does_and_what_only_shows_is_read(
     assert entered == OPEN_PATHS, "what needs nobody is what the guard lets pass"
 
 
-@pytest.mark.parametrize("query", ["", "?device=owner&paired=false&x-treadle-key=1", "?method=GET"])
+@pytest.mark.parametrize(
+    "query",
+    [
+        "?device=owner&paired=false&x-treadle-key=1&method=GET",
+        *(pytest.param(query, marks=pytest.mark.soak) for query in ("", "?method=GET")),
+    ],
+)
 async def test_each_device_reaches_what_it_may_and_nothing_else(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, query: str
 ) -> None:
