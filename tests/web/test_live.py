@@ -378,3 +378,18 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
 async def _offered(card: Locator) -> tuple[str | None, list[str]]:
     """What a yes means, and the answers that stand there at once."""
     return await card.get_attribute("data-yes"), await card.locator(".answers > button:visible").all_inner_texts()
+
+
+async def test_a_server_that_is_busy_is_asked_again_when_it_said(tmp_path: Path) -> None:
+    busy = {"status": 503, "headers": {"retry-after": "30"}, "body": "Try again later."}
+    async with page_with_model(tmp_path, [Turn(items=(SayText(text="Done."),))]) as (served, seen):
+        page = await seen.page(served)
+        await start_session(page, "Work.")
+        await page.wait_for_selector(".item >> text=Done.")
+        await page.route("**/events?*", lambda route: route.fulfill(**busy))
+        await page.reload()
+        await becomes(page, "/Trying again in (2[5-9]|30) s/.test(document.body.innerText)")
+        await page.unroute("**/events?*")
+        await page.click("#try-now")
+        await becomes(page, "document.getElementById('lost').hidden")
+        seen.complaints[:] = [one for one in seen.complaints if "503" not in one]

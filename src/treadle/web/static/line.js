@@ -83,12 +83,11 @@ async function open() {
   const mine = (stream = new AbortController());
   const opened = document.body.dataset.opened === undefined ? "" : "yes";
   const query = new URLSearchParams({ session: settings.session, cursor: settings.cursor, opened });
+  let told = 0;
   try {
     const answer = await fetch(`${at}/events?${query}`, { headers: { "x-treadle-key": key() }, signal: mine.signal });
-    if (answer.status === 401) {
-      location.reload(); // the page that says so is shown
-      return;
-    }
+    if (answer.status === 401) return location.reload(); // the page that says so is shown
+    told = Number(answer.headers.get("retry-after")) * 1_000; // by a server that is busy
     if (answer.ok) {
       begun = heardAt = performance.now();
       await read(answer);
@@ -100,8 +99,8 @@ async function open() {
   const lived = performance.now() - begun;
   begun = -Infinity;
   if (lived > LIVES && lived < Infinity) tries = 0;
-  const pause = PAUSES[Math.min(tries++, PAUSES.length - 1)];
-  if (tries > 1) setLost(true);
+  const pause = Math.max(told, PAUSES[Math.min(tries++, PAUSES.length - 1)]);
+  if (tries > 1 || told) setLost(true);
   nextTry = performance.now() + pause;
   retry = setTimeout(open, pause);
 }
