@@ -56,3 +56,25 @@ async def test_a_refused_command_stays_with_its_reason_beneath(tmp_path: Path, s
         await card.get_by_role("button", name="Close").click()
         assert await card.count() == 0
         seen.complaints[:] = [one for one in seen.complaints if "400" not in one]
+
+
+@needs_chromium
+@pytest.mark.asyncio(loop_scope="session")
+@pytest.mark.usefixtures("shared_browser")
+async def test_what_is_refused_to_a_menu_that_has_closed_is_seen_and_stays(tmp_path: Path) -> None:
+    said = '{"code": "x", "what": "This mode is not possible now.", "why": "", "fix": "", "way": "", "path": ""}'
+    async with page_with_model(tmp_path, TURNS) as (served, seen):
+        page = await seen.page(served)
+        await start_session(page, "Work.")
+        await page.wait_for_selector(".item >> text=Answer 0.")
+        await page.route("**/change", lambda route: route.fulfill(status=409, body=said))
+        await page.click("#choose-mode")
+        await page.fill("#palette input", "edits")
+        await page.keyboard.press("Enter")
+        card = page.locator("#messages .failed-here:visible")
+        await card.wait_for()
+        assert "This mode is not possible now." in await card.inner_text()
+        await require_accessible(page)
+        await card.get_by_role("button", name="Close").click()
+        assert await page.locator(".failed-here").count() == 0
+        seen.complaints[:] = [one for one in seen.complaints if "409" not in one]

@@ -26,7 +26,8 @@ for (const kind of ["click", "change", "submit", "keydown"]) document.addEventLi
 /** Say what went wrong where the person is, until it is closed or another thing goes wrong. */
 function fail({ what, why, fix, way, path }) {
   document.querySelector(".failed-here")?.remove();
-  const place = (used.isConnected && used.closest("dialog, .question, .cbox, #queue, form, section.card")) || messages;
+  const near = used.closest?.("dialog, .question, .cbox, #queue, form, section.card");
+  const place = near?.offsetHeight ? near : messages; // what was a menu is closed by now
   const [card, inner, buttons] = ["problem failed-here", "", "tools"].map((className) => made("div", "", { className }));
   card.role = "alert";
   if (path) buttons.append(made("a", way, { className: "btn", href: at + path }));
