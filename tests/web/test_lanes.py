@@ -60,9 +60,10 @@ async def test_one_subagent_is_stopped_and_the_others_go_on(tmp_path: Path, monk
         page = await here.start(visit, "Give it to two.")
         path = f"/s/{page.session.id}/agents"
         async with asyncio.timeout(PATIENCE):
-            while len(found := re.findall(rf'data-post="{path}/([^/]+)/stop"', html := await visit.get(path))) != 1:
+            found, html = [], ""
+            while len(found) != 1 or 'aria-label="Stop Look at &lt;a&gt;"' not in html:  # until only that one works
                 await asyncio.sleep(0.05)
-        assert 'aria-label="Stop Look at &lt;a&gt;"' in html
+                found = re.findall(rf'data-post="{path}/([^/]+)/stop"', html := await visit.get(path))
         status, said = await visit.post(f"{path}/{page.session.id}/stop")
         assert (status, said["code"]) == (404, "agent-unknown"), "only what is its own"
         assert await visit.done(f"{path}/{found[0]}/stop") == {"said": ""}
