@@ -60,7 +60,7 @@ async def test_one_subagent_is_stopped_and_the_others_go_on(tmp_path: Path, monk
         page = await here.start(visit, "Give it to two.")
         path = f"/s/{page.session.id}/agents"
         async with asyncio.timeout(PATIENCE):
-            found, html = [], ""
+            found, html = list[str](), ""
             while len(found) != 1 or 'aria-label="Stop Look at &lt;a&gt;"' not in html:  # until only that one works
                 await asyncio.sleep(0.05)
                 found = re.findall(rf'data-post="{path}/([^/]+)/stop"', html := await visit.get(path))
