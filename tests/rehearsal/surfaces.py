@@ -299,7 +299,7 @@ async def rehearse_surfaces(seed: int, folder: Path, steps: int = 6) -> Found:
         found.loads, found.connections = sum(one.loaded for one in readers), sum(one.connected for one in readers)
         if not found.troubles:
             found.troubles += [f"seed {seed}: {one}" async for one in _wrong(own, session, readers, terminal)]
-    events = _log(folder / "home", session)
+    events = log_of(folder / "home", session)
     given = [event.data.question_id for event in events if isinstance(event.data, Answer)]
     if len(given) != len(set(given)) or len(given) != steps:
         found.troubles.append(f"seed {seed}: {len(given)} answers to {steps} questions")
@@ -394,7 +394,7 @@ async def _spoil(own: Server, other: Server, chance: random.Random, found: Found
                 chance.choice((own, other)).wire.cut()
 
 
-def _log(home: Path, session: str) -> list[Event]:
+def log_of(home: Path, session: str) -> list[Event]:
     store = Store(home / "sessions.db")
     try:
         return list(store.read(session))

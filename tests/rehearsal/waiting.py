@@ -17,14 +17,13 @@ import httpx2
 from tests.e2e.faults.driving import make
 from tests.e2e.process import Program
 from tests.e2e.running import model
-from tests.rehearsal.surfaces import PATIENCE, Server, Wire, begin_session
+from tests.rehearsal.surfaces import PATIENCE, Server, Wire, begin_session, log_of
 from treadle.engine.core.past_history import last_state
 from treadle.protocol.events import EditQueued, Event, Interrupt, MoveQueued, Prompt
 from treadle.protocol.messages import text_of
 from treadle.protocol.sealed import PromptsDelivered
 from treadle.providers.scripted.script import Pace, SayText, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
-from treadle.store.sqlite import Store
 
 _ACTS = ("say", "say", "say", "steer", "change", "remove", "send", "step", "first", "stop", "stop", "pause", "kill")
 _DONE = 200
@@ -110,7 +109,7 @@ async def rehearse_waiting(seed: int, folder: Path, acts: int = 25) -> WaitingFo
         finally:
             await server.end()
         sent = [str(one.body) for one in provider.requests]
-    found.troubles += [f"seed {seed}: {one}" for one in _wrong(_log(folder / "home", session), person.sure, sent)]
+    found.troubles += [f"seed {seed}: {one}" for one in _wrong(log_of(folder / "home", session), person.sure, sent)]
     return found
 
 
@@ -118,7 +117,7 @@ async def _finish(home: Path, session: str, person: _Person) -> None:
     """Send what is held until nothing waits and nothing works."""
     async with asyncio.timeout(PATIENCE):
         while True:
-            state = last_state(_log(home, session))
+            state = last_state(log_of(home, session))
             for one in state.held:
                 await person.post("queue", id=one.prompt.id)
             if not (state.held or state.queue or state.turn):
@@ -171,11 +170,3 @@ def _script(chance: random.Random, turns: int) -> Script:
         return Turn(items=(SayText(text=text), *end, *look), pace=Pace(chunk=5, delay=0.02))
 
     return Script(turns=tuple(map(turn, range(turns))))
-
-
-def _log(home: Path, session: str) -> list[Event]:
-    store = Store(home / "sessions.db")
-    try:
-        return list(store.read(session))
-    finally:
-        store.close()

@@ -8,7 +8,7 @@ from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
 from tests.e2e.running import model
-from tests.web.driving import becomes, browser, in_shared_browser, serving, start_session
+from tests.web.driving import becomes, browser, in_shared_browser, require_accessible, serving, start_session
 from treadle.providers.scripted.script import SayText, Script, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -66,7 +66,9 @@ async def test_what_waits_is_put_in_order_held_by_a_stop_kept_through_a_kill_and
         await page.close()
         async with serving(served.program.home, served.folder, *model(server)) as again:
             page = await seen.page(again, f"/s/{session}")
-            assert "2 messages wait in it." in await page.inner_text(".closed")
+            await page.click(".closed summary:has-text('2 messages wait in it.')")
+            assert "three\n\ntwo and a half" in await page.inner_text(".closed details")
+            await require_accessible(page)
             await page.click("#continue")
             await _rows(page, "held: three", "held: two and a half")
             await page.click("#queue li:nth-child(2) [aria-label^='Send now']")

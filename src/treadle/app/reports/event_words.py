@@ -30,6 +30,7 @@ from treadle.protocol.events import (
     CompactNow,
     ContextExceeded,
     ContextReady,
+    Delivery,
     EditChecklist,
     EditQueued,
     EventData,
@@ -197,7 +198,8 @@ def _words_of_op(op: Op) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one li
             title = "Queued message changed" if content else "Queued message removed"
             return EventWords(title=title, text=written_text(content), topics=(EventTopic.PROMPTS,))
         case MoveQueued(delivery=delivery):
-            return EventWords(title=f"Message that waits: {delivery}", topics=(EventTopic.PROMPTS,))
+            when = "at the next step" if delivery is Delivery.STEER else "after the turn"
+            return EventWords(title=f"Waiting message is sent {when}", topics=(EventTopic.PROMPTS,))
         case Answer(question_id=asked, option=option, text=text, scope=scope):
             more = f" for every session ({scope})" if option == "allow_always" and scope == "user" else ""
             return EventWords(

@@ -12,6 +12,7 @@ from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
 from treadle.present.item_search import found_items
 from treadle.protocol.errors import SessionError
+from treadle.protocol.messages import text_of, without_own_commands
 from treadle.web.page_requests import answer, book_of, page, visitor_of, whole_number
 from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
@@ -45,6 +46,7 @@ async def _show(request: Request) -> Response:
         shells=book_of(request).shells.on,
         model=model if opened is None else opened.session.status.model,
         facts=view.view,
+        waiting=[text_of(without_own_commands(one.content)) for one in view.view.waiting],
         goal=goal_line(view.view.goal),
     )
 
