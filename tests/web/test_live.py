@@ -193,6 +193,54 @@ async def test_a_long_reply_is_followed_left_alone_stopped_and_read_back(tmp_pat
             assert await page.evaluate("scrollY") == 2_000, "the focus moves nothing"
 
 
+async def test_of_a_long_session_400_items_are_in_the_document_and_none_is_missed(tmp_path: Path) -> None:
+    long = "".join(f"Paragraph {number}.\n\n" for number in range(1_000))
+    heard = Turn(items=(SayText(text="Heard you."),))
+    async with page_with_model(tmp_path, [Turn(items=(SayText(text=long),)), heard]) as (served, seen):
+        page = await seen.page(served, viewport={"width": 900, "height": 600})
+        await start_session(page, "Tell me much.")
+        await page.wait_for_selector(".item:has-text('Paragraph 999.')")
+        await page.wait_for_selector(".item.end")
+        numbers = "[...document.querySelectorAll('#items .prose')].map(one => Number(/\\d+/.exec(one.textContent)))"
+
+        async def gap_free() -> tuple[int, int]:
+            shown = await page.evaluate(numbers)
+            assert shown == list(range(shown[0], shown[-1] + 1))
+            assert await page.locator("#items > li").count() <= 400
+            return shown[0], shown[-1]
+
+        assert (await gap_free())[1] == 999, "as many as were written while the end was followed"
+        await page.mouse.move(400, 300)
+        while (ends := await gap_free())[0]:
+            await page.mouse.wheel(0, -100_000)
+            await becomes(page, f"{numbers}[0] < {ends[0]}")
+        assert ends[1] < 400
+        assert not await page.locator("#earlier").is_visible()
+        for _ in range(3):  # down again; what is looked at stays where it is
+            last = (await gap_free())[1]
+            await page.evaluate(
+                "scrollTo({ top: document.documentElement.scrollHeight - innerHeight - 200, behavior: 'instant' })"
+            )
+            row = page.locator(f".item:has-text('Paragraph {last - 4}.')").last
+            await page.mouse.wheel(0, 190)
+            await becomes(page, f"{numbers}.at(-1) > {last}")
+            place = await row.bounding_box()
+            assert place is not None
+            assert 0 < place["y"] < 600
+        await page.evaluate("location.hash = '#i100'")
+        await page.wait_for_selector("#i100:focus")
+        await gap_free()
+        await page.click("#newest")
+        await becomes(page, f"{AT_END} && document.querySelector('.item.end') !== null")
+        assert (await gap_free())[1] == 999
+        await page.evaluate("location.hash = '#i50'")
+        await page.wait_for_selector("#i50:focus")
+        await page.fill("#text", "And now?")
+        await page.press("#text", "Enter")
+        await page.wait_for_selector(".item:has-text('Heard you.')")
+        await becomes(page, AT_END)
+
+
 async def test_a_goal_stands_on_the_page_until_it_is_removed(tmp_path: Path) -> None:
     asked = Expectation(last_user=Texts(contains=("Is this condition met now?",)))
     done = Turn(items=(make("attempt_completion", result="One, please."),))

@@ -2,6 +2,7 @@
 
 from collections import OrderedDict
 from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
 
 from msgspec.structs import replace
 
@@ -68,6 +69,11 @@ class ItemBook:
             if placed.item is not None:
                 found.append(placed)
         return found[::-1]
+
+    def after(self, position: int, most: int) -> Sequence[Placed]:
+        """Give the first items after a position, those that are gone left out."""
+        following = islice(self._items, position + 1, None)
+        return list(islice((placed for placed in following if placed.item is not None), most))
 
     def _keep(self, changed: Iterable[Placed]) -> None:
         for placed in changed:

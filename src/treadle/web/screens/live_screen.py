@@ -18,8 +18,8 @@ from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
 from treadle.web.status import goal_line
 
-_SHOWN, _MOST_BACK = 80, 2_000
-"""Items that a page begins with, and that come with each look further back; and with one back to an item."""
+_SHOWN = 80
+"""Items that a page begins with, and that come with each look further back or on."""
 
 _LONGEST_WORDS = 200
 
@@ -51,16 +51,18 @@ async def _show(request: Request) -> Response:
     )
 
 
-async def _earlier(request: Request) -> Response:
-    """Give the items before one; the header says whether there are others before them."""
+async def _items(request: Request) -> Response:
+    """Give the items before one, after one, or the last; headers say whether there are others before and after them."""
     view = await _view(request)
-    wanted = whole_number(request.query_params.get("before", ""))
-    if wanted is None:
-        raise HTTPException(400, "Say before which item: before=NUMBER.")
-    until = whole_number(request.query_params.get("from", ""))
-    entries = view.before(wanted, _SHOWN if until is None else max(_SHOWN, min(wanted - until, _MOST_BACK)))
-    more = bool(entries) and bool(view.before(entries[0].position, 1))
-    return HTMLResponse("".join(map(view.html, entries)), headers={"x-more": "yes" if more else "no"})
+    before, after = (request.query_params.get(name, "") for name in ("before", "after"))
+    place = whole_number(before or after)
+    if (before or after) and place is None:
+        raise HTTPException(400, "Say of which item: before=NUMBER or after=NUMBER.")
+    entries = view.after(place, _SHOWN) if after and place is not None else view.before(place, _SHOWN)
+    ends = (entries[0].position, entries[-1].position) if entries else (0, -1 if place is None else place)
+    more, later = bool(view.before(ends[0], 1)), bool(view.after(ends[1], 1))
+    headers = {"x-more": "yes" if more else "no", "x-later": "yes" if later else "no"}
+    return HTMLResponse("".join(map(view.html, entries)), headers=headers)
 
 
 async def _found(request: Request) -> Response:
@@ -92,6 +94,6 @@ def _named(session_id: str) -> tuple[str, str, str, tuple[str, str] | None]:
 
 ROUTES = (
     PageRoute("/s/{session_id}", _show, Reach.SEE),
-    PageRoute("/s/{session_id}/items", _earlier, Reach.SEE),
+    PageRoute("/s/{session_id}/items", _items, Reach.SEE),
     PageRoute("/s/{session_id}/find", _found, Reach.SEE),
 )

@@ -22,7 +22,7 @@ const sign = document.getElementById("now-sign");
 const more = document.getElementById("now-more");
 const page = document.documentElement;
 const number = (element) => Number(element.id.slice(1));
-let first = Number(document.body.dataset.first);
+let [first, last] = [Number(document.body.dataset.first), Infinity]; // the items of the document: those further on are dropped
 let status = null;
 let skew = 0;
 
@@ -58,7 +58,7 @@ window.addEventListener(
   "scroll",
   () => {
     // What grows moves the end away without anybody scrolling: only going up ends the following.
-    if (atEnd()) follow(true);
+    if (atEnd()) last < Infinity ? read({ after: last }) : follow(true);
     else if (window.scrollY < lastTop - 2) {
       if (following) follow(false);
       newest.hidden = false;
@@ -72,15 +72,23 @@ const grows = new ResizeObserver(() => {
   if (following && !questions.contains(document.activeElement)) toEnd();
 });
 for (const one of [document.querySelector(".talk"), document.getElementById("say")]) grows.observe(one);
-newest.addEventListener("click", () => {
+newest.addEventListener("click", toNewest);
+
+async function toNewest() {
+  if (last < Infinity && !(await read({}))) return;
   follow(true);
   toEnd();
-});
+}
 
-// ---- items
+// ---- items: of a long session some of them, as many as a page shows fast
+
+const [MOST, AROUND] = [400, 40];
+let reading = false;
+const missed = new Map(); // what changed while others were read, which may be older
 
 function place(position, html) {
-  if (position < first) return;
+  if (reading) missed.set(position, html);
+  if (position < first || position > last) return;
   const fresh = parsed(html);
   const known = document.getElementById(`i${position}`);
   if (known) {
@@ -91,6 +99,7 @@ function place(position, html) {
   while (before && number(before) > position) before = before.previousElementSibling;
   if (before) before.after(fresh);
   else items.prepend(fresh);
+  if (following) shorten(true);
 }
 
 // ---- reads in a row are one line, which opens to them
@@ -109,11 +118,16 @@ function group() {
         head.prepend(line);
       }
       const open = line.getAttribute("aria-expanded") === "true";
-      line.querySelector("b").textContent = `Read ${run.length} files`;
-      line.querySelector("code").textContent = names;
-      line.querySelector(".ends").textContent = lines ? `${lines.toLocaleString()} lines` : "";
+      put(line.querySelector("b"), `Read ${run.length} files`);
+      put(line.querySelector("code"), names);
+      put(line.querySelector(".ends"), lines ? `${lines.toLocaleString()} lines` : "");
+      head.classList.remove("folded");
       head.querySelector("details").classList.toggle("folded", !open);
-      for (const one of run.slice(1)) one.classList.toggle("folded", !open);
+      for (const one of run.slice(1)) {
+        one.querySelector(":scope > .together")?.remove();
+        one.querySelector("details").classList.remove("folded");
+        one.classList.toggle("folded", !open);
+      }
     }
     run = [];
   };
@@ -156,40 +170,51 @@ items.addEventListener("click", async (event) => {
   if (said) showRestored(session, said, () => {}, undo.closest(".done").querySelector(".undone"));
 });
 
-let looking = false;
+/** Drop items at one end where there are too many. */
+function shorten(above) {
+  const over = items.children.length - MOST;
+  for (let n = 0; n < over; n++) (above ? items.firstElementChild : items.lastElementChild).remove();
+  if (over > 0 && above) [first, earlier.hidden] = [number(items.firstElementChild), false];
+  if (over > 0 && !above) last = number(items.lastElementChild);
+}
 
-/** Show what came before, back to an item where one is named. */
-async function lookBack(until = first) {
-  if (looking || earlier.hidden) return;
-  looking = true;
+/** Show the items before one of the document or after it, where it goes on, or others instead of all; says whether it did. */
+async function read(query) {
+  if (reading) return false;
+  reading = true;
   try {
-    const answer = await get(`/s/${session}/items?before=${first}&from=${until}`);
-    if (!answer) return;
+    const answer = await get(`/s/${session}/items?${new URLSearchParams(query)}`);
+    if (!answer) return false;
     const content = fragment(await answer.text());
-    const added = content.querySelectorAll("li.item");
-    const anchor = items.firstElementChild;
-    const top = anchor?.getBoundingClientRect().top ?? 0;
-    if (added.length) first = number(added[0]);
-    items.prepend(content);
+    const added = [...content.children].map(number);
+    const [up, down] = [query.before === first, query.after === last];
+    const anchor = up ? items.firstElementChild : down ? items.lastElementChild : null;
+    const top = anchor?.getBoundingClientRect().top;
+    if (!up && !down) items.replaceChildren();
+    items[up ? "prepend" : "append"](content);
+    if (!down) [first, earlier.hidden] = [added[0] ?? first, answer.headers.get("x-more") !== "yes"];
+    if (!up) last = answer.headers.get("x-later") === "yes" ? (added.at(-1) ?? last) : Infinity;
+    shorten(down);
+    newest.hidden = following && last === Infinity;
     group();
-    earlier.hidden = answer.headers.get("x-more") !== "yes";
     if (anchor) window.scrollBy({ top: anchor.getBoundingClientRect().top - top, behavior: "instant" });
+    return true;
   } finally {
-    looking = false;
+    reading = false;
+    for (const [position, html] of missed) place(position, html);
+    missed.clear();
   }
 }
 
-earlier.addEventListener("click", () => lookBack());
+const lookBack = () => earlier.hidden || read({ before: first });
+earlier.addEventListener("click", lookBack);
 
 /** Go to the item that the address names. */
 async function named() {
   const position = Number(/^#i(\d+)$/.exec(location.hash)?.[1] ?? NaN);
   if (Number.isNaN(position)) return;
   follow(false);
-  for (let before = NaN; position < first && first !== before; ) {
-    before = first;
-    await lookBack(position);
-  }
+  if (position < first || position > last) await read({ before: position + AROUND });
   const item = document.getElementById(location.hash.slice(1));
   if (!item) return;
   item.querySelector("details")?.setAttribute("open", "");
@@ -215,7 +240,7 @@ const WORDS = {
 };
 
 const side = beside(session);
-const writing = composer(session, { isActive: () => status?.active ?? false, followed: () => follow(true) });
+const writing = composer(session, { isActive: () => status?.active ?? false, followed: toNewest });
 
 function show(news) {
   status = news;
