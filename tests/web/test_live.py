@@ -241,6 +241,27 @@ async def test_of_a_long_session_400_items_are_in_the_document_and_none_is_misse
         await becomes(page, AT_END)
 
 
+async def test_of_a_long_output_the_end_is_shown_and_the_whole_is_read_back_to_its_first_line(tmp_path: Path) -> None:
+    done = Turn(items=(make("attempt_completion", result="Counted."),))
+    async with page_with_model(tmp_path, [Turn(items=(run("seq 1 60000"),)), done], "--mode", "full") as (served, seen):
+        page = await seen.page(served)
+        await start_session(page, "Count.")
+        card = page.locator(".item.call")
+        await card.locator(".tail .above:has-text('more above')").wait_for()
+        assert (await card.locator(".tail pre").inner_text()).split() == ["59998", "59999", "60000"]
+        await card.locator("[data-all]").click()
+        assert "characters left out" in await card.locator("details pre").inner_text()
+        await card.get_by_role("button", name="Show the whole output").click()
+        more = card.get_by_role("button", name="Show more")
+        await more.wait_for()
+        assert await page.evaluate("document.activeElement.textContent.endsWith('59999\\n60000\\n')")
+        await more.click()
+        await becomes(page, "document.activeElement.textContent.startsWith('1\\n2\\n')")
+        assert not await more.is_visible()
+        said = "[...document.querySelectorAll('.item.call details pre')].map(one => one.textContent).join('')"
+        assert (await page.evaluate(said)).split() == [str(number) for number in range(1, 60_001)]
+
+
 async def test_a_goal_stands_on_the_page_until_it_is_removed(tmp_path: Path) -> None:
     asked = Expectation(last_user=Texts(contains=("Is this condition met now?",)))
     done = Turn(items=(make("attempt_completion", result="One, please."),))

@@ -79,6 +79,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.usage_report import usage_report as usage_report
     from treadle.app.reports.usage_report import usage_reports as usage_reports
     from treadle.app.reports.usage_report import usage_weight as usage_weight
+    from treadle.app.reports.whole_output import output_piece as output_piece
     from treadle.app.session.commands.shown_output import ShownOutput as ShownOutput
     from treadle.app.session.known_values import session_redactor as session_redactor
     from treadle.workspace.installed import extras as extras
@@ -114,6 +115,7 @@ else:
             "treadle.app.reports.usage_report": """
                 UsageKey UsageReport UsageRow since_day usage_lines usage_report usage_reports usage_weight
             """,
+            "treadle.app.reports.whole_output": "output_piece",
             "treadle.app.session.known_values": "session_redactor",
             "treadle.app.session.commands.shown_output": "ShownOutput",
             "treadle.workspace.installed": "extras install_command installation",

@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection
 from treadle.present.escape import printable
 from treadle.present.items import CallItem
 from treadle.present.trial_words import fate_of
-from treadle.present.words import ANSWERS, elsewhere, note_of, output_of, plain, said_no
+from treadle.present.words import ANSWERS, counted, elsewhere, note_of, output_of, plain, said_no
 from treadle.protocol.notifications import QuestionClosed
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
 from treadle.protocol.reasons import headline_with, words_of_decision
@@ -85,3 +85,10 @@ def _was_kept(result: CallResult | None) -> bool:
 def _no(no: str, said: str) -> str:
     words = printable(" ".join(said.split()))
     return f"{no}: {words}" if words else no
+
+
+def tail_of(text: str, most: int, above: int = 0, *, is_cut: bool = False) -> tuple[str, str]:
+    """Give the last lines of what was printed, and say how many are above; where it `is_cut` nobody knows."""
+    lines = text.rstrip("\n").split("\n")
+    above += max(0, len(lines) - most)
+    return "\n".join(lines[-most:]), "more" if is_cut else counted(above, "line") if above else ""

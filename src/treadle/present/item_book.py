@@ -51,6 +51,10 @@ class ItemBook:
         """Give the items that are there."""
         return (one for one in self._items if one.item is not None)
 
+    def item(self, position: int) -> Item | None:
+        """Give the item of a position, if there is one."""
+        return self._items[position].item if position < len(self._items) else None
+
     def changed_after(self, version: int) -> Sequence[Placed]:
         """Give the items that changed after a version, in their order; those that are gone, too."""
         found: list[Placed] = []

@@ -3,7 +3,7 @@
 import posixpath
 from typing import Any, assert_never
 
-from treadle.present.call_words import said_of
+from treadle.present.call_words import said_of, tail_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import advice, waiting_words
 from treadle.present.figures import turn_figures
@@ -146,7 +146,7 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             since = None if item.since is None else in_milliseconds(item.since)
             output = output_of_command(item.output)
             most = _TAIL_RUNNING if since else _TAIL_GOOD if item.good else _TAIL_BAD
-            tail, above = _tail(output, most, item.above)
+            tail, above = tail_of(output, most, item.above)
             bad = since is None and not item.good
             return {
                 "kind": "own",
@@ -204,12 +204,6 @@ def _facts(item: TurnItem) -> list[str]:
     ]
 
 
-def _tail(text: str, most: int, above: int = 0) -> tuple[str, int]:
-    """Give the last lines of what was printed, and how many lines are above them."""
-    lines = text.rstrip("\n").split("\n")
-    return "\n".join(lines[-most:]), above + max(0, len(lines) - most)
-
-
 def _state(item: CallItem, result: CallResult | None, *, is_open: bool) -> str:
     """Say where a call is in its life or how it ended."""
     changed = item.changed
@@ -263,7 +257,8 @@ def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
     since = None if done or asks or item.since is None or not is_open else in_milliseconds(item.since)
     most = _TAIL_RUNNING if result is None else _TAIL_BAD if bad else _TAIL_GOOD
     prints = changed.kind is ToolKind.EXECUTE or result is None  # such as where subagents are
-    tail, above = _tail(text, most, item.above) if text and prints else ("", 0)
+    is_cut = result is not None and bool(result.full_output)
+    tail, above = tail_of(text, most, item.above, is_cut=is_cut) if text and prints else ("", "")
     name = describe_call(changed)
     return {
         "kind": "call",
@@ -281,6 +276,7 @@ def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
         "link": done and changed.kind is ToolKind.EDIT and result is not None and result.outcome is Outcome.OK,
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
         "output": text,
+        "is_cut": is_cut,
         "tail": tail,
         "tail_above": above,
         "since": since,

@@ -1,13 +1,14 @@
 """What the scrollback shows folded, whole: messages, reasoning, calls with all of their output, and diffs."""
 
 from collections.abc import Iterable, Iterator
-from pathlib import Path
+from contextlib import suppress
 
 from treadle.present.call_words import said_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.items import CallItem, Item, Placed, ProseItem, SaidItem, ThoughtItem
 from treadle.present.view import SessionView
 from treadle.present.words import describe_call, output_of
+from treadle.protocol.errors import SessionError
 from treadle.protocol.notifications import CallChanged
 from treadle.protocol.patterns import regex
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
@@ -113,11 +114,8 @@ def _output_of(kind: ToolKind, result: CallResult) -> str:
     """Give all that a call printed, from its file where the model was given a part of it."""
     text = output_of(kind, result)
     if result.full_output and result.outcome is not Outcome.REJECTED:
-        try:
-            with Path(result.full_output).open("rb") as file:
-                size = file.seek(0, 2)
-                file.seek(max(0, size - _MOST_OUTPUT))
-                text = file.read().decode("utf-8", "replace") or text
-        except OSError:
-            pass
+        from treadle.door.reports import output_piece
+
+        with suppress(SessionError):  # it is not kept any more
+            text = output_piece(result.full_output, _MOST_OUTPUT).text or text
     return text if len(text) <= _MOST_OUTPUT else text[-_MOST_OUTPUT:]

@@ -5,6 +5,7 @@ from types import MappingProxyType
 from typing import assert_never
 
 from treadle.door.open_session import Ended
+from treadle.present.call_words import tail_of
 from treadle.present.checklist_items import Todo, todo_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import provider_of
@@ -196,7 +197,8 @@ def _call_lines(one: CallLine, width: int, signs: Signs) -> Iterator[Line]:
     output = output_of(changed.kind, result) if changed.kind is ToolKind.EXECUTE else ""
     if output.strip():
         kept, role = (_OK_LINES, "dim") if good else (_FAILED_LINES, "")
-        yield from tail_lines(output, (kept, 0), width, signs, role=role, more=", ctrl-o")
+        count = (kept, None if result.full_output else 0)
+        yield from tail_lines(output, count, width, signs, role=role, more=", ctrl-o")
     if one.diff and good:
         yield from diff_lines(one.diff, width, signs)
 
@@ -235,15 +237,17 @@ def _read_lines(one: CallLine) -> int:
 
 
 def tail_lines(
-    output: str, count: tuple[int, int], width: int, signs: Signs, *, role: str, more: str = ""
+    output: str, count: tuple[int, int | None], width: int, signs: Signs, *, role: str, more: str = ""
 ) -> Iterator[Line]:
-    """Show the last lines of what a command printed, and how many are above them; some may be left out already."""
-    most, above = count
-    lines = output_of_command(output).rstrip().split("\n")
-    above += max(0, len(lines) - most)
+    """Show the last lines of what a command printed, and how many are above them.
+
+    `count` is how many are shown at most, and how many are left out before `output`; None where its middle is.
+    """
+    most, before = count
+    tail, above = tail_of(output_of_command(output).rstrip(), most, before or 0, is_cut=before is None)
     if above:
-        yield clip(line(("dim", f"  {signs.more} {counted(above, 'line')} above{more}")), width, signs.more)
-    for one in lines[-most:]:
+        yield clip(line(("dim", f"  {signs.more} {above} above{more}")), width, signs.more)
+    for one in tail.split("\n"):
         yield clip(line("  ", (role, one.expandtabs(4))), width, signs.more) if one.strip() else ()
 
 

@@ -2,8 +2,6 @@
 
 import asyncio
 import time
-from os import SEEK_END
-from pathlib import Path
 
 from msgspec import Struct
 from starlette.requests import Request
@@ -11,7 +9,7 @@ from starlette.responses import HTMLResponse, PlainTextResponse, Response
 
 from treadle.door.known_models import EFFORT_BUDGETS
 from treadle.door.open_session import Reach
-from treadle.door.reports import end_timer, find_job, kill_job, session_jobs
+from treadle.door.reports import end_timer, find_job, kill_job, output_piece, session_jobs
 from treadle.present.escape import output_of_command
 from treadle.present.words import tokens
 from treadle.protocol.attach import ServersAnswer
@@ -120,12 +118,9 @@ def _end_of(wanted: str, session_id: str) -> str:
     line = next((one for one in session_jobs(session_id, now=int(time.time() * 1000)) if one.id == wanted), None)
     if line is None or not line.number:
         raise SessionError("job-unknown", "This session has no such command in the background any more.")
-    with Path(find_job(wanted)[1].output).open("rb") as file:
-        begin = max(0, file.seek(0, SEEK_END) - _MOST_PRINTED)
-        file.seek(begin)
-        text = file.read(_MOST_PRINTED).decode(errors="replace")
-    text = output_of_command(text.partition("\n")[2] if begin else text)
-    return f"… {begin:,} bytes before this\n{text}" if begin else text or "It has printed nothing yet."
+    piece = output_piece(find_job(wanted)[1].output, _MOST_PRINTED)
+    text = output_of_command(piece.text)
+    return f"… {piece.begin:,} bytes before this\n{text}" if piece.begin else text or "It has printed nothing yet."
 
 
 def _stop(wanted: str, session_id: str) -> None:

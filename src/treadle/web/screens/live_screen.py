@@ -10,16 +10,23 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
+from treadle.door.reports import output_piece
+from treadle.present.escape import output_of_command
 from treadle.present.item_search import found_items
+from treadle.present.items import CallItem
 from treadle.protocol.errors import SessionError
 from treadle.protocol.messages import text_of, without_own_commands
 from treadle.web.page_requests import answer, book_of, page, visitor_of, whole_number
 from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
 from treadle.web.status import goal_line
+from treadle.web.templating import render
 
 _SHOWN = 80
 """Items that a page begins with, and that come with each look further back or on."""
+
+_PIECE = 200_000
+"""Bytes of a long output that come with one look at it."""
 
 _LONGEST_WORDS = 200
 
@@ -65,6 +72,18 @@ async def _items(request: Request) -> Response:
     return HTMLResponse("".join(map(view.html, entries)), headers=headers)
 
 
+async def _whole(request: Request) -> Response:
+    """Give a piece of all that a call printed, where the model was given a part of it; the last piece first."""
+    view = await _view(request)
+    place, before = (whole_number(request.query_params.get(name, "")) for name in ("item", "before"))
+    item = view.item(place) if place is not None else None
+    result = item.changed.result if isinstance(item, CallItem) else None
+    if result is None or not result.full_output:
+        raise HTTPException(404, "This item has no output besides what it shows.")
+    piece = await asyncio.to_thread(output_piece, result.full_output, _PIECE, before)
+    return HTMLResponse(render("output.html", piece=piece, place=place, text=output_of_command(piece.text)))
+
+
 async def _found(request: Request) -> Response:
     """Find words in all of the session, for the palette."""
     view = await _view(request)
@@ -95,5 +114,6 @@ def _named(session_id: str) -> tuple[str, str, str, tuple[str, str] | None]:
 ROUTES = (
     PageRoute("/s/{session_id}", _show, Reach.SEE),
     PageRoute("/s/{session_id}/items", _items, Reach.SEE),
+    PageRoute("/s/{session_id}/output", _whole, Reach.SEE),
     PageRoute("/s/{session_id}/find", _found, Reach.SEE),
 )

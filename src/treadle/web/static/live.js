@@ -164,6 +164,16 @@ items.addEventListener("click", (event) => {
 });
 
 items.addEventListener("click", async (event) => {
+  const more = event.target.closest("[data-item]");
+  const piece = more && (await during(more, get(`/s/${session}/output?${new URLSearchParams({ ...more.dataset })}`)));
+  if (!piece) return;
+  const out = more.closest(".out");
+  out.before(fragment(await piece.text()));
+  out.previousElementSibling.querySelector("pre").focus();
+  (more.dataset.before ? more.parentElement : out).remove(); // the end takes the place of what was shortened
+});
+
+items.addEventListener("click", async (event) => {
   const undo = event.target.closest("[data-undo]");
   if (!undo) return;
   const said = await during(undo, send(`/s/${session}/undo`, { turn: Number(undo.dataset.undo) }));
