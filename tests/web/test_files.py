@@ -54,3 +54,76 @@ async def test_files_are_listed_found_and_shown_with_what_the_session_added(
             status, said = await visit.look(f"{path}/file?path={name}")
             assert status == 400, name
             assert "secret" not in said, name
+
+
+PARTS = (
+    Turn(items=(make("write_to_file", path="one.py", content="a = 1\n"),)),
+    Turn(items=(make("write_to_file", path="two.py", content="b = 2\nc = 3\n"),)),
+    Turn(items=(make("attempt_completion", result="Done."),)),
+    Turn(items=(make("write_to_file", path="one.py", content="a = 1\nd = 4\n"),)),
+    Turn(items=(make("attempt_completion", result="Done again."),)),
+)
+
+
+async def test_the_panel_shows_the_changes_of_all_of_a_turn_or_of_a_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, PARTS, mode="edits") as here:
+        visit = here.visit()
+        page = await here.start(visit, "Write.")
+        await idle(page)
+        status, _ = await visit.post(f"/s/{page.session.id}/say", text="More.", id="m2", steer=False)
+        assert status == 200
+        await idle(page)
+        path = f"/s/{page.session.id}/review/panel"
+
+        async def shown(query: str = "") -> tuple[list[str], list[str]]:
+            html = await visit.get(f"{path}{query}")
+            assert 'data-own="2"' in html, "the tab counts the files of the whole session"
+            return re.findall(r'data-path="([^"]*)"', html), re.findall(r'class="added">\+(\d+)', html)[:1]
+
+        assert await shown() == (["one.py", "two.py"], ["4"])
+        assert await shown("?scope=turn") == (["one.py"], ["1"])
+        steps = re.findall(r'value="(\d+-\d+)"', await visit.get(path))
+        assert [await shown(f"?scope={one}") for one in steps] == [
+            (["one.py"], ["1"]),
+            (["two.py"], ["2"]),
+            (["one.py"], ["1"]),
+        ]
+        for wrong in ("?scope=x", "?scope=1-x", "?scope=99999999999-1", "?scope=-"):
+            assert (await visit.look(f"{path}{wrong}"))[0] == 400, wrong
+
+
+async def test_a_file_is_opened_in_the_editor_of_the_person_and_in_none_of_the_folder(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bin_, folder = tmp_path / "bin", tmp_path / "ws"
+    for place, name, words in (
+        (bin_, "codium", f'echo "$@" > {tmp_path}/opened'),
+        (folder, "code", f"touch {tmp_path}/fooled"),
+    ):
+        place.mkdir()
+        (place / name).write_text(f"#!/bin/sh\n{words}\n")
+        (place / name).chmod(0o755)
+    (folder / "a b.py").write_text("x = 1\n")
+    monkeypatch.setenv("PATH", f"{folder}:{bin_}:/usr/bin:/bin")
+    monkeypatch.setenv("VISUAL", str(folder / "code"))
+    monkeypatch.setenv("DISPLAY", ":0")
+    async with page_here(tmp_path, monkeypatch, TURNS, mode="edits") as here:
+        visit = here.visit()
+        page = await here.start(visit, "Write.")
+        await idle(page)
+        path = f"/s/{page.session.id}/file"
+        assert "Open in VSCodium" in await visit.get(f"{path}?path=a%20b.py")
+        assert await visit.post(f"{path}/open", file="a b.py") == (200, {})
+        assert (tmp_path / "opened").read_text() == f"{folder}/a b.py\n"
+        assert not (tmp_path / "fooled").exists(), "the model could have written it"
+        for name in (".git/config", "../outside", "nowhere"):
+            assert (await visit.post(f"{path}/open", file=name))[0] == 400, name
+        (bin_ / "codium").write_text("#!/bin/sh\nexit 3\n")
+        status, said = await visit.post(f"{path}/open", file="a b.py")
+        assert (status, "VSCodium did not open the file." in said["what"]) == (400, True)
+        monkeypatch.delenv("DISPLAY")
+        monkeypatch.delenv("TERM_PROGRAM", raising=False)
+        assert "Open in" not in await visit.get(f"{path}?path=a%20b.py")
+        assert (await visit.post(f"{path}/open", file="a b.py"))[0] == 400

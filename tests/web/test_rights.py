@@ -77,6 +77,7 @@ ACTING: Mapping[str, Reach] = {
         )
     },
     **dict.fromkeys(("/s/{session_id}/push", "/s/{session_id}/pull-request"), Reach.OWN_COMMANDS),
+    "/s/{session_id}/file/open": Reach.OWN_COMMANDS,
     **dict.fromkeys(("/s/{session_id}/ports/open", "/s/{session_id}/ports/close"), Reach.PORTS),
     "/devices/out": Reach.WORK,
     "/shells": Reach.OWN_COMMANDS,

@@ -37,6 +37,7 @@ if TYPE_CHECKING:
     from treadle.app.hosting.kept_devices import KeptDevices as KeptDevices
     from treadle.app.hosting.kept_devices import keep_devices as keep_devices
     from treadle.app.hosting.kept_devices import kept_devices as kept_devices
+    from treadle.app.hosting.own_editor import own_editor as own_editor
     from treadle.app.reports.line_wrapping import harmless as harmless
     from treadle.app.reports.line_wrapping import screen_width as screen_width
     from treadle.app.reports.line_wrapping import shortened as shortened
@@ -65,6 +66,7 @@ else:
             "treadle.workspace.files.folder_lock": "alone",
             "treadle.workspace.files.private_file": "write_private",
             "treadle.workspace.sandbox.backend": "find_bubblewraps",
+            "treadle.app.hosting.own_editor": "own_editor",
             "treadle.app.reports.line_wrapping": "harmless screen_width shortened wrapped write_wrapped",
         },
     )

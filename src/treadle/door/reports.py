@@ -51,6 +51,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.left_report import left_notes as left_notes
     from treadle.app.reports.left_report import left_report as left_report
     from treadle.app.reports.project_file import project_lines as project_lines
+    from treadle.app.reports.project_file import project_path as project_path
     from treadle.app.reports.prompt_parts import ShownPart as ShownPart
     from treadle.app.reports.prompt_parts import shown_prompt as shown_prompt
     from treadle.app.reports.run_health import circuit_lines as circuit_lines
@@ -105,7 +106,7 @@ else:
             "treadle.app.reports.installation": "sandbox_checks",
             "treadle.app.reports.job_list": "JobLine armed_lines end_timer find_job kill_job list_jobs session_jobs",
             "treadle.app.reports.left_report": "left_lines left_notes left_report",
-            "treadle.app.reports.project_file": "project_lines",
+            "treadle.app.reports.project_file": "project_lines project_path",
             "treadle.app.reports.prompt_parts": "ShownPart shown_prompt",
             "treadle.app.reports.run_health": "circuit_lines disk_report found_keys",
             "treadle.app.reports.session_account": "SessionAccount session_account spent_by_run",

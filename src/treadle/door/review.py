@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.session_review import open_review as open_review
     from treadle.app.reports.session_review import review_marks as review_marks
     from treadle.app.reports.session_review import review_steps as review_steps
+    from treadle.app.reports.session_review import turn_checkpoint as turn_checkpoint
     from treadle.app.slash.committing import CommitPlan as CommitPlan
     from treadle.app.slash.committing import commit_files as commit_files
     from treadle.app.slash.committing import commit_programs as commit_programs
@@ -66,6 +67,7 @@ else:
             """,
             "treadle.app.reports.session_review": """
                 ReviewComment answered_prompts comments_message mark_reviewed open_review review_marks review_steps
+                turn_checkpoint
             """,
         },
     )

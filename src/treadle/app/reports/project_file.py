@@ -17,10 +17,10 @@ MOST_SHOWN_BYTES = 400_000
 """Bytes of a file that is shown."""
 
 
-def project_lines(root: str, path: str, *, trusted: bool) -> Sequence[str]:
-    """Read the lines of a file below a folder, by its shown name; raises `ConfigError` for one that is not shown.
+def project_path(root: str, path: str, *, trusted: bool) -> str:
+    """Find a file below a folder by its shown name; raises `ConfigError` for one that is not shown.
 
-    What leads out of the folder, and what the policy would ask about, is not read. To be called in a thread.
+    What leads out of the folder, and what the policy would ask about, is not found. To be called in a thread.
     """
     base = os.path.realpath(root)
     try:
@@ -33,6 +33,12 @@ def project_lines(root: str, path: str, *, trusted: bool) -> Sequence[str]:
     if decision.verdict is not Verdict.ALLOW:
         why = words_of_decision(decision).headline
         raise ConfigError("file-not-shown", f"{path} is not shown here.", why=why, fix="Open it in an editor.")
+    return real
+
+
+def project_lines(root: str, path: str, *, trusted: bool) -> Sequence[str]:
+    """Read the lines of a file as `project_path` finds it; raises `ConfigError`. To be called in a thread."""
+    real = project_path(root, path, trusted=trusted)
     try:
         with os.fdopen(os.open(real, os.O_RDONLY | os.O_NONBLOCK | os.O_NOFOLLOW), "rb") as file:
             if not stat.S_ISREG(os.fstat(file.fileno()).st_mode):

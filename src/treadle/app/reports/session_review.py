@@ -73,6 +73,13 @@ def review_steps(store: Store, session_id: str) -> list[ReviewStep]:
     ]
 
 
+def turn_checkpoint(store: Store, session_id: str) -> int:
+    """Give the checkpoint since which the last turn worked; 0 for the first one, or where there is none."""
+    points = Points(store, session_id)
+    began = max((turn.began for turn in points.turns()), default=0)
+    return max((one.data.n for one in points.checkpoints if one.seq < began), default=0)
+
+
 def open_review(
     store: Store, row: SessionRow, *, old: int = 0, new: int | None = None, trees: Sequence[str] = ()
 ) -> SessionReview | None:

@@ -30,6 +30,7 @@ from treadle.door.review import (
     open_review,
     review_marks,
     review_steps,
+    turn_checkpoint,
 )
 from treadle.present.question_words import QuestionStyle, asked_in_words
 from treadle.protocol.base import Record
@@ -75,7 +76,7 @@ async def _show(request: Request) -> Response:
 def _range_of(request: Request) -> _Range:
     given = request.query_params
     old, new = (given.get(name, "") for name in ("from", "to"))
-    if not all(one in ("", "now") or (one.isdecimal() and len(one) <= _LONGEST_NUMBER) for one in (old, new)):
+    if not all(one in ("", "now") or _is_number(one) for one in (old, new)):
         raise HTTPException(400, "A checkpoint is a number.")
     trees = given.get("trees")
     return _Range(
@@ -195,20 +196,39 @@ async def _file(request: Request) -> Response:
 
 
 async def _panel(request: Request) -> Response:
-    """Give the changes of the whole session for the panel beside its conversation, with the diff of one file."""
-    session_id, wanted = request.path_params["session_id"], request.query_params.get("path", "")
+    """Give the changes of a session for the panel beside its conversation, with the diff of one file.
+
+    They are those of the whole session, or as its `scope` says of the `turn`, or of a step: `OLD-NEW`, two checkpoints.
+    """
+    session_id, path = request.path_params["session_id"], request.query_params.get("path", "")
+    scope = request.query_params.get("scope", "")
+    old, _, new = scope.partition("-")
+    if scope not in ("", "turn") and not all(_is_number(one) for one in (old, new)):
+        raise HTTPException(400, "The changes are those of the turn, or of a step: OLD-NEW.")
 
     def rendered() -> str:
         with session_log(session_id) as (row, store):
-            review = open_review(store, row, old=0, new=None, trees=())
+            first = turn_checkpoint(store, row.id) if scope == "turn" else int(old or 0)
+            wanted = _Range(old=first, new=int(new or 0))
+            parts = {"session_id": row.id, "scope": scope, "wanted": wanted, "steps": review_steps(store, row.id)}
+            review = open_review(store, row)
             if review is None:
-                return render("changes_panel.html", session_id=row.id, files=[], others=False)
+                return render("changes_panel.html", **parts, files=[], own=0, others=False)
             try:
-                return render("changes_panel.html", session_id=row.id, **_listed(review, wanted))
+                own = sum(file.own for file in review.files)
+                listed = {} if scope else _listed(review, path)
             finally:
                 review.close()
+            if scope:
+                with _opened(session_id, wanted) as part:
+                    listed = _listed(part, path)
+            return render("changes_panel.html", **parts, **listed, own=own)
 
     return HTMLResponse(await asyncio.to_thread(rendered))
+
+
+def _is_number(text: str) -> bool:
+    return text.isdecimal() and len(text) <= _LONGEST_NUMBER
 
 
 def _listed(review: SessionReview, wanted: str) -> dict[str, Any]:
@@ -251,7 +271,7 @@ async def _text(request: Request) -> Response:
 
     def found() -> str:
         with _opened(session_id, _range_of(request)) as review:
-            return review.amendable(path, int(index) if index.isdecimal() and len(index) <= _LONGEST_NUMBER else -1)
+            return review.amendable(path, int(index) if _is_number(index) else -1)
 
     return answer({"text": await asyncio.to_thread(found)})
 

@@ -2,7 +2,7 @@
 
 import { get, send } from "./app.js";
 import { at, files } from "./entering.js";
-import { fragment, made, parsed, pressed, put } from "./morph.js";
+import { fragment, made, morph, parsed, pressed, put } from "./morph.js";
 import { pick } from "./palette.js";
 
 const id = (name) => document.getElementById(name);
@@ -78,7 +78,7 @@ export function beside(session) {
   // ---- the panel: its tabs, kept for this session, and the changes with the diff of one file
 
   const TAB = `tab:${session}`;
-  let path_ = "";
+  let [path_, scope] = ["", ""];
   let wanted = 0;
 
   function tab(name, by = true) {
@@ -138,16 +138,20 @@ export function beside(session) {
 
   async function readChanges() {
     const mine = ++wanted;
-    const answer = await fetch(`${at}${path}/review/panel?${new URLSearchParams({ path: path_ })}`).catch(() => null);
+    const answer = await fetch(`${at}${path}/review/panel?${new URLSearchParams({ path: path_, scope })}`).catch(() => null);
     if (!answer?.ok || mine !== wanted) return;
     const place = id("p-changes");
-    const focused = place.contains(document.activeElement) ? document.activeElement.dataset.path : null;
-    place.replaceChildren(fragment(await answer.text()));
-    const files = place.querySelectorAll(".flist a").length;
-    count("changes", files || "");
-    put(id("review-words"), files ? `Review ${files} ${files === 1 ? "file" : "files"}` : "Review");
-    if (focused) place.querySelector(`[data-path="${CSS.escape(focused)}"]`)?.focus();
+    const fresh = place.cloneNode(false);
+    fresh.append(fragment(await answer.text()));
+    const { own } = fresh.firstElementChild.dataset;
+    morph(place, fresh);
+    count("changes", Number(own) || "");
+    put(id("review-words"), own === "0" ? "Review" : `Review ${own} ${own === "1" ? "file" : "files"}`);
   }
+  id("p-changes").addEventListener("change", ({ target }) => {
+    scope = target.value;
+    readChanges();
+  });
   readChanges();
 
   function showTodo(rows) {

@@ -1,6 +1,6 @@
 // The files of the folder in the panel: found by name, looked at, and named in the message.
 
-import { get } from "./app.js";
+import { during, get, send } from "./app.js";
 import { fragment } from "./morph.js";
 
 const place = document.getElementById("p-files");
@@ -48,7 +48,8 @@ find.addEventListener("input", () => {
 place.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (!button) return;
-  const { folder, file, named } = button.dataset;
+  const { folder, file, named, edit } = button.dataset;
+  if (edit) during(button, send(`${path}/file/open`, { file: edit }));
   if (folder !== undefined) read({ folder });
   if (file) show(file);
   if (named) {
