@@ -120,13 +120,13 @@ async def test_workers_that_do_not_hand_back_are_stopped_at_once_and_nothing_is_
     ):
         batch = await place.program.start(*place.words(server.base_url))
         page = await seen.page(served, "/fleet")
-        page.on("dialog", lambda dialog: dialog.accept())
         await page.wait_for_selector(".kinds li:has-text('t00')")
         (worker,) = children(batch.pid)
         os.kill(worker, signal.SIGSTOP)
         await page.click("button:has-text('Pause')")
         await _says(page, "Pausing")
         await page.click("button:has-text('Stop now')")
+        await page.click("dialog button:has-text('Stop now')")
         async with asyncio.timeout(PATIENCE):
             await batch.communicate()
         await _says(page, "Paused")

@@ -262,6 +262,30 @@ async def test_of_a_long_output_the_end_is_shown_and_the_whole_is_read_back_to_i
         assert (await page.evaluate(said)).split() == [str(number) for number in range(1, 60_001)]
 
 
+async def test_the_panel_is_as_wide_as_a_person_made_it(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [Turn(items=(SayText(text="Hello."),))]) as (served, seen):
+        page = await seen.page(served, viewport={"width": 1600, "height": 700})
+        await start_session(page, "Hello.")
+        await page.wait_for_selector(".item.end")
+        width = "document.getElementById('panel').offsetWidth"
+        assert await page.evaluate(width) == 424
+        await page.mouse.move(1600 - 424, 300)
+        await page.mouse.down()
+        await page.mouse.move(1000, 310, steps=3)
+        await page.mouse.up()
+        assert await page.evaluate(width) == 600
+        await page.focus("#edge")
+        await page.keyboard.press("ArrowRight")
+        assert await page.evaluate(width) == 584
+        await page.reload()
+        await becomes(page, f"{width} === 584")
+        assert await page.get_attribute("#edge", "aria-valuenow") == "584"
+        await page.set_viewport_size({"width": 1200, "height": 700})
+        assert await page.evaluate("document.querySelector('.conv').offsetWidth") == 480, "the conversation has room"
+        await page.set_viewport_size({"width": 1000, "height": 700})
+        assert not await page.is_visible("#edge")
+
+
 async def test_a_goal_stands_on_the_page_until_it_is_removed(tmp_path: Path) -> None:
     asked = Expectation(last_user=Texts(contains=("Is this condition met now?",)))
     done = Turn(items=(make("attempt_completion", result="One, please."),))

@@ -10,7 +10,7 @@ import pytest
 import treadle.web
 from tests.e2e.faults.driving import make, run
 from tests.web.in_process import Visit, idle, page_here
-from treadle.providers.scripted.script import Turn
+from treadle.providers.scripted.script import SayText, Turn
 from treadle.web import item_html, page_frame, question_cards
 from treadle.web.book import SessionBook
 from treadle.web.changed_lines import diff_blocks
@@ -197,3 +197,13 @@ def test_projects_of_one_name_are_told_apart_and_what_works_stands_on_top(monkey
     found = [(name, [one.id for one in group], count) for name, group, count in column.groups]
     assert found[:2] == [("/x/app", ["c", "a"], 2), ("/y/app", ["b"], 1)]
     assert (found[2][0], len(found[2][1]), found[2][2]) == ("z", 20, 31)
+
+
+async def test_the_bar_has_the_money_of_the_budget(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "config.toml").write_text("[budget]\nsession_cost = 5.0\n")
+    async with page_here(tmp_path, monkeypatch, [Turn(items=(SayText(text="Hello."),))]) as here:
+        visit = here.visit()
+        page = await here.start(visit, "Hello.")
+        await idle(page)
+        assert '<span class="num" id="cost">$0.00 of $5.00</span>' in await visit.get(f"/s/{page.session.id}")

@@ -119,8 +119,12 @@ async def _policy(page: Page, file: Path) -> None:
     assert "from what you approved" in file.read_text()
     await page.click("form[data-post='/policy/revoke'] button")
     await page.wait_for_selector(":text('Nothing is allowed beyond modes and rules.')")
-    page.once("dialog", lambda dialog: dialog.accept())
     await page.click("button[aria-label='Remove rule never']")
+    await page.click("dialog button:has-text('Cancel')")
+    assert "never" in file.read_text()
+    assert await page.evaluate("document.activeElement.ariaLabel") == "Remove rule never", "the focus goes back"
+    await page.click("button[aria-label='Remove rule never']")
+    await page.click("dialog button:has-text('Remove')")
     await page.wait_for_selector("#messages p:has-text('Removed never')")
     assert "never" not in file.read_text()
 

@@ -35,6 +35,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
 
     `tokens` is what the conversation takes, `window` what the model can hold, None where that is not known. `thinking`
     is how many tokens it may think, None where that is its own affair. `checking`: it is asked if the goal is met.
+    `budget` is what the session may spend (US dollars), None where that has no bound.
     """
 
     phase: Phase
@@ -53,6 +54,7 @@ class SessionStatus(Record, frozen=True, kw_only=True):
     tokens: int = 0
     window: int | None = None
     thinking: int | None = None
+    budget: float | None = None
 
 
 class Snapshot(Record, frozen=True, kw_only=True):

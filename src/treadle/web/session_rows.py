@@ -42,7 +42,7 @@ class PageRow(Struct, frozen=True, kw_only=True):
 
     `words` is the one word for its state, with the `sign` that goes with it, `why` the reason where there is one.
     `branch` is the one that is checked out in its folder, `files` how many it changed, and `subagents` how many it has,
-    as far as that was looked at.
+    as far as that was looked at. `budget` is what an open one may spend, empty without a bound.
     """
 
     id: str
@@ -52,6 +52,7 @@ class PageRow(Struct, frozen=True, kw_only=True):
     words: str
     why: str = ""
     cost: str
+    budget: str = ""
     mode: str
     added: int
     removed: int

@@ -16,6 +16,7 @@ from treadle.present.view import SessionView
 from treadle.present.words import tokens
 from treadle.protocol.goals import GoalStatus
 from treadle.protocol.messages import Text, text_of, without_own_commands
+from treadle.protocol.models import money
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Mode
 from treadle.web.item_html import in_milliseconds
@@ -162,6 +163,7 @@ def listed_state(page: PageSession) -> dict[str, Any]:
         "words": chip.words,
         "why": ", ".join(filter(None, (chip.why, goal_label(status.goal.state if status.goal else None)))),
         "cost": spent_words(facts.spending),
+        "budget": "" if status.budget is None else money(status.budget),
         "mode": status.mode.value,
         "model": status.model,
         "added": facts.added,

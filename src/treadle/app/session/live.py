@@ -16,6 +16,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.ops import asked_aside, own_words
 from treadle.context.sizes import size_of_block
+from treadle.engine.core.budgets import session_budget
 from treadle.engine.core.goal import goal_status, is_due
 from treadle.engine.core.state import phase
 from treadle.engine.core.turns import queued
@@ -190,6 +191,7 @@ class LiveSession:
             tokens=self._engine.transcript.tokens,
             window=self._models.spec(state.choice.model).context_window,
             thinking=state.choice.thinking_budget,
+            budget=session_budget(state),
         )
 
     @property

@@ -140,6 +140,11 @@ def _unpriced(state: State, terms: Terms) -> Ask | None:
     return None
 
 
+def session_budget(state: State) -> float | None:
+    """Give what the session may spend (US dollars), with what the user agreed to besides; None is unbounded."""
+    return _raised("session", state.limits.session, state).cost
+
+
 def _soft(name: str, budget: Budget, spent: Spent, state: State) -> Ask | None:
     """Ask once when a good part of a budget is gone; where nobody is there, the budget itself is the bound."""
     turn = state.turn.number if state.turn is not None else 0

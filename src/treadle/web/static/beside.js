@@ -3,6 +3,7 @@
 import { get, send } from "./app.js";
 import { at, files } from "./entering.js";
 import { fragment, made, morph, parsed, pressed, put } from "./morph.js";
+import { keep, kept } from "./pages.js";
 import { pick } from "./palette.js";
 
 const id = (name) => document.getElementById(name);
@@ -68,6 +69,7 @@ export function beside(session) {
     id("ring").setAttribute("stroke-dasharray", `${(part * 37.7) / 100} 40`);
     put(id("share-words"), `${part}%`);
     count("context", `${part}%`);
+    id("tab-context").classList.toggle("needs", part >= share.high);
     id("show-context").setAttribute("aria-label", `Context: ${part}%`);
   }
 
@@ -134,6 +136,23 @@ export function beside(session) {
     panel(true);
     tab("context");
     id("panel").focus({ preventScroll: true });
+  });
+
+  // ---- its width: dragged, or with the arrow keys, and kept by this browser
+
+  const [edge, WIDTH] = [id("edge"), "panel:width"];
+
+  function widen(pixels) {
+    edge.ariaValueNow = String(Math.round(pixels));
+    document.documentElement.style.setProperty("--panel-w", `${edge.ariaValueNow}px`); // its bounds are in the styles
+    keep(WIDTH, pixels);
+  }
+  if (kept(WIDTH, 0)) widen(kept(WIDTH, 0));
+  edge.addEventListener("pointerdown", ({ pointerId }) => edge.setPointerCapture(pointerId));
+  edge.addEventListener("pointermove", ({ pointerId, clientX }) => edge.hasPointerCapture(pointerId) && widen(innerWidth - clientX));
+  edge.addEventListener("keydown", ({ key }) => {
+    const by = { ArrowLeft: 16, ArrowRight: -16 }[key];
+    if (by) widen(id("panel").offsetWidth + by);
   });
 
   async function readChanges() {

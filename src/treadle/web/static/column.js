@@ -66,7 +66,7 @@ function showBar(state) {
   put(chip, state.words);
   chip.title = state.why;
   put(document.getElementById("under-chip"), state.words);
-  for (const id of ["cost", "under-cost"]) put(document.getElementById(id), state.cost);
+  for (const id of ["cost", "under-cost"]) put(document.getElementById(id), [state.cost, state.budget].filter(Boolean).join(" of "));
   const mode = document.getElementById("bar-mode");
   mode.dataset.mode = state.mode;
   put(mode, state.mode.charAt(0).toUpperCase() + state.mode.slice(1));

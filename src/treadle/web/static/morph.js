@@ -26,6 +26,24 @@ export function pressed(label, does, properties = {}) {
   return button;
 }
 
+/** Ask in a dialog; gives what was typed where a `value` is changed, else "", and null where nobody agreed. */
+export function asked(words, yes, value = null) {
+  const dialog = parsed('<dialog class="sure" aria-labelledby="asked-words"><form method="dialog"><p id="asked-words"></p><input aria-labelledby="asked-words"><div class="answers"><button class="fill" value="yes"></button><button value="">Cancel</button></div></form></dialog>');
+  const [input, button] = dialog.querySelectorAll("input, [value=yes]");
+  dialog.querySelector("p").textContent = words;
+  button.textContent = yes;
+  input.hidden = value === null;
+  input.value = value ?? "";
+  document.body.append(dialog);
+  dialog.showModal();
+  return new Promise((done) => {
+    dialog.addEventListener("close", () => {
+      dialog.remove();
+      done(dialog.returnValue === "yes" ? input.value : null);
+    });
+  });
+}
+
 /** Put a text in an element, if there is one and it says something else. */
 export function put(element, text) {
   if (element && element.textContent !== text) element.textContent = text;

@@ -2,8 +2,8 @@
 
 import { at, files } from "./entering.js";
 import { reads } from "./line.js";
-import { fragment, made } from "./morph.js";
-import { kept } from "./pages.js";
+import { fragment, made, pressed } from "./morph.js";
+import { keep, kept } from "./pages.js";
 
 const NAME = "treadle-notify";
 const SEEN = "treadle-seen"; // the lock that each tab holds as long as somebody sees it
@@ -118,6 +118,25 @@ async function waits(sessions) {
   for (const session of sessions) show(session, `${named(session).project} needs you`, await question(session));
 }
 
+// ---- offered once, where a long turn ended while nobody saw it
+
+const [OFFERED, LONGER] = ["treadle-offered", 60_000];
+let offers = false;
+
+async function mayOffer() {
+  offers = can() && Notification.permission === "default" && !wanted().on && !kept(OFFERED, false) && !(await seen());
+}
+
+document.addEventListener("visibilitychange", () => {
+  if (document.hidden || !offers || kept(OFFERED, false)) return;
+  keep(OFFERED, true);
+  const line = made("p", "A turn ended while you were elsewhere.");
+  const button = made("button", "Notify me in this browser", { type: "button" });
+  button.dataset.notify = "";
+  line.append(button, pressed("Close", () => line.remove()));
+  document.getElementById("messages").append(line);
+});
+
 async function ended(session, state) {
   const kind = state.sign === "failed" ? "failed" : "done";
   if (!wanted()[kind] || (await seen())) return;
@@ -136,8 +155,10 @@ document.addEventListener("news", ({ detail: news }) => {
   for (const [session, state] of Object.entries(news.states)) {
     if (["working", "waiting", "until"].includes(state.sign)) began.set(session, began.get(session) ?? Date.now());
     else if (["working", "waiting", "until"].includes(before[session]?.sign)) {
-      const long = Date.now() - began.get(session) > LONG;
+      const worked = Date.now() - began.get(session);
+      const long = worked > LONG;
       began.delete(session);
+      if (worked > LONGER) mayOffer();
       if (wanted().on && reads() && (long || state.sign === "failed")) ended(session, state);
     }
   }
