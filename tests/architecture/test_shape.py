@@ -77,6 +77,7 @@ IMPORTS_LATE = {
     "tui/before/inline.py": "plain lines are loaded where they are shown",
     "tui/before/key_entry.py": "plain lines are loaded where they are shown",
     "tui/terminal_main.py": "the painter is loaded after the first paint, plain lines where they are shown",
+    "tui/paint/pager_rows.py": "what reads the file of an output is loaded with the first long one",
     "tui/session/slash.py": "what lists rules and skills is loaded when they are listed",
     "workspace/copies/upper.py": "runs alone, and mostly finds nothing to hash",
     "workspace/files/encodings.py": "guessing an encoding is rare",

@@ -148,6 +148,38 @@ async def test_a_hook_keeps_a_turn_going_once(place: Place) -> None:
     assert "Run the tests first." in json.dumps(requests[1]["messages"])
 
 
+ONCE = "grep -q '\"stop_hook_active\": true' && exit 0; echo 'Run the tests first.' >&2; exit 2"
+
+
+@pytest.mark.parametrize("form", ["json", "stream-json", "host"])
+async def test_a_turn_that_a_hook_keeps_going_is_one_with_one_result_and_all_its_figures(
+    place: Place, form: str
+) -> None:
+    place.settings({"Stop": one(ONCE)})
+    calls = (write("a.txt"), DONE, write("b.txt"), run("git push origin main"))
+    words = ["--output-format", "json" if form == "json" else "stream-json", *(["--verbose"] if form == "host" else [])]
+    ended, requests = await place.work(*calls, words=["--mode", "edits", *words])
+    said = [json.loads(line) for line in ended.out.splitlines()]
+    (result,) = [one for one in said if one.get("type") == "result"]
+    assert len(requests) == 5
+    assert (place.folder / "b.txt").exists()
+    assert sum(one.get("type") == "result" for one in said) == 1
+    if form == "host":
+        assert result["num_turns"] == 5
+        return
+    assert (ended.code, result["steps"], result["denied"]) == (Exit.PERMISSION, 5, 1)
+    assert sorted(Path(one["path"]).name for one in result["changes"]) == ["a.txt", "b.txt"]
+
+
+async def test_a_hook_that_never_lets_a_turn_end_does_not_outdo_its_limit(place: Place) -> None:
+    place.settings({"Stop": one("echo 'Not yet.' >&2; exit 2")})
+    ended, requests = await place.work(*[DONE] * 9, words=["--max-steps", "4"])
+    assert (ended.code, len(requests)) == (Exit.STEPS, 4)
+    place.settings({"Stop": one("sleep 60")})
+    ended, requests = await place.work(DONE, words=["--max-seconds", "2"])
+    assert (ended.code, len(requests)) == (Exit.BUDGET, 1), "nor one that hangs"
+
+
 @SANDBOX
 async def test_a_hook_is_confined_unless_the_user_s_settings_say_otherwise(place: Place) -> None:
     line = f"touch in-workspace; touch {place.base}/people/outside; touch .git/config; true"

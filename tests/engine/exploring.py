@@ -12,6 +12,7 @@ from treadle.context.log_reader import TranscriptReader
 from treadle.context.transcript import Transcript
 from treadle.engine.core.advance import advance
 from treadle.engine.core.machine_effects import (
+    AskHooks,
     Assemble,
     CallModel,
     Cancel,
@@ -23,6 +24,7 @@ from treadle.engine.core.machine_effects import (
     Seal,
     StartTimer,
     call_work,
+    end_work,
     model_work,
     step_work,
     timer_work,
@@ -33,6 +35,7 @@ from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     ENGINE,
+    HOOK,
     Answer,
     CallFinished,
     CallJudged,
@@ -65,6 +68,7 @@ from treadle.protocol.events import (
     Source,
     SummaryWritten,
     TimerFired,
+    TurnMayEnd,
 )
 from treadle.protocol.limits import Budget, Limits, Terms
 from treadle.protocol.messages import ContentBlock, Enclosure, EnclosureKind, Message, Role, Text, ToolUse
@@ -141,6 +145,8 @@ def work_of(effect: Effect) -> str:
             return call_work(call.id)
         case StartTimer(timer=timer):
             return timer_work(timer)
+        case AskHooks(turn=turn):
+            return end_work(turn)
         case _:
             return ""
 
@@ -226,10 +232,10 @@ class World:
         """Give what surfaces were notified of."""
         return [effect.notification for effect in self.effects if isinstance(effect, Notify)]
 
-    def try_take(self, data: EventData) -> bool:
+    def try_take(self, data: EventData, source: Source = TUI) -> bool:
         """Give the machine an event that may be refused; says whether it was taken."""
         try:
-            self.take(data)
+            self.take(data, source)
         except RefusedError:
             return False
         return True
@@ -245,8 +251,8 @@ class World:
 
     def settle(self, work: str, data: EventData) -> None:
         """Report an outcome of outstanding work."""
-        self.outstanding.pop(work, None)
-        self.try_take(data)
+        effect = self.outstanding.pop(work, None)
+        self.try_take(data, HOOK if isinstance(effect, AskHooks) else TUI)
 
     def new_call(self, name: str, problem: str = "") -> CallProposed | None:
         match self.state.activity:
@@ -313,6 +319,10 @@ class World:
                 return self.ran(effect, choice)
             case StartTimer(timer=timer):
                 return TimerFired(timer=timer)
+            case AskHooks(turn=turn):
+                more = Prompt(id=f"h{turn}.{self.state.seq}", content=(Text(text="run the tests"),))
+                words: list[EventData] = [TurnMayEnd(), TurnMayEnd(), TurnMayEnd(stop="enough"), more]
+                return choice(words)
             case _:
                 return None
 
@@ -363,6 +373,7 @@ def explore(jitter: random.Random, walks: int, *, longest: int = 60) -> Iterator
         limits = (
             BOUNDED if jitter.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2, wait_for_reset=True)
         )
+        limits = replace(limits, asks_end=jitter.random() < _OFTEN_BOUNDED)
         world = World(limits=limits).begin()
         world.take(SetPresence(user_present=jitter.random() < 0.8))
         for number in range(longest):

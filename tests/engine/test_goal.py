@@ -326,12 +326,12 @@ async def test_an_interrupt_of_the_turn_pauses_the_goal() -> None:
 
 async def test_hooks_are_heard_before_the_goal_and_one_that_stops_the_work_blocks_it() -> None:
     for word, expected in (
-        (HookWord(decision=HookDecision.DENY, reason="not yet"), (GoalState.MET, 2, 1)),
+        (HookWord(decision=HookDecision.DENY, reason="not yet"), (GoalState.MET, 1, 1)),
         (HookWord(stop="enough"), (GoalState.BLOCKED, 1, 0)),
     ):
         log, check = FakeLog(), Check(PASSES)
         made = ports(Replies(DONE), command(check), log=log, hooks=Said(before_end=word))
-        state = await worked(made, log, TESTS_PASS)
+        state = await worked(made, log, TESTS_PASS, (replace(STARTED, limits=Limits(asks_end=True)), ALONE[1]))
         assert (state.goal and state.goal.stands, state.turns, check.runs) == expected
 
 

@@ -6,13 +6,17 @@ from typing import Any
 
 import msgspec
 import pytest
+from msgspec.structs import replace
 
 from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, keeping, results, working
-from tests.fakes.engine import STARTED, FakeLog, FakeTool, calls, ports
+from tests.fakes.engine import STARTED, USAGE, FakeLog, FakeTool, calls, ports
 from treadle.engine.core.past_history import read_past
+from treadle.engine.core.state import AwaitingHooks
 from treadle.engine.ports import Asked, HookDecision, HookWord, Output, PersonReply, Prepared, ask_person
+from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import ToolError
-from treadle.protocol.events import Answer, CallFinished, CallJudged, Interrupt, Prompt, SetPresence, Source
+from treadle.protocol.events import Answer, CallFinished, CallJudged, Interrupt, Prompt, Resumed, SetPresence, Source
+from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import (
     CallStatus,
@@ -210,11 +214,58 @@ async def test_a_turn_that_may_not_end_goes_on_with_the_reason_once() -> None:
     provider = Replies(DONE, DONE)
     said = Said(before_end=HookWord(decision=HookDecision.DENY, reason="run the tests first"))
     async with working(ports(provider, log=log, hooks=said), log) as run:
-        await run.prompt()
-        await run.end()
+        outcome = await run.prompt()
     sent = str(provider.requests[1].messages[-1])
     assert ("run the tests first" in sent, "a hook that the user has set up" in sent) == (True, True)
     assert said.heard == [("before_end", "done")]
+    kinds = [type(one) for one in run.told if isinstance(one, TurnStarted | TurnEnded)]
+    assert (kinds, outcome.steps, run.session.state.turns) == ([TurnStarted, TurnEnded], 2, 1), "it is one turn"
+    assert outcome.usage == USAGE + USAGE
+
+
+@pytest.mark.parametrize(
+    ("limits", "stop"),
+    [
+        (Limits(max_steps=3), TurnStop.MAX_TURN_REQUESTS),
+        (Limits(turn=Budget(tokens=2_000)), TurnStop.BUDGET),
+        (Limits(max_seconds=0.3), TurnStop.TIME),
+    ],
+)
+async def test_hooks_that_never_let_a_turn_end_keep_it_within_its_bounds(limits: Limits, stop: TurnStop) -> None:
+    log, provider = FakeLog(), Replies(DONE)
+
+    class Never(Said):
+        async def before_end(self, text: str, /, *, again: bool) -> HookWord:
+            await asyncio.sleep(0.01)
+            return HookWord(decision=HookDecision.DENY, reason="not yet")
+
+    first = (replace(STARTED, limits=replace(limits, asks_end=True)), SetPresence(user_present=False))
+    async with working(ports(provider, log=log, hooks=Never()), log, *first) as run:
+        outcome = await run.prompt()
+    assert (outcome.stop, run.session.state.turns) == (stop, 1)
+    assert outcome.steps - len(provider.requests) in (0, 1), "the last one may not have gone out"
+    assert read_past(log.events).state == run.session.state
+
+
+async def test_what_hooks_looked_at_when_the_program_ended_they_look_at_again() -> None:
+    log = FakeLog()
+    asked = asyncio.Event()
+
+    class Slow(Said):
+        async def before_end(self, text: str, /, *, again: bool) -> HookWord:
+            asked.set()
+            await asyncio.Event().wait()
+            return HookWord()
+
+    async with working(ports(Replies(DONE), log=log, hooks=Slow()), log) as run:
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await asyncio.wait_for(asked.wait(), PATIENCE)
+    said = Said()
+    past = read_past(log.events)
+    made = ports(Replies(DONE), log=log, hooks=said)
+    async with working(made, log, Resumed(user_present=True), track=Track(past)) as run:
+        outcome = await run.end()
+    assert (outcome.stop, outcome.text, said.heard) == (TurnStop.END_TURN, "done", [("before_end", "done")])
 
 
 async def test_the_end_of_a_turn_is_told_after_the_hooks_have_let_it_end() -> None:
@@ -229,7 +280,7 @@ async def test_the_end_of_a_turn_is_told_after_the_hooks_have_let_it_end() -> No
     async with working(ports(Replies(DONE), log=log, hooks=Slow()), log) as run:
         await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
         async with asyncio.timeout(PATIENCE):
-            while run.session.state.turns == 0 or run.session.state.turn is not None:
+            while not isinstance(run.session.state.activity, AwaitingHooks):
                 await asyncio.sleep(0.001)
         assert not [one for one in run.feed.taken() if isinstance(one, TurnEnded)]
         let.set()
@@ -444,19 +495,19 @@ async def test_an_interrupt_while_a_hook_looks_at_a_trial_that_is_kept_says_that
 
 async def test_a_message_that_comes_while_hooks_let_a_turn_end_is_shown_after_that_end() -> None:
     log = FakeLog()
-    asked = asyncio.Event()
+    asked, let = asyncio.Event(), asyncio.Event()
 
     class Slow(Said):
         async def before_end(self, text: str, /, *, again: bool) -> HookWord:
-            if not asked.is_set():
-                asked.set()
-                await asyncio.Event().wait()
+            asked.set()
+            await let.wait()
             return HookWord()
 
     async with working(ports(Replies(DONE), log=log, hooks=Slow()), log) as run:
         await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
         await asked.wait()
         await run.session.post(Prompt(id="q", content=(Text(text="and now"),)))
+        let.set()
         await run.end()
         await run.end()
     kinds = [type(one).__name__ for one in run.told if isinstance(one, TurnStarted | TurnEnded)]

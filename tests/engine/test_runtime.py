@@ -178,7 +178,8 @@ async def working(made: Ports, log: FakeLog, *first: Any, track: Track | None = 
     session = Session(track or Track(), made.clock)
     run = Run(session, log)
     task = asyncio.create_task(session.run(made))
-    for event in first or (STARTED, SetPresence(user_present=True)):
+    started = replace(STARTED, limits=Limits(asks_end=made.hooks is not None))
+    for event in first or (started, SetPresence(user_present=True)):
         await session.post(event)
     try:
         yield run

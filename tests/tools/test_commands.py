@@ -29,10 +29,9 @@ from treadle.tools.quoted_words import result_of
 from treadle.tools.running import Patience, run_line
 from treadle.workspace.commands.confinement import OPEN, Remark, Setup
 from treadle.workspace.commands.wrapping import Wrapping
-from treadle.workspace.conversation import Conversation
 from treadle.workspace.sandbox import Profile
 from treadle.workspace.sandbox import prepare as prepare_sandbox
-from treadle.workspace.workspace import Workspace, open_workspace
+from treadle.workspace.workspace import Conversation, Workspace, open_workspace
 
 
 async def test_a_command_is_shown_exactly_and_runs_in_the_root(workspace: Workspace) -> None:

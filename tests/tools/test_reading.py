@@ -14,9 +14,8 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, text_of
 from treadle.protocol.tools import Origin, Outcome, ReadPath
 from treadle.tools.quoted_words import result_of
-from treadle.workspace.conversation import Conversation
 from treadle.workspace.files.text_files import sha256
-from treadle.workspace.workspace import Workspace, open_workspace
+from treadle.workspace.workspace import Conversation, Workspace, open_workspace
 
 
 def _write(workspace: Workspace, name: str, content: str | bytes) -> Path:

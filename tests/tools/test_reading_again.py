@@ -11,8 +11,7 @@ from tests.tools.calls import call, text
 from treadle.context.transcript import Transcript
 from treadle.protocol.messages import Message, Role, Text, ToolResult, UserContent
 from treadle.protocol.tools import CallResult
-from treadle.workspace.conversation import Conversation
-from treadle.workspace.workspace import Workspace, open_workspace
+from treadle.workspace.workspace import Conversation, Workspace, open_workspace
 
 LINES = "".join(f"a line of some length, number {n}\n" for n in range(1, 101))
 

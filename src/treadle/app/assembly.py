@@ -50,10 +50,9 @@ from treadle.protocol.permissions import Situation
 from treadle.store.appending import SessionLog
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.tools.tool_catalogue import builtin_tools, open_browser
-from treadle.workspace.conversation import Conversation
 from treadle.workspace.environment import EnvironmentBlock
 from treadle.workspace.files.file_access import DiskFiles
-from treadle.workspace.workspace import Workspace, open_workspace
+from treadle.workspace.workspace import Conversation, Workspace, open_workspace
 
 if TYPE_CHECKING:
     from treadle.app.hooks.session_hooks import SessionHooks

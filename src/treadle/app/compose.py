@@ -160,7 +160,10 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         roots=roots.folders,
         choice=choice.use,
         mode=mode,
-        limits=_in_run(opening, limits_of(opening.settings) if opening.child is None else opening.child.limits),
+        limits=_asking(
+            opening,
+            _in_run(opening, limits_of(opening.settings) if opening.child is None else opening.child.limits),
+        ),
         fallback=models.fallback(),
         child_of=of,
         inherits=UNSET if opening.child is None else opening.child.inherits,
@@ -299,7 +302,7 @@ def _changed_settings(opening: Opening, models: Models, state: State) -> Iterato
         yield _changed_model(given, models, state)
     else:
         models.provider(state.choice.model)
-    limits = _in_run(opening, limits_of(opening.settings, given, state.limits))
+    limits = _asking(opening, _in_run(opening, limits_of(opening.settings, given, state.limits)))
     if limits != state.limits:
         yield SetLimits(limits=limits)
     if opening.settings.fallback and (fallback := models.fallback()) != state.model.fallback:
@@ -336,6 +339,12 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
         changed = {name: value for name, value in changed.items() if name in given}
     budgets = changed.pop("budget", {})
     return replace(base, **changed, **budgets)
+
+
+def _asking(opening: Opening, limits: Limits) -> Limits:
+    """Have hooks asked about the end of each turn where there are some, whatever the session had before."""
+    hooked = bool(opening.hooks or opening.settings.hooks or opening.settings.hooks_from)
+    return limits if hooked is (limits.asks_end is True) else replace(limits, asks_end=hooked)
 
 
 def _in_run(opening: Opening, limits: Limits) -> Limits:

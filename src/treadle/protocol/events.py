@@ -396,6 +396,15 @@ class TimerFired(Tagged, frozen=True, kw_only=True, tag="timer_fired"):
     timer: str
 
 
+class TurnMayEnd(Tagged, frozen=True, kw_only=True, tag="turn_may_end"):
+    """Hooks let a turn end with its answer; with a `stop` they end the work on the session's goal, too, and say why.
+
+    Where they do not, a prompt of theirs follows in place of it, and the turn goes on.
+    """
+
+    stop: str = ""
+
+
 EventData: TypeAlias = (
     Prompt
     | EditQueued
@@ -437,6 +446,7 @@ EventData: TypeAlias = (
     | ChildEnded
     | CallFinished
     | TimerFired
+    | TurnMayEnd
     | PromptsDelivered
     | ResultMade
     | QuestionPut

@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 from msgspec import Struct, field
 
 from treadle.workspace.commands.variables import child_variables, path_outside
-from treadle.workspace.conversation import Conversation
 from treadle.workspace.files.file_access import DiskFiles, FileAccess
 from treadle.workspace.files.paths import Paths
 from treadle.workspace.files.seen import SeenFiles
@@ -27,6 +26,28 @@ if TYPE_CHECKING:
     from treadle.workspace.commands.process import CommandProcess
     from treadle.workspace.commands.watchers import Watchers
     from treadle.workspace.namespaces.listeners import CommandServers
+
+
+_NO_BOUND = 2**40
+
+
+def _unbounded() -> int:
+    return _NO_BOUND
+
+
+def _holds_nothing(text: str) -> bool:  # noqa: ARG001 - no text is there
+    return False
+
+
+class Conversation(Struct, frozen=True, kw_only=True):
+    """What tools know of the conversation that their results go into.
+
+    `room` gives how many bytes of UTF-8 the model in force takes in one result. `holds` says whether the conversation,
+    as it is sent now, has a result with exactly this text.
+    """
+
+    room: Callable[[], int] = _unbounded
+    holds: Callable[[str], bool] = _holds_nothing
 
 
 class OpenCommands:

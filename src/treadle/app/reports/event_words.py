@@ -54,6 +54,7 @@ from treadle.protocol.events import (
     SetPresence,
     SummaryWritten,
     TimerFired,
+    TurnMayEnd,
 )
 from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.messages import Text, Thinking
@@ -184,6 +185,8 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
             stands = "met" if met else "blocked" if blocked else "not met yet"
             judged = {"model": " (the model's judgement)", "command": " (its command)"}.get(str(by), "")
             return EventWords(title=f"Goal {stands}{judged}", text=reason, warns=blocked)
+        case TurnMayEnd(stop=stop):
+            return EventWords(title="Hooks let the turn end", text=stop)
         case TimerFired(timer=timer):
             return EventWords(title="A timer ran out", text=timer)
         case op:

@@ -16,6 +16,7 @@ from treadle.engine.core import (
     room,
     sealing,
     texts,
+    turn_end,
     turns,
 )
 from treadle.engine.core.legal import refuse_illegal
@@ -26,6 +27,7 @@ from treadle.engine.core.machine_effects import (
     Notify,
     Seal,
     Transition,
+    end_work,
     model_work,
     step_work,
     timer_work,
@@ -34,6 +36,7 @@ from treadle.engine.core.machine_effects import (
 from treadle.engine.core.state import (
     Assembling,
     AwaitingBudget,
+    AwaitingHooks,
     AwaitingReply,
     Calling,
     Compacting,
@@ -52,6 +55,7 @@ from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rew
 from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.errors import DriftError, RefusedError, StoreError
 from treadle.protocol.events import (
+    HOOK,
     Answer,
     CallFinished,
     CallJudged,
@@ -84,6 +88,7 @@ from treadle.protocol.events import (
     SetPresence,
     SummaryWritten,
     TimerFired,
+    TurnMayEnd,
 )
 from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.models import ModelChoice
@@ -209,6 +214,8 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return state, []
         case ReplyPart():
             return state, []
+        case TurnMayEnd() as data:
+            return turn_end.may_end(state, data)
         case TimerFired(timer=timer) if _bounds_turn(state, timer):
             return _interrupt(replace(state, stopping=TurnStop.TIME))
         case TimerFired():
@@ -221,7 +228,10 @@ def _obey(state: State, op: Op, event: Event) -> Transition:  # noqa: C901, PLR0
     match op:
         case Prompt() as data:
             state = goal.person_spoke(state, event.source, event.at)
-            state = replace(state, queue=(*state.queue, Waiting(prompt=data, source=event.source)))
+            waiting = Waiting(prompt=data, source=event.source)
+            if event.source == HOOK and isinstance(state.activity, AwaitingHooks) and not state.cancelling:
+                return turns.sent_back(state, waiting)
+            state = replace(state, queue=(*state.queue, waiting))
             return state, [turns.queue_changed(state)]
         case EditQueued() as data:
             return turns.edit_queue(state, data)
@@ -342,12 +352,24 @@ def _interrupt(state: State) -> Transition:
             state = replace(state, activity=Idle())
         case AwaitingBudget():
             state = replace(state, activity=Idle())
+        case AwaitingHooks():
+            return _end_unasked(state)
         case Idle():
             pass
     state, more = interruptions.interrupt(state)
     state, withdrawn = answers.close_elicitations(state)
     closed = [Notify(notification=QuestionClosed(question_id=question.id)) for question in state.questions]
     return replace(state, cancelling=state.turn is not None, questions=()), [*effects, *more, *withdrawn, *closed]
+
+
+def _end_unasked(state: State) -> Transition:
+    """End a turn without a word of the hooks that still look at its answer: which was whole, unless time is up."""
+    assert state.turn is not None  # noqa: S101 - its answer is looked at
+    cancel: list[Effect] = [Cancel(work=end_work(state.turn.number))]
+    if state.stopping is not None:
+        return replace(state, cancelling=True, activity=Idle()), cancel
+    state, effects = turn_end.may_end(state, TurnMayEnd())
+    return state, [*cancel, *effects]
 
 
 def _finish_reply(state: State, data: ReplyFinished) -> Transition:
@@ -381,7 +403,7 @@ def _withdraw_questions(state: State) -> Transition:
         state, more = replies.unagreed(state, state.activity)
         effects += more
     elif any(question.kind is QuestionKind.BUDGET for question in state.questions):
-        state, more = turns.end_turn(state, TurnStop.MAX_TURN_REQUESTS)
+        state, more = turn_end.end_turn(state, TurnStop.MAX_TURN_REQUESTS)
         effects += more
     return state, effects
 
@@ -417,6 +439,8 @@ def _take_up(state: State, data: Resumed, at: int) -> Transition:
             return _withdraw_questions(state)
         case AwaitingBudget():
             return state, _ask_again(state)
+        case AwaitingHooks():
+            return turn_end.ask_hooks(state)
         case Idle():
             state, effects = interruptions.resume(state)
             more = _ask_again(state) if data.user_present else []

@@ -6,7 +6,7 @@ from treadle.engine.core import goal, replies, room, texts
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.machine_effects import Assemble, Effect, Notify, Transition
 from treadle.engine.core.state import Assembling, CallState, Compacting, Idle, State, replace
-from treadle.engine.core.turns import end_turn
+from treadle.engine.core.turn_end import end_turn
 from treadle.protocol.events import Answer, Compacted, ContextExceeded, SummaryWritten
 from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ErrorKind, ModelError

@@ -5,7 +5,16 @@ from typing import assert_never
 from treadle.engine.core import goal
 from treadle.engine.core.calls import find
 from treadle.engine.core.machine_effects import turn_timer
-from treadle.engine.core.state import Assembling, AwaitingReply, Compacting, Retrying, State, is_beside, phase
+from treadle.engine.core.state import (
+    Assembling,
+    AwaitingHooks,
+    AwaitingReply,
+    Compacting,
+    Retrying,
+    State,
+    is_beside,
+    phase,
+)
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.children import ChildEnded, ChildStarted
 from treadle.protocol.errors import RefusedError
@@ -43,6 +52,7 @@ from treadle.protocol.events import (
     SetPresence,
     SummaryWritten,
     TimerFired,
+    TurnMayEnd,
 )
 from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.notifications import CallStatus
@@ -117,6 +127,10 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return _child(state, data)
         case CallFinished(call_id=call_id):
             return _call(state, call_id, CallStatus.RUNNING, CallStatus.JUDGING)
+        case TurnMayEnd():
+            return (
+                "" if isinstance(state.activity, AwaitingHooks) and not state.cancelling else "no turn is about to end"
+            )
         case TimerFired(timer=timer):
             return "" if _timer_runs(state, timer) else "no such timer runs"
         case ResultMade(call_id=call_id):

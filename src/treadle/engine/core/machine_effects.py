@@ -95,6 +95,14 @@ class Remember(Tagged, frozen=True, kw_only=True, tag="remember"):
     allowances: tuple[Allowance, ...]
 
 
+class AskHooks(Tagged, frozen=True, kw_only=True, tag="ask_hooks"):
+    """Ask the hooks whether a turn may end with this answer; `again`: they have kept it from ending before."""
+
+    turn: int
+    text: str
+    again: bool = False
+
+
 class StartTimer(Tagged, frozen=True, kw_only=True, tag="start_timer"):
     """Post `TimerFired` after `seconds`."""
 
@@ -139,6 +147,7 @@ Effect: TypeAlias = (
     | RestoreCheckpoint
     | PassAnswer
     | Remember
+    | AskHooks
     | StartTimer
     | Cancel
     | Notify
@@ -168,6 +177,11 @@ def call_work(call_id: str) -> str:
 def timer_work(timer: str) -> str:
     """Name a timer."""
     return f"timer:{timer}"
+
+
+def end_work(turn: int) -> str:
+    """Name the question to the hooks whether a turn may end."""
+    return f"end:{turn}"
 
 
 def turn_timer(turn: int) -> str:

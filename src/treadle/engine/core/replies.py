@@ -15,7 +15,8 @@ from treadle.engine.core.state import (
     replace,
     with_model,
 )
-from treadle.engine.core.turns import end_turn, mistaken
+from treadle.engine.core.turn_end import end_turn
+from treadle.engine.core.turns import mistaken
 from treadle.protocol.events import Answer, ContextReady, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Thinking, text_of
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, RefusedPart, Spent, ToolProtocol

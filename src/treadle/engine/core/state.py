@@ -17,16 +17,7 @@ from treadle.protocol.models import ModelChoice, ModelError, ReplyStop, Spent, T
 from treadle.protocol.notifications import CallStatus, Phase, TurnStop
 from treadle.protocol.permissions import Allowance, Decision, Mode, Question, QuestionKind, Standing
 from treadle.protocol.sealed import Passage, PassageKind
-from treadle.protocol.tools import (
-    Access,
-    CallResult,
-    FileChange,
-    Preview,
-    Rights,
-    ToolCall,
-    ToolEffect,
-    ToolTraits,
-)
+from treadle.protocol.tools import Access, CallResult, FileChange, Preview, Rights, ToolCall, ToolEffect, ToolTraits
 from treadle.protocol.usage import Usage
 
 
@@ -88,7 +79,14 @@ class AwaitingBudget(Tagged, frozen=True, kw_only=True, tag="awaiting_budget"):
     error: ModelError | None = None
 
 
-Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting | AwaitingBudget
+class AwaitingHooks(Tagged, frozen=True, kw_only=True, tag="awaiting_hooks"):
+    """Hooks look at the answer with which the turn is to end; `completed`: the model called it that."""
+
+    text: str
+    completed: bool = False
+
+
+Activity: TypeAlias = Idle | Assembling | AwaitingReply | Retrying | Compacting | AwaitingBudget | AwaitingHooks
 
 
 class CallState(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -382,6 +380,8 @@ def phase(state: State) -> Phase:
             return Phase.COMPACTING
         case AwaitingBudget():
             return Phase.AWAITING_USER_CONFIRMATION
+        case AwaitingHooks():
+            return Phase.JUDGING
         case Idle():
             return _phase_of_calls(state)
 

@@ -9,13 +9,10 @@ from treadle.engine.core.calls import schedule
 from treadle.engine.core.interruptions import reports_its_end
 from treadle.engine.core.machine_effects import (
     Assemble,
-    Cancel,
     Effect,
     Notify,
-    Respond,
     StartTimer,
     Transition,
-    timer_work,
     turn_timer,
 )
 from treadle.engine.core.state import (
@@ -32,22 +29,18 @@ from treadle.engine.core.state import (
     replace,
     tainted_by,
     with_enclosed,
-    with_model,
     with_note,
 )
-from treadle.protocol.checkpoints import MOST_NAMED
+from treadle.engine.core.turn_end import answered, end_turn
 from treadle.protocol.events import Delivery, EditQueued, MoveQueued
 from treadle.protocol.messages import Enclosure, Text, origins, text_of
-from treadle.protocol.models import ModelError, ReplyStop, ToolProtocol
+from treadle.protocol.models import ReplyStop, ToolProtocol
 from treadle.protocol.notifications import (
     NOT_THE_USER,
-    ModelChanged,
     PromptDelivered,
     QuestionAsked,
     QueueChanged,
     QueuedPrompt,
-    TurnEnded,
-    TurnOutcome,
     TurnStarted,
     TurnStop,
 )
@@ -108,7 +101,7 @@ def _after_step(state: State, reply: ReplyStop) -> Transition:
     ending = next((call for call in state.calls if call.traits.flow is Flow.END_TURN and _is_ok(call)), None)
     if ending is not None and ending.result is not None:
         text = "".join(block.text for block in ending.result.content if isinstance(block, Text))
-        return end_turn(state, TurnStop.END_TURN, text=text, completed=True)
+        return answered(state, text, completed=True)
     if not state.calls:
         return _after_plain_reply(state, reply)
     condensed = (call for call in state.calls if call.traits.flow in _CONDENSING and _is_ok(call))
@@ -138,7 +131,7 @@ def _after_plain_reply(state: State, reply: ReplyStop) -> Transition:
         turn = replace(turn, reminders=turn.reminders + 1, held_back=turn.text)
         return begin_step(with_note(replace(state, turn=turn), texts.UNFINISHED))
     answer = turn.text if turn.held_back in turn.text else f"{turn.held_back}\n\n{turn.text}"
-    return end_turn(state, TurnStop.END_TURN, text=answer)
+    return answered(state, answer)
 
 
 def _is_unfinished(state: State) -> bool:
@@ -344,56 +337,7 @@ def steps_answered(state: State, option: OptionKind) -> Transition:
     return begin_step(replace(state, turn=replace(state.turn, more=more)))
 
 
-def end_turn(
-    state: State,
-    stop: TurnStop,
-    *,
-    text: str | None = None,
-    completed: bool = False,
-    error: ModelError | None = None,
-    why: str = "",
-) -> Transition:
-    """End the turn and give its outcome to whoever asked. Results that the model has not read yet stay."""
-    turn = state.turn
-    assert turn is not None  # noqa: S101 - only a turn ends
-    outcome = TurnOutcome(
-        stop=stop,
-        text=(turn.presented or turn.text) if text is None else text,
-        completed=completed,
-        error=error,
-        steps=turn.steps,
-        usage=turn.usage,
-        cost=turn.cost,
-        changes=turn.changes,
-        denied=turn.denied,
-        why=why,
-        exact=files.changes_are_known(state) and len(turn.changes) < MOST_NAMED,
-    )
-    effects: list[Effect] = []
-    if state.limits.max_seconds is not None:
-        effects.append(Cancel(work=timer_work(turn_timer(turn.number))))
-    if state.model.replaced is not None:
-        back = state.model.replaced
-        state = with_model(state, back)
-        state = replace(state, model=replace(state.model, replaced=None))
-        effects.append(Notify(notification=ModelChanged(model=back.model, why="the next turn tries it again")))
-    unread = (*state.unread, *(call.call.id for call in state.calls))
-    state, more = goal.turn_ended(state, turn, stop, why or ("" if error is None else error.message))
-    effects += more
-    state = replace(
-        state,
-        turn=None,
-        reply=None,
-        activity=Idle(),
-        cancelling=False,
-        stopping=None,
-        questions=tuple(filter(is_beside, state.questions)),
-        calls=(),
-        unread=unread,
-        money=replace(state.money, terms=None),
-    )
-    ended: list[Effect] = [
-        Notify(notification=TurnEnded(outcome=outcome)),
-        Respond(sources=turn.sources, outcome=outcome),
-    ]
-    return state, effects + ended
+def sent_back(state: State, prompt: Waiting) -> Transition:
+    """Go on with the turn that hooks do not let end: their words are the first that the model reads."""
+    steered = replace(prompt, prompt=replace(prompt.prompt, delivery=Delivery.STEER))
+    return go_on(replace(state, activity=Idle(), queue=(steered, *state.queue)))

@@ -72,3 +72,11 @@ async def after_keeping(checkpoints: Collection[asyncio.Task[None]], then: Calla
         await asyncio.wait(checkpoints, timeout=_LONGEST_KEEPING)
     if then is not None:
         then()
+
+
+async def slept(seconds: float, wall: Callable[[], int]) -> None:
+    """Sleep so many seconds by the clock on the `wall` (milliseconds), too, which goes on while the machine sleeps."""
+    clock = asyncio.get_running_loop().time
+    ends, moment = clock() + seconds, wall() + seconds * 1000
+    while (left := min(ends - clock(), (moment - wall()) / 1000)) > 0:  # noqa: ASYNC110
+        await asyncio.sleep(min(left, 30.0))

@@ -1,22 +1,22 @@
 """What hooks change of calls and of the end of a turn."""
 
 import uuid
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from typing import Any
 
 import msgspec
 from msgspec import Struct
 
 from treadle.engine.core.goal import is_due
-from treadle.engine.core.machine_effects import Effect, Notify, Respond
+from treadle.engine.core.machine_effects import AskHooks, Effect, Notify, Respond
 from treadle.engine.core.state import replace
-from treadle.engine.ports import HookDecision, HookWord, Ports, Prepared
+from treadle.engine.ports import HookDecision, Hooks, HookWord, Ports, Prepared
+from treadle.engine.runtime.assembling import SessionPort
 from treadle.engine.runtime.goal_check import GoalSession, check_goal
 from treadle.engine.runtime.tool_call import judge_call
-from treadle.protocol.events import GOAL, HOOK, CallFinished, CallJudged, Prompt, Source
-from treadle.protocol.goals import GoalChecked
+from treadle.protocol.events import GOAL, HOOK, CallFinished, CallJudged, Prompt, Source, TurnMayEnd
 from treadle.protocol.messages import Text
-from treadle.protocol.notifications import TurnEnded, TurnStop
+from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Decision, Reason, Standing, Verdict
 from treadle.protocol.tools import CallResult, Preview, Right, Risk, ToolCall
 
@@ -115,41 +115,27 @@ def with_hooks_words(result: CallResult, heard: BeforeCall, word: HookWord) -> C
     return replace(result, content=(*content, *added))
 
 
-def ended_turn(effects: Sequence[Effect]) -> TurnEnded | None:
-    """Find the end of a turn that hooks are asked about: that of one with an answer."""
-    for effect in effects:
-        match effect:
-            case Notify(notification=TurnEnded(outcome=outcome) as ended) if outcome.stop is TurnStop.END_TURN:
-                return ended
-            case _:
-                pass
-    return None
-
-
 def reports_end(effect: Effect) -> bool:
     """Whether an effect tells that a turn is over."""
     return isinstance(effect, Respond) or (isinstance(effect, Notify) and isinstance(effect.notification, TurnEnded))
 
 
-async def going_on(  # noqa: PLR0917 - what the session knows of the end
-    ports: Ports,
-    session: GoalSession,
-    kept: Callable[[], Awaitable[None]],
-    ended: TurnEnded | None,
-    effects: Sequence[Effect],
-) -> tuple[Prompt, Source] | None:
-    """Ask the hooks whether a turn may end, as the effects say, and then whether the session's goal is met.
+async def ask_about_end(hooks: Hooks | None, session: SessionPort, asked: AskHooks) -> None:
+    """Ask the hooks whether a turn may end: it does, or goes on with their words."""
+    word = HookWord() if hooks is None else await hooks.before_end(asked.text, again=asked.again)
+    if word.decision is HookDecision.DENY and word.stop is None:
+        await session.post(_prompt(word.reason or "Go on: the work is not done yet."), HOOK)
+    else:
+        await session.post(TurnMayEnd(stop=word.stop or ""))
 
-    Gives what the model goes on with, and from whom, if it may not. Where no turn `ended` the goal alone is asked.
+
+async def going_on(
+    ports: Ports, session: GoalSession, kept: Callable[[], Awaitable[None]]
+) -> tuple[Prompt, Source] | None:
+    """Ask whether the session's goal is met where it is to be asked; gives the words that go on with it if it is not.
+
     `kept` waits for the checkpoints that are being taken, since a check may change files.
     """
-    if ports.hooks is not None and ended is not None:
-        again = any(isinstance(effect, Respond) and HOOK in effect.sources for effect in effects)
-        word = await ports.hooks.before_end(ended.outcome.text, again=again)
-        if word.decision is HookDecision.DENY and word.stop is None:
-            return _prompt(word.reason or "Go on: the work is not done yet."), HOOK
-        if word.stop is not None and is_due(session.state):
-            await session.post(GoalChecked(blocked=True, reason=f"a hook ended the work: {word.stop}"))
     if not is_due(session.state):
         return None
     await kept()

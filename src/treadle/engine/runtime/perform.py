@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, assert_never
 
 from treadle.engine.core.calls import find
 from treadle.engine.core.machine_effects import (
+    AskHooks,
     Assemble,
     CallModel,
     Cancel,
@@ -23,6 +24,7 @@ from treadle.engine.core.machine_effects import (
     StartTimer,
     TakeCheckpoint,
     call_work,
+    end_work,
     model_work,
     step_work,
     timer_work,
@@ -31,20 +33,13 @@ from treadle.engine.core.state import replace, standing
 from treadle.engine.ports import Asked, HookWord, PersonReply, Ports, Prepared, ask_person, running_call
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
-from treadle.engine.runtime.cancelling import OwnedWork, after_keeping
+from treadle.engine.runtime.cancelling import OwnedWork, after_keeping, slept
 from treadle.engine.runtime.model_call import CallBill, ModelCall, broken_reply, call_model, cancelled_reply, is_answer
 from treadle.engine.runtime.model_requests import build_request, offer_now, provider_with_room, request_size, same_offer
 from treadle.engine.runtime.window import bounded_content, most_of_one_result
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
-from treadle.protocol.events import (
-    HOOK,
-    CallFinished,
-    CallStarted,
-    EventData,
-    Interrupt,
-    TimerFired,
-)
+from treadle.protocol.events import HOOK, CallFinished, CallStarted, EventData, Interrupt, TimerFired, TurnMayEnd
 from treadle.protocol.permissions import Allowance
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
 
@@ -110,6 +105,8 @@ class Performer:
                 self._asks().answer(effect)
             case Remember(allowances=allowances):
                 self._own("remember", lambda: self._remember(allowances))
+            case AskHooks(turn=turn) as asked:
+                self._own(end_work(turn), lambda: self._ask_hooks(asked), broken=lambda _: TurnMayEnd())
             case StartTimer(timer=timer, seconds=seconds):
                 self._own(timer_work(timer), lambda: self._wait(timer, seconds))
             case Cancel(work=work) if work in self._tasks:
@@ -372,6 +369,11 @@ class Performer:
             self._end_turn(word.stop)
         return with_hooks_words(result, heard, replace(word, output=None) if effect.keep else word)
 
+    async def _ask_hooks(self, asked: AskHooks) -> None:
+        from treadle.engine.runtime.hooked import ask_about_end
+
+        await ask_about_end(self._ports.hooks, self._session, asked)
+
     def _end_turn(self, reason: str) -> None:
         self._session.tell(f"A hook ends the turn: {reason}")
         self._session.post_soon(Interrupt(), HOOK)
@@ -381,10 +383,7 @@ class Performer:
         return await self._asks().ask(call_id, asked)
 
     async def _wait(self, timer: str, seconds: float) -> None:
-        clock, wall = asyncio.get_running_loop().time, self._ports.clock
-        ends, moment = clock() + seconds, wall() + seconds * 1000  # the first stands still while the machine sleeps
-        while (left := min(ends - clock(), (moment - wall()) / 1000)) > 0:  # noqa: ASYNC110
-            await asyncio.sleep(min(left, 30.0))
+        await slept(seconds, self._ports.clock)
         await self._session.post(TimerFired(timer=timer))
 
 

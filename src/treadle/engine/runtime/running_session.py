@@ -239,7 +239,7 @@ class Session:
             raise
         for posted in accepted:
             posted.accept()
-        if ports.hooks is not None or self.state.goal is not None:
+        if self.state.goal is not None:
             effects = self._held_for(ports, effects, performer)
         # Files are kept before a person is asked: what they do meanwhile would be taken for the session's work.
         for effect in sorted(effects, key=lambda effect: not isinstance(effect, TakeCheckpoint)):
@@ -250,21 +250,21 @@ class Session:
             await self._observe(ports, events)
 
     def _held_for(self, ports: Ports, effects: list[Effect], performer: Performer) -> list[Effect]:
-        """Hold back what says that a turn is over until hooks and goal have let it end; gives what is to be done now.
+        """Hold back what says that a turn is over until the goal has let it end; gives what is to be done now.
 
-        Where the next turn has begun nothing is held any more: they are asked about its end. A goal that is to be
+        Where the next turn has begun nothing is held any more: it is asked about its end. A goal that is to be
         checked is so without the end of a turn, too, such as after a restart.
         """
-        from treadle.engine.runtime.hooked import ended_turn, going_on, reports_end
+        from treadle.engine.runtime.hooked import going_on, reports_end
 
         if self.state.turn is not None:
             if self._ending is not None:
                 self._ending.cancel()
             return [*self._released(), *effects]
-        ended = ended_turn(effects)
-        if ended is None and (self._ending is not None or not goal.is_due(self.state)):
+        ends = [effect for effect in effects if reports_end(effect)]
+        if not goal.is_due(self.state) or (self._ending is not None and not ends):
             return effects
-        held = self._held = [effect for effect in effects if reports_end(effect)]
+        held = self._held = ends
 
         async def end() -> None:
             asking = self._ending
@@ -283,7 +283,7 @@ class Session:
             for effect in self._released():
                 self._act(effect, performer)
 
-        self._ending = asyncio.ensure_future(going_on(ports, self, performer.checkpointed, ended, held))
+        self._ending = asyncio.ensure_future(going_on(ports, self, performer.checkpointed))
         performer.begin("end of turn", end)
         return [effect for effect in effects if effect not in held]
 

@@ -1,0 +1,101 @@
+"""The end of a turn: hooks are asked first where there are some, then whoever asked for it gets its outcome."""
+
+from treadle.engine.core import files, goal
+from treadle.engine.core.machine_effects import (
+    AskHooks,
+    Cancel,
+    Effect,
+    Notify,
+    Respond,
+    Transition,
+    timer_work,
+    turn_timer,
+)
+from treadle.engine.core.state import AwaitingHooks, Idle, State, is_beside, replace, with_model
+from treadle.protocol.checkpoints import MOST_NAMED
+from treadle.protocol.events import HOOK, TurnMayEnd
+from treadle.protocol.goals import GoalChecked
+from treadle.protocol.models import ModelError
+from treadle.protocol.notifications import ModelChanged, TurnEnded, TurnOutcome, TurnStop
+
+
+def answered(state: State, text: str, *, completed: bool = False) -> Transition:
+    """End the turn with an answer, unless hooks are to look at it first: it is still the same turn when they go on."""
+    if state.limits.asks_end is not True:
+        return end_turn(state, TurnStop.END_TURN, text=text, completed=completed)
+    return ask_hooks(replace(state, activity=AwaitingHooks(text=text, completed=completed)))
+
+
+def ask_hooks(state: State) -> Transition:
+    """Have the hooks look at the answer, after a restart once more."""
+    held, turn = state.activity, state.turn
+    assert isinstance(held, AwaitingHooks)  # noqa: S101 - whoever asks has an answer
+    assert turn is not None  # noqa: S101 - only a turn has one
+    return state, [AskHooks(turn=turn.number, text=held.text, again=HOOK in turn.sources)]
+
+
+def may_end(state: State, data: TurnMayEnd) -> Transition:
+    """End the turn as the hooks let it."""
+    held = state.activity
+    assert isinstance(held, AwaitingHooks)  # noqa: S101 - `advance` has checked it
+    state, effects = end_turn(state, TurnStop.END_TURN, text=held.text, completed=held.completed)
+    if data.stop and goal.is_due(state):
+        state, more = goal.checked(state, GoalChecked(blocked=True, reason=f"a hook ended the work: {data.stop}"))
+        effects += more
+    return state, effects
+
+
+def end_turn(
+    state: State,
+    stop: TurnStop,
+    *,
+    text: str | None = None,
+    completed: bool = False,
+    error: ModelError | None = None,
+    why: str = "",
+) -> Transition:
+    """End the turn and give its outcome to whoever asked. Results that the model has not read yet stay."""
+    turn = state.turn
+    assert turn is not None  # noqa: S101 - only a turn ends
+    outcome = TurnOutcome(
+        stop=stop,
+        text=(turn.presented or turn.text) if text is None else text,
+        completed=completed,
+        error=error,
+        steps=turn.steps,
+        usage=turn.usage,
+        cost=turn.cost,
+        changes=turn.changes,
+        denied=turn.denied,
+        why=why,
+        exact=files.changes_are_known(state) and len(turn.changes) < MOST_NAMED,
+    )
+    effects: list[Effect] = []
+    if state.limits.max_seconds is not None:
+        effects.append(Cancel(work=timer_work(turn_timer(turn.number))))
+    if state.model.replaced is not None:
+        back = state.model.replaced
+        state = with_model(state, back)
+        state = replace(state, model=replace(state.model, replaced=None))
+        effects.append(Notify(notification=ModelChanged(model=back.model, why="the next turn tries it again")))
+    unread = (*state.unread, *(call.call.id for call in state.calls))
+    state, more = goal.turn_ended(state, turn, stop, why or ("" if error is None else error.message))
+    effects += more
+    state = replace(
+        state,
+        turn=None,
+        reply=None,
+        activity=Idle(),
+        cancelling=False,
+        stopping=None,
+        questions=tuple(filter(is_beside, state.questions)),
+        calls=(),
+        unread=unread,
+        queue=tuple(one for one in state.queue if one.source != HOOK),  # its words were for this turn
+        money=replace(state.money, terms=None),
+    )
+    ended: list[Effect] = [
+        Notify(notification=TurnEnded(outcome=outcome)),
+        Respond(sources=turn.sources, outcome=outcome),
+    ]
+    return state, effects + ended
