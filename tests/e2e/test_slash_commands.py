@@ -8,12 +8,13 @@ import pytest
 
 from tests.e2e.process import Ended, Program
 from tests.e2e.pseudo_terminal import on_terminal
-from tests.e2e.running import log_of, model
+from tests.e2e.running import log_of, model, running
+from tests.e2e.test_sessions import listed
 from tests.person import CTRL_C, CTRL_D, ENTER
 from treadle.protocol.events import CompactNow, SetMode
 from treadle.protocol.permissions import Mode
 from treadle.protocol.sealed import SideAnswered
-from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn
+from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 SAID = Turn(items=(SayText(text="Understood."),))
@@ -203,3 +204,60 @@ async def test_a_side_question_is_answered_while_the_session_works(project: Path
         await terminal.until_shown("system prompt ", "tools ", "messages ", "free ", "estimated")
         terminal.type(CTRL_D)
         assert await terminal.ended() == 0
+
+
+WRITES = MakeCall(name="write_to_file", arguments={"path": "one.txt", "content": "1\n"})
+AGAIN = MakeCall(name="write_to_file", arguments={"path": "two.txt", "content": "2\n"})
+DONE = MakeCall(name="attempt_completion", arguments={"result": "Done."})
+
+
+async def _killed(project: Path, server: ScriptedServer) -> tuple[Program, tuple[str, ...]]:
+    """A session whose program is killed while the model writes, after it has written a file."""
+    program = Program(project.parent / "home")
+    flags = (*model(server), "-C", str(project), "--mode", "auto", "--trust")
+    async with running(program, "-p", "Write.", *flags) as first:
+        await first.until("text_delta")
+        first.process.kill()
+        await first.process.wait()
+    return program, flags
+
+
+@pytest.mark.parametrize(
+    ("command", "state", "file"),
+    [
+        ("/status", "unfinished", True),
+        ("/cost", "unfinished", True),
+        ("/context", "unfinished", True),
+        ("/undo", "cancelled", False),
+        ("/rewind 1", "cancelled", False),
+        ("/export md x.md", "cancelled", True),
+        ("/mode plan", "cancelled", True),
+    ],
+)
+async def test_a_command_after_a_kill_never_has_the_model_work(
+    project: Path, command: str, state: str, *, file: bool
+) -> None:
+    slow = Turn(items=(SayText(text="I write another one."), Wait(seconds=60)))
+    async with ScriptedServer(Script(turns=(Turn(items=(WRITES,)), slow, Turn(items=(AGAIN,))))) as server:
+        program, flags = await _killed(project, server)
+        made = len(server.requests)
+        ended = await program.run("-p", command, "--continue", *flags)
+        assert (ended.code, len(server.requests)) == (0, made), ended.err
+        assert ((project / "one.txt").exists(), (project / "two.txt").exists()) == (file, False)
+        (session,) = await listed(program, project)
+        assert session["ended"] == state
+        assert ("The turn that was going on when the session ended is stopped." in ended.err) is (state == "cancelled")
+
+
+async def test_a_task_after_a_kill_is_read_at_the_next_step_and_what_the_run_did_is_summed_up(project: Path) -> None:
+    slow = Turn(items=(SayText(text="I write another one."), Wait(seconds=2)))
+    push = MakeCall(name="execute_command", arguments={"command": "git push origin main"})
+    turns = (Turn(items=(WRITES,)), slow, Turn(items=(AGAIN, push)), Turn(items=(DONE,)))
+    async with ScriptedServer(Script(turns=turns)) as server:
+        program, flags = await _killed(project, server)
+        ended = await program.run("-p", "Stop, do nothing more.", "--continue", *flags, "--output-format", "json")
+        read = [json.dumps(one.body["messages"][-1]) for one in server.requests]
+    assert "Stop, do nothing more." in read[3], "the request that was cut off is made again first"
+    result = json.loads(ended.out)
+    assert (ended.code, result["denied"]) == (55, 1), ended.err
+    assert [Path(one["path"]).name for one in result["changes"]] == ["one.txt", "two.txt"]

@@ -27,6 +27,7 @@ from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import (
     IMPORTED,
     EventData,
+    Interrupt,
     Resumed,
     SessionStarted,
     SetFallback,
@@ -55,7 +56,8 @@ class Opening(Brought, frozen=True, kw_only=True):
 
     `given` names the settings that came from the command line: only these change a session that is resumed.
     `trust` is the user's word on the workspace; None is what they said of it before. `session_id` names a new session,
-    which no other one may have.
+    which no other one may have. A turn that was going on in a session that is resumed goes on, unless the opening
+    `stops` it, or only `looks` at the session: then it stays as it was.
     """
 
     workspace: Path
@@ -65,6 +67,8 @@ class Opening(Brought, frozen=True, kw_only=True):
     resume: str = ""
     trust: SessionTrust | None = None
     session_id: str = ""
+    stops: bool = False
+    looks: bool = False
 
 
 def open_store() -> Store:
@@ -160,10 +164,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         roots=roots.folders,
         choice=choice.use,
         mode=mode,
-        limits=_asking(
-            opening,
-            _in_run(opening, limits_of(opening.settings) if opening.child is None else opening.child.limits),
-        ),
+        limits=_bounded(opening, limits_of(opening.settings) if opening.child is None else opening.child.limits),
         fallback=models.fallback(),
         child_of=of,
         inherits=UNSET if opening.child is None else opening.child.inherits,
@@ -216,6 +217,8 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     if mode is not state.mode or "mode" in opening.given:
         first.append(SetMode(mode=mode, choice=own))
     first.append(Resumed(user_present=opening.user_present))
+    if opening.stops and state.turn is not None and not state.cancelling:
+        first.append(Interrupt(hold=True))
     if any((outputs() / row.id).glob("watchers*.json")):
         from treadle.app.session.waking import take_ended
 
@@ -231,7 +234,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         recalled=recalled,
         notices=(*lost, *_of_another_provider(opening, state.choice.model), *_of_its_model(opening, models, state)),
     )
-    return assemble(parts, first)
+    return assemble(parts, () if opening.looks else first)
 
 
 def _lost_call(opening: Opening, models: Models, past: "Past") -> Iterator[EventData]:
@@ -302,7 +305,7 @@ def _changed_settings(opening: Opening, models: Models, state: State) -> Iterato
         yield _changed_model(given, models, state)
     else:
         models.provider(state.choice.model)
-    limits = _asking(opening, _in_run(opening, limits_of(opening.settings, given, state.limits)))
+    limits = _bounded(opening, limits_of(opening.settings, given, state.limits))
     if limits != state.limits:
         yield SetLimits(limits=limits)
     if opening.settings.fallback and (fallback := models.fallback()) != state.model.fallback:
@@ -341,13 +344,11 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
     return replace(base, **changed, **budgets)
 
 
-def _asking(opening: Opening, limits: Limits) -> Limits:
-    """Have hooks asked about the end of each turn where there are some, whatever the session had before."""
+def _bounded(opening: Opening, limits: Limits) -> Limits:
+    """Bound a session by its run, too, and have hooks asked at the end of its turns where it has some now."""
     hooked = bool(opening.hooks or opening.settings.hooks or opening.settings.hooks_from)
-    return limits if hooked is (limits.asks_end is True) else replace(limits, asks_end=hooked)
-
-
-def _in_run(opening: Opening, limits: Limits) -> Limits:
+    if hooked is not (limits.asks_end is True):
+        limits = replace(limits, asks_end=hooked)
     return replace(limits, run=Budget(cost=opening.run_cost)) if opening.run else limits
 
 

@@ -100,11 +100,15 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
         return 0
     content = task_content(arguments, task) if command is None else ()
     opening = opening_of(arguments, trust, user_present=False)
+    if command is not None:
+        from treadle.headless.slash_run import for_command
+
+        opening = for_command(opening, *command)
     live = await open_session(opening if wishes is None else wishes.shaped(opening))
     if command is not None:
         from treadle.headless.slash_run import run_slash_command
 
-        return await run_slash_command(live, command, output)
+        return await run_slash_command(live, command, output, looks=opening.looks)
     structured = None if wishes is None else wishes.structured
     return await run_headless(live, content, output, structured=structured, goal=goal_of(arguments))
 

@@ -17,7 +17,7 @@ from treadle.door.settings import outputs
 from treadle.headless.progress import Progress, summary_lines
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import RefusedError, SessionError
-from treadle.protocol.events import Interrupt, Prompt, Source
+from treadle.protocol.events import Delivery, Interrupt, Prompt, Source
 from treadle.protocol.goals import GoalStatus, SetGoal
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import (
@@ -108,7 +108,9 @@ async def finish_task(
     with HeadlessSignals(live) as signals:
         try:
             if task:
-                await live.post(Prompt(id=uuid.uuid4().hex, content=task), HEADLESS)
+                # The model reads it at its next step where a turn still goes on: it may say what to do otherwise.
+                delivery = Delivery.STEER if live.status.turn_active else Delivery.QUEUE
+                await live.post(Prompt(id=uuid.uuid4().hex, content=task, delivery=delivery), HEADLESS)
             if not (live.status.turn_active or live.status.checking or live.awaits_subagents()):
                 return console.nothing_to_do()
             outcome = await _until_end(live, feed, console)
@@ -143,7 +145,7 @@ async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], conso
                 waits = outcome.stop is TurnStop.END_TURN and live.awaits_subagents()
                 woken = woken or waits
                 if not (live.status.turn_active or waits):
-                    return _together(outcomes) if woken or live.status.goal is not None else outcome
+                    return _together(outcomes)
             case ChildChanged() if (woken or only_checked) and not _is_at_work(live):
                 return _together(outcomes) if outcomes else TurnOutcome(stop=TurnStop.END_TURN)
             case TurnStarted():
@@ -202,6 +204,11 @@ class HeadlessConsole:
             self._record(session_record(self._live))
         else:
             self._say([f"# session {self._live.id}, {self._live.status.model}, mode {self._live.status.mode}"])
+
+    def note(self, text: str) -> None:
+        """Say something besides."""
+        if self._output is not OutputFormat.STREAM_JSON:
+            self._say([f"# {text}"])
 
     def show(self, notification: Notification) -> None:
         """Write one thing that happened."""

@@ -5,8 +5,11 @@ import sys
 from collections.abc import AsyncIterator, Callable
 from functools import partial
 
+from msgspec.structs import replace
+
 from treadle.door.commands import SlashCommand, answered_aside, run_entered
-from treadle.door.open_session import LiveSession
+from treadle.door.open_session import LiveSession, Reach
+from treadle.door.opening import Opening
 from treadle.door.program import Exit
 from treadle.headless.headless_main import (
     HEADLESS,
@@ -23,20 +26,33 @@ from treadle.protocol.messages import Text
 from treadle.protocol.notifications import Notification
 
 
+def for_command(opening: Opening, row: SlashCommand, argument: str) -> Opening:
+    """Open a session as a command needs it: one that looks leaves a turn that was going on, any other stops it."""
+    looks = row.effect is Reach.SEE and (row.given in (None, Reach.SEE) or not argument)
+    return replace(opening, looks=looks, stops=not looks)
+
+
 async def run_slash_command(
     live: LiveSession,
     command: tuple[SlashCommand, str],
     output: OutputFormat,
     *,
+    looks: bool = False,
     out: TextWriter = sys.stdout,
     err: TextWriter = sys.stderr,
 ) -> int:
-    """Start the session and do a command with what follows it; returns the exit code."""
-    console = HeadlessConsole(live, output, out, err)
+    """Start the session and do a command with what follows it; returns the exit code.
+
+    Where it only `looks` at a turn that does not go on, nothing is waited for.
+    """
+    console, was_active = HeadlessConsole(live, output, out, err), not live.quiet
     async with live.follow() as feed, live:
         try:
             console.begin()
-            return await _run(live, command, feed, console, heard=feed.taken)
+            if was_active and not looks:
+                await _until_quiet(live, feed, console)
+                console.note("The turn that was going on when the session ended is stopped.")
+            return await _run(live, command, feed, console, heard=feed.taken, waits=not (was_active and looks))
         finally:
             console.end()
 
@@ -48,6 +64,7 @@ async def _run(
     console: HeadlessConsole,
     *,
     heard: Callable[[], tuple[Notification, ...]],
+    waits: bool,
 ) -> int:
     row, argument = command
     post, problem = partial(live.post, source=HEADLESS), Exit.USAGE
@@ -59,7 +76,8 @@ async def _run(
             elif not answer.send:
                 if any(isinstance(op, Restore) for op in answer.ops):
                     problem = Exit.FAILED
-                await _until_quiet(live, feed, console)
+                if waits:
+                    await _until_quiet(live, feed, console)
                 for notification in heard():
                     console.show(notification)
         except asyncio.CancelledError:
