@@ -10,9 +10,12 @@ import pytest
 from tests.app.mentioning import tell
 from tests.app.rehearsal import call, rehearse, run
 from treadle.app.session.files.changed_files import changed_files, note_named_changes
-from treadle.protocol.events import CallFinished, Event, Noted, Source
+from treadle.app.session.recall import PastFiles
+from treadle.protocol.events import CallFinished, Event, Noted, Prompt, Source
+from treadle.protocol.messages import Enclosure, EnclosureKind
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import CallResult, FileChange, Outcome
+from treadle.providers.scripted.script import SayText, Turn
 from treadle.workspace.files.text_files import sha256
 from treadle.workspace.workspace import Workspace, open_workspace
 
@@ -122,6 +125,68 @@ async def test_a_mentioned_file_is_watched_also_when_the_session_goes_on(folder:
     (folder / "a.py").write_text("A = 7\n")
     again = await tell(folder, "go on", resume=first.session)
     assert any("Changed by a command or by someone else" in text and "a.py" in text for text in again.texts)
+
+
+Between = Callable[[Path], object]
+
+
+def put_back(path: Path) -> None:
+    """Put an older text in the place of a file, with its older time, as `mv`, `cp -p` and tar do."""
+    older = path.with_name("older")
+    older.write_text("A = 0\n")
+    os.utime(older, (1_000_000_000, 1_000_000_000))
+    older.replace(path)
+
+
+@pytest.mark.parametrize(
+    ("between", "note"), [(put_back, "Changed by a command or by someone else"), (Path.unlink, "Deleted by a command")]
+)
+@pytest.mark.parametrize("verb", ["read", "written"])
+async def test_a_file_that_is_put_back_or_deleted_before_a_session_is_resumed_is_told(
+    folder: Path, between: Between, note: str, verb: str
+) -> None:
+    made = call("write_to_file", path="b.py", content="B = 1\n")
+    first = await tell(
+        folder,
+        "see @a.py" if verb == "read" else "write",
+        mode=Mode.EDITS,
+        turns=(Turn(items=(made,)), Turn(items=(SayText(text="Fine."),))),
+    )
+    name = "a.py" if verb == "read" else "b.py"
+    between(folder / name)
+    again = await tell(folder, "go on", resume=first.session)
+    assert [text for text in again.texts if note in text and name in text]
+
+
+async def test_a_file_read_before_a_session_was_resumed_is_watched_in_it(folder: Path) -> None:
+    workspace, changed = seen(folder)
+    path = str(folder / "a.py")
+    workspace.seen.recall_read(path)
+    assert await changed() is None
+    assert not workspace.seen.stale(path, sha256(b"A = 1\n"))
+    put_back(folder / "a.py")
+    assert workspace.seen.stale(path, sha256(b"A = 0\n"))
+    assert "a.py (" in text_of(await changed())
+    assert workspace.seen.stale(path, sha256(b"A = 0\n"))
+    workspace.seen.note(path, sha256(b"A = 0\n"))
+    assert not workspace.seen.stale(path, sha256(b"A = 0\n"))
+
+
+async def test_what_a_session_itself_deleted_is_no_news_when_it_is_resumed(folder: Path) -> None:
+    path = str(folder / "a.py")
+    mentioned = Enclosure(kind=EnclosureKind.FILE, origin=path, content=())
+    deleted = FileChange(path=path, before=sha256(b"A = 1\n"), after="")
+    events = (
+        Prompt(id="p", content=(), enclosed=(mentioned,)),
+        CallFinished(call_id="c", result=CallResult(outcome=Outcome.OK, changes=(deleted,))),
+    )
+    files = PastFiles()
+    for event in events:
+        files.take(Event(seq=1, at=1, source=Source(kind="test"), data=event))
+    (folder / "a.py").unlink()
+    workspace, changed = seen(folder)
+    files.note(workspace.seen)
+    assert await changed() is None
 
 
 async def test_a_part_of_a_file_makes_nothing_fresh_that_was_stale(folder: Path) -> None:

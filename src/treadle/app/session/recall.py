@@ -60,6 +60,8 @@ class PastFiles:
                     path = logged_path(change.path)
                     if change.path in written:
                         self._known[path] = change.after
+                    elif not change.after:
+                        self._known.pop(path, None)  # its result says that it is gone
                     elif path in self._known:
                         self._known[path] = 0  # what a command did to it, the model did not see
             case Restored(removed=removed):
@@ -127,9 +129,10 @@ def _note(known: Mapping[str, int | str], seen: SeenFiles) -> None:
 
 
 def _changed_after(path: str, at: int) -> bool:
-    """Whether a file was changed after a time, in milliseconds since 1970; one that is gone can be made anew."""
+    """Whether a file was changed or deleted after a time, in milliseconds since 1970."""
     try:
         status = os.stat(path)  # noqa: PTH116 - a Path per file costs more than the look
     except OSError:
-        return False
-    return status.st_mtime_ns // 1_000_000 > at
+        return True
+    # A file that is put back brings its old mtime along, but not its ctime.
+    return max(status.st_mtime_ns, status.st_ctime_ns) // 1_000_000 > at

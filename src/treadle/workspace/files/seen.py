@@ -9,7 +9,11 @@ _AT_ONCE = 100
 _AT_A_GLANCE = 20
 """Files whose times are looked at in less than it takes to have a thread look."""
 
-_Stamp = tuple[int, int, int]
+_Stamp = tuple[int, int, int, int]
+_NOT_LOOKED_AT: _Stamp = (-1, -1, -1, -1)
+_AS_READ = "as it was read"
+_OTHER = "other"
+"""In place of a hash: of bytes whose hash nobody kept, and of bytes that are not those of the file."""
 
 
 class _Known(Struct):
@@ -35,12 +39,11 @@ class SeenFiles:
         self._known: dict[str, _Known] = {}
         self._pages: dict[str, set[int]] = {}
         self._next = 0
-        self._read_before: set[str] = set()
         self.endings: set[str] = set()
 
     def knows(self, path: str) -> bool:
         """Whether the model has seen the file, or wrote it."""
-        return path in self._known or path in self._read_before
+        return path in self._known
 
     def note(self, path: str, digest: str) -> None:
         """Remember that the model has seen or written these bytes."""
@@ -51,30 +54,28 @@ class SeenFiles:
 
     def recall(self, path: str, digest: str | None) -> None:
         """Remember bytes that were seen before this process began; None for others than the file has now."""
-        self._keep(path, _Known("other", None, "") if digest is None else _Known(digest, None, digest))
+        last = _OTHER if digest is None else digest
+        self._keep(path, _Known(last, _NOT_LOOKED_AT, last))
 
     def recall_read(self, path: str) -> None:
         """Remember that a file was read before this process began, and not changed since then."""
-        self._read_before.add(path)
-        self._note_ending(path)
+        self._keep(path, _Known(_AS_READ, _stamp(path), _AS_READ))
 
     def _keep(self, path: str, known: _Known) -> None:
         self._known[path] = known
-        self._note_ending(path)
-
-    def _note_ending(self, path: str) -> None:
         self.endings.add(os.path.splitext(path)[1])  # noqa: PTH122 - far quicker than a Path
 
     def forget(self, path: str) -> None:
         """Forget a file: the model was told that it is gone, and may make it anew."""
         self._known.pop(path, None)
-        self._read_before.discard(path)
         self._pages.pop(path, None)
 
     def stale(self, path: str, digest: str) -> bool:
         """Whether the model has seen the file, but not with these bytes; no digest means no file."""
         known = self._known.get(path)
-        return known is not None and known.digest != digest
+        if known is None or (known.digest == _AS_READ and known.stamp == _stamp(path)):
+            return False
+        return known.digest != digest
 
     def had_page(self, path: str, text: str) -> bool:
         """Whether this page of the file was shown already, and the model knows of no change since.
@@ -128,7 +129,7 @@ class SeenFiles:
 
 
 def _changed_at(stamp: _Stamp | None) -> float | None:
-    return None if stamp is None else stamp[0] / 1e9
+    return None if stamp is None else max(stamp[:2]) / 1e9
 
 
 def _news(path: str, known: _Known) -> bool:
@@ -136,6 +137,8 @@ def _news(path: str, known: _Known) -> bool:
     if stamp == known.stamp:
         return False
     known.stamp = stamp
+    if known.digest == _AS_READ:
+        known.digest = _OTHER
     digest = _digest(path) if stamp is not None else ""
     news = digest not in (known.announced, known.digest)
     known.announced = digest
@@ -147,7 +150,8 @@ def _stamp(path: str) -> _Stamp | None:
         status = os.stat(path)  # noqa: PTH116 - a Path per file and step costs more than the look
     except OSError:
         return None
-    return status.st_mtime_ns, status.st_size, status.st_ino
+    # A file that is put back brings its old mtime along, but not its ctime.
+    return status.st_mtime_ns, status.st_ctime_ns, status.st_size, status.st_ino
 
 
 def _digest(path: str) -> str:
