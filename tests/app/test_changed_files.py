@@ -120,6 +120,16 @@ async def test_own_edits_are_not_told_and_others_make_an_edit_stale(folder: Path
     assert (folder / "a.py").read_text() == "A = 1\nB = 2\n"
 
 
+async def test_a_file_that_the_model_knows_to_be_deleted_can_be_written_again(folder: Path) -> None:
+    calls = [
+        call("read_file", path="a.py"),
+        run("rm a.py"),
+        call("write_to_file", path="a.py", content="A = 9\n"),
+    ]
+    await rehearse(folder, calls, mode=Mode.FULL)
+    assert (folder / "a.py").read_text() == "A = 9\n"
+
+
 async def test_a_mentioned_file_is_watched_also_when_the_session_goes_on(folder: Path) -> None:
     first = await tell(folder, "see @a.py")
     (folder / "a.py").write_text("A = 7\n")

@@ -40,6 +40,8 @@ def test_a_deleted_file_is_told_and_a_file_never_seen_is_never_stale(tmp_path: P
     seen, path = SeenFiles(), tmp_path / "a"
     seen.note(str(path), _write(path, b"one"))
     path.unlink()
-    assert [one.path for one in seen.news()] == [str(path)]
     assert seen.stale(str(path), "")
+    assert [one.path for one in seen.news()] == [str(path)]
+    assert not seen.stale(str(path), "")  # it may be made again
+    assert seen.stale(str(path), _write(path, b"two"))
     assert not seen.stale(str(tmp_path / "b"), "anything")

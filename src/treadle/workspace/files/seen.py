@@ -71,11 +71,14 @@ class SeenFiles:
         self._pages.pop(path, None)
 
     def stale(self, path: str, digest: str) -> bool:
-        """Whether the model has seen the file, but not with these bytes; no digest means no file."""
+        """Whether the model has seen the file, but not with these bytes; no digest means no file.
+
+        A file that the model knows to be gone may be made again.
+        """
         known = self._known.get(path)
         if known is None or (known.digest == _AS_READ and known.stamp == _stamp(path)):
             return False
-        return known.digest != digest
+        return known.digest != digest and (known.announced, digest) != ("", "")
 
     def had_page(self, path: str, text: str) -> bool:
         """Whether this page of the file was shown already, and the model knows of no change since.
