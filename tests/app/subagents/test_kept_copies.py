@@ -121,6 +121,26 @@ def test_all_parts_one_after_the_other_are_the_whole(
     assert not (workspace / "gone.txt").exists()
 
 
+def test_what_is_shown_of_a_change_says_what_becomes_of_the_mode_too(copy: WriterCopy, treadle: Command) -> None:
+    (copy.folder / "a.txt").chmod(0o755)
+    replaced(copy.folder / "run.sh", (3, "three"))
+    (copy.folder / "new.bin").chmod(0o755)
+    (copy.folder / "new.sh").write_text("#!/bin/sh\n")
+    (copy.folder / "new.sh").chmod(0o700)
+    (copy.folder / "plain.txt").write_text("1\n")
+    shown = re.findall(r"(?m)^\[\w+\] (\S+, line \d+.*|new.bin.*)", treadle("copies", "show", "child-1").out)
+    last = "mode 644 to 755, with the last of its changes"
+    assert shown == [
+        ".env, line 1 (.env is protected: apply it by its key)",
+        *(f"a.txt, line {number} ({last})" for number in (2, 15, 28)),
+        "gone.txt, line 1",
+        "new.bin: new, 2 bytes, executable, mode 755",
+        "new.sh, line 1 (executable, mode 700)",
+        "plain.txt, line 1",
+        "run.sh, line 3 (mode 644 to 755)",
+    ]
+
+
 def test_a_key_that_names_nothing_changes_nothing(copy: WriterCopy) -> None:
     for key in ("ffffffffff", ""):
         with pytest.raises(ConfigError) as caught:

@@ -191,11 +191,12 @@ def copy_text(copy: WriterCopy) -> str:
 
 def _part(one: CopyHunk) -> Iterator[str]:
     note = f" ({one.protected} is protected: apply it by its key)" if one.protected else ""
+    about = f" ({one.about})" if one.about else ""
     if one.hunk is None:
         yield f"[{one.key}] {one.shown}: {one.about}{note}"
         return
     hunk = one.hunk
-    yield f"[{one.key}] {one.shown}, line {max(hunk.new_first, 1)}{note}"
+    yield f"[{one.key}] {one.shown}, line {max(hunk.new_first, 1)}{about}{note}"
     for sign, lines in ((" ", hunk.above), ("-", hunk.old), ("+", hunk.new), (" ", hunk.below)):
         yield from (f"{sign}{line}" for line in lines)
 

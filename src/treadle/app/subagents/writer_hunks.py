@@ -21,12 +21,15 @@ from treadle.workspace.files.names import shown_name
 _KEY = 4
 """Characters of a key, as long as they are enough to tell parts from each other."""
 
+_EXECUTABLE = 0o111
+
 
 class CopyHunk(Struct, frozen=True, kw_only=True):
     """A part of what a copy changed: `hunk`, or without one the file at `path` (absolute, in the workspace) as a whole.
 
-    `key` (hex) names it by what it says, wherever it is shown. `about` says of a whole file what becomes of it;
-    `protected` is the name by which it is applied only where a person names it.
+    `key` (hex) names it by what it says, wherever it is shown. `about` says of a whole file what becomes of it, and
+    of a hunk what becomes of the mode of its file; `protected` is the name by which it is applied only where a person
+    names it.
     """
 
     key: str
@@ -116,7 +119,10 @@ def _parts(change_set: ChangeSet, row: int, change: WriterChange, read: BlobRead
     )
     texts = _texts(change, read)
     hunks = () if texts is None else tuple(texts.hunks(part.path, 3))
-    yield from (replace(part, key=hunk.key, hunk=hunk, about="") for hunk in hunks)
+    mode = _mode_note(change)
+    if mode and len(hunks) > 1:
+        mode += ", with the last of its changes"
+    yield from (replace(part, key=hunk.key, hunk=hunk, about=mode) for hunk in hunks)
     if not hunks:
         sides = [repr(entry) for entry in (change.before, change.after)]
         yield replace(part, key=sha256("\0".join((part.path, *sides)).encode(errors="surrogateescape")).hexdigest())
@@ -134,12 +140,22 @@ def _about(change: WriterChange) -> str:
     before, after = change.before, change.after
     if after is None:
         return "deleted"
+    mode = _mode_note(change)
+    if before is not None and before.what == after.what and mode:
+        return mode
     what = "a link" if after.kind is TreeKind.LINK else f"{after.size:,} bytes"
-    if before is None:
-        return f"new, {what}"
-    if before.what == after.what and before.mode != after.mode:
-        return f"mode {before.mode:o} to {after.mode:o}"
-    return f"changed, {what} now"
+    said = f"new, {what}" if before is None else f"changed, {what} now"
+    return f"{said}, {mode}" if mode else said
+
+
+def _mode_note(change: WriterChange) -> str:
+    """Say what becomes of the mode of a file, where applying it does something to that; empty elsewhere."""
+    before, after = change.before, change.after
+    if after is None or after.kind is not TreeKind.FILE:
+        return ""
+    if before is None or before.kind is not TreeKind.FILE:
+        return f"executable, mode {after.mode:o}" if after.mode & _EXECUTABLE else ""
+    return f"mode {before.mode:o} to {after.mode:o}" if before.mode != after.mode else ""
 
 
 @contextlib.contextmanager

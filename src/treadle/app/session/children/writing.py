@@ -296,8 +296,12 @@ def _as_blocks(parts: Sequence[CopyHunk]) -> str:
     """
     blocks = []
     for one in parts:
-        old, new = ("", one.about) if one.hunk is None else ("\n".join(one.hunk.old), "\n".join(one.hunk.new))
         place = f"{one.shown}, change {one.key}"
+        if one.hunk is None:
+            old, new = "", one.about
+        else:
+            old, new = "\n".join(one.hunk.old), "\n".join(one.hunk.new)
+            place += f" ({one.about})" if one.about else ""
         sides = ("\n".join(filter(None, (place, side))) for side in (old, new))
         blocks.append("<<<<<<< SEARCH\n{}\n=======\n{}\n>>>>>>> REPLACE\n".format(*sides))
     text = "".join(blocks)
