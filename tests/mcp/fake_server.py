@@ -13,7 +13,7 @@ STATE = os.environ.get("FAKE_STATE", "")
 """A file in which runs are counted."""
 
 ANSWERS = json.loads(os.environ.get("FAKE_ANSWERS", "{}"))
-"""Results by "METHOD NAME-OR-URI", sent as they are."""
+"""Results by "METHOD NAME-OR-URI", sent as they are; a string is a line, with `ID` for the id, as Latin-1."""
 
 
 def send(message: dict[str, object]) -> None:
@@ -188,6 +188,10 @@ def main() -> None:
                 )
             send({"jsonrpc": "2.0", "id": number, "result": result})
         elif (asked := f"{method} {params.get('name') or params.get('uri') or ''}".strip()) in ANSWERS:
+            if isinstance(ANSWERS[asked], str):
+                sys.stdout.buffer.write(ANSWERS[asked].replace("ID", str(number)).encode("latin-1") + b"\n")
+                sys.stdout.flush()
+                continue
             send({"jsonrpc": "2.0", "id": number, "result": ANSWERS[asked]})
         elif method == "tools/list":
             send({"jsonrpc": "2.0", "id": number, "result": {"tools": listed()}})

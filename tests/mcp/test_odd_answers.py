@@ -1,15 +1,20 @@
 """Answers of servers that are not quite what the protocol says: one odd part does not take the others with it."""
 
+import asyncio
 import base64
 import json
 from pathlib import Path
 from typing import Any
 
+from mcp.shared.message import SessionMessage
+from mcp_types import JSONRPCRequest
 from msgspec.structs import replace
 
 from tests.mcp.hubs import call, fake, hub_of, text_of
 from tests.mcp.test_resources import resource
 from treadle.mcp.fixed_tools import written_prompt
+from treadle.mcp.message_framing import answered_id
+from treadle.mcp.transports import inside_transport
 from treadle.protocol.messages import Image
 from treadle.protocol.tools import Outcome
 
@@ -88,6 +93,63 @@ async def test_an_answer_that_cannot_be_read_says_what_is_wrong_without_a_link(t
         assert result.outcome is Outcome.FAILED
         assert "isError" in text_of(result)
         assert "https://" not in text_of(result)
+
+
+ODD_LINES = {
+    "half": (
+        r'{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"a\ud83db \ud83d\ude00 \\ud83d"}]}}',
+        True,
+    ),
+    "latin": ('{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","text":"caf\xe9"}]}}', True),
+    "nan": (
+        '{"result":{"content":[],"structuredContent":{"mean":NaN,"most":-Infinity}},"jsonrpc":"2.0","id":ID}',
+        True,
+    ),
+    "cut": ('{"jsonrpc":"2.0","id":ID,"result":{"content":[{"type":"text","te}', False),
+    "twice": ('{"result":{"content":[]}},"jsonrpc":"2.0","id":ID}', False),
+    "shape": ('{"jsonrpc":"2.0","id":ID,"result":"words"}', False),
+    "deep": ('{"jsonrpc":"2.0","id":ID,"result":{"content":' + "[" * 20_000 + "]" * 20_000 + "}}", False),
+}
+
+
+async def test_an_answer_in_odd_json_is_read_or_fails_its_call_immediately(tmp_path: Path) -> None:
+    said = {}
+    async with answering(tmp_path, {f"tools/call {name}": line for name, (line, _) in ODD_LINES.items()}) as hub:
+        for name, (_, is_read) in ODD_LINES.items():
+            result = await call(hub, f"mcp__fake__{name}")
+            assert (name, result.outcome) == (name, Outcome.OK if is_read else Outcome.FAILED)
+            said[name] = text_of(result).partition("read:")[0]
+        assert text_of(await call(hub, "mcp__fake__echo")) == "echo {}"
+    assert said == {
+        "half": "a\ufffdb \U0001f600 \\ud83d",
+        "latin": "caf\ufffd",
+        "nan": '{"mean":null,"most":null}',
+        "cut": "the answer cannot be ",
+        "twice": "the answer cannot be ",
+        "shape": "the answer is not a message of JSON-RPC",
+        "deep": "the answer cannot be ",
+    }
+
+
+def test_only_an_answer_fails_the_call_with_its_id() -> None:
+    lines = (
+        b'{"jsonrpc":"2.0","id":7,"method":"ping","params":{"result":',
+        b'log "id":7, "result": x',
+        b'"id":7,"error":',
+    )
+    assert [answered_id(line) for line in lines] == [b"", b"", b""]
+    assert answered_id(b'{"id":7,"error":{"code":') == b"7"
+
+
+async def test_an_answer_of_the_host_in_an_odd_shape_fails_its_call() -> None:
+    async def exchange(_: dict[str, Any]) -> dict[str, Any] | None:
+        return {"result": "words"}
+
+    async with inside_transport(exchange) as (read, write):
+        await write.send(SessionMessage(JSONRPCRequest(jsonrpc="2.0", id=3, method="tools/call")))
+        async with asyncio.timeout(90):
+            answer = (await read.receive()).message
+    assert (answer.id, answer.error.message) == (3, "the answer is not a message of JSON-RPC")
 
 
 async def test_odd_entries_of_lists_and_odd_messages_leave_the_others(tmp_path: Path) -> None:

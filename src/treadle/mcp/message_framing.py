@@ -1,7 +1,11 @@
 """Messages out of a stream of bytes, one a line: in time linear in the bytes, whatever their chunks, and bounded."""
 
+import json
 import re
 from collections import deque
+from typing import Any
+
+import msgspec
 
 MOST_OF_ONE = 4 * 1024 * 1024
 """Bytes of one message. To read one of many small parts holds the interpreter up for about 8 ms for each MiB."""
@@ -10,6 +14,27 @@ _KEPT = 4096
 _ID = rb'"id"\s*:\s*(-?\d+|"[^"\\]{1,200}")'
 _FIRST = re.compile(rb'\s*\{\s*(?:"jsonrpc"\s*:\s*"2\.0"\s*,\s*)?' + _ID)
 _LAST = re.compile(_ID + rb'\s*(?:,\s*"jsonrpc"\s*:\s*"2\.0"\s*)?\}\s*$')
+_ANSWERS = re.compile(rb'[^\[{]*\{[^\[{]*"(?:result|error)"\s*:')
+
+
+def read_leniently(line: bytes) -> Any:
+    """Read JSON as a program meant it that writes half characters, bytes that are no UTF-8, or a number that is none.
+
+    The first two become replacement characters, the last one null. Raises `ValueError`, `RecursionError`.
+    """
+    found = json.loads(line.decode(errors="replace"), parse_constant=lambda _: None)
+    text = json.dumps(found, ensure_ascii=False)
+    return msgspec.json.decode(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
+
+
+def answered_id(line: bytes) -> bytes:
+    """Find, as JSON, the id that a message which cannot be read answers; empty where it seems to be no answer."""
+    return _found_id(line, line[-_KEPT:]) if _ANSWERS.match(line[:_KEPT]) else b""
+
+
+def _found_id(head: bytes, tail: bytes) -> bytes:
+    found = _FIRST.match(head) or _LAST.search(tail)
+    return found[1] if found is not None else b""
 
 
 class TooLong:
@@ -17,8 +42,7 @@ class TooLong:
 
     def __init__(self, size: int, head: bytes, tail: bytes) -> None:
         self.size = size
-        found = _FIRST.match(head) or _LAST.search(tail)
-        self.answers = found[1] if found is not None else b""
+        self.answers = _found_id(head, tail)
 
 
 class Frames:

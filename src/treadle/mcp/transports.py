@@ -1,6 +1,7 @@
 """How the messages of a server come and go: over the pipes of its program, over HTTP, or through its host."""
 
 import asyncio
+import contextlib
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
@@ -14,7 +15,7 @@ from mcp.client.streamable_http import streamable_http_client
 from mcp.shared.message import SessionMessage
 from mcp_types import INTERNAL_ERROR, ErrorData, JSONRPCError, jsonrpc_message_adapter
 
-from treadle.mcp.message_framing import MOST_OF_ONE, Frames, TooLong
+from treadle.mcp.message_framing import MOST_OF_ONE, Frames, TooLong, answered_id, read_leniently
 from treadle.mcp.server_program import ServerProgram
 from treadle.protocol.servers import McpServer
 from treadle.workspace.files.text import visible
@@ -96,19 +97,33 @@ async def program_transport(program: ServerProgram, noise: Noise, ended: asyncio
 
 
 def _read_message(line: bytes | TooLong) -> SessionMessage | None:
-    """Read a line; of an answer that is too long an error to whoever waits for it. None for what is no message."""
-    if isinstance(line, bytes):
+    """Read a line; of an answer that cannot be read an error to whoever waits for it. None for what is no message."""
+    if isinstance(line, TooLong):
+        return _unreadable(line.answers, f"has {line.size:,} bytes, more than the {MOST_OF_ONE:,} that are read")
+    try:
+        # This reads JSON three times as fast as the types of the SDK do.
+        found = msgspec.json.decode(line)
+    except (ValueError, RecursionError):
         try:
-            # This reads JSON three times as fast as the types of the SDK do.
-            found = _bounded(msgspec.json.decode(line))
-            return SessionMessage(jsonrpc_message_adapter.validate_python(found, by_name=False))
-        except (ValueError, RecursionError):
-            return None
-    if not line.answers:
-        return None
-    text = f"the answer has {line.size:,} bytes, more than the {MOST_OF_ONE:,} that are read"
-    number = msgspec.json.decode(line.answers)
-    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=ErrorData(code=INTERNAL_ERROR, message=text)))
+            found = read_leniently(line)
+        except (ValueError, RecursionError) as error:
+            return _unreadable(answered_id(line), f"cannot be read: {error_reason(error)}")
+    try:
+        return SessionMessage(jsonrpc_message_adapter.validate_python(_bounded(found), by_name=False))
+    except (ValueError, RecursionError):
+        return _unreadable(answered_id(line), _NOT_AS_AGREED)
+
+
+_NOT_AS_AGREED = "is not a message of JSON-RPC"
+
+
+def _unreadable(answers: bytes, why: str) -> SessionMessage | None:
+    return _error_about(msgspec.json.decode(answers), why) if answers else None
+
+
+def _error_about(number: int | str, why: str) -> SessionMessage:
+    error = ErrorData(code=INTERNAL_ERROR, message=f"the answer {why}")
+    return SessionMessage(JSONRPCError(jsonrpc="2.0", id=number, error=error))
 
 
 def _bounded(message: Any) -> Any:
@@ -237,9 +252,11 @@ async def inside_transport(exchange: Exchanged) -> AsyncIterator[Streams]:
         if answer is not None and "id" in message:
             answer = {"jsonrpc": "2.0", "id": message["id"], **answer}
             try:
-                await arrived.send(SessionMessage(jsonrpc_message_adapter.validate_python(answer, by_name=False)))
-            except (ValueError, anyio.ClosedResourceError, anyio.BrokenResourceError):
-                return
+                said = SessionMessage(jsonrpc_message_adapter.validate_python(answer, by_name=False))
+            except ValueError:
+                said = _error_about(message["id"], _NOT_AS_AGREED)
+            with contextlib.suppress(anyio.ClosedResourceError, anyio.BrokenResourceError):
+                await arrived.send(said)
 
     async def send(tasks: anyio.abc.TaskGroup) -> None:
         async with leaving:
