@@ -89,6 +89,20 @@ async def test_a_full_disk_behind_the_output_is_named(tmp_path: Path) -> None:
     assert ended.err.startswith("treadle: The output cannot be written.\n  why: [Errno 28]")
 
 
+@pytest.mark.parametrize("output", ["text", pytest.param("json", marks=pytest.mark.soak), "stream-json"])
+async def test_an_answer_that_cannot_be_written_is_named_and_a_reader_that_left_is_not(
+    tmp_path: Path, output: str
+) -> None:
+    program = Program(tmp_path / "home", {"PYTHONUNBUFFERED": ""})  # what is held back fails once more
+    async with ScriptedServer(ANSWER) as server:
+        task = ("-p", "What?", *model(server), "--directory", str(tmp_path), "--output-format", output)
+        full = await program.run(*task, command=shell(">/dev/full"))
+        left = await program.run(*task, command=("bash", "-c", 'exec "$0" -m treadle "$@" > >(:)', sys.executable))
+    assert full.code == left.code == Exit.FAILED
+    assert "treadle: The output cannot be written.\n  why: [Errno 28]" in full.err
+    assert "treadle: " not in left.err
+
+
 @pytest.mark.parametrize(
     ("shell_line", "state"),
     [

@@ -152,8 +152,8 @@ def _report(text: str, code: int) -> int:
     """Write an error, unless nobody is left to read it."""
     from treadle.door.program import write_wrapped
 
+    flush_streams()
     with suppress(OSError):
-        sys.stdout.flush()
         write_wrapped(sys.stderr, text)
     return code
 
