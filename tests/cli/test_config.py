@@ -1,9 +1,12 @@
+import errno
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from tests.cli.conftest import Command
+from treadle.app.errors.error_report import describe_unusable_folder, is_own_folder
 
 
 def _lines(text: str) -> dict[str, tuple[object, str]]:
@@ -91,6 +94,43 @@ def test_a_value_is_set_and_comments_stay(treadle: Command, home: Path) -> None:
         '\n[models."e/f"]\ncontext_window = 8000\n'
     )
     assert file.stat().st_mode & 0o777 == 0o644
+
+
+@pytest.mark.parametrize("trouble", [errno.ENOSPC, errno.EROFS, errno.EACCES])
+def test_settings_that_cannot_be_written_are_named_with_what_to_do(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch, trouble: int
+) -> None:
+    (home / "config.toml").write_text('mode = "ask"\n')
+
+    def refused(_: int) -> None:
+        raise OSError(trouble, os.strerror(trouble))
+
+    monkeypatch.setattr(os, "fsync", refused)
+    for words in (("set", "mode", "edits"), ("unset", "mode")):
+        said = treadle("config", *words)
+        assert (said.code, said.out) == (78, "")
+        assert f"The settings file {home}/config.toml cannot be written. [config-unwritable]" in said.err
+        assert f"Correct the permissions of {home}, or free space on its disk" in " ".join(said.err.split())
+    assert [one.name for one in home.iterdir() if "config" in one.name] == ["config.toml"]
+    assert (home / "config.toml").read_text() == 'mode = "ask"\n'
+
+
+def test_a_folder_of_treadle_that_cannot_be_used_is_no_bug_of_treadle(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("TREADLE_HOME")
+    for variable, name in (("XDG_DATA_HOME", "data directory"), ("XDG_CONFIG_HOME", "configuration folder")):
+        (home / variable).mkdir()
+        (home / variable / "treadle").write_text("a file")
+        monkeypatch.setenv(variable, str(home / variable))
+        said = treadle("sessions", "--search", "x")
+        error = OSError(errno.EROFS, "Read-only file system", str(home / variable / "treadle" / "mcp.json"))
+        assert is_own_folder(error)
+        assert f"The {name} cannot be used." in describe_unusable_folder(error)
+        assert "bug" not in said.err
+    assert not is_own_folder(OSError(errno.ENOENT, "", str(home / "XDG_DATA_HOME" / "treadle" / "x")))
+    assert not is_own_folder(OSError(errno.EACCES, "", str(home / "elsewhere")))
+    assert not is_own_folder(OSError(errno.EACCES, ""))
 
 
 def test_a_file_that_is_a_link_stays_one(treadle: Command, home: Path, tmp_path: Path) -> None:

@@ -126,12 +126,12 @@ def _guarded(command: Callable[[], int]) -> int:
 
 
 def _failed(error: Exception) -> int:
-    from treadle.door.program import Exit, describe_error, describe_no_permission, is_own_folder
+    from treadle.door.program import Exit, describe_error, describe_unusable_folder, is_own_folder
     from treadle.protocol.errors import TreadleError
 
     match error:
-        case PermissionError() if is_own_folder(error):
-            return _report(describe_no_permission(error), Exit.FAILED)
+        case OSError() if is_own_folder(error):
+            return _report(describe_unusable_folder(error), Exit.FAILED)
         case OSError():
             return _lost(error) if is_unwritable(error) else _crash(error)
         case TreadleError():

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from treadle.app.errors.error_report import describe_crash as describe_crash
     from treadle.app.errors.error_report import describe_error as describe_error
     from treadle.app.errors.error_report import describe_model_error as describe_model_error
-    from treadle.app.errors.error_report import describe_no_permission as describe_no_permission
+    from treadle.app.errors.error_report import describe_unusable_folder as describe_unusable_folder
     from treadle.app.errors.error_report import four_lines as four_lines
     from treadle.app.errors.error_report import is_own_folder as is_own_folder
     from treadle.app.errors.error_report import print_notice as print_notice
@@ -59,7 +59,7 @@ else:
             "treadle.app.hosting.kept_devices": "KeptDevice KeptDevices keep_devices kept_devices",
             "treadle.app.hosting.descriptor_lines": "MOST_UNREAD_BYTES own_stdout read_lines write_whole",
             "treadle.app.errors.error_report": """
-                describe_crash describe_error describe_model_error describe_no_permission four_lines
+                describe_crash describe_error describe_model_error describe_unusable_folder four_lines
                 is_own_folder print_notice resume_line write_log
             """,
             "treadle.workspace.diagnostics.tether": "tethered",

@@ -132,8 +132,16 @@ def key_path(key: str) -> tuple[str, ...]:
 def _save(path: tuple[str, ...], change: _Change, check: _Check) -> Saved:
     """Write the file if the change is sound; a mistake that was there before, elsewhere, does not prevent that."""
     file = config_file()
-    with alone(file.parent):
-        return _write(file, path, change, check)
+    try:
+        with alone(file.parent):
+            return _write(file, path, change, check)
+    except OSError as error:
+        raise ConfigError(
+            "config-unwritable",
+            f"The settings file {file} cannot be written.",
+            why=str(error),
+            fix=f"Correct the permissions of {file.parent}, or free space on its disk. Nothing was changed.",
+        ) from error
 
 
 def _write(file: Path, path: tuple[str, ...], change: _Change, check: _Check) -> Saved:

@@ -1,5 +1,7 @@
 """Errors as a person reads them: what, why, what to do, where the details are."""
 
+import errno
+import os
 import sys
 import traceback
 from contextlib import suppress
@@ -7,7 +9,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from treadle.app.config.places import data_directory, program_log
+from treadle.app.config.places import config_file, data_directory, program_log
 from treadle.present.failure_words import facts_of
 from treadle.present.words import counted, span
 from treadle.protocol.errors import TreadleError
@@ -16,6 +18,8 @@ from treadle.protocol.models import ErrorKind, ModelError
 if TYPE_CHECKING:
     from treadle.store.opening_store import Repaired
     from treadle.store.reading import Damage
+
+_UNUSABLE = frozenset({errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOSPC, errno.EDQUOT, errno.ENOTDIR, errno.EIO})
 
 _FIXES: dict[ErrorKind, str] = {
     ErrorKind.AUTHENTICATION: "Store another key with `treadle login PROVIDER`; `treadle providers` shows where keys "
@@ -71,14 +75,20 @@ def describe_model_error(error: ModelError, model: str) -> str:
 
 
 def is_own_folder(error: OSError) -> bool:
-    """Whether an error is about something in the folder of Treadle's data."""
-    return Path(str(error.filename)).is_relative_to(data_directory())
+    """Whether an error says that the folder of Treadle's data or that of the settings cannot be used."""
+    return error.errno in _UNUSABLE and error.filename is not None and bool(_own_folder(error))
 
 
-def describe_no_permission(error: OSError) -> str:
-    """Format the error of a data directory that the user may not use."""
-    fix = "Correct its permissions, or set TREADLE_HOME to a folder of yours."
-    return four_lines("The data directory cannot be used.", str(error), fix)
+def describe_unusable_folder(error: OSError) -> str:
+    """Format the error of such a folder: the user may not use it, or its disk is full or read-only."""
+    fix = "Correct its permissions or free space on its disk, or set TREADLE_HOME to a folder of yours."
+    return four_lines(f"The {_own_folder(error)} cannot be used.", str(error), fix)
+
+
+def _own_folder(error: OSError) -> str:
+    file = Path(os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename))
+    own = {"data directory": data_directory(), "configuration folder": config_file().parent}
+    return next((name for name, folder in own.items() if file.is_relative_to(folder)), "")
 
 
 def describe_crash(error: BaseException) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from treadle.app.errors.page_explanations import ABOUT_THE_PAGE
+from treadle.app.errors.place_explanations import ABOUT_PLACES
 from treadle.app.errors.schedule_explanations import ABOUT_SCHEDULES
 from treadle.app.errors.session_explanations import ABOUT_SESSIONS, Explanation
 
@@ -77,10 +78,7 @@ _SETTINGS = {
         "A settings file is not valid TOML.",
         "Correct the line that the message names. To start with the defaults, move the file away.",
     ),
-    "config-unreadable": Explanation(
-        "A settings file cannot be read, because of its permissions or because it is not UTF-8.",
-        "Correct the permissions or the encoding, or move the file away.",
-    ),
+    **ABOUT_PLACES,
     "config-value": Explanation(
         "A setting has an unknown name or a wrong value. The message names the file and line, variable or flag.",
         "`treadle config set` and `unset` correct it; docs/configuration.md lists the settings.",

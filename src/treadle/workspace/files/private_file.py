@@ -6,7 +6,7 @@ from pathlib import Path
 
 
 def write_private(file: Path, data: bytes, *, mode: int = 0o600, follow: bool = True) -> None:
-    """Replace a file in one step; its folder is made for the owner alone. Raises `OSError`.
+    """Replace a file in one step; its folder is made for the owner alone. Raises `OSError`, which names a file.
 
     With `follow` a link stays and what it leads to is replaced: people link their settings. Without, the link is.
     """
@@ -20,7 +20,9 @@ def write_private(file: Path, data: bytes, *, mode: int = 0o600, follow: bool = 
             stream.flush()
             os.fsync(stream.fileno())
         draft.replace(target)
-    except BaseException:
+    except BaseException as error:
         with contextlib.suppress(FileNotFoundError):
             draft.unlink()
+        if isinstance(error, OSError) and error.filename is None:
+            error.filename = str(target)  # a full disk names nothing
         raise
