@@ -53,6 +53,10 @@ def _run(argv: Sequence[str]) -> int:
         from treadle.cli.time_zone import use_known_zone
 
         use_known_zone()
+    if not os.environ.get("HOME", "").startswith("/"):
+        from treadle.cli.surroundings import use_known_home
+
+        use_known_home()
     name = argv[0] if argv and argv[0] in COMMANDS else ""
     if not name:
         flags = {word.partition("=")[0] for word in argv}
@@ -126,9 +130,11 @@ def _guarded(command: Callable[[], int]) -> int:
 
 
 def _failed(error: Exception) -> int:
+    from treadle.cli.surroundings import missing_surroundings
     from treadle.door.program import Exit, describe_error, describe_unusable_folder, is_own_folder
     from treadle.protocol.errors import TreadleError
 
+    error = missing_surroundings(error) or error
     match error:
         case OSError() if is_own_folder(error):
             return _report(describe_unusable_folder(error), Exit.FAILED)

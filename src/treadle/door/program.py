@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
+    from treadle.app.config.places import unknown_home as unknown_home
     from treadle.app.demo import TASK as TASK
     from treadle.app.demo import open_demo as open_demo
     from treadle.app.demo import what_next as what_next
@@ -52,6 +53,7 @@ else:
         __name__,
         {
             "treadle.app.hosting.certificate": "page_certificate",
+            "treadle.app.config.places": "unknown_home",
             "treadle.app.demo": "TASK open_demo what_next",
             "treadle.app.errors.exits": "Exit exit_code",
             "treadle.app.errors.explanations": "EXPLANATIONS errors_page nearest_codes",

@@ -7,6 +7,8 @@ from functools import lru_cache
 from hashlib import sha256
 from pathlib import Path
 
+from treadle.protocol.errors import ConfigError
+
 SERVED_PLACE = Path("/etc/treadle-service")
 """Is there for the processes of a user of `treadle serve`, and for nobody else."""
 
@@ -49,7 +51,20 @@ def _home() -> str:
         return home
     import pwd
 
-    return pwd.getpwuid(os.getuid()).pw_dir
+    try:
+        return pwd.getpwuid(os.getuid()).pw_dir
+    except KeyError as error:
+        raise unknown_home() from error
+
+
+def unknown_home() -> ConfigError:
+    """Make the error for a user without a home."""
+    return ConfigError(
+        "home-unknown",
+        "The home folder of the user is unknown.",
+        why=f"HOME is not set to an absolute path, and the user {os.getuid()} is not in the list of users.",
+        fix="Set HOME to a folder of yours.",
+    )
 
 
 def servers_file() -> Path:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from treadle.app.config.places import config_file, data_directory, program_log
 from treadle.present.failure_words import facts_of
 from treadle.present.words import counted, span
-from treadle.protocol.errors import TreadleError
+from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def four_lines(what: str, why: str, fix: str) -> str:
         lines.append(f"  why: {_one_line(why)}")
     if fix:
         lines.append(f"  fix: {_one_line(fix)}")
-    with suppress(OSError):  # the folder may be one that the user may not look into
+    with suppress(OSError, ConfigError):  # the folder may be unknown, or one that the user may not look into
         lines += [f"  log: {program_log()}"] if program_log().is_file() else []
     return "\n".join(lines)
 
@@ -87,7 +87,10 @@ def describe_unusable_folder(error: OSError) -> str:
 
 def _own_folder(error: OSError) -> str:
     file = Path(os.fsdecode(error.filename) if isinstance(error.filename, bytes) else str(error.filename))
-    own = {"data directory": data_directory(), "configuration folder": config_file().parent}
+    try:
+        own = {"data directory": data_directory(), "configuration folder": config_file().parent}
+    except (OSError, ConfigError):  # there is no home, or no current folder
+        return ""
     return next((name for name, folder in own.items() if file.is_relative_to(folder)), "")
 
 
@@ -138,13 +141,13 @@ def print_notice(notice: str) -> None:
 
 def write_log(text: str) -> bool:
     """Append to the program's log; says whether that worked."""
-    file = program_log()
     stamp = datetime.now(UTC).isoformat(timespec="seconds")
     try:
+        file = program_log()
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         with file.open("a", encoding="utf-8") as stream:
             stream.write(f"{stamp} {text.rstrip()}\n")
-    except OSError:
+    except (OSError, ConfigError):
         return False
     return True
 

@@ -11,6 +11,19 @@ ABOUT_PLACES: Mapping[str, Explanation] = MappingProxyType(
             "A settings file cannot be read, because of its permissions or because it is not UTF-8.",
             "Correct the permissions or the encoding, or move the file away.",
         ),
+        "folder-gone": Explanation(
+            "The folder from which a command was started does not exist any more.",
+            "Go to another folder with `cd`, and run the command again.",
+        ),
+        "home-unknown": Explanation(
+            "`HOME` is not set to an absolute path, and the list of users of this computer does not have the user, as "
+            "in some containers. Settings, data and what a sandbox hides depend on it.",
+            "Set HOME to a folder of yours.",
+        ),
+        "home-of-user": Explanation(
+            "A path begins with ~ and a name, and no user of this computer has that name.",
+            "Write the path in full. For a file whose name begins with ~ write ./ before it.",
+        ),
         "config-unwritable": Explanation(
             "A setting cannot be saved: the folder of your settings file cannot be written, or its disk is full.",
             "Correct the permissions of the folder that the message names, or free space on its disk.",
