@@ -11,7 +11,9 @@ from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.permissions import OptionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, ToolKind, result_text
+from treadle.workspace.untrusted import mark_untrusted
 
+REFUSAL = mark_untrusted("bad thing\nmore", "MCP server s")
 OK, FAILED, INTERRUPTED = Outcome.OK, Outcome.FAILED, Outcome.INTERRUPTED
 
 
@@ -43,6 +45,21 @@ def test_what_the_session_says_to_the_model_of_a_result_is_not_shown(remark: str
     for one in (result, changed):
         assert note_of(ToolKind.EXECUTE, one) == "exit 3"
         assert output_of(ToolKind.EXECUTE, one) == "out"
+
+
+@pytest.mark.parametrize(
+    ("text", "note"),
+    [
+        (f"The MCP server s refused:\n{REFUSAL}\nContinue.", "The MCP server s refused: bad thing"),
+        (mark_untrusted("No such issue.", "MCP server s"), "No such issue."),
+        ("It failed:", "It failed:"),
+        ("It failed:\n\n  disk full  \nmore", "It failed: disk full"),
+        ("One.\nTwo.", "One."),
+        ("", ""),
+    ],
+)
+def test_the_note_of_a_failed_call_has_the_reason_that_its_first_line_announces(text: str, note: str) -> None:
+    assert note_of(ToolKind.OTHER, result_text(FAILED, text)) == note
 
 
 def test_a_long_reason_is_shown_whole_below() -> None:

@@ -1,9 +1,12 @@
-"""Why an edit was refused, for a person: what the model reads of it says what the model should do."""
+"""Why a call failed, for a person: what the model reads of it says what the model should do, too."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
 
+from treadle.protocol.patterns import regex
 from treadle.protocol.tools import CallResult
+
+_MARK = regex(r"</?untrusted_content\b.*>$")
 
 WHY_REFUSED: Mapping[str, str] = MappingProxyType(
     {
@@ -29,3 +32,10 @@ WHY_REFUSED: Mapping[str, str] = MappingProxyType(
 def refused_edit(result: CallResult) -> str:
     """Say why a result is a refused edit; empty for any other."""
     return next((words for one in result.edits if (words := WHY_REFUSED.get(one.code, ""))), "")
+
+
+def first_reason(text: str) -> str:
+    """Give the first line of a reason, with the next one where it ends in a colon; marks of others' words are none."""
+    lines = (line for line in text.split("\n") if line.strip() and not _MARK.match(line))
+    first = next(lines, "")
+    return f"{first} {next(lines, '')}".rstrip() if first.rstrip().endswith(":") else first

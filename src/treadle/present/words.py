@@ -7,7 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.engine.core.texts import rejected
-from treadle.present.edit_words import refused_edit
+from treadle.present.edit_words import first_reason, refused_edit
 from treadle.present.escape import printable
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.messages import (
@@ -218,7 +218,7 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
     if result.outcome in (Outcome.REJECTED, Outcome.DENIED):
         return clip_text(result_for_person(result, decision), _SHOWN_REASON)
     if result.outcome is not Outcome.OK:
-        first = refused_edit(result) or printable(clip_text(text.partition("\n")[0], _SHOWN_REASON))
+        first = refused_edit(result) or printable(clip_text(first_reason(text), _SHOWN_REASON))
         return f"exit {status[1]}" if (status := _STATUS.match(first)) else first
     if kind is ToolKind.SEARCH and (found := _found(text)):
         return found
