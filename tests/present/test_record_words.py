@@ -47,6 +47,12 @@ def test_why_an_edit_failed_is_said_once_and_whole() -> None:
     assert (record.output, record.facts) == (long, "a_tool: not checked, failed")
 
 
+def test_a_refusal_that_was_shown_before_the_call_is_said_once() -> None:
+    for why in ("Nothing needs to change.", f"Refused [no_change]: nothing was changed.{' Go on.' * 60}"):
+        record = call_record(ended(result_text(Outcome.FAILED, f"{why}\n"), ToolKind.EDIT, preview=why))
+        assert f"{record.facts}\n{record.asked}\n{record.output}".count(why) == 1
+
+
 def test_code_that_is_longer_than_a_block_is_one_block() -> None:
     text = "So:\n\n```python\n" + "x = 1\n" * (3 * LONGEST_BLOCK // 6) + "```\n\nThat is all."
     said = Message(role=Role.ASSISTANT, content=(Text(text=text),))

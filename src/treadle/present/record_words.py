@@ -45,6 +45,8 @@ def call_record(item: CallItem) -> CallRecord:
         name = CallName(name.verb)
     title = clip_text(name.text, _LONGEST_TITLE)
     note, output = _note(item), whole_output(item).strip("\n")
+    if text.strip() in (output.strip(), note):  # a refusal is there before the call, and comes of it
+        text = ""
     if output.strip() == note:
         output = ""
     elif result is not None and output.strip().startswith(note.removesuffix("…")):
