@@ -14,7 +14,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.models import ToolProtocol
 from treadle.protocol.notifications import CallChanged, CallStatus, Notice, QuestionAsked, TurnEnded
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question
-from treadle.protocol.tools import CallResult
+from treadle.protocol.tools import CallResult, FileChange
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -29,6 +29,7 @@ class Rehearsal:
     results: list[CallResult] = field(default_factory=list)
     requests: list[Any] = field(default_factory=list)
     denied: int = 0
+    changes: tuple[FileChange, ...] = ()
     notices: list[str] = field(default_factory=list)
 
     @property
@@ -92,7 +93,7 @@ async def rehearse(
                     case Notice(text=text):
                         seen.notices.append(text)
                     case TurnEnded(outcome=outcome):
-                        seen.denied = outcome.denied
+                        seen.denied, seen.changes = outcome.denied, outcome.changes
                         break
                     case _:
                         pass

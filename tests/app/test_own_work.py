@@ -8,6 +8,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.app.owning import own_work_scene
+from tests.app.rehearsal import call, rehearse
 from tests.app.reviewing import ID, Worked, worked
 from tests.normal_user import normal_user
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
@@ -19,6 +20,7 @@ from treadle.app.history.restoring_turns import go_back
 from treadle.engine.ports import KnownChanges
 from treadle.engine.runtime.step_checkpoints import Checkpointer
 from treadle.protocol.checkpoints import Moment, OwnTotal, Restore
+from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import FileChange
 from treadle.workspace.commands.background_jobs import Job, ran_since
 from treadle.workspace.files.owners import Owner, owner_of
@@ -94,6 +96,23 @@ async def test_what_changed_while_a_command_ran_in_the_background_stays_where_al
         back = await go_back(ID, Restore(checkpoint=1))
         assert [Path(one.path).name for one in back.result.conflicts] == ["served.txt"]
         assert sorted(file.name for file in session.work.iterdir()) == ["base.txt", "served.txt"]
+
+
+@pytest.mark.parametrize("place", ["work", "~"])
+async def test_a_file_whose_name_is_shown_in_another_way_is_one_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    folder = tmp_path / place
+    folder.mkdir()
+    Path(os.fsdecode(os.fsencode(folder) + b"/half\xff.txt")).write_text("a\n")
+    names = ["blank ", "back\\x41.txt", "half\\xff.txt", "~/in", "plain.txt", "é.txt"]
+    (folder / "~").mkdir()
+    calls = [call("read_file", path="half\\xff.txt")]
+    calls += [call("write_to_file", path=f"./{name}", content="x\n") for name in names]
+    done = await rehearse(folder, calls, mode=Mode.FULL)
+    assert sorted(Path(one.path).name for one in done.changes) == sorted(Path(name).name for name in names)
+    assert {(one.added, one.removed) for one in done.changes if "half" in one.path} == {(1, 1)}
 
 
 async def test_checkpoints_of_other_folders_are_no_part_of_what_is_counted() -> None:

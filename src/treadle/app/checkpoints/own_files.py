@@ -9,6 +9,7 @@ from msgspec.structs import replace
 
 from treadle.engine.ports import KnownChanges
 from treadle.protocol.checkpoints import MOST_NAMED, CheckpointTaken, OwnTotal
+from treadle.protocol.codec import encodable
 from treadle.protocol.tools import FileChange
 from treadle.workspace.checkpoints.own_work import OwnChange, OwnWork
 from treadle.workspace.checkpoints.planning import Interval
@@ -24,8 +25,12 @@ class KeptRoot(Struct, frozen=True):
     kept: CheckpointStore
 
     def shown(self, path: bytes | str) -> str:
-        """Give the whole path of what is in it, as it is shown and logged."""
+        """Give the whole path of what is in it, as it is shown."""
         return shown_name(f"{self.path}/{os.fsdecode(path)}")
+
+    def logged(self, path: bytes) -> str:
+        """Give the whole path of what is in it, as the log has it where a call reports a change."""
+        return encodable(f"{self.path}/{os.fsdecode(path)}")
 
 
 class OwnFiles:
@@ -106,16 +111,16 @@ class OwnFiles:
         """Give what these files are now, and of those that are known what is not so any more."""
         left = {one.path: one for one in known}
         for number, path in paths:
-            left.pop(self._roots[number].shown(path), None)
+            left.pop(self._roots[number].logged(path), None)
             yield self._file_change(number, path, since)
-        for shown, one in left.items():
-            found = self._covered(shown)
+        for reported, one in left.items():
+            found = self._covered(reported)
             if found is not None and (now := self._file_change(*found, since)) != one:
                 yield now
 
-    def _covered(self, shown: str) -> tuple[int, bytes] | None:
+    def _covered(self, reported: str) -> tuple[int, bytes] | None:
         """Find a file that was reported; None for one that is there and that checkpoints do not cover."""
-        path = logged_path(shown)
+        path = logged_path(reported)
         gone = not may_be_there(path)
         for number, (root, work) in enumerate(zip(self._roots, self._works, strict=True)):
             if path.startswith(f"{root.path}/"):
@@ -127,8 +132,8 @@ class OwnFiles:
 
     def _file_change(self, number: int, path: bytes, since: int) -> FileChange:
         change = self._works[number].change(path, since)
-        shown = self._roots[number].shown(path)
-        return _nothing(shown) if change is None else _file_change(shown, change)
+        logged = self._roots[number].logged(path)
+        return _nothing(logged) if change is None else _file_change(logged, change)
 
     def change(self, number: int, path: bytes) -> OwnChange | None:
         """Give what is left of the session's change of a path; None for nothing."""
