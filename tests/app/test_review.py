@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import subprocess
 from functools import partial
 from pathlib import Path
 
@@ -23,6 +24,7 @@ from treadle.app.reports.session_review import (
     review_marks,
     review_steps,
 )
+from treadle.app.slash.committing import plan_commit
 from treadle.engine.core.past_history import take_whole
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import ConfigError, SessionError
@@ -36,6 +38,16 @@ TEN = "".join(f"line {number}\n" for number in range(1, 11))
 
 def two_changes(work: Path) -> None:
     (work / "a.txt").write_text(TEN.replace("line 2\n", "second\n").replace("line 9\n", "ninth\nand more\n"))
+
+
+async def test_a_file_whose_name_is_shown_in_another_way_is_the_sessions_own_in_a_plan_to_commit() -> None:
+    async with worked() as session:
+        subprocess.run(["git", "init", "-q", str(session.work)], check=True)
+        await session.step(lambda: (session.work / "blank ").write_text("own\n"))
+        review = session.review()
+        plan = await asyncio.to_thread(plan_commit, str(session.work), review.files)
+        review.close()
+        assert [(one.path, one.own) for one in plan.files] == [("blank\\x20", True)]
 
 
 async def test_one_change_goes_and_the_other_stays_and_both_come_back() -> None:

@@ -112,7 +112,8 @@ def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection
     `accepted` are the files of which a person accepted each change. Takes seconds at most; raises `ConfigError`.
     """
     own = {file.path: file for file in changed if file.own and file.root == 0}
-    files = [_planned(shown_name(path), state, own.get(path), accepted) for path, state in _status(root).items()]
+    states = {shown_name(path): state for path, state in _status(root).items()}
+    files = [_planned(path, state, own.get(path), accepted) for path, state in states.items()]
     return CommitPlan(
         branch=_asked(root, *_BRANCH),
         files=tuple(sorted(files, key=lambda file: (not file.own, file.path))),
