@@ -179,6 +179,20 @@ async def test_new_and_deleted_files_modes_and_links_are_taken_back_whole() -> N
         assert state(work) == {b"gone.txt": ("file", b"kept\n", 0o644), b"run.sh": ("file", b"echo\n", 0o755)}
 
 
+async def test_a_text_in_utf_16_is_counted_and_taken_back_as_a_whole() -> None:
+    async with worked() as session:
+        text = session.work / "wide.txt"
+        text.write_bytes(TEN.encode("utf-16"))
+        await session.step(lambda: text.write_bytes(TEN.replace("line 2\n", "Ċ\n\n").encode("utf-16")))
+        review = session.review()
+        (file,) = review.files
+        assert (file.added, file.removed, file.mixed) == (2, 1, False)
+        assert file.notes == (f"UTF-16 or UTF-32, {len(TEN) * 2 + 2} bytes to {text.stat().st_size} bytes",)
+        assert review.hunks(file) == ()
+        await session.reject(review, FileChoice("wide.txt"))
+        assert text.read_bytes() == TEN.encode("utf-16")
+
+
 async def test_a_file_that_others_alone_changed_and_a_folder_in_the_way_are_refused() -> None:
     async with worked() as session:
         work = session.work

@@ -331,6 +331,33 @@ def test_a_diff_tells_text_links_modes_and_bytes_with_safe_names(place: tuple[Pa
     assert counts == [("a\nb", 1, 1), ("bin", None, None), ("link", 1, 0)]
 
 
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+def test_lines_of_a_text_in_a_wide_encoding_are_counted_and_shown(
+    place: tuple[Path, CheckpointStore], encoding: str
+) -> None:
+    root, store = place
+    names = ("changed", "encoded", "gone", "new")
+    lines = "".join(f"line {number}\n" for number in range(20))
+    for name in names[:3]:
+        (root / name).write_bytes(lines.encode(encoding))
+    old = store.take("1").tree
+    (root / "changed").write_bytes(lines.replace("line 7\n", "Zeile Ċ\nmehr\n").encode(encoding))
+    (root / "encoded").write_bytes(lines.encode())
+    (root / "gone").unlink()
+    (root / "new").write_bytes(lines.encode(encoding))
+    new = store.take("2").tree
+    counts = {each.path: (each.added, each.removed, each.by_lines) for each in store.compare(old, new)}
+    assert counts == {
+        "changed": (2, 1, False),
+        "encoded": (None, None, False),  # other bytes of the same text are not no change
+        "gone": (0, 20, False),
+        "new": (20, 0, False),
+    }
+    shown = store.diff(old, new)
+    assert "-line 7\n+Zeile Ċ\n+mehr\n" in shown
+    assert "Binary files a/encoded and b/encoded differ\n" in shown
+
+
 def test_pruning_removes_the_oldest_and_what_is_kept_can_be_read(place: tuple[Path, CheckpointStore]) -> None:
     root, store = place
     trees = []

@@ -57,8 +57,9 @@ class FileToReview(Struct, frozen=True, kw_only=True):
         kinds = {entry.kind for entry in (before, after) if entry is not None}
         if TreeKind.LINK in kinds:
             found.append("a link" if len(kinds) == 1 else "a file and a link")
-        elif self.change.added is None:
-            found.append(f"binary, {_size(before)} to {_size(after)}")
+        elif not self.change.by_lines:
+            what = "binary" if self.change.added is None else "UTF-16 or UTF-32"
+            found.append(f"{what}, {_size(before)} to {_size(after)}")
         if before is not None and after is not None and before.mode != after.mode and len(kinds) == 1:
             found.append(f"mode {before.mode:o} to {after.mode:o}")
         return tuple(found)
@@ -215,7 +216,7 @@ class SessionReview:
 
     def _text(self, file: FileToReview) -> "TextVersions | None":
         before, after = file.change.before, file.change.after
-        if file.change.added is None or TreeKind.LINK in {entry.kind for entry in (before, after) if entry is not None}:
+        if not file.change.by_lines or TreeKind.LINK in {entry.kind for entry in (before, after) if entry is not None}:
             return None
         kept = self._kept.roots[file.root].kept
         old, new = (b"" if entry is None else kept.read(entry.what) for entry in (before, after))

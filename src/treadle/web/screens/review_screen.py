@@ -237,7 +237,7 @@ def _listed(review: SessionReview, wanted: str) -> dict[str, Any]:
         return {"files": [], "others": bool(review.files)}
     number, shown = next(((number, file) for number, file in own if file.path == wanted), own[0])
     size = (shown.change.added or 0) + (shown.change.removed or 0)
-    fits = shown.change.added is not None and size <= _MOST_OF_ONE
+    fits = shown.change.by_lines and size <= _MOST_OF_ONE
     files = [
         {
             "number": at,
@@ -260,8 +260,14 @@ def _listed(review: SessionReview, wanted: str) -> dict[str, Any]:
         "shown_removed": shown.removed,
         "number": number,
         "blocks": hunk_blocks(_body(review, shown, LineColours())["hunks"]) if fits else [],
-        "why_not": "This is not text." if shown.change.added is None else "Too much to show here.",
+        "why_not": _why_not(shown),
     }
+
+
+def _why_not(file: FileToReview) -> str:
+    if file.change.by_lines:
+        return "Too much to show here."
+    return "This is not text." if file.change.added is None else "Text in this encoding is not shown by its lines."
 
 
 async def _text(request: Request) -> Response:

@@ -4,18 +4,22 @@ from collections.abc import Iterator
 
 from msgspec import Struct
 
+from treadle.protocol.errors import ToolError
 from treadle.workspace.checkpoints.merging import is_binary, line_edits, split_lines
 from treadle.workspace.checkpoints.trees import BlobReader, TreeEntry, TreeKind, TreeReader, tree_differences
 from treadle.workspace.files.diffs import Diff, DiffHunk
 from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.text_files import decode
 
+_WIDE = ("utf-16", "utf-32")
 _NO_NEWLINE = "\n\\ No newline at end of file"
 
 
 class TreeChange(Struct, frozen=True, kw_only=True):
     """A path that differs, what it was and is, and how many lines were added and removed; None where it is no text.
 
-    The path is as `os.fsdecode` gives it. What is not covered in one of the trees is not compared.
+    The path is as `os.fsdecode` gives it. What is not covered in one of the trees is not compared. Text in UTF-16 or
+    UTF-32 has lines that are counted, but not `by_lines`: its bytes cannot be put together line by line.
     """
 
     path: str
@@ -23,6 +27,7 @@ class TreeChange(Struct, frozen=True, kw_only=True):
     after: TreeEntry | None
     added: int | None
     removed: int | None
+    by_lines: bool
 
 
 class _Sides(Struct, frozen=True):
@@ -33,13 +38,31 @@ class _Sides(Struct, frozen=True):
     new: bytes
 
     @property
+    def by_lines(self) -> bool:
+        """Whether the bytes of both are lines."""
+        return not (is_binary(self.old) or is_binary(self.new))
+
+    @property
     def diff(self) -> Diff | None:
         """The lines that differ; None for what is no text."""
-        if is_binary(self.old) or is_binary(self.new):
+        texts = (self.old, self.new) if self.by_lines else _in_utf8(self.old, self.new)
+        if texts is None:
             return None
-        old, new = split_lines(self.old), split_lines(self.new)
+        old, new = map(split_lines, texts)
         hunks = tuple(DiffHunk(*change) for change in line_edits(old, new))
         return Diff([_shown(line) for line in old], [_shown(line) for line in new], hunks)
+
+
+def _in_utf8(*sides: bytes) -> tuple[bytes, ...] | None:
+    """Give in UTF-8 what is text in one wide encoding, with one mark; None where it is not, on either side."""
+    try:
+        texts = [decode(side, "The file") if side else None for side in sides]
+    except ToolError:
+        return None
+    forms = {(text.read_as.name, text.read_as.mark) for text in texts if text is not None}
+    if len(forms) != 1 or not all(name.startswith(_WIDE) for name, _ in forms):
+        return None
+    return tuple(b"" if text is None else text.text.encode() for text in texts)
 
 
 def _shown(line: bytes) -> str:
@@ -72,7 +95,16 @@ def compare_trees(old: str, new: str, read: TreeReader, blob: BlobReader) -> tup
     found: list[TreeChange] = []
     for sides in _differing(old, new, read, blob):
         added, removed = lines_between(sides.old, sides.new)
-        found.append(TreeChange(path=sides.path, before=sides.before, after=sides.after, added=added, removed=removed))
+        found.append(
+            TreeChange(
+                path=sides.path,
+                before=sides.before,
+                after=sides.after,
+                added=added,
+                removed=removed,
+                by_lines=sides.by_lines,
+            )
+        )
     return tuple(found)
 
 
