@@ -65,6 +65,10 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "The page shows no file that is ignored, too large, no text, outside the session's folder, or asked about.",
             "Open it in an editor, or let the session read it.",
         ),
+        "output-gone": Explanation(
+            "The file with all of a long output is not kept any more: such files are removed after a while.",
+            "Run the command again. The log still has the beginning and the end that the model was given.",
+        ),
         "form-incomplete": Explanation(
             "A form that a server wants filled in has a field that is empty or cannot be read.",
             "Fill in what the message names, or answer no.",
