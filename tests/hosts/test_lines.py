@@ -14,8 +14,12 @@ import pytest
 from tests.hosts.driving import ASKS, BOTH, PATIENCE, driving
 from tests.hosts.place import Host, on, says, write
 from treadle.cli import host_flags
+from treadle.cli.host import serve_host
 from treadle.cli.host_flags import HostFlags
+from treadle.cli.plain import flag_names
+from treadle.cli.work import configure
 from treadle.headless.channel import LONGEST_FRAME, frame_line
+from treadle.protocol.errors import ConfigError
 from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Texts, Turn, Wait
 
 
@@ -199,9 +203,20 @@ async def test_unknown_flags_are_named_and_nothing_more(host: Host) -> None:
         code, said = await driver.end()
     assert code == 0
     assert [line for line in said.splitlines() if "not used" in line] == [
-        f"treadle: The flag {flag} is not used: Treadle does not know it."
+        f"treadle: The flag {flag} is not used: hosts have no such flag."
         for flag in ("--betas", "--task-budget", "--odd", "--another")
     ]
+
+
+def _own_flags() -> list[str]:
+    """Every flag of a task that a host does not have."""
+    return sorted(name for name in flag_names(configure) if HostFlags([name, "x"]).unknown)
+
+
+@pytest.mark.parametrize("flag", [*_own_flags(), "-wcopy", "--copy=c"])
+def test_a_flag_of_treadle_s_own_that_hosts_do_not_have_is_refused(flag: str) -> None:
+    with pytest.raises(ConfigError, match="does not go with --verbose or --input-format"):
+        serve_host(["-p", "go", "--output-format", "stream-json", "--verbose", flag])
 
 
 @pytest.mark.parametrize(

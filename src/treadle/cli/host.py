@@ -51,9 +51,27 @@ def serve_host(words: Sequence[str]) -> int:
             why="--input-format stream-json is for programs that also read --output-format stream-json.",
             fix="Give both, or neither: treadle -p TASK --output-format stream-json",
         )
+    if flags.unknown:
+        _require_no_own(flags.unknown)
     for note in flags.notes:
         print_notice(note)
     return asyncio.run(_serve(flags, os.dup(0) if both else None))
+
+
+def _require_no_own(unknown: Sequence[str]) -> None:
+    """Raise `ConfigError` for a flag of Treadle's own that hosts lack: without it something else would be done."""
+    from treadle.cli.plain import flag_names
+    from treadle.cli.work import configure
+
+    names = flag_names(configure)
+    own = next((one for one in unknown if one in names or (one[:2] in names and one[1:2] != "-")), "")
+    if own:
+        raise ConfigError(
+            "host-flag",
+            f"{own} does not go with --verbose or --input-format.",
+            why="These are for hosts, programs that speak the protocol of Claude Code, and hosts have no such flag.",
+            fix="Leave them out: treadle -p TASK --output-format stream-json",
+        )
 
 
 async def _serve(flags: HostFlags, source: int | None) -> int:

@@ -92,13 +92,15 @@ _HUMPS = re.compile(r"(?<=[a-z])(?=[A-Z])")
 class HostFlags:
     """What a command line says, by the names of the flags with `_`; a flag of a list has all its values.
 
-    `words` are those without a flag, of which the first can be the task; `notes` say what is not used.
+    `words` are those without a flag, of which the first can be the task; `notes` say what is not used. `unknown` are
+    the flags that hosts do not have.
     """
 
     def __init__(self, words: Sequence[str]) -> None:
         self.said: dict[str, Any] = {}
         self.words: list[str] = []
         self.notes: list[str] = []
+        self.unknown: list[str] = []
         rest = deque(words)
         while rest:
             self._take(rest.popleft(), rest)
@@ -140,7 +142,8 @@ class HostFlags:
         else:
             if name in _UNUSED_VALUES and not parted and rest:
                 rest.popleft()
-            self.notes.append(f"The flag {flag} is not used: Treadle does not know it.")
+            self.unknown.append(flag)
+            self.notes.append(f"The flag {flag} is not used: hosts have no such flag.")
 
     def _value(self, name: str, rest: deque[str]) -> str:
         """Take the value of a flag: any word, but for the task, which others give without the flag."""

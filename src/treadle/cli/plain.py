@@ -26,6 +26,30 @@ def plain_arguments(configure: "Callable[[Any], None]", words: Sequence[str]) ->
         return None
 
 
+def flag_names(configure: "Callable[[Any], None]") -> frozenset[str]:
+    """Give the names of all flags that `configure` adds, short ones too."""
+    names = _Names()
+    configure(names)
+    return frozenset(names.found)
+
+
+class _Names:
+    """Stands in for a parser, and notes the names of its flags."""
+
+    def __init__(self) -> None:
+        self.found: set[str] = set()
+
+    def add_argument(self, *names: str, **said: "Any") -> None:  # noqa: ARG002 - as a parser has it
+        """Take a flag, or the words without one."""
+        self.found.update(name for name in names if name.startswith("-"))
+
+    def add_argument_group(self, *_: str) -> "_Names":
+        """Take flags that help shows together."""
+        return self
+
+    add_mutually_exclusive_group = add_argument_group
+
+
 class _Flags:
     """Stands in for a parser, of which it knows what a command asks of one."""
 
