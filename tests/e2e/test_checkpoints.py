@@ -382,3 +382,28 @@ async def test_the_tools_of_a_session_run_again_in_a_copy_and_what_differs_is_na
     careful = await program.run("replay", row["id"], "--tools", "live", "--mode", "plan", cwd=work)
     assert (careful.code, "1 the same, 2 different, 1 not run" in careful.out) == (Exit.FAILED, True), careful.out
     assert "write_to_file: not run: Denied: plan mode changes nothing" in careful.out
+
+
+async def test_what_no_checkpoint_holds_is_not_said_to_be_unchanged(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    for name in ("data.bin", "db.bin", "still.bin"):
+        with (work / name).open("wb") as file:
+            file.truncate(60_000_000)
+    turns = script(
+        (call("execute_command", command="rm data.bin; echo tiny > db.bin"),),
+        (call("execute_command", command="echo c > c.txt"),),
+    )
+    words = "data.bin, db.bin changed, which no checkpoint holds"
+    async with ScriptedServer(turns) as server:
+        first = await headless(program, work, server, "Run.")
+        assert f"# {words}" in first.err
+        assert "no file was changed" not in first.err
+        undone = await headless(program, work, server, "/undo", "--continue")
+        assert (undone.code, f"There is nothing that can be undone: {words}." in undone.err) == (Exit.USAGE, True)
+        second = await headless(program, work, server, "Go on.", "--continue", "--output-format", "json")
+    result = json.loads(second.out)
+    assert ([Path(one["path"]).name for one in result["changes"]], result["exact"], result["unseen"]) == (
+        ["c.txt"],
+        True,
+        [],
+    ), "that turn changed nothing of them"

@@ -13,6 +13,8 @@ from typing import TYPE_CHECKING, Any, Self
 from msgspec.structs import replace
 
 from treadle.cli.host_flags import HostFlags
+from treadle.cli.plain import flag_names
+from treadle.cli.work import configure
 from treadle.door.hosts import structured_answer
 from treadle.door.known_models import EFFORT_BUDGETS
 from treadle.door.opening import Opening, check_workspace, last_session, list_sessions, open_session, session_workspace
@@ -60,9 +62,6 @@ def serve_host(words: Sequence[str]) -> int:
 
 def _require_no_own(unknown: Sequence[str]) -> None:
     """Raise `ConfigError` for a flag of Treadle's own that hosts lack: without it something else would be done."""
-    from treadle.cli.plain import flag_names
-    from treadle.cli.work import configure
-
     names = flag_names(configure)
     own = next((one for one in unknown if one in names or (one[:2] in names and one[1:2] != "-")), "")
     if own:

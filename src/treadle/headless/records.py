@@ -48,6 +48,7 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
     cost: float | None
     changes: tuple[FileChange, ...]
     exact: bool
+    unseen: tuple[str, ...]
     denied: int
     open_items: int
     error: ModelError | None
@@ -96,6 +97,7 @@ def result_record(
         usage=outcome.usage,
         cost=outcome.cost,
         changes=outcome.changes,
+        unseen=outcome.unseen,
         exact=outcome.exact,
         denied=outcome.denied,
         open_items=open_items(live.status.checklist)[0],

@@ -1,7 +1,14 @@
 """How many lines are added and removed: by a diff, and by a turn."""
 
+import posixpath
+from collections.abc import Sequence
+
+from treadle.present.escape import exact_line
 from treadle.present.words import counted
 from treadle.protocol.notifications import TurnOutcome
+
+_NAMED = 3
+"""Files that no checkpoint holds which a line names."""
 
 
 def diff_figures(diff: str) -> tuple[int, int]:
@@ -19,6 +26,15 @@ def turn_figures(outcome: TurnOutcome) -> tuple[str, tuple[int, int]]:
     """Count the files that a turn changed, and the lines added and removed. What may not be all is `at least`."""
     files = f"{'' if outcome.exact else 'at least '}{counted(len(outcome.changes), 'file')}"
     return files, (sum(one.added for one in outcome.changes), sum(one.removed for one in outcome.changes))
+
+
+def unseen_words(unseen: Sequence[str]) -> str:
+    """Say which files changed that no checkpoint holds; empty for none."""
+    if not unseen:
+        return ""
+    names = [exact_line(posixpath.basename(one)) for one in unseen[:_NAMED]]
+    more = f" and {counted(len(unseen) - _NAMED, 'other file')}" if len(unseen) > _NAMED else ""
+    return f"{', '.join(names)}{more} changed, which no checkpoint holds"
 
 
 def changed_lines(outcome: TurnOutcome) -> str:

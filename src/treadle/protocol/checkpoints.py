@@ -69,7 +69,8 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     `files`, `added` and `removed` count what changed since the checkpoint before, with the lines of it. `not_covered`
     names what is not in it, each with the reason; `more` counts those that are not named. `notice` tells the user of
     older checkpoints that were lost, and of what is too much. `ignored`: the trees hold what git ignores, too, but for
-    what builds make and what is too much.
+    what builds make and what is too much. `unseen` names files that no checkpoint holds and that changed since the one
+    before.
 
     `own` says what the session's own change of each of these files is now, since it began, and `turn` since the turn
     began; without hashes nothing of it is left. `total` is that of all files. None where that is not known.
@@ -86,6 +87,7 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     more: int = 0
     notice: str = ""
     ignored: bool = False
+    unseen: tuple[str, ...] = ()
     own: tuple[FileChange, ...] | None = None
     turn: tuple[FileChange, ...] | None = None
     total: OwnTotal | None = None

@@ -77,7 +77,8 @@ class TurnOutcome(Record, frozen=True, kw_only=True):
     """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars.
 
     `changes` are what is left of the turn's own work. They are `exact` where checkpoints tell them; otherwise they are
-    what tools reported, and commands may have changed more. `why` says which limit ended it.
+    what tools reported, and commands may have changed more. `unseen` are files that changed and that no checkpoint
+    holds, so nothing brings them back. `why` says which limit ended it.
     """
 
     stop: TurnStop
@@ -91,6 +92,7 @@ class TurnOutcome(Record, frozen=True, kw_only=True):
     denied: int = 0
     why: str = ""
     exact: bool = False
+    unseen: tuple[str, ...] = ()
 
 
 class PhaseChanged(Tagged, frozen=True, kw_only=True, tag="phase_changed"):

@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+import stat
 import time
 from collections.abc import Iterator, Sequence
 from hashlib import sha256
@@ -26,6 +27,7 @@ from treadle.store.sqlite import Store
 from treadle.workspace.checkpoints.comparing import TreeChange
 from treadle.workspace.checkpoints.planning import Interval, RestoreConflict, RestorePlan
 from treadle.workspace.checkpoints.revising import Revisions
+from treadle.workspace.checkpoints.scanning import NotCovered
 from treadle.workspace.checkpoints.store import open_checkpoints
 from treadle.workspace.commands.background_jobs import ran_since
 from treadle.workspace.files.names import logged_path
@@ -33,6 +35,18 @@ from treadle.workspace.files.temporary_files import TemporaryFiles
 
 _NAMED = 50
 """Paths that are not covered which a checkpoint names."""
+
+
+_Stamp = tuple[int, int, int]
+
+
+def _stamp(root: KeptRoot, one: NotCovered) -> _Stamp | None:
+    """Give the size, time and number of a file that is not held; None for what is no file."""
+    try:
+        status = os.lstat(os.path.join(os.fsencode(root.path), one.path))  # noqa: PTH118 - of bytes there is no Path
+    except OSError:
+        return None
+    return (status.st_size, status.st_mtime_ns, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 class FileCheckpoints:
@@ -50,6 +64,7 @@ class FileCheckpoints:
         ]
         self._own: OwnFiles | None = None
         self._looked = 0
+        self._uncovered: dict[str, _Stamp | None] | None = None
 
     async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
         """Keep the files as number `n`, and say what changed since the `last` trees."""
@@ -61,11 +76,8 @@ class FileCheckpoints:
         taken = [root.kept.take(f"{self._id}/{n}") for root in self._roots]
         trees = tuple(one.tree for one in taken)
         changes = list(self.changes(last, trees)) if len(last) == len(trees) else []
-        missing = [
-            f"{root.shown(one.path)}: {one.why}"
-            for root, each in zip(self._roots, taken, strict=True)
-            for one in each.not_covered
-        ]
+        uncovered = [(root, one) for root, each in zip(self._roots, taken, strict=True) for one in each.not_covered]
+        missing = [f"{root.shown(one.path)}: {one.why}" for root, one in uncovered]
         return CheckpointTaken(
             n=n,
             step=0,
@@ -78,7 +90,16 @@ class FileCheckpoints:
             more=max(0, len(missing) - _NAMED),
             notice=" ".join(filter(None, (one.notice for one in taken))),
             ignored=True,
+            unseen=self._unseen({root.logged(one.path): _stamp(root, one) for root, one in uncovered}),
         )
+
+    def _unseen(self, uncovered: "dict[str, _Stamp | None]") -> tuple[str, ...]:
+        """Name the files that are not held, or were not, and that changed since the last look, if there was one."""
+        before, self._uncovered = self._uncovered, uncovered
+        if before is None:
+            return ()
+        names = {**before, **uncovered}
+        return tuple(sorted(name for name in names if before.get(name) != uncovered.get(name)))[:_NAMED]
 
     def background_ran(self) -> bool:
         """Whether a command of the session ran in the background since the last checkpoint, or runs now."""

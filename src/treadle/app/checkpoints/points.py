@@ -30,7 +30,8 @@ class PastTurn(Struct, frozen=True, kw_only=True):
     """A turn of the conversation: what the user asked for, the event before that, and the one with which it began.
 
     Between these two files may have been restored. `prompts` are the ids of the messages that it began with, `changes`
-    what was left of its work in the files when it ended: all of it where that is `exact`, None where it did not end.
+    what was left of its work in the files when it ended: all of it where that is `exact`, None where it did not end. No
+    checkpoint holds the `unseen` files that it changed.
     """
 
     number: int
@@ -40,6 +41,7 @@ class PastTurn(Struct, frozen=True, kw_only=True):
     prompts: tuple[str, ...] = ()
     changes: tuple[FileChange, ...] | None = None
     exact: bool = False
+    unseen: tuple[str, ...] = ()
 
 
 class Points:
@@ -101,7 +103,8 @@ class Points:
                 case TurnSettled(turn=number, outcome=outcome):
                     before = seq
                     if turns and turns[-1].number == number:
-                        turns[-1] = replace(turns[-1], changes=outcome.changes, exact=outcome.exact)
+                        said = {name: getattr(outcome, name) for name in ("changes", "exact", "unseen")}
+                        turns[-1] = replace(turns[-1], **said)
                 case _:
                     pass
         return tuple(turns)

@@ -1,4 +1,4 @@
-"""What the error codes of folders and files that cannot be used mean, and what to do about them."""
+"""What the error codes of folders, files and flags that cannot be used mean, and what to do about them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -10,6 +10,11 @@ ABOUT_PLACES: Mapping[str, Explanation] = MappingProxyType(
         "config-unreadable": Explanation(
             "A settings file cannot be read, because of its permissions or because it is not UTF-8.",
             "Correct the permissions or the encoding, or move the file away.",
+        ),
+        "host-flag": Explanation(
+            "With --verbose or --input-format Treadle serves a host: a program with the protocol of Claude Code. A "
+            "flag of Treadle's own that hosts do not have is refused there: without it something else would be done.",
+            "Leave --verbose and --input-format out, or the flag.",
         ),
         "folder-gone": Explanation(
             "The folder from which a command was started does not exist any more.",

@@ -39,11 +39,6 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "A copy in which a subagent wrote has changes that are not in the workspace.",
             "Apply or discard them first: `treadle copies` lists the copies that are kept, with their sizes.",
         ),
-        "host-flag": Explanation(
-            "With --verbose or --input-format Treadle serves a host: a program with the protocol of Claude Code. A "
-            "flag of Treadle's own that hosts do not have is refused there: without it something else would be done.",
-            "Leave --verbose and --input-format out, or the flag.",
-        ),
         "copy-name": Explanation(
             "A session cannot work in this copy: it is no name, of another folder, or the session works elsewhere.",
             "Choose another name, and a new session: treadle -w NAME. `treadle copies` lists those that there are.",

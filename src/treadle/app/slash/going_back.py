@@ -11,6 +11,7 @@ from treadle.app.compose import session_log
 from treadle.app.session.own_commands.command_answers import CommandAnswer, while_working, wrong
 from treadle.app.session.shared.access import SessionAccess
 from treadle.present.escape import exact
+from treadle.present.figures import unseen_words
 from treadle.present.words import clip_text, seen_from
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import TreadleError
@@ -63,7 +64,11 @@ def undo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG00
     if session.status.turn_active:
         return while_working("/undo")
     with session_log(session.id) as (row, store):
-        n = Points(store, row.id).undo()
+        points = Points(store, row.id)
+        n, turns = points.undo(), points.turns()
+    unseen = unseen_words(turns[-1].unseen) if turns else ""
+    if not n and unseen:
+        return wrong(f"There is nothing that can be undone: {unseen}.")
     if not n:
         return wrong("There is nothing to undo: this session has not changed any file, or all of it is undone.")
     return CommandAnswer(ops=(Restore(checkpoint=n),))

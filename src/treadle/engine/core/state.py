@@ -266,7 +266,8 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
 
     `calls` are those of the present step, in the order of the reply; `unread` are calls of an ended turn whose results
     the model has not read yet. `hint` tells it how to write what its reply seems to have meant. `changed` are the files
-    that the session changed, by the checkpoint `known_at` and what calls reported since; `runs` its last commands.
+    that the session changed, by the checkpoint `known_at` and what calls reported since; `unseen` changed in this turn,
+    and no checkpoint holds them. `runs` are its last commands.
     `children` are those of its `subagents` so far that go on, or that their call has yet to tell of.
     `held` are prompts that wait for the user, not for the session. `stopping` is why the turn is being cancelled if it
     was not the user.
@@ -298,6 +299,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     space: Space = Space()
     files: FilesState = FilesState()
     changed: tuple[FileChange, ...] = ()
+    unseen: tuple[str, ...] = ()
     known_at: int = 0
     runs: tuple[Ran, ...] = ()
     children: tuple[ChildState, ...] = ()

@@ -68,7 +68,8 @@ def end_turn(
         changes=turn.changes,
         denied=turn.denied,
         why=why,
-        exact=files.changes_are_known(state) and len(turn.changes) < MOST_NAMED,
+        exact=files.changes_are_known(state) and len(turn.changes) < MOST_NAMED and not state.unseen,
+        unseen=state.unseen,
     )
     effects: list[Effect] = []
     if state.limits.max_seconds is not None:

@@ -186,7 +186,7 @@ def guided(state: State, text: str, enclosed: Sequence[Enclosure] = ()) -> Trans
 def _start_turn(state: State) -> Transition:
     first = state.queue[0]
     turn = TurnState(number=state.turns + 1, sources=(first.source,))
-    state = goal.begun(replace(state, turn=turn, turns=turn.number, guard=Guard()), first.source)
+    state = goal.begun(replace(state, turn=turn, turns=turn.number, guard=Guard(), unseen=()), first.source)
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
     return state, [Notify(notification=TurnStarted(turn=turn.number)), *bound_time(state), *effects, *more]
