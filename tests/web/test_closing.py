@@ -13,7 +13,7 @@ from treadle.app.processes.stopping import StopResult, stop_background, stop_ses
 from treadle.app.reports.known_sessions import SessionState, listed_sessions
 from treadle.app.session.live import LiveSession
 from treadle.present.items import OwnCommandItem, TurnItem
-from treadle.providers.scripted.script import SayText, Turn, Wait
+from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
 from treadle.web.page_session import PageSession
 
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
@@ -143,3 +143,33 @@ async def test_a_session_that_opens_slowly_keeps_no_other_one_waiting_and_is_ope
         await asyncio.gather(*said)
         assert opened == [first.session.id, ""]
         await idle(here.book.opened[first.session.id])
+
+
+HEARD = Turn(when=Expectation(last_user=Texts(contains=("No, do not.",))), items=(SayText(text="As you say."),))
+AFTER = Turn(items=(make("write_to_file", path="after.txt", content="x\n"),))
+
+
+@pytest.mark.parametrize(
+    "first", [Turn(items=(SayText(text="I write it."), Wait(seconds=60))), Turn(items=(run("git push origin main"),))]
+)
+async def test_closing_stops_what_goes_on_and_holds_what_waits(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, first: Turn
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [HEARD, first, AFTER]) as here:
+        visit = here.visit()
+        page = await here.start(visit, "Work.")
+        session = page.session.id
+        async with asyncio.timeout(PATIENCE):
+            while not (page.questions or "I write it." in await visit.get(f"/s/{session}")):
+                await asyncio.sleep(0.01)
+        await visit.done(f"/s/{session}/say", text="And this.", id="m2", steer=False)
+        await visit.done(f"/s/{session}/close")
+        html = await visit.get(f"/s/{session}")
+        assert "1 message waits in it." in html
+        assert ('class="chip stopped"' in html, "ended while it worked" in html) == (True, False)
+        await visit.done(f"/s/{session}/say", text="No, do not.", id="m3", steer=False)
+        page = here.book.opened[session]
+        await idle(page)
+        assert "As you say." in await visit.get(f"/s/{session}")
+        assert not (here.folder / "after.txt").exists()
+        assert [one.id for one in page.session.status.held] == ["m2"]

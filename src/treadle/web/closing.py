@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable
 from contextlib import suppress
 
-from treadle.door.open_session import Attendance, LiveSession
+from treadle.door.open_session import Attendance, LiveSession, RemoteSession
 from treadle.door.reports import session_jobs
 
 UNUSED_SECONDS = 30 * 60.0
@@ -63,10 +63,15 @@ class SessionUse:
                     await self._attendance.changed.wait()
             if self.over(seconds) and not await asyncio.to_thread(_runs_commands, self._session.id):
                 return
-        with suppress(TimeoutError):
-            async with asyncio.timeout(_ENDS_WITHIN), self._session.follow() as ended:
-                while self._session.status.turn_active and await anext(ended, None) is not None:
-                    pass
+        await turn_ended(self._session)
+
+
+async def turn_ended(session: LiveSession | RemoteSession) -> None:
+    """Wait until the turn of a session is over that was interrupted, for some seconds."""
+    with suppress(TimeoutError):
+        async with asyncio.timeout(_ENDS_WITHIN), session.follow() as ended:
+            while session.status.turn_active and await anext(ended, None) is not None:
+                pass
 
 
 def _runs_commands(session_id: str) -> bool:

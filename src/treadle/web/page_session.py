@@ -17,8 +17,8 @@ from treadle.door.open_session import (
 from treadle.door.trust import SessionTrust
 from treadle.present.items import Item, Placed
 from treadle.protocol.attach import Stamped
-from treadle.protocol.errors import ConfigError
-from treadle.protocol.events import Answer, Op, SetMode, Source
+from treadle.protocol.errors import ConfigError, RefusedError
+from treadle.protocol.events import Answer, Interrupt, Op, SetMode, Source
 from treadle.protocol.notifications import (
     CallDelta,
     CallOutput,
@@ -26,7 +26,7 @@ from treadle.protocol.notifications import (
     ThinkingDelta,
 )
 from treadle.protocol.permissions import Mode, Question
-from treadle.web.closing import SessionUse
+from treadle.web.closing import SessionUse, turn_ended
 from treadle.web.once import Once
 from treadle.web.page_keys import Visitor
 from treadle.web.page_view import PageContent, page_content
@@ -90,6 +90,14 @@ class PageSession:
         self._known_mode = _NARROWEST  # of settings that cannot be read
         with suppress(ConfigError):
             self._known_mode = await asyncio.to_thread(self._own_mode, self.session.trust)
+
+    async def stop(self, visitor: Visitor) -> None:
+        """Stop the work that goes on as a person does, and wait for its end; what waits to be sent is held."""
+        if not self.session.status.turn_active:
+            return
+        with suppress(RefusedError):
+            await self.post(Interrupt(hold=True), visitor)
+        await turn_ended(self.session)
 
     async def close(self) -> None:
         """Leave it; one of this process ends, and can be resumed."""

@@ -234,6 +234,7 @@ async def _close(request: Request) -> Response:
             why="The page only follows it.",
             fix="Close it there.",
         )
+    await session.stop(visitor_of(request))
     await book_of(request).close(session.session.id)
     return done()
 

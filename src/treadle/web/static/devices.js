@@ -1,7 +1,7 @@
 // The browsers that were let in: a link for another one, and shutting one out.
 
 import { send, sendFor } from "./app.js";
-import { asked, fragment } from "./morph.js";
+import { ask, fragment } from "./morph.js";
 
 document.getElementById("new")?.addEventListener("click", async () => {
   const answer = await sendFor("/devices/link");
@@ -12,7 +12,7 @@ document.getElementById("new")?.addEventListener("click", async () => {
 const browsers = document.querySelector(".browsers");
 browsers.addEventListener("click", async (event) => {
   const { out, name } = event.target.closest("button")?.dataset ?? {};
-  const wanted = name && (await asked("Name of this device", "Rename", name));
+  const wanted = name && (await ask("Name of this device", "", "Rename", name));
   if ((out && (await send("/devices/out", { name: out }))) || (wanted && (await send("/devices/name", { name, new: wanted })))) location.reload();
 });
 browsers.addEventListener("change", async ({ target }) => {

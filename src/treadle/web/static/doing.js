@@ -2,41 +2,7 @@
 
 import { send } from "./app.js";
 import { at, shownSession } from "./entering.js";
-import { parsed } from "./morph.js";
-
-let dialog = null;
-
-/** Make the dialog with which something is asked for first. */
-function made() {
-  dialog = parsed(`<dialog id="ask" aria-labelledby="ask-title"><form method="dialog"><h2 id="ask-title"></h2><p id="ask-about"></p>
-<label id="ask-field" hidden>Name <input name="name" autocomplete="off" maxlength="200"></label>
-<div class="answers"><button value="no">Cancel</button><button value="yes" id="ask-yes" class="fill">Yes</button></div></form></dialog>`);
-  document.body.append(dialog);
-  // Enter in the field means yes; else the first button of the form, which is no, would be taken.
-  dialog.querySelector("input").addEventListener("keydown", (event) => {
-    if (event.key !== "Enter" || event.isComposing) return;
-    event.preventDefault();
-    dialog.close("yes");
-  });
-}
-
-function ask(title, about, yes, name = null) {
-  if (!dialog) made();
-  document.getElementById("ask-title").textContent = title;
-  document.getElementById("ask-about").textContent = about;
-  document.getElementById("ask-yes").textContent = yes;
-  const field = document.getElementById("ask-field");
-  field.hidden = name === null;
-  field.querySelector("input").value = name ?? "";
-  dialog.returnValue = "";
-  dialog.showModal();
-  if (name !== null) field.querySelector("input").select();
-  return new Promise((answered) => {
-    dialog.addEventListener("close", () => answered(dialog.returnValue === "yes" ? field.querySelector("input").value : null), {
-      once: true,
-    });
-  });
-}
+import { ask } from "./morph.js";
 
 const DO = {
   async rename(id, title) {
@@ -53,7 +19,7 @@ const DO = {
   archive: (id) => send(`/s/${id}/archive`),
   unarchive: (id) => send(`/s/${id}/unarchive`),
   async close(id, title, { working }) {
-    const sure = working === undefined ? "" : await ask("Stop and close this session?", `“${title}” is working.`, "Stop and close");
+    const sure = working === undefined ? "" : await ask("Stop and close this session?", `“${title}” ${working}`, "Stop and close");
     return sure === null ? null : send(`/s/${id}/close`);
   },
   async delete(id, title) {

@@ -27,15 +27,21 @@ export function pressed(label, does, properties = {}) {
 }
 
 /** Ask in a dialog; gives what was typed where a `value` is changed, else "", and null where nobody agreed. */
-export function asked(words, yes, value = null) {
-  const dialog = parsed('<dialog class="sure" aria-labelledby="asked-words"><form method="dialog"><p id="asked-words"></p><input aria-labelledby="asked-words"><div class="answers"><button class="fill" value="yes"></button><button value="">Cancel</button></div></form></dialog>');
-  const [input, button] = dialog.querySelectorAll("input, [value=yes]");
-  dialog.querySelector("p").textContent = words;
-  button.textContent = yes;
-  input.hidden = value === null;
-  input.value = value ?? "";
+export function ask(title, about, yes, value = null) {
+  const dialog = parsed(`<dialog id="ask" aria-labelledby="ask-title"><form method="dialog"><h2 id="ask-title"></h2><p></p><input aria-labelledby="ask-title" autocomplete="off" maxlength="200">
+<div class="answers"><button value="no">Cancel</button><button value="yes" id="ask-yes" class="fill"></button></div></form></dialog>`);
+  const [heading, words, input, button] = dialog.querySelectorAll("h2, p, input, #ask-yes");
+  [heading.textContent, words.textContent, button.textContent] = [title, about, yes];
+  [input.hidden, input.value, words.hidden] = [value === null, value ?? "", !about];
+  // Enter in the field means yes; else the first button of the form, which is no, would be taken.
+  input.addEventListener("keydown", (event) => {
+    if (event.key !== "Enter" || event.isComposing) return;
+    event.preventDefault();
+    dialog.close("yes");
+  });
   document.body.append(dialog);
   dialog.showModal();
+  if (value !== null) input.select();
   return new Promise((done) => {
     dialog.addEventListener("close", () => {
       dialog.remove();

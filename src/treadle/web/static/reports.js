@@ -2,7 +2,7 @@
 
 import { during, get, send, tell } from "./app.js";
 import { at } from "./entering.js";
-import { asked, fragment, morph } from "./morph.js";
+import { ask, fragment, morph } from "./morph.js";
 
 /** Load a fragment of HTML into an element; gives whether that worked. The person hears why it did not. */
 export async function load(path, place) {
@@ -38,7 +38,7 @@ export function values(form, pressed) {
 /** Send a form whose `data-post` is a path; then show what was said, and load the page again. */
 async function post(form, pressed) {
   const does = (pressed ?? form.querySelector("button"))?.textContent.replace(" …", "").replace("…", "") || "Save";
-  if (form.dataset.sure && (await asked(form.dataset.sure, does)) === null) return;
+  if (form.dataset.sure && (await ask(form.dataset.sure, "", does)) === null) return;
   const buttons = form.querySelectorAll("button");
   const body = values(form, pressed);
   const used = document.activeElement;
@@ -47,7 +47,7 @@ async function post(form, pressed) {
   let answered = await send(form.dataset.post, body);
   if (answered?.confirm) {
     const { confirm, host } = answered;
-    const typed = await asked(confirm, does, host ? "" : null);
+    const typed = await ask(confirm, "", does, host ? "" : null);
     answered = typed === null ? null : await send(form.dataset.post, { ...body, sure: true, host: typed });
     if (answered?.confirm) {
       tell("That is another host. Nothing was saved.");
