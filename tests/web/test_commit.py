@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from tests.e2e.faults.driving import make
-from tests.web.in_process import Here, Visit, idle, page_here
+from tests.web.in_process import Here, Visit, idle, page_here, until
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
 from treadle.web.page_session import PageSession
 
@@ -66,6 +66,28 @@ async def test_the_last_turn_is_undone_once_and_what_was_undone_comes_back(
         assert (await visit.post(f"{path}/undo", turn=int(turn)))[1]["code"] == "nothing-to-undo", "once"
         await visit.done(f"{path}/restore", **said["undo"])
         assert (here.folder / "new.txt").read_text() == "1\n2\n"
+
+
+async def test_an_undo_means_one_restore_and_takes_no_newer_work(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE, AGAIN, DONE], mode="edits") as here:
+        visit = here.visit()
+        page = await worked(here, visit)
+        path, again = f"/s/{page.session.id}", here.folder / "third.txt"
+        wanted = {"checkpoint": 1, "files": True}
+        first = (await visit.done(f"{path}/restore", **wanted))["undo"]
+        second = (await visit.done(f"{path}/restore", **first))["undo"]
+        status, said = await visit.post(f"{path}/restore", **first)
+        assert (status, said["code"]) == (404, "restore-older"), "it was undone"
+        assert said["why"] == "Files were kept or restored since then."
+        await visit.done(f"{path}/say", text="More.", id="m2", steer=False)
+        await until(page, again.exists)
+        await idle(page)
+        status, said = await visit.post(f"{path}/restore", **second)
+        assert (status, said["code"]) == (404, "restore-older")
+        assert said["why"] == "It has 1 message and 2 steps more since then."
+        assert (again.exists(), (here.folder / "new.txt").exists()) == (True, True), "nothing was restored"
 
 
 async def test_a_long_past_is_shown_in_parts_that_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

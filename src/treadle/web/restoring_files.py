@@ -9,8 +9,8 @@ from treadle.protocol.checkpoints import Restore
 from treadle.web.page_requests import book_of, visitor_of
 
 
-async def restore_in(request: Request, wanted: Restore) -> WentBack:
-    """Bring back what is wanted; raises `TreadleError`."""
+async def restore_in(request: Request, wanted: Restore, *, seen: int = 0) -> WentBack:
+    """Bring back what is wanted, unless the session has worked since the event `seen`; raises `TreadleError`."""
     session_id = request.path_params["session_id"]
     opened = book_of(request).find(session_id)
     who = visitor_of(request)
@@ -19,7 +19,7 @@ async def restore_in(request: Request, wanted: Restore) -> WentBack:
         assert opened is not None  # noqa: S101 - else nobody calls this
         await opened.post(op, who)
 
-    return await go_back(session_id, wanted, None if opened is None else post)
+    return await go_back(session_id, wanted, None if opened is None else post, seen=seen)
 
 
 def went_back_words(went: WentBack) -> dict[str, Any]:
@@ -29,5 +29,11 @@ def went_back_words(went: WentBack) -> dict[str, Any]:
         "files": [*result.written, *result.removed],
         "conflicts": [f"{one.path}: {one.why}" for one in result.conflicts],
         "error": result.error,
-        "undo": {"checkpoint": undo.checkpoint, "files": undo.files, "conversation": undo.conversation, "to": undo.to},
+        "undo": {
+            "checkpoint": undo.checkpoint,
+            "files": undo.files,
+            "conversation": undo.conversation,
+            "to": undo.to,
+            "seen": went.seen,
+        },
     }

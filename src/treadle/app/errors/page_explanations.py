@@ -84,6 +84,10 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "The turn that was to be undone changed no files, is undone already, or is not the last one any more.",
             "`/undo` undoes the turn before. The timeline leads to every checkpoint.",
         ),
+        "restore-older": Explanation(
+            "A preview or an undo was made for an earlier state of the session, which has worked since.",
+            "Look again in its timeline, and restore to a step there.",
+        ),
         "service-account": Explanation(
             "A user of a service is to have an account of the system that does not exist, or that the service cannot "
             "become.",

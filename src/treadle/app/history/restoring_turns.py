@@ -9,8 +9,11 @@ from msgspec import Struct
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.compose import open_store
 from treadle.app.history.offline import restore_closed
+from treadle.present.words import counted
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
 from treadle.protocol.errors import RefusedError, SessionError
+from treadle.protocol.events import ContextReady, Prompt
+from treadle.protocol.sealed import PromptsDelivered
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
@@ -20,24 +23,31 @@ _PATIENCE = 120.0
 
 _LOOK = 0.05
 
+_WORK = (CheckpointTaken, ContextReady, Prompt, PromptsDelivered, Restored)
+"""The events after which a wish to restore would do something else than it was shown for."""
+
 
 class WentBack(Struct, frozen=True, kw_only=True):
-    """What was restored, and the wish that undoes it."""
+    """What was restored, and the wish that undoes it, as long as nothing was done after the event `seen`."""
 
     result: Restored
     undo: Restore
+    seen: int
 
 
 async def go_back(
-    session_id: str, wanted: Restore, post: Callable[[Restore], Awaitable[None]] | None = None
+    session_id: str, wanted: Restore, post: Callable[[Restore], Awaitable[None]] | None = None, *, seen: int = 0
 ) -> WentBack:
     """Bring files or the conversation of a session back; `post` asks the process that has it open, if any has.
 
-    Raises `TreadleError`.
+    `seen` is the event up to which the person knew the session: nothing is done where it has worked since. Raises
+    `TreadleError`.
     """
     store = await asyncio.to_thread(open_store)
     try:
         row = await asyncio.to_thread(store.find, session_id)
+        if seen:
+            await asyncio.to_thread(_require_no_work, store, row.id, seen)
         before = row.events
         if post is None:
             kept = await asyncio.to_thread(opened_checkpoints, store, row)
@@ -45,9 +55,29 @@ async def go_back(
         else:
             await _asked(post, wanted)
             result = await _awaited(store, row.id, before)
-        return WentBack(result=result, undo=await asyncio.to_thread(_undoing, store, row.id, before, wanted))
+        undo = await asyncio.to_thread(_undoing, store, row.id, before, wanted)
+        return WentBack(result=result, undo=undo, seen=await asyncio.to_thread(_last_restored, store, row.id))
     finally:
         store.close()
+
+
+def _require_no_work(store: Store, session_id: str, seen: int) -> None:
+    """Raise `SessionError` where a session has worked, or something was restored in it, since an event."""
+    newer = [event.data for event in store.read(session_id, after=seen) if isinstance(event.data, _WORK)]
+    if not newer:
+        return
+    messages, steps = (sum(isinstance(one, kind) for one in newer) for kind in (Prompt, ContextReady))
+    since = " and ".join(counted(n, noun) for n, noun in ((messages, "message"), (steps, "step")) if n)
+    raise SessionError(
+        "restore-older",
+        "The session has newer work than what was shown here. Nothing was restored.",
+        why=f"It has {since} more since then." if since else "Files were kept or restored since then.",
+        fix="Look again in its timeline, and restore to a step there.",
+    )
+
+
+def _last_restored(store: Store, session_id: str) -> int:
+    return int(store.of_types(session_id, (tag_of(Restored),))[-1][0])
 
 
 async def _asked(post: Callable[[Restore], Awaitable[None]], wanted: Restore) -> None:

@@ -144,9 +144,10 @@ class _Wish(Struct):
     files: bool = False
     conversation: bool = False
     to: int = 0
+    seen: int = 0
 
     def restore(self) -> Restore:
-        if self.checkpoint < 0 or self.to < 0 or not (self.files or self.conversation):
+        if min(self.checkpoint, self.to, self.seen) < 0 or not (self.files or self.conversation):
             raise HTTPException(400, "Say what is to be restored.")
         return Restore(checkpoint=self.checkpoint, files=self.files, conversation=self.conversation, to=self.to)
 
@@ -180,8 +181,8 @@ async def _preview(request: Request) -> Response:
 
 async def _restore(request: Request) -> Response:
     """Bring files, the conversation or both back."""
-    wanted = (await body_of(request, _Wish)).restore()
-    return answer(went_back_words(await restore_in(request, wanted)))
+    wish = await body_of(request, _Wish)
+    return answer(went_back_words(await restore_in(request, wish.restore(), seen=wish.seen)))
 
 
 class _Turn(Struct):

@@ -22,6 +22,7 @@ export function watch(session, heard = () => {}) {
       if (steps > 0 || checkpoints > 0) {
         fresh.firstChild.textContent = `${steps > 0 ? `${steps.toLocaleString()} ${steps === 1 ? "step" : "steps"}` : "Changes"} since you looked: show`;
         fresh.hidden = false;
+        for (const old of document.querySelectorAll(".undoes")) old.remove(); // it would be refused
       }
       heard(news);
     }
@@ -60,9 +61,9 @@ export function showRestored(session, said, after, place = document.getElementBy
     const button = pressed("Undo", async () => {
       const undone = await during(button, send(`/s/${session}/restore`, said.undo));
       if (!undone) return;
+      await after();
       showRestored(session, undone, after, place);
-      after();
-    });
+    }, { className: "undoes" });
     place.append(button);
   }
   place.append(pressed("Close", () => place.toggleAttribute("hidden", true)));

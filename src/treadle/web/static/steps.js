@@ -82,8 +82,8 @@ document.getElementById("really").addEventListener("click", async ({ target }) =
   const said = await during(target, send(`/s/${session}/restore`, wish()));
   if (!said) return;
   close();
+  await refresh();
   showRestored(session, said, refresh);
-  refresh();
 });
 document.getElementById("keep").addEventListener("click", close);
 panel.addEventListener("click", ({ target }) => {
