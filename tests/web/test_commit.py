@@ -49,6 +49,12 @@ async def worked(here: Here, visit: Visit) -> PageSession:
     return page
 
 
+async def listed(visit: Visit, path: str, *names: str) -> dict[str, str]:
+    """Some files as the form of a commit has them now: each with its digest."""
+    rows = dict(re.findall(r'name="path" value="([^"]*)"[^>]* data-digest="(\w+)"', await visit.get(f"{path}/commit")))
+    return {name: rows[name] for name in names or rows}
+
+
 async def test_the_last_turn_is_undone_once_and_what_was_undone_comes_back(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -173,7 +179,9 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         path = f"/s/{page.session.id}"
         form = await visit.get(f"{path}/commit")
         assert ">Write.</textarea>" in form
-        assert form.index('value="new.txt" checked') < form.index('value="theirs.txt">'), "that of others is not ticked"
+        assert form.index('value="new.txt" checked') < form.index('value="theirs.txt" data-digest'), (
+            "that of others is not ticked"
+        )
         assert form.count('name="path"') == 3, "and nothing besides"
         await visit.done(
             f"{path}/rename", name="Write all that follows, which is longer than the subject of a commit may be"
@@ -181,11 +189,12 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         assert "></textarea>" in await visit.get(f"{path}/commit"), "half a sentence is no message"
         files = ["new.txt", "other.txt"]
         assert await visit.done(f"{path}/commit/message", paths=files) == {"text": MESSAGE}
-        said = await visit.done(f"{path}/commit", message=MESSAGE, paths=files, branch="work")
+        chosen = await listed(visit, path, *files)
+        said = await visit.done(f"{path}/commit", message=MESSAGE, paths=chosen, branch="work")
         assert (said["good"], said["branch"]) == (True, "work")
         assert git(here.folder, "show", "--format=%s", "--name-only").split("\n\n") == [MESSAGE, "new.txt\nother.txt\n"]
         assert git(here.folder, "diff", "--cached", "--name-only") == "theirs.txt\n", "what was staged stays staged"
-        assert (await visit.post(f"{path}/commit", message="x", paths=files))[1]["code"] == "commit-gone"
+        assert (await visit.post(f"{path}/commit", message="x", paths=chosen))[1]["code"] == "commit-gone"
         assert (await visit.post(f"{path}/push", line="git push --force"))[1]["code"] == "commit-gone"
         assert said["push"] == "git push --set-upstream -- fork work", "where the user's own settings lead"
         assert (await visit.done(f"{path}/push", line=said["push"]))["good"]
@@ -195,6 +204,40 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         assert not (tools / "gh.said").exists(), "showing it runs nothing"
         assert (await visit.done(f"{path}/pull-request", **wanted, **shown))["good"]
         assert (tools / "gh.said").read_text().split("\n")[:4] == ["pr", "create", "--title", MESSAGE]
+
+
+async def test_what_changed_since_the_files_were_listed_is_not_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(tmp_path / "ws")
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        path = f"/s/{(await worked(here, visit)).session.id}"
+        new, link = here.folder / "new.txt", here.folder / "link"
+        link.symlink_to("old.txt")
+
+        async def refused(chosen: dict[str, str]) -> str:
+            status, said = await visit.post(f"{path}/commit", message="x", paths=chosen)
+            assert (status, said["code"]) == (400, "commit-changed")
+            return str(said["what"])
+
+        chosen = await listed(visit, path, "new.txt", "link")
+        new.write_text("1\n2\n3\n")
+        assert await refused(chosen) == "new.txt is not as it was listed. Nothing was committed."
+        chosen = await listed(visit, path, "new.txt", "link")
+        new.chmod(0o755)
+        await refused(chosen)
+        chosen = await listed(visit, path, "new.txt", "link")
+        link.unlink()
+        link.symlink_to("new.txt")
+        assert await refused(chosen) == "link is not as it was listed. Nothing was committed."
+        chosen = await listed(visit, path, "new.txt", "link")
+        git(here.folder, "switch", "-q", "--create", "elsewhere")
+        await refused(chosen)
+        chosen = await listed(visit, path, "new.txt", "link")
+        (here.folder / "other.txt").write_text("not chosen\n")
+        assert (await visit.done(f"{path}/commit", message="x", paths=chosen))["good"]
+        assert git(here.folder, "show", "HEAD:new.txt") == "1\n2\n3\n"
 
 
 async def test_the_last_commit_is_amended_as_long_as_nothing_else_has_it(
@@ -207,11 +250,11 @@ async def test_the_last_commit_is_amended_as_long_as_nothing_else_has_it(
         path = f"/s/{page.session.id}"
         phone = Visit(here.application, here.keys.let_in(here.keys.new_link(paired=True)), here.keys.base)
         assert "Amend" not in await phone.get(f"{path}/commit"), "history is rewritten on this computer alone"
-        await visit.done(f"{path}/commit", message="One.\n\nWhy <it> is.", paths=["new.txt"])
+        await visit.done(f"{path}/commit", message="One.\n\nWhy <it> is.", paths=await listed(visit, path, "new.txt"))
         form = await visit.get(f"{path}/commit")
         assert "Amend the last commit, “One.”. Nothing else has it yet." in form
         (last,) = re.findall(r'name="amends" value="(\w+)" data-message="One.\n\nWhy &lt;it&gt; is."', form)
-        more = {"message": "Two.", "paths": ["other.txt"], "amends": last}
+        more = {"message": "Two.", "paths": await listed(visit, path, "other.txt"), "amends": last}
         assert (await phone.post(f"{path}/commit", **more))[0] == 403
         assert (await visit.post(f"{path}/commit", **more, branch="b"))[1]["code"] == "commit-gone"
         before = git(here.folder, "rev-list", "--count", "HEAD")
@@ -221,7 +264,7 @@ async def test_the_last_commit_is_amended_as_long_as_nothing_else_has_it(
         assert git(here.folder, "diff", "--cached", "--name-only") == "theirs.txt\n", "what was staged stays staged"
         assert (await visit.post(f"{path}/commit", **more))[1]["code"] == "commit-gone", "it is another one now"
         (last,) = re.findall(r'name="amends" value="(\w+)"', await visit.get(f"{path}/commit"))
-        assert (await visit.done(f"{path}/commit", message="Three.", paths=[], amends=last))["good"]
+        assert (await visit.done(f"{path}/commit", message="Three.", paths={}, amends=last))["good"]
         assert git(here.folder, "show", "--format=%s", "--name-only").split() == ["Three.", "new.txt", "other.txt"]
         (last,) = re.findall(r'name="amends" value="(\w+)"', await visit.get(f"{path}/commit"))
         git(here.folder, "stash", "push", "--keep-index")
@@ -229,7 +272,7 @@ async def test_the_last_commit_is_amended_as_long_as_nothing_else_has_it(
         for ref in ("refs/remotes/origin/main", "refs/tags/v1", "refs/heads/else"):
             git(here.folder, "update-ref", ref, "HEAD")
             assert "Amend" not in await visit.get(f"{path}/commit"), ref
-            status, said = await visit.post(f"{path}/commit", message="Four.", paths=[], amends=last)
+            status, said = await visit.post(f"{path}/commit", message="Four.", paths={}, amends=last)
             assert (status, said["code"]) == (400, "commit-gone"), ref
             git(here.folder, "update-ref", "-d", ref)
         git(here.folder, "switch", "-q", "--detach")
@@ -244,7 +287,7 @@ async def test_the_last_commit_is_amended_as_long_as_nothing_else_has_it(
             'version = 1\n[[rule]]\nid = "no"\nverdict = "deny"\nargv = ["git", "commit", "--amend"]\n'
             'match = ["git commit --amend"]\n'
         )
-        assert (await visit.post(f"{path}/commit", message="x", paths=[], amends=last))[1]["code"] == "commit-denied"
+        assert (await visit.post(f"{path}/commit", message="x", paths={}, amends=last))[1]["code"] == "commit-denied"
 
 
 async def test_files_are_chosen_by_whether_all_of_their_changes_are_accepted(
@@ -282,7 +325,7 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
         phone = Visit(here.application, here.keys.let_in(here.keys.new_link(paired=True)), here.keys.base)
         (here.folder / "staged.txt").write_text("s\n")
         git(here.folder, "add", "staged.txt")
-        files = {"message": "x", "paths": ["new.txt", "staged.txt"]}
+        files = {"message": "x", "paths": await listed(visit, path, "new.txt", "staged.txt")}
         assert "the hook pre-commit" in await phone.get(f"{path}/commit")
         assert (await phone.post(f"{path}/commit", **files))[0] == 403
         for _ in range(2):
@@ -293,9 +336,11 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
             assert now == ["?? new.txt", "?? other.txt", "A  staged.txt", "M  theirs.txt"], "as it was before"
             assert git(here.folder, "branch", "--format=%(refname:short)") == "main\n"
         git(here.folder, "checkout", "-q", "--detach")
+        files |= {"paths": await listed(visit, path, "new.txt", "staged.txt")}
         assert not (await visit.done(f"{path}/commit", **files, branch="work"))["good"]
         assert git(here.folder, "rev-parse", "--abbrev-ref", "HEAD") == "HEAD\n", "on no branch, as before"
         git(here.folder, "checkout", "-q", "main")
+        files |= {"paths": await listed(visit, path, "new.txt", "staged.txt")}
         assert (await visit.post(f"{path}/commit", **{**files, "message": "\0"}))[1]["code"] == "commit-text"
         hook.unlink()
         rules = tmp_path / "home" / "policy.toml"
@@ -307,7 +352,7 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
         assert (await phone.done(f"{path}/commit", **files))["good"], "without programs a device may"
         for name in (b"a\nb", b"\xff", b"x\xe2\x80\xaey"):
             Path(os.fsdecode(bytes(here.folder) + b"/odd " + name)).write_text("odd\n")
-        odd = re.findall(r'name="path" value="(odd [^"]*)"', await phone.get(f"{path}/commit"))
+        odd = {name: digest for name, digest in (await listed(phone, path)).items() if name.startswith("odd ")}
         assert len(odd) == 3
         assert (await phone.done(f"{path}/commit", message="odd", paths=odd))["good"], "by the names that are shown"
         assert git(here.folder, "status", "--short").splitlines() == ["M  theirs.txt", "?? other.txt"]
@@ -316,11 +361,10 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
         (here.folder / "odd hooks").mkdir()
         (here.folder / "odd hooks" / "pre-commit").write_text("#!/bin/sh\nexit 1\n")
         assert "the hook odd hooks/pre-commit" in await phone.get(f"{path}/commit")
-        assert (await phone.post(f"{path}/commit", message="x", paths=["other.txt"]))[0] == 403
+        assert (await phone.post(f"{path}/commit", message="x", paths={"other.txt": ""}))[0] == 403
         (tmp_path / ".gitconfig").unlink()
         hook.write_text("#!/bin/sh\nsleep 600 & echo $! > ../left\n")
         hook.chmod(0o755)
-        assert (await visit.done(f"{path}/commit", message="y", paths=["other.txt"]))["good"], (
-            "what it left is not awaited"
-        )
+        last = await listed(visit, path, "other.txt")
+        assert (await visit.done(f"{path}/commit", message="y", paths=last))["good"], "what it left is not awaited"
         os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)

@@ -37,6 +37,10 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
         "commit-gone": Explanation(
             "What the page showed before a commit or a push is not so any more.", "Open the commit again."
         ),
+        "commit-changed": Explanation(
+            "A file to be committed, the branch or its last commit is not as it was when the page listed the files.",
+            "Look again at the files, then commit.",
+        ),
         "commit-merge": Explanation("A merge has conflicts, so nothing can be committed.", "Settle the merge first."),
         "commit-message": Explanation("A commit has no message.", "Write one."),
         "commit-program": Explanation("The program that the page would run is not on the PATH.", "Install it."),

@@ -18,6 +18,7 @@ from treadle.app.checkpoints.reviewing import FileToReview
 from treadle.app.reports.policy_explain import asked_context, judge_access
 from treadle.app.security.file_view import DiskView
 from treadle.app.session.mentions.repository_state import git_answer
+from treadle.app.slash.commit_digests import require_shown, shown_digest
 from treadle.policy.repository import surprising_settings
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode, Verdict
@@ -47,7 +48,6 @@ _HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
 _LISTED = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _CONFLICTS = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
 
-
 _OWN_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType({"gh": ("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")})
 """Variables of programs that hold what the user signs in with for this program."""
 
@@ -56,7 +56,7 @@ class CommitFile(Struct, frozen=True, kw_only=True):
     """A file that differs from the last commit, by its shown name from the session's folder.
 
     `own`: the session changed it since it began, by `figures` lines; `mixed`: others changed lines of it, too;
-    `accepted`: a person has accepted each of its changes.
+    `accepted`: a person has accepted each of its changes. `digest` is that of the file as it is listed here.
     """
 
     path: str
@@ -65,6 +65,7 @@ class CommitFile(Struct, frozen=True, kw_only=True):
     mixed: bool = False
     accepted: bool = False
     figures: tuple[int, int] | None = None
+    digest: str = ""
 
 
 class LastCommit(Struct, frozen=True):
@@ -112,14 +113,23 @@ def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection
     `accepted` are the files of which a person accepted each change. Takes seconds at most; raises `ConfigError`.
     """
     own = {file.path: file for file in changed if file.own and file.root == 0}
-    states = {shown_name(path): state for path, state in _status(root).items()}
-    files = [_planned(path, state, own.get(path), accepted) for path, state in states.items()]
+    before = _before(root)
+    states = {path: (shown_name(path), state) for path, state in _status(root).items()}
+    files = [
+        replace(_planned(shown, state, own.get(shown), accepted), digest=shown_digest(root, path, before))
+        for path, (shown, state) in states.items()
+    ]
     return CommitPlan(
         branch=_asked(root, *_BRANCH),
         files=tuple(sorted(files, key=lambda file: (not file.own, file.path))),
         programs=commit_programs(root),
         last=_last_commit(root),
     )
+
+
+def _before(root: str) -> str:
+    """Say to what a commit would be added: the branch and its last commit."""
+    return f"{_asked(root, *_REFERENCE)} {_asked(root, *_HEAD)}"
 
 
 def _last_commit(root: str) -> LastCommit | None:
@@ -227,23 +237,31 @@ def _asked(root: str, *arguments: str) -> str:
 
 
 def commit_files(
-    root: str, paths: Collection[str], message: str, *, branch: str = "", amends: str = "", pass_on: Sequence[str] = ()
+    root: str,
+    shown: Mapping[str, str],
+    message: str,
+    *,
+    branch: str = "",
+    amends: str = "",
+    pass_on: Sequence[str] = (),
 ) -> GitRun:
-    """Commit these files as they are now, all of each, on the branch or a new one; what is staged besides stays so.
+    """Commit all of each file on the branch or a new one; what is staged besides stays so.
 
-    `paths` are shown names. With `amends` the last commit, which has this id, is replaced by one that has them, too.
-    Hooks run, with the variables of a session's commands, `pass_on` besides the usual ones; their failure is the
-    commit's. Raises `ConfigError` where nothing is run, or nothing says what came of it.
+    `shown` has the digests that the files were listed with, by their shown names. With `amends` the last commit, which
+    has this id, is replaced by one that has them, too. Hooks run, with the variables of a session's commands, `pass_on`
+    besides the usual ones; their failure is the commit's. Raises `ConfigError` where nothing is run, or nothing says
+    what came of it.
     """
     if not message.strip():
         raise ConfigError("commit-message", "The commit has no message.", fix="Write one.")
     _require_text(message, branch)
     status = _status(root)
-    chosen = _chosen(status, paths, none=bool(amends))
+    chosen = _chosen(status, shown, none=bool(amends))
     if amends:
         _require_last(root, amends, branch)
     words = ("commit", *(("--amend",) if amends else ()))
     _require_allowed(root, shlex.join(("git", *words)))
+    require_shown(root, {path: shown[shown_name(path)] for path in chosen}, _before(root))
     reference, commit = _asked(root, *_REFERENCE), _asked(root, *_HEAD)
     git = partial(_run, root, "git", pass_on=pass_on)
     if branch:

@@ -108,13 +108,13 @@ def _passed(book: SessionBook, root: str) -> tuple[str, ...]:
 
 class _Commit(Struct):
     message: str
-    paths: tuple[str, ...]
+    paths: dict[str, str]
     branch: str = ""
     amends: str = ""
 
 
 async def _commit(request: Request) -> Response:
-    """Commit the chosen files.
+    """Commit the chosen files as the form had them: each path has the digest that it came with.
 
     Where that makes git run programs of the repository, or rewrites history, only on this computer.
     """

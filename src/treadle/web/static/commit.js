@@ -10,13 +10,24 @@ const form = dialog.firstElementChild;
 document.body.append(dialog);
 
 const amends = () => form.querySelector("[name=amends]:checked")?.value ?? "";
-const chosen = () => [...form.querySelectorAll("[name=path]:checked")].map((one) => one.value);
+const chosen = () => Object.fromEntries([...form.querySelectorAll("[name=path]:checked")].map((one) => [one.value, one.dataset.digest]));
 
-async function open() {
+const box = ({ type }) => type === "checkbox";
+const slot = (one) => (box(one) ? `${one.name} ${one.value}` : one.name);
+const touched = (one) => one.name && (box(one) ? one.checked !== one.defaultChecked : one.value !== one.defaultValue);
+
+/** Load the form, and keep what the person wrote and chose in it; gives whether it is there. */
+async function fill() {
   const answer = await get(`${path}/commit`);
-  if (!answer) return;
+  if (!answer) return false;
+  const before = new Map([...form.elements].filter(touched).map((one) => [slot(one), one]));
   form.replaceChildren(fragment(await answer.text()));
-  dialog.showModal();
+  for (const one of form.elements) {
+    const was = before.get(slot(one));
+    if (was) [one.value, one.checked] = [was.value, was.checked];
+  }
+  changed({ target: form });
+  return true;
 }
 
 /** Say what a command did: the line, and all that it printed. */
@@ -56,7 +67,10 @@ async function commit(event) {
   const place = document.getElementById("committed");
   const button = document.getElementById("do-commit");
   const message = form.elements.message.value;
-  const said = await during(button, send(`${path}/commit`, { message, paths: chosen(), branch: form.elements.branch.value, amends: amends() }));
+  let old = null;
+  const refused = (_, why) => why.code === "commit-changed" && (old = why);
+  const said = await during(button, send(`${path}/commit`, { message, paths: chosen(), branch: form.elements.branch.value, amends: amends() }, refused));
+  if (old && (await fill())) told(document.getElementById("committed"), { output: [old.what, old.why, old.fix].filter(Boolean).join("\n") }, "The commit was not made.");
   if (!said) return;
   place.replaceChildren();
   if (!said.good) {
@@ -72,14 +86,14 @@ async function commit(event) {
 
 async function write(button) {
   button.lastChild.data = "The model writes …";
-  const said = await during(button, send(`${path}/commit/message`, { paths: chosen() }));
+  const said = await during(button, send(`${path}/commit/message`, { paths: Object.keys(chosen()) }));
   button.lastChild.data = "Write anew";
   if (said) form.elements.message.value = said.text;
 }
 
 form.addEventListener("submit", commit);
 function changed({ target }) {
-  const [count, button] = [chosen().length, document.getElementById("do-commit")];
+  const [count, button] = [Object.keys(chosen()).length, document.getElementById("do-commit")];
   if (!button) return;
   const { message, branch } = form.elements;
   const own = ![message.defaultValue, target.dataset.message, ""].includes(message.value);
@@ -99,4 +113,4 @@ form.addEventListener("click", (event) => {
     changed({ target: button });
   }
 });
-document.addEventListener("click", ({ target }) => target.closest("[data-commit]") && open());
+document.addEventListener("click", async ({ target }) => target.closest("[data-commit]") && (await fill()) && dialog.showModal());

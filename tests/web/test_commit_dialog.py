@@ -1,0 +1,40 @@
+"""The dialog of a commit in a real browser: what is written and chosen in it stays until it is committed."""
+
+from pathlib import Path
+
+from playwright.async_api import Page
+
+from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
+from tests.web.test_commit import DONE, WRITE, git, repository
+
+pytestmark = in_shared_browser
+
+MESSAGE = "#commit [name=message]"
+
+
+async def opened(page: Page) -> None:
+    """Work, and open the dialog."""
+    await start_session(page, "Write.")
+    await page.wait_for_selector(".item.end [data-commit]")
+    await page.click(".item.end [data-commit]")
+    await page.wait_for_selector("#commit[open] #do-commit")
+
+
+async def test_a_file_that_changed_since_it_was_listed_is_looked_at_again_with_the_message_kept(tmp_path: Path) -> None:
+    repository(tmp_path / "ws")
+    async with page_with_model(tmp_path, [WRITE, DONE], "--mode", "edits", "--trust") as (served, seen):
+        page = await seen.page(served)
+        await opened(page)
+        await page.fill(MESSAGE, "Mine alone")
+        await page.uncheck("#commit [value='other.txt']")
+        (served.folder / "new.txt").write_text("later\n")
+        await page.click("#do-commit")
+        await page.wait_for_selector("#committed :text('new.txt is not as it was listed.')")
+        assert "Begin" in git(served.folder, "log", "--format=%s", "-1"), "nothing is committed"
+        assert await page.input_value(MESSAGE) == "Mine alone"
+        assert not await page.is_checked("#commit [value='other.txt']")
+        await becomes(page, "document.getElementById('do-commit').textContent === 'Commit 1 file'")
+        seen.complaints.clear()  # the browser names the answer that refused
+        await page.click("#do-commit")
+        await page.wait_for_selector("#commit-title:text('Committed on main')")
+        assert git(served.folder, "show", "--format=%s", "HEAD:new.txt") == "later\n"
