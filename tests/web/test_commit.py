@@ -87,13 +87,19 @@ async def test_an_undo_means_one_restore_and_takes_no_newer_work(
         status, said = await visit.post(f"{path}/restore", **first)
         assert (status, said["code"]) == (404, "restore-older"), "it was undone"
         assert said["why"] == "Files were kept or restored since then."
+        seen = (await visit.done(f"{path}/restore/preview", **wanted))["seen"]
         await visit.done(f"{path}/say", text="More.", id="m2", steer=False)
         await until(page, again.exists)
         await idle(page)
         status, said = await visit.post(f"{path}/restore", **second)
         assert (status, said["code"]) == (404, "restore-older")
         assert said["why"] == "It has 1 message and 2 steps more since then."
+        shown = await visit.done(f"{path}/restore/preview", **wanted)
+        await visit.done(f"{path}/change", mode="plan")  # which is no work
+        assert (await visit.post(f"{path}/restore", **wanted, seen=seen))[1]["code"] == "restore-older"
         assert (again.exists(), (here.folder / "new.txt").exists()) == (True, True), "nothing was restored"
+        await visit.done(f"{path}/restore", **wanted, seen=shown["seen"])
+        assert not again.exists()
 
 
 async def test_a_long_past_is_shown_in_parts_that_say_so(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

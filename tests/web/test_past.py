@@ -192,6 +192,39 @@ async def test_changes_are_reviewed_and_gone_back_to_from_the_page(tmp_path: Pat
         await _phone(seen, served, session)
 
 
+async def test_a_restore_does_what_its_preview_showed_or_nothing(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, TURNS[1:], "--mode", "full", "--trust") as (served, seen):
+        page = await seen.page(served)
+        session = await start_session(page, "Edit the file.")
+        await page.wait_for_selector(".item.end")
+        past = await page.context.new_page()
+        await past.goto(f"{served.address}/s/{session}/timeline")
+        await past.wait_for_selector("html[data-ready] .step.point")
+        points = past.locator(".step.point")
+        await points.first.focus()
+        await past.keyboard.press("r")
+        await past.wait_for_selector("#preview .delete:has-text('b.txt')")
+        await page.fill("#text", "More.")
+        await page.keyboard.press("Enter")
+        await becomes(page, "document.querySelectorAll('.item.end').length === 2")
+        await past.click("#really")
+        await past.wait_for_selector(".failed-here:has-text('1 message and 2 steps more')")
+        await past.wait_for_selector("#preview .delete:has-text('c.txt')")
+        assert (served.folder / "c.txt").exists(), "nothing was restored"
+        await past.route("**/restore/preview", lambda route: route.abort())
+        await points.nth(1).focus()
+        await past.keyboard.press("r")
+        await past.wait_for_selector("#restore", state="hidden")
+        assert await past.locator(".step.chosen").count() == 0, "no step is chosen under the title of another one"
+        await past.unroute("**/restore/preview")
+        await points.first.focus()
+        await past.keyboard.press("r")
+        await past.wait_for_selector("#preview .delete:has-text('c.txt')")
+        await past.click("#really")
+        await past.wait_for_selector("#undo:has-text('2 files restored')")
+        assert [one.name for one in served.folder.iterdir()] == []
+
+
 async def _phone(seen: Seen, served: Served, session: str) -> None:
     page = await seen.page(served, f"/s/{session}/review", viewport={"width": 360, "height": 740})
     for screen in ("review", "timeline"):

@@ -153,10 +153,10 @@ class _Wish(Struct):
 
 
 async def _preview(request: Request) -> Response:
-    """Show what restoring would do."""
+    """Show what restoring would do, with the number of the last event that was looked at."""
     wanted = (await body_of(request, _Wish)).restore()
 
-    def rendered() -> str:
+    def rendered() -> dict[str, Any]:
         with session_log(request.path_params["session_id"]) as (row, store):
             kept = opened_checkpoints(store, row)
             try:
@@ -167,7 +167,7 @@ async def _preview(request: Request) -> Response:
                 [one for one in past_steps(store, row) if one.number and not one.left] if wanted.conversation else []
             )
             leaving = sum((one.replied or one.seq) > found.to for one in steps)
-            return render(
+            html = render(
                 "restore_preview.html",
                 found=found,
                 wanted=wanted,
@@ -175,8 +175,9 @@ async def _preview(request: Request) -> Response:
                 leaving=leaving,
                 steps=len(steps),
             )
+            return {"html": html, "seen": row.events}
 
-    return answer({"html": await asyncio.to_thread(rendered)})
+    return answer(await asyncio.to_thread(rendered))
 
 
 async def _restore(request: Request) -> Response:

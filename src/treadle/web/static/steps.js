@@ -33,6 +33,7 @@ const found = (row) => ({ kind: "Steps", title: row.dataset.name, about: row.que
 let chosen = null;
 let what = "both";
 let asked = 0;
+let shown = null; // what the preview is of
 
 const wish = () => ({ checkpoint: Number(chosen.dataset.checkpoint), files: what !== "conversation", conversation: what !== "files" });
 
@@ -51,8 +52,11 @@ async function restore(row) {
   chosen = row;
   mark();
   const mine = ++asked;
-  const answer = await send(`/s/${session}/restore/preview`, wish());
-  if (!answer || mine !== asked) return;
+  const wanted = wish();
+  const answer = await send(`/s/${session}/restore/preview`, wanted);
+  if (mine !== asked) return;
+  if (!answer) return void close();
+  shown = { ...wanted, seen: answer.seen };
   preview.replaceChildren(fragment(answer.html));
   document.getElementById("restore-title").textContent = `Restore to ${row.dataset.name}?`;
   panel.hidden = false;
@@ -62,6 +66,7 @@ async function restore(row) {
 
 function close() {
   const row = chosen;
+  asked++;
   chosen = null;
   mark();
   panel.hidden = true;
@@ -79,8 +84,8 @@ async function refresh() {
 }
 
 document.getElementById("really").addEventListener("click", async ({ target }) => {
-  const said = await during(target, send(`/s/${session}/restore`, wish()));
-  if (!said) return;
+  const said = await during(target, send(`/s/${session}/restore`, shown));
+  if (!said) return void restore(chosen); // shown as it is now
   close();
   await refresh();
   showRestored(session, said, refresh);
