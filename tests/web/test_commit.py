@@ -74,6 +74,40 @@ async def test_the_last_turn_is_undone_once_and_what_was_undone_comes_back(
         assert (here.folder / "new.txt").read_text() == "1\n2\n"
 
 
+async def test_an_undo_that_left_a_file_is_done_again_and_what_is_refused_has_one_reason(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE, DONE, AGAIN, DONE], mode="edits") as here:
+        visit = here.visit()
+        page = await worked(here, visit)
+        path, new = f"/s/{page.session.id}", here.folder / "new.txt"
+
+        async def why(turn: int) -> str:
+            status, said = await visit.post(f"{path}/undo", turn=turn)
+            assert (status, said["code"]) == (404, "nothing-to-undo")
+            return str(said["why"])
+
+        new.write_text("1\nmine\n")
+        said = await visit.done(f"{path}/undo", turn=1)
+        assert [one.partition(": ")[0] for one in said["conflicts"]] == [str(new)]
+        assert sorted(one.name for one in here.folder.iterdir()) == ["new.txt"], "the other file went back"
+        new.write_text("1\n2\n")
+        said = await visit.done(f"{path}/undo", turn=1)
+        assert (said["conflicts"], list(here.folder.iterdir())) == ([], [])
+        assert await why(1) == "Nothing of what it changed is in the files any more."
+        assert await why(7) == "It is not in the conversation."
+        await visit.done(f"{path}/say", text="Talk.", id="m2", steer=False)
+        await until(page, lambda: page.content.delivered >= {"m2"} and not page.session.status.turn_active)
+        assert await why(1) == "A later turn came after it."
+        assert await why(2) == "It changed no files."
+        await visit.done(f"{path}/say", text="More.", id="m3", steer=False)
+        await until(page, lambda: page.content.delivered >= {"m3"} and not page.session.status.turn_active)
+        (here.folder / "third.txt").write_text("mine\n")
+        assert (await visit.done(f"{path}/undo", turn=3))["files"] == []
+        (here.folder / "third.txt").write_text("c\n")
+        assert len((await visit.done(f"{path}/undo", turn=3))["files"]) == 1, "one that restored nothing is none"
+
+
 async def test_an_undo_means_one_restore_and_takes_no_newer_work(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

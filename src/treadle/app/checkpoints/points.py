@@ -141,10 +141,23 @@ class Points:
         return self._undo()[1]
 
     def undo_of(self, number: int) -> int:
-        """Give the checkpoint before a turn; 0 where it is not the last one, changed no files, or is undone already."""
+        """Give the checkpoint before the last turn; raises `SessionError` where that is another or nothing to undo."""
         turns = self.turns()
+        turn = next((one for one in turns if one.number == number), None)
         last, n = self._undo()
-        return n if n and turns[-1].number == number and last == turns[-1].began else 0
+        if turn is None:
+            why = "It is not in the conversation."
+        elif turn is not turns[-1]:
+            why = "A later turn came after it."
+        elif not self._checkpoint_before(turn):
+            why = "It changed no files."
+        elif last != turn.began:
+            why = "Nothing of what it changed is in the files any more."
+        else:
+            return n
+        raise SessionError(
+            "nothing-to-undo", "This turn cannot be undone.", why=why, fix="Restore to a step in the timeline."
+        )
 
     def _undo(self) -> tuple[int, int]:
         """Give with which event the turn that is undone next began, and the checkpoint before it; zeros for none."""
@@ -158,12 +171,14 @@ class Points:
     def _turns_in_files(self) -> frozenset[int]:
         """Give the turns whose work is in the files now, by the events with which they began.
 
-        Who goes back to a checkpoint takes back what came after it, and brings back what was in the files then.
+        Who goes back to a checkpoint takes back what came after it, and brings back what was in the files then. A turn
+        of which a file was left as it is, because of a conflict, is not undone.
         """
         turn = number = 0
         there: frozenset[int] = frozenset()
         work: set[str] = set()
         at: dict[int, frozenset[int]] = {}
+        paths: dict[int, set[str]] = {}
         last: CheckpointTaken | None = None
         with_files = True
         for seq, data in self._events:
@@ -174,6 +189,7 @@ class Points:
                 case CheckpointTaken(moment=moment):
                     if moment is Moment.AFTER and data.turn is not None:
                         work = (work - {one.path for one in data.turn}) | _left_of(data.turn)
+                        paths[turn] = paths.get(turn, set()) | work
                         there = there | {turn} if work else there - {turn}
                     elif moment in (Moment.AFTER, Moment.FOUND) and (last is None or data.trees != last.trees):
                         there |= {turn}
@@ -182,8 +198,9 @@ class Points:
                     number = 0
                 case Restore(files=with_files):
                     number = 0
-                case Restored(checkpoint=n, error="") if with_files and n in at and last is not None:
-                    there = at[n]
+                case Restored(checkpoint=n, error="", conflicts=conflicts) if with_files and n in at and last:
+                    stays = {one.path for one in conflicts}
+                    there = at[n] | {one for one in there if stays & paths.get(one, stays)}
                     if last.moment is Moment.RESTORED:
                         at[last.n] = there
                 case _:

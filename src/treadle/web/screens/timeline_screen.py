@@ -27,7 +27,6 @@ from treadle.door.reports import (
 )
 from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview
 from treadle.protocol.checkpoints import Restore
-from treadle.protocol.errors import SessionError
 from treadle.web.page_requests import answer, body_of, page
 from treadle.web.restoring_files import restore_in, went_back_words
 from treadle.web.rights import PageRoute
@@ -199,13 +198,6 @@ async def _undo(request: Request) -> Response:
             return Points(store, row.id).undo_of(said.turn)
 
     n = await asyncio.to_thread(checkpoint)
-    if not n:
-        raise SessionError(
-            "nothing-to-undo",
-            "This turn cannot be undone.",
-            why="Its changes are undone already, it has made none, or a later turn has ended.",
-            fix="Restore to a step in the timeline.",
-        )
     return answer(went_back_words(await restore_in(request, Restore(checkpoint=n))))
 
 
