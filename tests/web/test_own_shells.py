@@ -2,7 +2,10 @@
 
 import asyncio
 import os
+import re
+import signal
 from collections.abc import AsyncIterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -57,6 +60,26 @@ async def test_a_shell_is_there_only_while_they_are_switched_on_and_its_processe
         shells.find("s")
     with pytest.raises(ProcessLookupError):
         os.kill(job, 0)
+
+
+async def test_a_shell_ends_with_its_process_whatever_it_left_in_the_background(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    shells = OwnShells()
+    shells.on = True
+    shell = await shells.open("s", str(tmp_path), 80, 24)
+    shell.type("sleep 600 &\necho job=$!.; exit\n")
+    heard = b""
+    async with asyncio.timeout(PATIENCE):
+        async for piece in shell.output():
+            heard += piece
+    job = int(re.findall(rb"job=(\d+)\.", heard)[0])
+    os.kill(job, 0)
+    assert await shells.open("s", str(tmp_path), 80, 24) is not shell, "Enter begins another one"
+    await shells.close()
+    with suppress(ProcessLookupError):
+        os.kill(job, signal.SIGKILL)
 
 
 @pytest.mark.usefixtures("shared_browser")

@@ -26,6 +26,9 @@ _ASKS = regex(rb"\x1b\[\??6n|\x1b\[[>=]?0?c")
 _MOST = 20
 _PIECE = 65_536
 _PATIENCE = 1.0
+_LOOK = 0.5
+"""Seconds between two looks whether a shell that somebody sees has ended."""
+
 _IN_A_TERMINAL = (
     "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
     "os.execv(sys.argv[1], [sys.argv[2]])"
@@ -72,9 +75,19 @@ class PageShell:
             self.total += len(piece)
             self.printed = (self.printed + piece)[-_KEPT:]
         else:
-            asyncio.get_running_loop().remove_reader(self._master)
-            self.ended = True
+            self._end()
         self._changed.set()
+
+    def _end(self) -> None:
+        asyncio.get_running_loop().remove_reader(self._master)
+        self.ended = True
+
+    def has_ended(self) -> bool:
+        """Whether the shell has ended: what it began in the background may have the terminal still."""
+        if not self.ended and self._process.poll() is not None:
+            self._read()  # its last words
+            self._end()
+        return self.ended
 
     def type(self, text: str) -> None:
         """Type into it; what it does not take yet waits."""
@@ -100,11 +113,16 @@ class PageShell:
         event, told = asyncio.Event(), self.total
         with self._changed.notifying(event):
             yield _ASKS.sub(b"", self.printed)  # these were answered when they came
-            while not self.ended:
-                await event.wait()
+            over = False
+            while not over:
+                with suppress(TimeoutError):
+                    async with asyncio.timeout(_LOOK):
+                        await event.wait()
                 event.clear()
+                over = self.has_ended()
                 new, told = self.total - told, self.total
-                yield self.printed[max(0, len(self.printed) - new) :] if new else b""
+                if new:
+                    yield self.printed[max(0, len(self.printed) - new) :]
 
     async def close(self) -> None:
         """End it and all that it runs, as a terminal that is closed does."""
@@ -141,7 +159,7 @@ class OwnShells:
         """Give the shell of a session, a new one where it has none that runs. Raises `TreadleError`."""
         if not self.on:
             raise ConfigError("shell-off", "Shells of your own are switched off.", fix="Switch them on under Terminal.")
-        over = [self._open.pop(one) for one in list(self._open) if self._open[one].ended]
+        over = [self._open.pop(one) for one in list(self._open) if self._open[one].has_ended()]
         await asyncio.gather(*(one.close() for one in over))
         found = self._open.get(session_id)
         if found is None:
