@@ -6,6 +6,7 @@ from playwright.async_api import Page
 
 from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
 from tests.web.test_commit import DONE, WRITE, git, repository
+from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
 
 pytestmark = in_shared_browser
 
@@ -38,3 +39,31 @@ async def test_a_file_that_changed_since_it_was_listed_is_looked_at_again_with_t
         await page.click("#do-commit")
         await page.wait_for_selector("#commit-title:text('Committed on main')")
         assert git(served.folder, "show", "--format=%s", "HEAD:new.txt") == "later\n"
+
+
+async def test_what_was_written_stays_over_esc_and_over_a_late_answer_of_the_model(tmp_path: Path) -> None:
+    repository(tmp_path / "ws")
+    when = Expectation(last_user=Texts(contains=("message of a commit",)))
+    late = [Turn(when=when, items=(Wait(seconds=1.5), SayText(text=f"Of the model {n}"))) for n in range(2)]
+    async with page_with_model(tmp_path, [*late, WRITE, DONE], "--mode", "edits", "--trust") as (served, seen):
+        page = await seen.page(served)
+        await opened(page)
+        await page.fill(MESSAGE, "Mine alone")
+        await page.fill("#commit [name=branch]", "work")
+        await page.uncheck("#commit [value='other.txt']")
+        await page.keyboard.press("Escape")
+        await page.wait_for_selector("#commit", state="hidden")
+        await page.click(".item.end [data-commit]")
+        await page.wait_for_selector("#commit[open] #do-commit:text('Commit 1 file')")
+        assert await page.input_value(MESSAGE) == "Mine alone"
+        assert await page.input_value("#commit [name=branch]") == "work"
+        await page.click("[data-write]")
+        await page.fill(MESSAGE, "Mine, changed")
+        await page.wait_for_selector("[data-write]:not([disabled]):has-text('Write anew')")
+        assert await page.input_value(MESSAGE) == "Mine, changed"
+        async with page.expect_response("**/commit/message"):
+            await page.click("[data-write]")
+            await page.click("#do-commit")
+            await page.wait_for_selector("#commit-title:text('Committed on work')")
+        await page.wait_for_timeout(100)  # what it does with the answer would be complained of
+        assert git(served.folder, "show", "--format=%s", "--name-only").split("\n\n") == ["Mine, changed", "new.txt\n"]

@@ -85,10 +85,12 @@ async function commit(event) {
 }
 
 async function write(button) {
+  const before = form.elements.message.value;
   button.lastChild.data = "The model writes …";
   const said = await during(button, send(`${path}/commit/message`, { paths: Object.keys(chosen()) }));
   button.lastChild.data = "Write anew";
-  if (said) form.elements.message.value = said.text;
+  const { message } = form.elements; // none where it is committed by now
+  if (said && message?.value === before) message.value = said.text;
 }
 
 form.addEventListener("submit", commit);
