@@ -59,10 +59,7 @@ export function fieldIn(hunk, name, word, label, properties) {
 
 function open(hunk, range, line = null) {
   const known = hunk.querySelector("form.comments textarea");
-  if (known) {
-    known.focus();
-    return;
-  }
+  if (known) return void known.focus();
   const about = document.createElement("select");
   about.append(made("option", "the whole change", { value: "" }));
   for (const side of ["new", "old"]) {
@@ -115,10 +112,7 @@ function open(hunk, range, line = null) {
 }
 
 async function write() {
-  if (waiting().length === 0) {
-    tell("There are no comments yet. Press c to write one.");
-    return;
-  }
+  if (waiting().length === 0) return void tell("There are no comments yet. Press c to write one.");
   const groups = Map.groupBy(waiting(), (one) => JSON.stringify(one.range));
   const texts = [];
   for (const [range, comments] of groups) {
@@ -137,10 +131,7 @@ async function sendAll(button, more = {}) {
   if (sent.text !== text) sent = { text, id: newId() };
   const answer = await during(button, send(`/s/${session}/say`, { ...sent, ...more }, undefined, true));
   if (!answer) return;
-  if (answer.trust) {
-    askTrust(document.getElementById("trust"), answer.trust, (said) => sendAll(button, said));
-    return;
-  }
+  if (answer.trust) return void askTrust(document.getElementById("trust"), answer.trust, (said) => sendAll(button, said));
   document.getElementById("message").close();
   store(all.map((one) => ({ ...one, sent: one.sent || sent.id })));
   tell(answer.shown || "The message was sent.");

@@ -83,10 +83,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     if (said.copy && answer) hint.textContent = "";
     keep({ sending: false });
     if (!answer) return;
-    if (answer.trust) {
-      askTrust(document.getElementById("trust"), answer.trust, (said) => say(steer, said));
-      return;
-    }
+    if (answer.trust) return void askTrust(document.getElementById("trust"), answer.trust, (said) => say(steer, said));
     files = [];
     showFiles();
     put("");
@@ -209,10 +206,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
   function complete() {
     clearTimeout(waiting);
     const words = before();
-    if (!completes(words)) {
-      closeMenu();
-      return;
-    }
+    if (!completes(words)) return void closeMenu();
     const mine = ++asked;
     waiting = setTimeout(async () => {
       const asks = new URLSearchParams({ text: words.slice(-1_000), ...where() });

@@ -4,10 +4,7 @@ import { enter, goIn, isIn, tokenOfAddress } from "./entering.js";
 
 async function come() {
   const token = tokenOfAddress();
-  if (!token || (await isIn())) {
-    goIn();
-    return;
-  }
+  if (!token || (await isIn())) return void goIn();
   const trouble = await enter(token, (code) => {
     document.getElementById("enter").textContent = `Say yes on the computer that runs Treadle. It shows the code ${code}, too.`;
   });

@@ -36,10 +36,7 @@ function setLost(now) {
 }
 
 function said(news) {
-  if (news.reload) {
-    location.reload();
-    return;
-  }
+  if (news.reload) return void location.reload();
   settings.heard(news);
   document.dispatchEvent(new CustomEvent("news", { detail: news }));
 }

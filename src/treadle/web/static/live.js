@@ -91,10 +91,7 @@ function place(position, html) {
   if (position < first || position > last) return;
   const fresh = parsed(html);
   const known = document.getElementById(`i${position}`);
-  if (known) {
-    morph(known, fresh);
-    return;
-  }
+  if (known) return void morph(known, fresh);
   let before = items.lastElementChild;
   while (before && number(before) > position) before = before.previousElementSibling;
   if (before) before.after(fresh);

@@ -57,10 +57,7 @@ export function put(element, text) {
 
 /** Make an element like a fresh one. A `details` that the person opened or closed stays as it is. */
 export function morph(old, fresh) {
-  if (old.nodeName !== fresh.nodeName || old.getAttribute("id") !== fresh.getAttribute("id")) {
-    old.replaceWith(fresh);
-    return;
-  }
+  if (old.nodeName !== fresh.nodeName || old.getAttribute("id") !== fresh.getAttribute("id")) return void old.replaceWith(fresh);
   const keepsOpen = old.dataset.touched === "1";
   for (const { name } of [...old.attributes]) {
     if (name === "data-touched" || (keepsOpen && name === "open")) continue;

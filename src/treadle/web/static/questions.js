@@ -212,10 +212,7 @@ function act(card, button, gone) {
 }
 
 async function give(card, said, gone) {
-  if (performance.now() - Number(card.dataset.came ?? 0) < QUIET) {
-    tell("This question has just appeared. Read it, then answer.");
-    return;
-  }
+  if (performance.now() - Number(card.dataset.came ?? 0) < QUIET) return void tell("This question has just appeared. Read it, then answer.");
   if (lost()) return tell("No connection. Answer when it is back.");
   const fields = [...card.querySelectorAll(".field [name]")];
   if (fields.length && said.option === "allow_once") {

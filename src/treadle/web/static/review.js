@@ -175,10 +175,7 @@ function showConflict(place, html) {
 
 async function amend(hunk) {
   const known = hunk.querySelector("form.amend textarea");
-  if (known) {
-    known.focus();
-    return;
-  }
+  if (known) return void known.focus();
   const index = hunk.dataset.index;
   const answer = await get(`/s/${session}/review/text?${query({ path: path(hunk), index })}`);
   if (!answer) return;
