@@ -74,7 +74,7 @@ async def _review(page: Page, served: Served) -> None:
     await page.wait_for_selector("#f1 .line.add:has-text('twenty-nine')")
     assert file.read_text() == EDITED.replace("<b>29</b>\n", "twenty-nine\n<i>\n")
     await page.locator("#f1 .hunk").nth(0).locator(".half.new .num.new").click()
-    await page.fill("form.comments textarea", "Why second?")
+    await page.fill("form.comment textarea", "Why second?")
     await _press(page, "Control+Enter")
     await page.wait_for_selector(".said-here:has-text('Why second?')")
 
@@ -107,7 +107,7 @@ async def _message(page: Page, served: Served) -> None:
     await page.wait_for_selector("#collected", state="hidden")
     await page.locator("#f1 .hunk").nth(1).focus()
     await _press(page, "c")
-    await page.fill("form.comments textarea", "Not yet done")
+    await page.fill("form.comment textarea", "Not yet done")
     async with asyncio.timeout(PATIENCE):  # not for its first checkpoint alone, and nothing is restored while it works
         while sum(isinstance(event.data, TurnSettled) for event in log_of(served.program.home)) < 2:
             await asyncio.sleep(0.1)
@@ -115,7 +115,7 @@ async def _message(page: Page, served: Served) -> None:
     await page.click("#fresh button")
     await page.wait_for_selector(".file-changed[data-path='c.txt']")
     assert await page.locator("#fresh").get_attribute("hidden") is not None
-    assert await page.input_value("form.comments textarea") == "Not yet done"
+    assert await page.input_value("form.comment textarea") == "Not yet done"
     said = [text_of(event.data.content) for event in log_of(served.program.home) if isinstance(event.data, Prompt)]
     assert said[-1].startswith("Comments on your changes (1 comment):")
 
@@ -251,7 +251,7 @@ async def test_comments_to_a_closed_session_are_sent_after_the_question_about_it
         await page.goto(f"{served.address}/s/{session}/review")
         await page.wait_for_selector("html[data-ready] .hunk")
         await page.locator(".hunk [data-do=comment]").click()
-        await page.fill("form.comments textarea", "Why new?")
+        await page.fill("form.comment textarea", "Why new?")
         await _press(page, "Control+Enter")
         await page.click("#write")
         (served.folder / "AGENTS.md").write_text("Be quick.\n")  # of what has changed it asks again

@@ -84,7 +84,7 @@ async def test_a_comment_says_whether_it_was_sent_and_goes_along_once(tmp_path: 
         page = await _review(served, seen)
         await page.locator(".hunk").first.focus()
         await page.keyboard.press("c")
-        await page.fill("form.comments textarea", "Why <b>two</b>?")
+        await page.fill("form.comment textarea", "Why <b>two</b>?")
         await page.keyboard.press("Control+Enter")
         card = page.locator(".said-here")
         said = [line for line in (await card.inner_text()).split("\n") if line]
@@ -101,3 +101,67 @@ async def test_a_comment_says_whether_it_was_sent_and_goes_along_once(tmp_path: 
         await page.wait_for_selector("#messages >> text=There are no comments yet.")
         await page.click(".said-here button")
         assert await card.count() == 0
+
+
+async def _comment(page: Page, number: int, text: str) -> None:
+    await page.locator(".hunk [data-do=comment]").nth(number).click()
+    await page.fill("form.comment textarea", text)
+    await page.click("form.comment button[type=submit]")
+
+
+async def test_comments_of_two_tabs_are_all_kept_and_so_is_their_message(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [EDITS, DONE, DONE], "--mode", "edits", "--trust") as (served, seen):
+        page = await _review(served, seen)
+        other = await page.context.new_page()
+        await other.goto(page.url)
+        await other.wait_for_selector("html[data-ready] .hunk")
+        await _comment(page, 0, "From here.")
+        await _comment(other, 1, "From there.")
+        await page.wait_for_selector("#count:text('2 comments not sent yet')")
+        await page.reload()
+        await page.wait_for_selector("#count:text('2 comments not sent yet')")
+        await page.click(".said-here:has-text('From here.') button")
+        await other.wait_for_selector("#count:text('1 comment not sent yet')")
+        await page.click("#write")
+        await page.wait_for_selector("#message[open]")
+        await page.fill("#message-text", "In my own words.")
+        await page.keyboard.press("Escape")
+        await _comment(page, 0, "Later.")
+        await page.click("#write")
+        await page.wait_for_selector("#message[open]")
+        said = await page.input_value("#message-text")
+        assert said.startswith("In my own words.\n\nComments on your changes (1 comment):")
+        assert ("Later." in said, "From there." in said) == (True, False), "what is new is below it"
+        await _comment(other, 0, "Not in it.")
+        await page.click("#send")
+        await page.wait_for_selector("#count:text('1 comment not sent yet')")
+
+
+async def test_what_is_half_written_about_a_change_is_there_after_a_reload(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [EDITS, DONE], "--mode", "edits", "--trust") as (served, seen):
+        page = await _review(served, seen)
+        await page.locator(".hunk [data-do=comment]").first.click()
+        await page.select_option("form.comment select >> nth=0", index=1)
+        about = await page.input_value("form.comment select >> nth=0")
+        await page.fill("form.comment textarea", "Half a com")
+        await page.locator(".hunk [data-do=amend]").last.click()
+        await page.fill("form.amend textarea", "half a line")
+        await page.reload()
+        await page.wait_for_selector("form.comment textarea")
+        assert await page.input_value("form.comment textarea") == "Half a com"
+        assert await page.input_value("form.comment select >> nth=0") == about
+        await becomes(page, "document.querySelector('form.amend textarea')?.value === 'half a line'")
+        note = served.folder / "b.txt"
+        note.write_text("other lines\n")
+        await page.reload()
+        await becomes(page, "document.querySelector('.hunk form.amend textarea')?.value === 'half a line'")
+        assert await page.input_value("#review > div:first-child textarea") == "Half a com", "its change is gone"
+        note.write_text("two\n")
+        await page.reload()
+        await becomes(page, "document.querySelector('.hunk form.amend textarea')?.value === 'half a line'")
+        await page.locator(".hunk form.comment").get_by_text("Cancel").click()
+        await page.click("form.amend button[type=submit]")
+        await page.wait_for_selector("form.amend", state="detached")
+        await page.reload()
+        await page.wait_for_selector("html[data-ready] .hunk")
+        assert await page.locator("form.field").count() == 0, "what was used or given up is not there any more"

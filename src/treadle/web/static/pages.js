@@ -41,11 +41,12 @@ export function kept(name, otherwise) {
   }
 }
 
-/** Keep something in this browser, or with null no more; where nothing more is kept it is forgotten with the page. */
+/** Keep something in this browser, or with null no more; gives whether it is kept, and not forgotten with the page. */
 export function keep(name, value) {
   try {
     if (value === null) localStorage.removeItem(name);
     else localStorage.setItem(name, JSON.stringify(value));
+    return true;
   } catch {} // the page itself keeps it as long as it is open
 }
 

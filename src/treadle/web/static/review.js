@@ -2,7 +2,7 @@
 
 import { during, get, send, tell } from "./app.js";
 import "./commit.js";
-import { comments, fieldIn, showComments } from "./comments.js";
+import { closeField, comments, fieldIn, reopen, showComments } from "./comments.js";
 import { at } from "./entering.js";
 import { keys } from "./keys.js";
 import { fragment, made, parsed } from "./morph.js";
@@ -147,7 +147,8 @@ async function takeBack(button, hunks, marked) {
   const said = await during(button, send(`/s/${session}/review/take-back`, { ...range(), path: place, hunks, marks }));
   if (!said) return;
   const closing = hunks.some((one) => one.text !== undefined) && !said.error && !said.conflicts.length;
-  if (closing) button.closest("form.field")?.remove();
+  const form = button.closest("form.field");
+  if (closing && form) closeField(form);
   const undone = async () => {
     const none = Object.fromEntries(Object.keys(marks).map((key) => [key, ""]));
     await send(`/s/${session}/review/marks`, { marks: none });
@@ -271,5 +272,6 @@ layout();
 wide.addEventListener("change", () => layout());
 view();
 showComments(main);
+reopen(main, DOES);
 named();
 addEventListener("hashchange", named);

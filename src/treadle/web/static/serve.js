@@ -12,9 +12,7 @@ async function come(token) {
   if (trouble) {
     said.textContent = trouble;
     again.hidden = Boolean(form);
-  } else if (!goIn()) {
-    location.reload();
-  }
+  } else if (!goIn()) location.reload();
 }
 
 form?.addEventListener("submit", (event) => {

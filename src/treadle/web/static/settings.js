@@ -24,9 +24,7 @@ function narrow() {
     const text = row.firstElementChild.textContent.toLowerCase();
     row.hidden = !words.every((word) => text.includes(word));
   }
-  for (const section of document.querySelectorAll("section.panel:has(tr.setting)")) {
-    section.hidden = !section.querySelector("tr.setting:not([hidden])");
-  }
+  for (const section of document.querySelectorAll("section.panel:has(tr.setting)")) section.hidden = !section.querySelector("tr.setting:not([hidden])");
 }
 
 search?.addEventListener("input", narrow);
