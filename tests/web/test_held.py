@@ -8,7 +8,15 @@ from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
 from tests.e2e.running import model
-from tests.web.driving import becomes, browser, in_shared_browser, require_accessible, serving, start_session
+from tests.web.driving import (
+    becomes,
+    browser,
+    in_shared_browser,
+    page_with_model,
+    require_accessible,
+    serving,
+    start_session,
+)
 from treadle.providers.scripted.script import SayText, Script, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -78,3 +86,32 @@ async def test_what_waits_is_put_in_order_held_by_a_stop_kept_through_a_kill_and
             await page.click("#queue [aria-label^='Remove']")
             await page.wait_for_selector("#queue", state="hidden")
         seen.complaints[:] = [one for one in seen.complaints if "net::ERR" not in one]  # of the server that was killed
+
+
+async def test_a_message_that_is_changed_while_it_waits_is_kept_and_the_list_follows(tmp_path: Path) -> None:
+    slow = Turn(items=(SayText(text="Thinking about it."), Wait(seconds=60), SayText(text="That is done.")))
+    async with page_with_model(tmp_path, [slow]) as (served, seen):
+        page = await seen.page(served)
+        session = await start_session(page, "Work.")
+        await page.wait_for_selector(".item >> text=Thinking about it.")
+        for text in ("one", "two"):
+            await _say(page, text)
+        await _rows(page, "after this turn: one", "after this turn: two")
+        await page.click("#queue li:nth-child(2) [aria-label^='Change']")
+        await page.fill("#queue textarea", "two and a half")
+        await page.keyboard.press("Home")
+        other = await page.context.new_page()
+        await other.goto(f"{served.address}/s/{session}")
+        await other.wait_for_selector("#queue textarea")
+        assert await other.input_value("#queue textarea") == "two and a half", "in another tab, too"
+        await other.click("#queue li:nth-child(1) [aria-label^='Remove']")
+        await becomes(page, "document.querySelectorAll('#queue li').length === 1")
+        await page.keyboard.type("at ")
+        assert await page.input_value("#queue textarea") == "at two and a half", "the field keeps its place"
+        await page.reload()
+        await page.wait_for_selector("#queue textarea")
+        assert await page.input_value("#queue textarea") == "at two and a half"
+        await other.click("#queue [aria-label^='Cancel']")
+        await other.click("#queue [aria-label^='Remove']")
+        await page.wait_for_selector("#messages >> text=does not wait any more")
+        assert await page.input_value("#text") == "at two and a half"

@@ -1,6 +1,6 @@
 // What stands beside a conversation: the to-do list, messages that wait, jobs, the mode, the model and the context.
 
-import { get, send } from "./app.js";
+import { get, send, tell } from "./app.js";
 import { at, files } from "./entering.js";
 import { fragment, made, morph, parsed, pressed, put } from "./morph.js";
 import { keep, kept } from "./pages.js";
@@ -191,35 +191,56 @@ export function beside(session) {
 
   const plain = () => (id("no-plan").hidden = !(id("todo").hidden && id("jobs").hidden));
 
-  function showQueue(rows) {
-    // Not redrawn while a change is written in it, which would be lost.
+  const EDITED = `edited:${session}`;
+  const fields = new Map(); // messages that wait and are changed here, by their ids
+  let edited = kept(EDITED, {}); // what is written in these, and what it was
+
+  const note = (one, words, was) => keep(EDITED, (edited = { ...edited, [one]: words === undefined ? words : { words, was } }));
+
+  function showQueue(rows, again = false) {
     waits = rows;
-    if (JSON.stringify(rows) === queued || document.querySelector("#queue textarea")) return;
+    if (JSON.stringify(rows) === queued && !again) return;
     queued = JSON.stringify(rows);
+    const focused = document.activeElement;
     list("queue", rows, (row, one, at) => {
+      if (edited[one.id]) return edit(row, one);
       const goes = (label, sign, said) => button(label, one.text, () => send(`${path}/queue`, { id: one.id, ...said }), sign);
       const words = one.more ? `${one.text}\n+ ${one.more} ${one.more === 1 ? "image" : "images"}` : one.text;
       row.append(
         made("span", one.held ? "held" : one.steer ? "next step" : "after this turn", { className: "when" }),
         made("span", words, { className: "words", title: one.text }),
-        button("Change", one.text, () => edit(row, one), "pencil"),
+        button("Change", one.text, () => edit(row, one).focus(), "pencil"),
         ...(at && !one.held && rows[at - 1].steer === one.steer ? [goes("Send before the one above", "up", { send: one.steer ? "steer" : "queue", place: at - 1 })] : []),
         one.held ? goes("Send now", "", {}) : one.steer ? goes("Send after this turn", "clock", {}) : goes("Send at the next step", "right", { send: "steer" }),
         goes("Remove", "x", { text: "" }),
       );
     });
+    focused.focus({ preventScroll: true }); // a field keeps its place while others come and go
+    if (document.body.dataset.opened !== undefined) for (const one of Object.keys(edited)) if (edited[one] && !rows.some(({ id }) => id === one)) giveBack(one);
+  }
+
+  /** Bring what was written in a message that does not wait any more into the message field. */
+  function giveBack(one) {
+    const [text, { words, was }] = [id("text"), edited[one]];
+    note(one);
+    if (!words.trim() || words === was) return;
+    text.value = [text.value, words].filter(Boolean).join("\n");
+    text.dispatchEvent(new Event("input", { bubbles: true }));
+    tell("The message that you were changing does not wait any more. What you wrote is in the message field.");
   }
 
   function edit(row, one) {
-    const field = made("textarea", "", { value: one.text, rows: 3, ariaLabel: "Queued message" });
+    const field = fields.get(one.id) ?? made("textarea", "", { value: edited[one.id]?.words ?? one.text, rows: 3, ariaLabel: "Queued message" });
+    fields.set(one.id, field);
+    (field.oninput = () => note(one.id, field.value, one.text))();
     const leave = () => {
-      row.remove();
-      queued = "";
-      showQueue(waits);
+      fields.delete(one.id);
+      note(one.id);
+      showQueue(waits, true);
     };
     const save = async () => (await send(`${path}/queue`, { id: one.id, text: field.value })) && leave();
     row.replaceChildren(field, button("Save", one.text, save), button("Cancel", one.text, leave));
-    field.focus();
+    return field;
   }
 
   // ---- jobs and ports: read when a call may have begun or ended one, and while there is one
@@ -267,8 +288,7 @@ export function beside(session) {
     const { job, port, act, preview, printed } = one.dataset;
     if (preview) {
       // A page of the session's own program, in a window of its own beside this one: no frame of this page holds it.
-      window.open(preview, `preview-${session}`, `popup,noopener,noreferrer,width=480,height=${window.outerHeight},left=${window.screenX + window.outerWidth - 480},top=${window.screenY}`);
-      return;
+      return void window.open(preview, `preview-${session}`, `popup,noopener,noreferrer,width=480,height=${window.outerHeight},left=${window.screenX + window.outerWidth - 480},top=${window.screenY}`);
     }
     if (printed) {
       const answer = await get(`${path}/jobs/output?${new URLSearchParams({ id: printed })}`);

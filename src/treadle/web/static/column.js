@@ -22,10 +22,7 @@ let [later, listed] = [0, Number(place.dataset.listed)];
 
 async function read() {
   later = 0;
-  if (place.querySelector("details[open]")) {
-    readSoon(); // a menu that is open stays under the finger
-    return;
-  }
+  if (place.querySelector("details[open]")) return void readSoon(); // a menu that is open stays under the finger
   const answer = await fetch(`${at}/sessions/column?${new URLSearchParams({ session: shownSession })}`).catch(() => null);
   if (!answer?.ok) return;
   const fresh = place.cloneNode(false);

@@ -75,11 +75,7 @@ export function terminalScreen(place, answer) {
   }
 
   function put(char) {
-    if (MARK.test(char)) {
-      const before = lines[y][Math.max(0, x - 1)];
-      before.text += char;
-      return;
-    }
+    if (MARK.test(char)) return void (lines[y][Math.max(0, x - 1)].text += char);
     const wide = WIDE.test(char);
     if (x + (wide ? 1 : 0) >= columns) {
       x = 0;

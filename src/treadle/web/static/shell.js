@@ -65,10 +65,7 @@ if (view) {
   const field = view.querySelector("textarea");
   field.addEventListener("keydown", (event) => {
     if (event.isComposing || event.metaKey || (event.key === "Tab" && event.shiftKey)) return;
-    if (!screen) {
-      if (event.key === "Enter") begin();
-      return;
-    }
+    if (!screen) return void (event.key === "Enter" && begin());
     const { key } = event;
     let text = "";
     if (event.ctrlKey && !event.altKey && /^[a-z@[\\\]^_ ]$/i.test(key)) {
