@@ -63,6 +63,11 @@ async def test_the_column_has_what_needs_the_person_first_on_every_screen_and_a_
         await visit.done(f"{path}/answer", question_id=question.id, option="reject_once")
         await idle(page)
         assert column_of(await visit.get("/")) == [("Done", 1, ["Mine"])]
+        await visit.done(f"{path}/close")
+        await visit.done(f"{path}/archive")
+        await visit.done(f"{path}/rename", name="Put away")
+        assert column_of(column := await visit.get(f"/sessions/column?session={page.session.id}")) == []
+        assert 'data-title="Put away"' in column, "the bar hears of the name of one that is not listed, too"
         for screen in ("", "/review", "/timeline", "/context"):
             assert ' data-count="changes">1</span>' in await visit.get(f"{path}{screen}"), "each view counts its files"
 

@@ -29,7 +29,7 @@ async function read() {
   fresh.replaceChildren(fragment(await answer.text()));
   morph(place, fresh);
   note();
-  const named = place.querySelector(".ses[aria-current] .t")?.firstChild.data;
+  const named = place.querySelector("[data-title]")?.dataset.title; // also of a session that is not listed
   if (named) put(document.getElementById("title"), named);
   document.dispatchEvent(new Event("column"));
 }
