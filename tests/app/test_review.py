@@ -234,6 +234,18 @@ async def test_nothing_is_taken_back_while_the_session_is_open_elsewhere_or_wher
         assert (result.written, (outside / "a.txt").read_text()) == ((), "two\n")
 
 
+async def test_a_conflict_with_a_later_step_of_the_session_is_not_laid_to_others() -> None:
+    async with worked() as session:
+        file = session.work / "a.txt"
+        file.write_text("one\n")
+        await session.step(lambda: file.write_text("two\n"))
+        review = session.review()
+        await session.step(lambda: file.write_text("three\n"))
+        went = await session.reject(review, FileChoice("a.txt", (HunkChoice(0),)))
+        assert [one.why for one in went.result.conflicts] == ["The same lines were changed again later."]
+        assert file.read_text() == "three\n"
+
+
 async def test_a_part_is_taken_back_once_and_a_later_restore_is_whole_again() -> None:
     async with worked() as session:
         file = session.work / "a.txt"

@@ -80,9 +80,9 @@ class WantedFile(Struct, frozen=True):
 
 
 class ClashError(Exception):
-    """Two sides changed the same, or it is not known who changed it: why the path stays as it is."""
+    """The same was changed again, by whomever, or it is not known who changed it: why the path stays as it is."""
 
-    def __init__(self, why: str = "Others changed the same lines after the session did.") -> None:
+    def __init__(self, why: str = "The same lines were changed again later.") -> None:
         super().__init__(why)
 
 
