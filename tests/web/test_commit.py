@@ -10,8 +10,10 @@ import pytest
 
 from tests.e2e.faults.driving import make
 from tests.web.in_process import Here, Visit, idle, page_here, until
+from treadle.door.review import FileToReview, plan_commit
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
 from treadle.web.page_session import PageSession
+from treadle.workspace.checkpoints.comparing import TreeChange
 
 AGAIN = Turn(items=(make("write_to_file", path="third.txt", content="c\n"),))
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
@@ -278,6 +280,15 @@ async def test_what_changed_since_the_files_were_listed_is_not_committed(
         (here.folder / "other.txt").write_text("not chosen\n")
         assert (await visit.done(f"{path}/commit", message="x", paths=chosen))["good"]
         assert git(here.folder, "show", "HEAD:new.txt") == "1\n2\n3\n"
+
+
+def test_a_file_of_the_session_whose_name_is_shown_otherwise_is_one_of_its_files(tmp_path: Path) -> None:
+    repository(tmp_path / "ws")
+    (tmp_path / "ws" / "odd\nname.txt").write_text("1\n")
+    change = TreeChange(path="odd\nname.txt", before=None, after=None, added=1, removed=0)
+    own = FileToReview(path="odd\\nname.txt", root=0, change=change, own=True)
+    found = {one.path: one.own for one in plan_commit(str(tmp_path / "ws"), [own]).files}
+    assert found == {"odd\\nname.txt": True, "theirs.txt": False}
 
 
 async def test_the_last_commit_is_amended_as_long_as_nothing_else_has_it(

@@ -114,10 +114,9 @@ def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection
     """
     own = {file.path: file for file in changed if file.own and file.root == 0}
     before = _before(root)
-    states = {path: (shown_name(path), state) for path, state in _status(root).items()}
     files = [
-        replace(_planned(shown, state, own.get(shown), accepted), digest=shown_digest(root, path, before))
-        for path, (shown, state) in states.items()
+        replace(_planned(shown_name(path), state, own, accepted), digest=shown_digest(root, path, before))
+        for path, state in _status(root).items()
     ]
     return CommitPlan(
         branch=_asked(root, *_BRANCH),
@@ -185,9 +184,9 @@ def handing_on(root: str) -> HandingOn:
     )
 
 
-def _planned(path: str, state: str, file: FileToReview | None, accepted: Collection[str]) -> CommitFile:
+def _planned(path: str, state: str, own: Mapping[str, FileToReview], accepted: Collection[str]) -> CommitFile:
     kind = _KINDS.get(state.strip()[:1], "changed")
-    if file is None:
+    if (file := own.get(path)) is None:
         return CommitFile(path=path, kind=kind, own=False)
     figures = (file.added, file.removed)
     return CommitFile(path=path, kind=kind, own=True, mixed=file.mixed, accepted=file.path in accepted, figures=figures)
