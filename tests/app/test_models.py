@@ -154,6 +154,7 @@ async def test_no_server_is_asked_for_a_model_elsewhere_or_when_it_is_silent() -
         await models.ask_server()
         notices = models.choose().notices
         assert all("128,000 tokens are assumed" in notice for notice in notices)
+        assert all("treadle config" not in notice for notice in notices), "the page shows them, too"
         assert bool(notices) == settings.model.startswith("vllm")
 
 

@@ -51,6 +51,8 @@ async def test_a_page_that_is_not_there_says_so_as_a_page(tmp_path: Path, monkey
         status, html = await visit.look("/s/<b>")
         assert status == 404
         assert '<h1 class="cut">There is no session ' in html
+        assert "Choose one of All sessions, in the column." in html
+        assert "treadle sessions" not in html
         assert "/<b>" not in html.partition("<main")[0].partition("<title")[2]
         assert "<b>" not in html.partition("<main")[2]
         assert (await visit.look("/nothing"))[0] == 404

@@ -54,6 +54,7 @@ async def test_files_are_listed_found_and_shown_with_what_the_session_added(
             status, said = await visit.look(f"{path}/file?path={name}")
             assert status == 400, name
             assert "secret" not in said, name
+            assert "xxd" not in said, "a person on the page runs no command to read a file"
 
 
 PARTS = (

@@ -39,6 +39,13 @@ _WAYS: Mapping[str, tuple[str, str]] = {
 }
 """By the first word of an error's code, what leads on: the words of a button, and where it goes."""
 
+_HERE: Mapping[str, str] = {
+    "checkpoint-unknown": "Choose a step of its timeline.",
+    "model-unknown": "Choose one of those in Settings, Models.",
+    "session-unknown": "Choose one of All sessions, in the column.",
+}
+"""By an error's code, what to do on the page, where its own words name a command of the terminal."""
+
 
 async def body_of(request: Request, kind: type[_T]) -> _T:
     """Read the body of a request; raises `HTTPException`."""
@@ -137,6 +144,7 @@ async def refusal_answer(request: Request, error: Exception) -> Response:
         case _:
             status = 500
     said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
+    said["fix"] = _HERE.get(error.code, said["fix"])
     words, path = _WAYS.get(said["code"].partition("-")[0], ("", ""))
     return await _problem(request, {**said, "way": words, "path": path}, status)
 

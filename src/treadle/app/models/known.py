@@ -180,7 +180,7 @@ def with_bounds(spec: ModelSpec) -> ModelSpec:
 
 def unknown_notice(spec: ModelSpec, known: bool) -> str:  # noqa: FBT001 - whether its own window is
     """Say by what a model is bounded and priced of which the list says nothing; empty where its window is known."""
-    set_it = f"`treadle config set 'models.\"{spec.ref}\".context_window' TOKENS`"
+    set_it = f'the setting `models."{spec.ref}".context_window`, in tokens'
     if known:
         return ""
     if spec.like:

@@ -54,5 +54,8 @@ def project_lines(root: str, path: str, *, trusted: bool) -> Sequence[str]:
         return decode(raw, path).text.split("\n")
     except ToolError as error:
         raise ConfigError(
-            "file-not-shown", f"{path} is not shown.", why=error.text, fix="Open it elsewhere."
+            "file-not-shown",
+            f"{path} is not shown.",
+            why="It is not text, or in an encoding that is not known.",
+            fix="Open it in a program made for its format.",
         ) from error
