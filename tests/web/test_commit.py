@@ -285,7 +285,7 @@ async def test_what_changed_since_the_files_were_listed_is_not_committed(
 def test_a_file_of_the_session_whose_name_is_shown_otherwise_is_one_of_its_files(tmp_path: Path) -> None:
     repository(tmp_path / "ws")
     (tmp_path / "ws" / "odd\nname.txt").write_text("1\n")
-    change = TreeChange(path="odd\nname.txt", before=None, after=None, added=1, removed=0)
+    change = TreeChange(by_lines=True, path="odd\nname.txt", before=None, after=None, added=1, removed=0)
     own = FileToReview(path="odd\\nname.txt", root=0, change=change, own=True)
     found = {one.path: one.own for one in plan_commit(str(tmp_path / "ws"), [own]).files}
     assert found == {"odd\\nname.txt": True, "theirs.txt": False}

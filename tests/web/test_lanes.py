@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.faults.driving import make
+from tests.e2e.faults.driving import make, run
 from tests.web.in_process import PATIENCE, idle, page_here, until
 from treadle.present.spending_words import Spending
 from treadle.providers.scripted.script import Expectation, Pace, SayText, Texts, Turn
@@ -165,3 +165,45 @@ def test_a_subagent_that_needs_you_leads_to_the_questions_of_its_session() -> No
     assert html.count('href="/s/root#questions">Answer</a>') == 1
     for words in ('Needs you</dt><dd class="warns">1', "Steps</dt><dd>6", "Spent</dt><dd>$0.75", "For</dt><dd>1 min"):
         assert words in html, words
+
+
+async def test_a_subagent_that_a_person_continues_asks_on_its_own_page_and_is_listed_as_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    more = Expectation(last_user=Texts(contains=("Push it",)))
+    turns = (Turn(when=more, items=(run("git push origin main"),)), *TURNS, Turn(items=(SayText(text="Not pushed."),)))
+    async with page_here(tmp_path, monkeypatch, turns, mode="auto") as here:
+        visit = here.visit()
+        page = await here.start(visit, "Give it to one.")
+        await idle(page)
+        lanes = f"/s/{page.session.id}/agents"
+        (lane,) = re.findall(r'id="l-([^"]+)"', await visit.get(lanes))
+        await visit.done(f"/s/{lane}/say", text="Push it.", id="m1", steer=False)
+        child = here.book.opened[lane]
+        await here.asked(child)
+        html = await visit.get(f"/s/{lane}")
+        assert ("its questions come there" in html, 'class="question' in html) == (False, True)
+        assert f'/s/{lane}#questions">Answer' in await visit.get(lanes)
+        assert f'id="r-{lane}"' in await visit.get(f"/s/{page.session.id}"), "the column leads there"
+        await visit.done(f"/s/{lane}/answer", question_id=child.questions[0].id, option="reject_once")
+        await idle(child)
+        html = await visit.get(lanes)
+        assert '<span class="chip done">Done</span>' in html
+        assert "<dt>Working</dt><dd>0 of 1</dd>" in html
+        assert "/stop" not in html
+
+
+async def test_a_session_whose_folder_is_gone_is_read_and_not_continued(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [Turn(items=(SayText(text="Hello."),))]) as here:
+        visit = here.visit()
+        page = await here.start(visit, "Hello.")
+        await idle(page)
+        path = f"/s/{page.session.id}"
+        await visit.done(f"{path}/close")
+        assert 'id="continue"' in await visit.get(path)
+        here.folder.rename(tmp_path / "elsewhere")
+        html = await visit.get(path)
+        assert ("is not there any more. It can be read" in html, 'id="continue"' in html) == (True, False)
+        assert "Hello." in html

@@ -87,6 +87,9 @@ def page_rows(book: SessionBook, wish: ListFilter) -> PageRows:
     runs = bool(wish.folder or wish.search.strip())
     opened = tuple(book.opened)
     rows = listed_sessions(None, archived=wish.archived, unread=opened, runs=runs, subagents=wish.subagents)
+    missing = {id_ for id_, page in tuple(book.opened.items()) if not page.session.empty} - {row.id for row in rows}
+    if missing and not (runs or wish.archived):  # a subagent that a person continued works as any session does
+        rows = [*(one for one in listed_sessions(None, subagents=True) if one.id in missing), *rows]
     pinned = frozenset(pinned_sessions())
     lines: Iterable[PageRow] = (_with_life(_line(row, pinned), book) for row in rows)
     if wish.folder:

@@ -358,7 +358,7 @@ def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live:
         root=row.root,
         parent=row.parent,
         agent=row.agent,
-        outcome=_outcome(digest) if row.root and not live else "",
+        outcome=_outcome(digest) if row.root and not (live and (digest.active or digest.stop is None)) else "",
         tree_cost=None if unpriced else total,
         children_cost=total - spending.total,
         ended=ended,

@@ -36,8 +36,9 @@ _ENDED: Mapping[str, tuple[str, str]] = {
 class AgentLane(Struct, frozen=True, kw_only=True):
     """A subagent: how it is in a word with its sign, and what it does now; `depth` counts the agents above it.
 
-    `open`: it works itself, so it can be stopped. `kept`: it has ended, and what it changed in its copy is there still,
-    not in the workspace.
+    `open`: it works itself, so it can be stopped. `asks_itself`: it works for a person who continued it, so its
+    question is on its own page, not on that of the session that began it. `kept`: it has ended, and what it changed in
+    its copy is there still, not in the workspace.
     """
 
     id: str
@@ -55,6 +56,7 @@ class AgentLane(Struct, frozen=True, kw_only=True):
     added: int = 0
     removed: int = 0
     open: bool = False
+    asks_itself: bool = False
     kept: bool = False
 
     @property
@@ -119,7 +121,7 @@ def _found(request: Request) -> tuple[str, list[AgentLane]]:
 
 
 def _lane(row: ListedSession, now: ChildChanged | None, depth: int, *, asks: bool) -> AgentLane:
-    live = row.open or now is not None
+    live = now is not None or row.state in (SessionState.WORKING, SessionState.WAITING)
     waits = asks or row.state is SessionState.WAITING  # what it changed is asked about when it has ended
     usual = ("waiting", "Needs you") if waits else ("working", "Working")
     sign, words = usual if live else _ENDED.get(row.outcome, ("stopped", "Stopped"))
@@ -139,7 +141,8 @@ def _lane(row: ListedSession, now: ChildChanged | None, depth: int, *, asks: boo
         steps=(now.steps if now is not None else 0) or row.steps or 0,
         added=row.added,
         removed=row.removed,
-        open=row.open,
+        open=row.open and live,
+        asks_itself=waits and not asks and now is None,
     )
 
 

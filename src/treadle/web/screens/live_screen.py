@@ -3,6 +3,7 @@
 import asyncio
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -45,6 +46,8 @@ async def _show(request: Request) -> Response:
         above=above,
         workspace=workspace,
         opened=opened is not None,
+        works_above=opened is not None and opened.agent,
+        folder_gone=opened is None and not await asyncio.to_thread(Path(workspace).is_dir),
         cursor=f"{view.run}.{view.version}",
         first=entries[0].position if entries else 0,
         more=bool(entries) and bool(view.before(entries[0].position, 1)),
