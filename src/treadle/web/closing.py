@@ -63,10 +63,10 @@ class SessionUse:
                     await self._attendance.changed.wait()
             if self.over(seconds) and not await asyncio.to_thread(_runs_commands, self._session.id):
                 return
-        await turn_ended(self._session)
+        await until_turn_ended(self._session)
 
 
-async def turn_ended(session: LiveSession | RemoteSession) -> None:
+async def until_turn_ended(session: LiveSession | RemoteSession) -> None:
     """Wait until the turn of a session is over that was interrupted, for some seconds."""
     with suppress(TimeoutError):
         async with asyncio.timeout(_ENDS_WITHIN), session.follow() as ended:

@@ -26,7 +26,7 @@ from treadle.protocol.notifications import (
     ThinkingDelta,
 )
 from treadle.protocol.permissions import Mode, Question
-from treadle.web.closing import SessionUse, turn_ended
+from treadle.web.closing import SessionUse, until_turn_ended
 from treadle.web.once import Once
 from treadle.web.page_keys import Visitor
 from treadle.web.page_view import PageContent, page_content
@@ -97,7 +97,7 @@ class PageSession:
             return
         with suppress(RefusedError):
             await self.post(Interrupt(hold=True), visitor)
-        await turn_ended(self.session)
+        await until_turn_ended(self.session)
 
     async def close(self) -> None:
         """Leave it; one of this process ends, and can be resumed."""
