@@ -255,6 +255,7 @@ async def test_of_a_long_output_the_end_is_shown_and_the_whole_is_read_back_to_i
         more = card.get_by_role("button", name="Show more")
         await more.wait_for()
         assert await page.evaluate("document.activeElement.textContent.endsWith('59999\\n60000\\n')")
+        assert await page.evaluate("document.activeElement.scrollTop > 1_000"), "its end is seen"
         await more.click()
         await becomes(page, "document.activeElement.textContent.startsWith('1\\n2\\n')")
         assert not await more.is_visible()

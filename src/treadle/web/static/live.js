@@ -166,7 +166,9 @@ items.addEventListener("click", async (event) => {
   if (!piece) return;
   const out = more.closest(".out");
   out.before(fragment(await piece.text()));
-  out.previousElementSibling.querySelector("pre").focus();
+  const printed = out.previousElementSibling.querySelector("pre");
+  printed.scrollTop = printed.scrollHeight; // where it goes on
+  printed.focus({ preventScroll: true });
   (more.dataset.before ? more.parentElement : out).remove(); // the end takes the place of what was shortened
 });
 
