@@ -140,8 +140,13 @@ async def _go_back_and_forth(client: Any, session: str, folder: Path) -> None:
     assert file.read_text() == "one\n"
     went = await client.call("_treadle/restore", sessionId=session, checkpoint=first)
     assert (went["removed"], went["error"], went["conflicts"], file.exists()) == ([str(file)], "", [], False)
-    back = await client.call("_treadle/restore", sessionId=session, checkpoint=went["undo"])
+    undo = {"sessionId": session, "checkpoint": went["undo"], "seen": went["seen"]}
+    back = await client.call("_treadle/restore", **undo)
     assert (back["written"], file.read_text()) == ([str(file)], "one\n")
+    with pytest.raises(RefusedByAgentError, match="newer work"):
+        await client.call("_treadle/restore", **undo)
+    with pytest.raises(RefusedByAgentError, match="newer work"):
+        await client.call("_treadle/restore", sessionId=session, checkpoint=first, seen=shown["seen"])
 
 
 async def test_requests_about_no_session_are_refused(tmp_path: Path) -> None:

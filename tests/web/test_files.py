@@ -91,6 +91,10 @@ async def test_the_panel_shows_the_changes_of_all_of_a_turn_or_of_a_step(
             (["two.py"], ["2"]),
             (["one.py"], ["1"]),
         ]
+        (here.folder / "two.py").unlink()  # somebody takes back what the session did
+        html = await visit.get(f"/s/{page.session.id}/review")
+        assert re.findall(r'data-count="changes">(\d*)<', html)[:1] == ["1"], "as many as the review shows"
+        assert "<strong>1 file</strong>" in html
         for wrong in ("?scope=x", "?scope=1-x", "?scope=99999999999-1", "?scope=-"):
             assert (await visit.look(f"{path}{wrong}"))[0] == 400, wrong
 

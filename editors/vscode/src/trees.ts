@@ -174,7 +174,7 @@ export class Checkpoints extends List implements vscode.TreeDataProvider<Checkpo
     const text = went.error || [`${count} file${count === 1 ? ' was' : 's were'} restored.`, ...left].join(' ');
     const undo = 'Undo';
     const said = await vscode.window.showInformationMessage(text, ...(count && went.undo ? [undo] : []));
-    if (said === undo) await this.done(await this.sessions.ask('_treadle/restore', { sessionId: session, checkpoint: went.undo }), session);
+    if (said === undo) await this.done(await this.sessions.ask('_treadle/restore', { sessionId: session, checkpoint: went.undo, seen: went.seen }), session);
   }
 }
 

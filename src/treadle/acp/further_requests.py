@@ -31,13 +31,17 @@ class CheckpointRequest(AcpValue, kw_only=True):
 
 
 class RestoreRequest(AcpValue, kw_only=True):
-    """Files, the conversation or both are to be as at a checkpoint; with `preview` the client only wants to see how."""
+    """Files, the conversation or both are to be as at a checkpoint; with `preview` the client only wants to see how.
+
+    With `seen`, the number of an answer or a preview, nothing is restored where the session has worked since that.
+    """
 
     session_id: str
     checkpoint: int
     files: bool = True
     conversation: bool = False
     preview: bool = False
+    seen: int = 0
 
     @property
     def wish(self) -> Restore:
@@ -104,15 +108,19 @@ def preview_answer(session_id: str, wanted: RestoreRequest) -> dict[str, Any]:
             found = restore_preview(store, row, kept, wanted.wish)
         finally:
             kept.close()
+        seen = row.events
     paths = [{"what": one.what, "path": one.path, "why": one.why} for one in found.paths]
-    return {"paths": paths, "turnsLeaving": found.leaving, "turns": found.turns}
+    return {"paths": paths, "turnsLeaving": found.leaving, "turns": found.turns, "seen": seen}
 
 
 async def restored_answer(
     session_id: str, wanted: RestoreRequest, post: Callable[[Op], Awaitable[None]] | None
 ) -> dict[str, Any]:
-    """Restore, and say what was; `undo` is the checkpoint that takes it back. Raises `TreadleError`."""
-    went = await go_back(session_id, wanted.wish, post)
+    """Restore, and say what was; `undo` is the checkpoint that takes it back, `seen` the number that goes with it.
+
+    Raises `TreadleError`.
+    """
+    went = await go_back(session_id, wanted.wish, post, seen=wanted.seen)
     result = went.result
     return {
         "written": list(result.written),
@@ -120,6 +128,7 @@ async def restored_answer(
         "conflicts": [{"path": one.path, "why": one.why} for one in result.conflicts],
         "error": result.error,
         "undo": went.undo.checkpoint,
+        "seen": went.seen,
     }
 
 

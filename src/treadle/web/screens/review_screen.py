@@ -129,6 +129,8 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
         finally:
             review.close()
     own = [one for one in shown if one["file"].own]
+    if not (wanted.old or wanted.new):
+        said["own_count"] = len(own)  # as the files are now: the log does not know what others took back since
     return {
         **said,
         "files": shown,
