@@ -3,6 +3,7 @@
 import asyncio
 import json
 import sys
+from base64 import b64encode
 from pathlib import Path
 from typing import Any
 
@@ -10,8 +11,10 @@ import pytest
 
 from tests.e2e.faults.driving import block, make, run
 from tests.mcp.hubs import FAKE
+from tests.needed import require
 from tests.web.in_process import idle, page_here, until
 from tests.web.test_page_view import shown
+from tests.workspace.test_documents import pdf_of
 from treadle.present.items import OwnCommandItem, SaidItem
 from treadle.protocol.messages import text_of
 from treadle.protocol.permissions import Mode
@@ -327,3 +330,23 @@ async def test_what_a_prompt_of_a_server_can_be_followed_by_is_completed(
         ]
         assert (found["replaces"], found["free"]) == (len("/fake:weather note=O"), True)
         assert json.loads(await visit.get(f"{path}/fake:none O"))["rows"] == []
+
+
+async def test_the_text_of_a_document_goes_along_and_what_is_none_says_so_itself(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    require("pypdf")
+    data = b64encode(pdf_of("Ship it on Friday")).decode()
+    async with page_here(tmp_path, monkeypatch, [DONE, DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        path = f"/s/{page.session.id}/say"
+        for name in ("a.heic", "broken.pdf"):
+            wrong = {"name": name, "data": b64encode(b"\0\xff\0").decode()}
+            status, said = await visit.post(path, text="look", id="m", files=[wrong])
+            assert (status, said["what"]) == (400, f"{name} cannot be attached."), "the message stays in the field"
+        await visit.done(path, text="look", id="m", files=[{"name": "plan.pdf", "data": data}])
+        await until(page, lambda: "m" in page.content.delivered)
+        await idle(page)
+        assert "Ship it on Friday" in str(here.server.requests[-1].body)

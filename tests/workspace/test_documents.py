@@ -21,7 +21,7 @@ def _package(name: str) -> Any:
     return importlib.import_module(name)
 
 
-def _pdf(text: str) -> bytes:
+def pdf_of(text: str) -> bytes:
     """Write the smallest PDF with one line of text."""
     content = f"BT /F1 12 Tf 72 720 Td ({text}) Tj ET".encode()
     objects = [
@@ -45,7 +45,7 @@ def _pdf(text: str) -> bytes:
 
 async def test_a_pdf_is_read_by_pages() -> None:
     _package("pypdf")
-    assert await document_text(_pdf("Hello there"), "a.pdf") == "# Page 1\nHello there\n"
+    assert await document_text(pdf_of("Hello there"), "a.pdf") == "# Page 1\nHello there\n"
 
 
 async def test_a_word_document_is_read_with_its_tables_in_place() -> None:

@@ -82,7 +82,7 @@ async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, 
     if session.has_prompt(prompt_id):
         return {"shown": ""}
     notes: list[str] = []
-    images, enclosed = await asyncio.to_thread(_attached, said.files, session, notes)
+    images, enclosed = await _attached(said.files, session, notes)
     entered = await do_entered(said.text, session, who)
     if entered.send or ((images or enclosed) and not entered.shown):
         own = session.commands.take()
@@ -99,10 +99,10 @@ async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, 
     return {"shown": "\n".join(filter(None, [entered.shown, *notes]))}
 
 
-def _attached(
+async def _attached(
     given: Sequence[AttachedFile], session: PageSession, notes: list[str]
 ) -> tuple[tuple[UserContent, ...], tuple[Enclosure, ...]]:
-    """Read images and texts as they are attached; raises `ConfigError` for what is neither, or what no model sees."""
+    """Read images, texts and documents; raises `ConfigError` for what is none of these, or no model sees."""
     images: list[UserContent] = []
     texts: list[Enclosure] = []
     for one in given:
@@ -111,7 +111,7 @@ def _attached(
             raw = b64decode(one.data, validate=True)
         except (binascii.Error, ValueError) as error:
             raise ConfigError("attachment", "A file cannot be read.", why=name, fix="Attach it again.") from error
-        read = read_attached(raw, name, notes.append)
+        read = await read_attached(raw, name, notes.append)
         if isinstance(read, str):
             texts.append(enclose(EnclosureKind.FILE, name, read))
         else:

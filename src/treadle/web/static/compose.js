@@ -323,7 +323,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
           showFiles();
           text.focus();
         }, { ariaLabel: `Remove ${one.name}` });
-        line.append(small, one.name, " ", drop);
+        line.append(small, `${one.name} · ${Math.ceil((one.data.length * 3) / 4_000).toLocaleString()} kB `, drop);
         draw(small, one.file);
         return line;
       }),

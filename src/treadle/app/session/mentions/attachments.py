@@ -1,5 +1,6 @@
 """Files that the user sends along with a task: images as images, everything else as text."""
 
+import asyncio
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -65,7 +66,9 @@ def _image_file(word: str, folder: Path) -> Path | None:
 
 
 def _refused(name: str, why: str) -> ConfigError:
-    return ConfigError("attachment", f"{name} cannot be attached.", why=why, fix="Name a text file or an image.")
+    return ConfigError(
+        "attachment", f"{name} cannot be attached.", why=why, fix="Attach a text, an image or a document instead."
+    )
 
 
 def _block(file: Path, tell: Callable[[str], object]) -> UserContent:
@@ -80,15 +83,31 @@ def _block(file: Path, tell: Callable[[str], object]) -> UserContent:
     return Text(text=f'<file path="{name}">\n{text}\n</file>')
 
 
-def read_attached(raw: bytes, name: str, tell: Callable[[str], object]) -> str | UserContent:
-    """Read bytes that were attached under a name: a text, or an image as a block; raises `ConfigError` for others."""
+async def read_attached(raw: bytes, name: str, tell: Callable[[str], object]) -> str | UserContent:
+    """Read bytes that were attached under a name: a text, that of a document, or an image as a block.
+
+    Raises `ConfigError` for others.
+    """
+    from treadle.workspace.files.documents import document_text, is_document, is_text_itself
+
+    if is_document(name) and not is_text_itself(name):
+        try:
+            text = await document_text(raw, name)
+        except ToolError as error:
+            raise _refused(name, error.text) from error
+        _check_length(text, name)
+        return text
+    return await asyncio.to_thread(_read_plain, raw, name, tell)
+
+
+def _read_plain(raw: bytes, name: str, tell: Callable[[str], object]) -> str | UserContent:
     with suppress(UnicodeDecodeError):
         text = raw.decode()
         if "\0" not in text:
             _check_length(text, name)
             return text
     if PurePath(name).suffix.lower() not in {*_IMAGES, ""}:
-        raise _refused(name, "It is neither a text in UTF-8 nor an image that models take.")
+        raise _refused(name, "It is no text in UTF-8, no image that models take, and no PDF, Word or Excel document.")
     return image_block(raw, name, tell)
 
 
