@@ -1,9 +1,11 @@
 """A session is started with what was chosen and attached there, once, whatever the browser hears of it."""
 
 import asyncio
+import json
 import re
 from base64 import b64encode
 from pathlib import Path
+from urllib.parse import urlencode
 
 import pytest
 from playwright.async_api import FilePayload
@@ -207,3 +209,23 @@ async def test_what_is_attached_to_a_held_message_outlives_a_change_of_its_words
         await idle(again)
         assert str(here.server.requests[-1].body).count("Buy bread.") == 1
         assert "Look here." in str(here.server.requests[-1].body)
+
+
+async def test_a_path_that_is_typed_is_completed_to_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ("shop/src", "Shopping", ".shell", "other"):
+        (tmp_path / "places" / name).mkdir(parents=True)
+    (tmp_path / "places" / "shop.txt").write_text("no folder")
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        visit, places = here.visit(), f"{tmp_path}/places"
+
+        async def typed(text: str) -> list[str]:
+            found: list[str] = json.loads(await visit.get(f"/folders?{urlencode({'typed': text})}"))
+            return [one.removeprefix(f"{places}/") for one in found]
+
+        assert await typed(f"{places}/sho") == ["Shopping", "shop"]
+        assert await typed(f"{places}/") == ["Shopping", "other", "shop"]
+        assert await typed(f"{places}/.s") == [".shell"]
+        assert await typed(f"{places}/shop/") == ["shop/src"]
+        assert await typed("ws") == [str(here.folder)], "one that is known, by a part of its name"
+        for nothing in (f"{places}/none/", "/root\0", "~nobody-at-all/", "../"):
+            assert await typed(nothing) == [], nothing

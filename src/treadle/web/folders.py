@@ -1,5 +1,6 @@
 """The folders that screens are about: which a person can choose from, and how the chosen one stands."""
 
+import os
 from pathlib import Path
 
 from starlette.requests import Request
@@ -7,14 +8,33 @@ from starlette.requests import Request
 from treadle.door.open_session import Reach
 from treadle.door.opening import check_workspace, list_sessions
 from treadle.door.trust import SessionTrust
+from treadle.protocol.errors import ConfigError
 from treadle.web.book import SessionBook
 from treadle.web.page_requests import book_of, folder_of, visitor_of
 from treadle.web.rights import may, require
+
+_MOST = 50
+"""Folders that are offered for what is typed."""
 
 
 def folders_known(book: SessionBook) -> list[str]:
     """Name the folders to choose from, the one of the command line first. Takes its time."""
     return list(dict.fromkeys([str(book.folder), *(row.workspace for row in list_sessions(None))]))
+
+
+def folders_typed(book: SessionBook, typed: str) -> list[str]:
+    """Name the folders that a path can go on with, hidden ones where it begins so, and known ones with it in them."""
+    known = [one for one in folders_known(book) if typed.lower() in one.lower()]
+    if not typed.startswith(("/", "~")):
+        return known[:_MOST]
+    above, _, begun = typed.rpartition("/")
+    try:
+        with os.scandir(folder_of(f"{above}/")) as found:
+            below = sorted(one.name for one in found if one.is_dir() and one.name.lower().startswith(begun.lower()))
+    except (OSError, ConfigError):
+        return known[:_MOST]
+    names = (f"{above}/{one}" for one in below if begun.startswith(".") or not one.startswith("."))
+    return [*dict.fromkeys((*names, *known))][:_MOST]
 
 
 def require_known(request: Request, workspace: Path) -> None:

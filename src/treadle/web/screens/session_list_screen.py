@@ -31,7 +31,7 @@ from treadle.protocol.permissions import Mode
 from treadle.web.book import SessionBook
 from treadle.web.completion import MOST_TYPED, completions
 from treadle.web.folder_trust import AnsweredTrust, folder_trust
-from treadle.web.folders import folders_known, require_known, trust_of
+from treadle.web.folders import folders_known, folders_typed, require_known, trust_of
 from treadle.web.page_frame import page_column, page_look
 from treadle.web.page_keys import Visitor
 from treadle.web.page_requests import answer, body_of, book_of, folder_of, page, visitor_of
@@ -43,6 +43,12 @@ from treadle.web.templating import render
 
 _MOST_MODELS = 100
 """Models that are offered for a new session; the settings have all."""
+
+
+async def _typed(request: Request) -> Response:
+    """Give the folders that a path which is being typed can become."""
+    typed = request.query_params.get("typed", "").strip()[:MOST_TYPED]
+    return answer(await asyncio.to_thread(folders_typed, book_of(request), typed))
 
 
 async def _start_screen(request: Request) -> Response:
@@ -195,6 +201,7 @@ ROUTES = (
     PageRoute("/sessions", _show, Reach.SEE),
     PageRoute("/sessions", _start, Reach.WORK, methods=["POST"]),
     PageRoute("/complete", _complete, Reach.SEE),
+    PageRoute("/folders", _typed, Reach.TRUST),
     PageRoute("/sessions/rows", _rows, Reach.SEE),
     PageRoute("/sessions/column", _column, Reach.SEE),
 )

@@ -2,6 +2,7 @@
 
 import { composer } from "./compose.js";
 import { at } from "./entering.js";
+import { made } from "./morph.js";
 
 const form = document.getElementById("start");
 const mode = form.elements.mode;
@@ -24,5 +25,10 @@ form.addEventListener("change", () => {
   const chosen = mode.selectedOptions[0];
   document.getElementById("mode-name").textContent = chosen.textContent;
   document.getElementById("mode-about").textContent = chosen.dataset.about;
+});
+other.addEventListener("input", async ({ target }) => {
+  const answer = await fetch(`${at}/folders?${new URLSearchParams({ typed: target.value })}`).catch(() => null);
+  const found = answer?.ok ? await answer.json() : [];
+  if (target.value) document.getElementById("folders").replaceChildren(...found.map((value) => made("option", "", { value })));
 });
 document.getElementById("another").addEventListener("change", () => other.querySelector("input").focus());
