@@ -107,7 +107,7 @@ def _read_plain(raw: bytes, name: str, tell: Callable[[str], object]) -> str | U
             _check_length(text, name)
             return text
     if PurePath(name).suffix.lower() not in {*_IMAGES, ""}:
-        raise _refused(name, "It is no text in UTF-8, no image that models take, and no PDF, Word or Excel document.")
+        raise _refused(name, "It is not a text in UTF-8, an image that models take, or a PDF, Word or Excel document.")
     return image_block(raw, name, tell)
 
 
