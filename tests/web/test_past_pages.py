@@ -232,6 +232,7 @@ class _Asked(Struct):
     workspace: str = "/ws"
     roots: tuple[str, ...] = ()
     own: bool = True
+    empty: bool = True
     status: Any = None
     content: Any = None
 
