@@ -155,6 +155,11 @@ async def test_why_a_batch_does_not_begin_is_read_on_the_page(tmp_path: Path) ->
             (place.folder / "tasks.jsonl").write_text("{broken")
             await page.click("button:has-text('Go on')")
             await page.wait_for_selector(".failed-here >> text=tasks.jsonl")
+            for _ in range(2):  # the rows below are drawn anew meanwhile
+                async with page.expect_response("**/fleet/rows*"):
+                    pass
+            await page.wait_for_timeout(100)
+            assert await page.is_visible(".failed-here >> text=tasks.jsonl")
             seen.complaints.clear()  # the browser notes the refusal
 
 

@@ -27,7 +27,8 @@ for (const kind of ["click", "change", "submit", "keydown"]) document.addEventLi
 function fail({ what, why, fix, way, path }) {
   document.querySelector(".failed-here")?.remove();
   const near = used.closest?.("dialog, .question, .cbox, #queue, form, section.card");
-  const place = near?.offsetHeight ? near : messages; // what was a menu is closed by now
+  const rows = used.closest?.("[data-rows]"); // they are drawn anew, and the card would go
+  const place = rows ?? (near?.offsetHeight ? near : messages); // what was a menu is closed by now
   const [card, inner, buttons] = ["problem failed-here", "", "tools"].map((className) => made("div", "", { className }));
   card.role = "alert";
   if (path) buttons.append(made("a", way, { className: "btn", href: at + path }));
@@ -35,7 +36,7 @@ function fail({ what, why, fix, way, path }) {
   inner.append(made("strong", what), ...[why, fix].filter(Boolean).map((words) => made("p", words)), buttons);
   card.append(inner);
   used.closest?.("form")?.addEventListener("submit", () => card.remove(), { once: true });
-  place[place.matches(".cbox, #queue") ? "before" : "append"](card);
+  place[place.matches(".cbox, #queue, [data-rows]") ? "before" : "append"](card);
   card.scrollIntoView({ block: "nearest" });
 }
 
