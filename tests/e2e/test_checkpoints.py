@@ -393,7 +393,7 @@ async def test_what_no_checkpoint_holds_is_not_said_to_be_unchanged(tmp_path: Pa
         (call("execute_command", command="rm data.bin; echo tiny > db.bin"),),
         (call("execute_command", command="echo c > c.txt"),),
     )
-    words = "data.bin, db.bin changed, which no checkpoint holds"
+    words = "no checkpoint holds data.bin, db.bin, which changed"
     async with ScriptedServer(turns) as server:
         first = await headless(program, work, server, "Run.")
         assert f"# {words}" in first.err
@@ -407,3 +407,28 @@ async def test_what_no_checkpoint_holds_is_not_said_to_be_unchanged(tmp_path: Pa
         True,
         [],
     ), "that turn changed nothing of them"
+
+
+async def test_an_undo_says_what_it_cannot_bring_back_and_a_kill_hides_nothing(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    for name in ("data.bin", "db.bin", "still.bin"):
+        with (work / name).open("wb") as file:
+            file.truncate(60_000_000)
+    line = "rm data.bin; echo tiny >> db.bin; touch started; sleep 60"
+    killed = Turn(items=(call("execute_command", command=line, timeout=90),))
+    done = Turn(items=(call("attempt_completion", result="Done."),))
+    third = Turn(items=(call("execute_command", command="rm still.bin a.txt"),))
+    arguments = ("--model", MODEL, "--mode", "full", "--trust")
+    async with ScriptedServer(Script(turns=(killed, done, third, done))) as server:
+        process = await program.start("-p", "Run.", *arguments, "--base-url", server.base_url, cwd=work)
+        while not (work / "started").exists():
+            await asyncio.sleep(0.02)
+        os.kill(process.pid, signal.SIGKILL)
+        await process.communicate()
+        ended = await program.run("-p", "", "--continue", *arguments, "--base-url", server.base_url, cwd=work)
+        assert "# no checkpoint holds data.bin, db.bin, which changed" in ended.err
+        assert "no file was changed" not in ended.err
+        await headless(program, work, server, "And that.", "--continue")
+        undone = await headless(program, work, server, "/undo", "--continue")
+    assert "Not undone: no checkpoint holds still.bin, which changed." in undone.err
+    assert (undone.code, (work / "a.txt").read_text()) == (Exit.FAILED, "one\n"), undone.err

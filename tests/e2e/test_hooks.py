@@ -167,6 +167,7 @@ async def test_a_turn_that_a_hook_keeps_going_is_one_with_one_result_and_all_its
     if form == "host":
         assert result["num_turns"] == 5
         return
+    assert "The same:" in (await place.program.run("replay", "--strict", cwd=place.folder)).out
     assert (ended.code, result["steps"], result["denied"]) == (Exit.PERMISSION, 5, 1)
     assert sorted(Path(one["path"]).name for one in result["changes"]) == ["a.txt", "b.txt"]
 

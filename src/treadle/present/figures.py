@@ -34,7 +34,7 @@ def unseen_words(unseen: Sequence[str]) -> str:
         return ""
     names = [exact_line(posixpath.basename(one)) for one in unseen[:_NAMED]]
     more = f" and {counted(len(unseen) - _NAMED, 'other file')}" if len(unseen) > _NAMED else ""
-    return f"{', '.join(names)}{more} changed, which no checkpoint holds"
+    return f"no checkpoint holds {', '.join(names)}{more}, which changed"
 
 
 def changed_lines(outcome: TurnOutcome) -> str:

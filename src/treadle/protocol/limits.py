@@ -30,10 +30,10 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     announces; without it any work.
     `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it. With
     `wait_for_reset`, which older logs do not have, a turn waits until a provider's limit resets; without it a user who
-    is there is asked. `asks_end`, which older logs do not have: hooks are asked before a turn ends with an answer.
-    `tree` is what a subagent and all other sessions of its tree may spend together, which older
-    logs do not have; in a session of a person that is the budget of the session. `run` bounds what all sessions of a
-    run of many tasks spend; sessions of no run do not have it.
+    is there is asked. With `asks_end`, which older logs do not have, hooks are asked before a turn ends with an answer.
+    `tree` is what a subagent and all other sessions of its tree may spend together, which older logs do not have; in a
+    session of a person that is the budget of the session. `run` bounds what all sessions of a run of many tasks spend;
+    sessions of no run do not have it.
     """
 
     max_steps: int | None = None

@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -41,12 +41,12 @@ _Stamp = tuple[int, int, int]
 
 
 def _stamp(root: KeptRoot, one: NotCovered) -> _Stamp | None:
-    """Give the size, time and number of a file that is not held; None for what is no file."""
+    """Give the size of a file that is not held, when it or its mode changed, and its inode; None for other things."""
     try:
         status = os.lstat(os.path.join(os.fsencode(root.path), one.path))  # noqa: PTH118 - of bytes there is no Path
     except OSError:
         return None
-    return (status.st_size, status.st_mtime_ns, status.st_ino) if stat.S_ISREG(status.st_mode) else None
+    return (status.st_size, status.st_ctime_ns, status.st_ino) if stat.S_ISREG(status.st_mode) else None
 
 
 class FileCheckpoints:
@@ -90,16 +90,25 @@ class FileCheckpoints:
             more=max(0, len(missing) - _NAMED),
             notice=" ".join(filter(None, (one.notice for one in taken))),
             ignored=True,
-            unseen=self._unseen({root.logged(one.path): _stamp(root, one) for root, one in uncovered}),
+            unseen=self._unseen({root.logged(one.path): _stamp(root, one) for root, one in uncovered}, missing),
         )
 
-    def _unseen(self, uncovered: "dict[str, _Stamp | None]") -> tuple[str, ...]:
-        """Name the files that are not held, or were not, and that changed since the last look, if there was one."""
+    def _unseen(self, uncovered: "dict[str, _Stamp | None]", missing: Collection[str]) -> tuple[str, ...]:
+        """Name the files that are not held, or were not, and that changed since the last checkpoint, if there is one.
+
+        That of another program, as before a kill, knows only which were `missing` in it, and when it was taken.
+        """
         before, self._uncovered = self._uncovered, uncovered
-        if before is None:
+        if before is not None:
+            names = [name for name in {**before, **uncovered} if before.get(name) != uncovered.get(name)]
+        elif taken := Points(self._store, self._id).checkpoints:
+            last = taken[-1]
+            gone = (line.rpartition(": ")[0] for line in last.data.not_covered if line not in missing)
+            late = (name for name, stamp in uncovered.items() if stamp and stamp[1] // 1_000_000 >= last.at)
+            names = [*gone, *late]
+        else:
             return ()
-        names = {**before, **uncovered}
-        return tuple(sorted(name for name in names if before.get(name) != uncovered.get(name)))[:_NAMED]
+        return tuple(sorted(names))[:_NAMED]
 
     def background_ran(self) -> bool:
         """Whether a command of the session ran in the background since the last checkpoint, or runs now."""

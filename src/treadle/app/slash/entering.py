@@ -80,8 +80,9 @@ async def _restored(
         await post(op)
         async for one in feed:
             if isinstance(one, FilesRestored):
-                left = bool(one.restored.error or one.restored.conflicts)
-                return replace(answer, text=restored_words(one.restored, conversation=one.conversation), warning=left)
+                left = bool(one.restored.error or one.restored.conflicts or answer.text)
+                words = restored_words(one.restored, conversation=one.conversation)
+                return replace(answer, text="\n".join(filter(None, (words, answer.text))), warning=left)
     return replace(answer, text="The session was closed. What was restored is not known.", warning=True)
 
 

@@ -71,7 +71,7 @@ def undo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG00
         return wrong(f"There is nothing that can be undone: {unseen}.")
     if not n:
         return wrong("There is nothing to undo: this session has not changed any file, or all of it is undone.")
-    return CommandAnswer(ops=(Restore(checkpoint=n),))
+    return CommandAnswer(text=f"Not undone: {unseen}." if unseen else "", ops=(Restore(checkpoint=n),))
 
 
 def listed_turns(session_id: str) -> tuple[ListedTurn, ...]:

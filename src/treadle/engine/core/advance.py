@@ -27,7 +27,6 @@ from treadle.engine.core.machine_effects import (
     Notify,
     Seal,
     Transition,
-    end_work,
     model_work,
     step_work,
     timer_work,
@@ -353,23 +352,13 @@ def _interrupt(state: State) -> Transition:
         case AwaitingBudget():
             state = replace(state, activity=Idle())
         case AwaitingHooks():
-            return _end_unasked(state)
+            return turn_end.end_interrupted(state)
         case Idle():
             pass
     state, more = interruptions.interrupt(state)
     state, withdrawn = answers.close_elicitations(state)
     closed = [Notify(notification=QuestionClosed(question_id=question.id)) for question in state.questions]
     return replace(state, cancelling=state.turn is not None, questions=()), [*effects, *more, *withdrawn, *closed]
-
-
-def _end_unasked(state: State) -> Transition:
-    """End a turn without a word of the hooks that still look at its answer: which was whole, unless time is up."""
-    assert state.turn is not None  # noqa: S101 - its answer is looked at
-    cancel: list[Effect] = [Cancel(work=end_work(state.turn.number))]
-    if state.stopping is not None:
-        return replace(state, cancelling=True, activity=Idle()), cancel
-    state, effects = turn_end.may_end(state, TurnMayEnd())
-    return state, [*cancel, *effects]
 
 
 def _finish_reply(state: State, data: ReplyFinished) -> Transition:

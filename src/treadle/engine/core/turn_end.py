@@ -8,6 +8,7 @@ from treadle.engine.core.machine_effects import (
     Notify,
     Respond,
     Transition,
+    end_work,
     timer_work,
     turn_timer,
 )
@@ -43,6 +44,16 @@ def may_end(state: State, data: TurnMayEnd) -> Transition:
         state, more = goal.checked(state, GoalChecked(blocked=True, reason=f"a hook ended the work: {data.stop}"))
         effects += more
     return state, effects
+
+
+def end_interrupted(state: State) -> Transition:
+    """End a turn without a word of the hooks that still look at its answer, which is whole unless time is up."""
+    assert state.turn is not None  # noqa: S101 - its answer is looked at
+    cancel: list[Effect] = [Cancel(work=end_work(state.turn.number))]
+    if state.stopping is not None:
+        return replace(state, cancelling=True, activity=Idle()), cancel
+    state, effects = may_end(state, TurnMayEnd())
+    return state, [*cancel, *effects]
 
 
 def end_turn(

@@ -26,6 +26,7 @@ from treadle.door.reports import (
     timeline_page,
 )
 from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview
+from treadle.present.figures import unseen_words
 from treadle.protocol.checkpoints import Restore
 from treadle.web.page_requests import answer, body_of, page
 from treadle.web.restoring_files import restore_in, went_back_words
@@ -193,12 +194,15 @@ async def _undo(request: Request) -> Response:
     """Take back what a turn changed in the files, the last one, which the person saw the end of."""
     said = await body_of(request, _Turn)
 
-    def checkpoint() -> int:
+    def wanted() -> tuple[int, str]:
         with session_log(request.path_params["session_id"]) as (row, store):
-            return Points(store, row.id).undo_of(said.turn)
+            points = Points(store, row.id)
+            return points.undo_of(said.turn), unseen_words(points.turns()[-1].unseen)
 
-    n = await asyncio.to_thread(checkpoint)
-    return answer(went_back_words(await restore_in(request, Restore(checkpoint=n))))
+    n, unseen = await asyncio.to_thread(wanted)
+    went = went_back_words(await restore_in(request, Restore(checkpoint=n)))
+    went["conflicts"] += filter(None, (unseen,))
+    return answer(went)
 
 
 class _Fork(Struct):
