@@ -246,7 +246,9 @@ async def test_a_command_after_a_kill_never_has_the_model_work(
         assert ((project / "one.txt").exists(), (project / "two.txt").exists()) == (file, False)
         (session,) = await listed(program, project)
         assert session["ended"] == state
-        assert ("The turn that was going on when the session ended is stopped." in ended.err) is (state == "cancelled")
+        told = "is stopped." if state == "cancelled" else 'is open: treadle -p "" --continue'
+        assert f"# The turn that was going on when the session ended {told}" in ended.err
+        assert "state    working" not in ended.out, "nothing goes on with it"
 
 
 async def test_a_task_after_a_kill_is_read_at_the_next_step_and_what_the_run_did_is_summed_up(project: Path) -> None:

@@ -49,7 +49,9 @@ async def run_slash_command(
     async with live.follow() as feed, live:
         try:
             console.begin()
-            if was_active and not looks:
+            if was_active and looks:
+                console.note('The turn that was going on when the session ended is open: treadle -p "" --continue')
+            elif was_active:
                 await _until_quiet(live, feed, console)
                 console.note("The turn that was going on when the session ended is stopped.")
             return await _run(live, command, feed, console, heard=feed.taken, waits=not (was_active and looks))

@@ -33,7 +33,7 @@ from treadle.protocol.events import (
     EventData,
     Op,
     Prompt,
-    Resumed,
+    SessionStarted,
     SetMode,
     SetModel,
     Source,
@@ -142,7 +142,7 @@ class LiveSession:
     @property
     def resumed(self) -> bool:
         """Whether the session existed before."""
-        return any(isinstance(event, Resumed) for event in self._first)
+        return not any(isinstance(event, SessionStarted) for event in self._first)
 
     @property
     def empty(self) -> bool:
@@ -179,7 +179,7 @@ class LiveSession:
             mode=state.mode,
             model=state.choice.model,
             tool_protocol=state.choice.tool_protocol,
-            turn_active=state.turn is not None,
+            turn_active=state.turn is not None and bool(self._first),  # who only looks goes on with none
             questions=state.questions,
             queue=queued(state.queue),
             held=queued(state.held),
