@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.faults.driving import make
+from tests.e2e.faults.driving import make, run
 from tests.web.in_process import idle, page_here
 from treadle.app.subagents.writer_copies import found_copies
 from treadle.providers.scripted.script import Expectation, SayText, ScriptItem, Texts, Turn
@@ -21,13 +21,15 @@ def turn(before: int, *items: ScriptItem, moved: bool = False) -> Turn:
 
 TURNS = (
     turn(0, make("write_to_file", path="a.txt", content="two\n")),
-    turn(1, make("write_to_file", path="b.txt", content="b\n")),
+    turn(1, make("write_to_file", path="b.txt", content="b\n"), run("test -f c.txt")),
     turn(2, SayText(text="Done.")),
     turn(1, make("read_file", path="a.txt"), moved=True),
     turn(
         2,
         make("write_to_file", path="a.txt", content="other\n"),
         make("write_to_file", path="c.txt", content="c\n"),
+        run("test -f c.txt"),
+        run("true"),
         moved=True,
     ),
     turn(3, SayText(text="Done otherwise."), moved=True),
@@ -60,6 +62,9 @@ async def test_a_replay_works_in_a_copy_beside_what_was_recorded_and_is_taken_an
             ("Steps", "3"),
             ("Files", "2"),
         ]
+        assert re.findall(r"<dt>Commands</dt><dd>([^<]+)<", shown) == ["1, 1 failed last", "2"]
+        ends = re.findall(r"<li><code[^>]*>([^<]+)</code> <span class=\"(?:danger|added)\">([^<]+)<", shown)
+        assert ends == [("test -f c.txt", "exit 1"), ("test -f c.txt", "passed")], "those of both, as they ended"
         (here.folder / "later.txt").write_text("of somebody else\n")
         assert "later.txt" not in await visit.get(f"{began['path']}/rows"), "each side has its own work alone"
         (here.folder / "later.txt").unlink()

@@ -1,11 +1,16 @@
 """A browser calls its person: when they want that, while nobody looks, once for each session, and with no answer."""
 
+import time
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Page
 
 from tests.e2e.faults.driving import run
 from tests.web.driving import Seen, Served, becomes, in_shared_browser, page_with_model, read_questions, start_session
+from tests.web.test_fleet_page import progress
+from treadle.app.reports.known_batches import keep_progress
+from treadle.door.opening import this_process
 from treadle.providers.scripted.script import SayText, Turn, Wait
 
 pytestmark = in_shared_browser
@@ -123,3 +128,26 @@ async def test_after_a_long_turn_that_nobody_saw_it_is_offered_once(tmp_path: Pa
             assert await page.locator("#messages [data-notify]").count() == offered
             if offered:
                 await page.click("#messages button:has-text('Close')")
+
+
+async def test_the_end_of_a_batch_calls_once_also_where_its_program_was_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    async with page_with_model(tmp_path, [ASKS, DONE]) as (served, seen):
+        keep_progress(progress("before", exit_code=0))
+        page = await _page(served, seen)
+        await _switch_on(page, served)
+        await page.goto(f"{served.address}/")
+        await page.evaluate("Notification.permission = 'granted'")
+        await page.evaluate("goes(true)")
+        now, killed = int(time.time() * 1000), f"{this_process().rsplit(':', 2)[0]}:1:1999999999-0"
+        keep_progress(progress("works", exit_code=0, running={}, began_at=now))
+        await becomes(page, "told.length === 1")
+        told = await page.evaluate("told.map(({ title, body }) => [title, body])")
+        assert told == [["Batch works: Done", "3 of 6 tasks · 1 passed · 1 error · 1 failed · $1.50 of $9.00"]]
+        keep_progress(progress("other", process=killed, began_at=now))
+        await becomes(page, "told.length === 2")
+        assert await page.evaluate("told[1].title") == "Batch other: Its program ended while it worked"
+        await page.evaluate("goes(false); told[0].onclick()")
+        await page.wait_for_url("**/fleet/works")

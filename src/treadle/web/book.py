@@ -13,11 +13,13 @@ from weakref import WeakValueDictionary
 from treadle.door.history import session_past
 from treadle.door.open_session import LiveSession, sharing_changed
 from treadle.door.opening import Opening, attach_session, open_session, open_store, session_log
+from treadle.door.reports import batches_changed
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.permissions import Mode
+from treadle.web.batch_ends import BatchEnds
 from treadle.web.closing import UNUSED_SECONDS
 from treadle.web.folder_index import FolderIndex
 from treadle.web.once import Once
@@ -63,6 +65,7 @@ class SessionBook:
         self._hears = hears
         self.changed = Signal() if gate is None else gate.moved
         self.listed = 0
+        self.batches = BatchEnds()
         self.files = FolderIndex()
         self.shells = OwnShells()
         self.once = Once()
@@ -282,12 +285,19 @@ class SessionBook:
         self.changed.set()
 
     async def _watch(self) -> None:
-        """Attach to the sessions that other processes have open, as they come."""
+        """Attach to the sessions that other processes have open, as they come, and note which batches end."""
         known = -1.0
         looked = 0.0
+        batches = -1.0
         while True:
-            changed = sharing_changed()
-            if changed != known or time.monotonic() - looked > _LOOK_ANYWAY:
+            changed, written = sharing_changed(), batches_changed()
+            anyway = time.monotonic() - looked > _LOOK_ANYWAY
+            if written != batches or anyway:  # one whose process was killed writes nothing
+                batches = written if abs(time.time() - written) > _SETTLED else -1.0
+                with suppress(OSError):
+                    if await asyncio.to_thread(self.batches.look):
+                        self.changed.set()
+            if changed != known or anyway:
                 known, looked = (changed if abs(time.time() - changed) > _SETTLED else -1.0), time.monotonic()
                 with suppress(TreadleError, OSError):
                     for session_id in await asyncio.to_thread(_leased):

@@ -13,19 +13,22 @@ from treadle.app.history.branching import Branch, before_step, checkpoint_at, fi
 from treadle.app.history.forking import copy_session
 from treadle.app.history.taking_copies import copy_worked_in, times_taken
 from treadle.app.reports.session_review import open_review
-from treadle.app.reports.step_list import PastStep, past_steps
+from treadle.app.reports.step_list import PastStep, StepCall, past_steps
 from treadle.app.subagents.writer_copies import WriterCopy, found_copies
 from treadle.present.spending_words import Spending
+from treadle.present.words import verb_of
 from treadle.protocol.checkpoints import CheckpointTaken, Parent
 from treadle.protocol.events import SessionStarted
 from treadle.store.keeping import rename
 from treadle.store.sqlite import SessionRow, Store
+from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.checkpoints.planning import Interval
 
 
 class ReplaySide(Struct, frozen=True, kw_only=True):
     """What one of the two did from the step on. `files` are its own work, by path, with the lines added and removed
-    (None for what is no text); None where no checkpoint knows with which files it began.
+    (None for what is no text); None where no checkpoint knows with which files it began. `commands` are those that it
+    ran, each as it ended last.
     """
 
     session: str
@@ -33,6 +36,7 @@ class ReplaySide(Struct, frozen=True, kw_only=True):
     steps: Sequence[PastStep]
     spending: Spending
     files: Sequence[tuple[str, int | None, int | None]] | None
+    commands: Sequence[StepCall] = ()
 
 
 class CopiedReplay(Struct, frozen=True, kw_only=True):
@@ -117,7 +121,10 @@ def _side(store: Store, row: SessionRow, steps: Sequence[PastStep], since: Check
     taken = Points(store, row.id).checkpoints
     unknown = since is None and steps and taken and taken[-1].data.step >= steps[0].number
     files = None if unknown else _own_files(store, row, since)
-    return ReplaySide(session=row.id, model=row.model, steps=steps, spending=spending, files=files)
+    ran = {call.about: call for step in steps for call in step.calls if call.verb == verb_of(EXECUTE_COMMAND.name)}
+    return ReplaySide(
+        session=row.id, model=row.model, steps=steps, spending=spending, files=files, commands=list(ran.values())
+    )
 
 
 def _own_files(

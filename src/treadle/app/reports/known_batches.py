@@ -36,6 +36,14 @@ def known_batches() -> Sequence[tuple[BatchProgress, bool]]:
     return [(one, _works(one)) for one in found[:_MOST]]
 
 
+def batches_changed() -> float:
+    """Say when a batch last wrote down how far it is (seconds since 1970); 0 is never."""
+    try:
+        return (data_directory() / _FOLDER).stat().st_mtime
+    except OSError:
+        return 0.0
+
+
 def batch_at_work() -> tuple[int, int] | None:
     """Count the tasks that have ended of the batch that works now, and all of them; of several of that used last.
 

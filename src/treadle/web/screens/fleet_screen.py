@@ -16,6 +16,7 @@ from treadle.door.reports import add_task, batch_results, begin_again, find_batc
 from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_of
 from treadle.present.words import counted
 from treadle.protocol.models import money
+from treadle.web.batch_ends import batch_state, word_of
 from treadle.web.charts import length_of
 from treadle.web.folders import folders_known
 from treadle.web.page_requests import answer, body_of, book_of, page, whole_number
@@ -32,9 +33,6 @@ ALL_BAD = ("failed", "error")
 """What is done again where no kind is named."""
 
 
-_STATES = {"done": "passed", "waits": "waiting", "working": "running"}
-"""What a task's state is called; the others are called by their name."""
-
 _KINDS = {
     "check": "The check failed",
     "steps": "Out of steps",
@@ -49,10 +47,6 @@ _KINDS = {
     "busy": "Open in another program",
 }
 """Why a task ended so; the others are called by their name, as those of providers."""
-
-
-def _word_of(state: str) -> str:
-    return _STATES.get(state, state)
 
 
 def _why(kind: str) -> str:
@@ -138,7 +132,7 @@ async def _rows_of_one(request: Request) -> Response:
 def _all(request: Request) -> dict[str, Any]:
     found, service = known_batches(), _in_a_service(request)
     batches = [_shown(one, works=works, service=service) for one, works in found[:_MOST_SHOWN]]
-    return {"batches": batches, "all": len(found), "only": "", "word_of": _word_of}
+    return {"batches": batches, "all": len(found), "only": "", "word_of": word_of}
 
 
 def _one(request: Request) -> dict[str, Any]:
@@ -148,7 +142,7 @@ def _one(request: Request) -> dict[str, Any]:
     asked = {name: request.query_params.get(name, "")[:_LONGEST] for name in ("state", "words")}
     one, works = found
     shown = _shown(one, works=works, service=_in_a_service(request), wanted=_Filter(**asked))
-    return {"batches": [shown], "all": 1, "only": one.run, "word_of": _word_of, **asked}
+    return {"batches": [shown], "all": 1, "only": one.run, "word_of": word_of, **asked}
 
 
 def _in_a_service(request: Request) -> bool:
@@ -164,7 +158,7 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
     if (waits := whole - len(squares)) > 0:
         signs["waits"] = waits
         squares += [TaskSquare(sign="waits", said="waiting")] * min(_MOST_SQUARES, waits)
-    sign, words = _state(one, works=works)
+    sign, words = batch_state(one, works=works)
     rate, left, at_end = one.a_minute, one.seconds_left, one.cost_at_end if works else None
     may_begin = bool(one.command) and not service
     listed = [] if wanted is None else [one for one in _listed(squares) if _fits(one, wanted)]
@@ -225,7 +219,7 @@ def _kinds(marks: Sequence[TaskMark], *, here: bool) -> Sequence[EndedKind]:
 
 def _ended(mark: TaskMark, *, here: bool) -> TaskSquare:
     how = _why(mark.kind)
-    said = f"{mark.id}: {_word_of(mark.state)}{f' ({how})' if how else ''}, {money(mark.cost)}"
+    said = f"{mark.id}: {word_of(mark.state)}{f' ({how})' if how else ''}, {money(mark.cost)}"
     session = mark.session if here else ""
     return TaskSquare(sign=mark.state, said=said, session=session, id=mark.id, how=how, cost=money(mark.cost))
 
@@ -241,21 +235,6 @@ def _now(step: str) -> str:
     """Say what a task does now, as `run 3` does: with the number of its steps."""
     doing, _, steps = step.partition(" ")
     return f"{doing} · {counted(int(steps), 'step')}" if steps.isdecimal() else step or "begins"
-
-
-def _state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
-    """Say how a batch is, in a word."""
-    if works:
-        return ("stopped", "Pausing") if one.stopping else ("working", "Working")
-    match one.exit_code:
-        case Exit.DONE:
-            return "done", "Done"
-        case Exit.BUDGET:
-            return "stopped", "Its money is used up"
-        case None:
-            return "gone", "Its program ended while it worked"
-        case _:
-            return "stopped", "Paused"
 
 
 def _require_own_page(request: Request) -> None:

@@ -83,7 +83,8 @@ def _life(opened: PageSession | None, compared: CopiedReplay) -> dict[str, Any]:
         ("Recorded", compared.recorded, spent_words(compared.recorded.spending)),
         ("Replay", compared.replayed, spent_words(compared.replayed.spending)),
     ]
-    return {"sides": sides, "state": state, "works": works}
+    both = {one.about for one in compared.recorded.commands} & {one.about for one in compared.replayed.commands}
+    return {"sides": sides, "both": both, "state": state, "works": works}
 
 
 class _Wish(Struct):

@@ -7,6 +7,7 @@ import { keep, kept } from "./pages.js";
 import { pick } from "./palette.js";
 
 const id = (name) => document.getElementById(name);
+const MOVES = "pre, table, .diff, input, textarea, [role=tablist]"; // what a finger moves itself
 
 function list(name, rows, fill) {
   const section = id(name);
@@ -112,6 +113,28 @@ export function beside(session) {
       event.preventDefault();
       path_ = file.dataset.path;
       readChanges();
+    }
+  });
+
+  // ---- a finger: across to the next view, or down to put a question away
+
+  const FAR = 56; // pixels
+  let touch = null;
+  document.addEventListener(
+    "touchstart",
+    ({ touches: [one, another], target }) => (touch = another || target.closest(MOVES) ? null : { x: one.clientX, y: one.clientY, target }),
+    { passive: true },
+  );
+  document.addEventListener("touchend", ({ changedTouches: [to] }) => {
+    if (!touch) return;
+    const [{ target }, right, down] = [touch, to.clientX - touch.x, to.clientY - touch.y];
+    touch = null;
+    const card = target.closest(".question");
+    if (card) {
+      if (down > Math.max(FAR, 2 * Math.abs(right)) && target.closest(".handle, header")) card.querySelector("[data-away]")?.click();
+    } else if (Math.abs(right) > Math.max(FAR, 2 * Math.abs(down)) && target.closest(".app > :not(.side)") && getSelection().isCollapsed) {
+      const all = [...document.querySelectorAll(".vtabs [data-show]")].filter((one) => one.offsetParent);
+      all[all.findIndex((one) => one.ariaSelected === "true") - Math.sign(right)]?.click();
     }
   });
   for (const list of document.querySelectorAll("[role=tablist]")) {

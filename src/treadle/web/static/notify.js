@@ -14,7 +14,7 @@ const BURST = 10_000;
 const can = () => "Notification" in window && window.isSecureContext;
 
 /** What is wanted: whether at all, of which kinds, with details, with a sound. */
-const wanted = () => ({ on: false, waiting: true, done: true, failed: true, details: true, sound: false, ...kept(NAME, {}) });
+const wanted = () => ({ on: false, waiting: true, done: true, failed: true, batch: true, details: true, sound: false, ...kept(NAME, {}) });
 
 /** Say to the styles whether it is on: the buttons that switch it on go. */
 const note = () => document.documentElement.classList.toggle("notifies", wanted().on);
@@ -79,7 +79,7 @@ const named = (session) => {
   return { title: row?.querySelector(".t")?.firstChild.data ?? "A session", project: row?.querySelector(".two .g")?.textContent.split(" · ")[0] || "Treadle" };
 };
 
-function show(session, head, body) {
+function show(session, head, body, place = `/s/${session}#questions`) {
   const now = performance.now();
   told.set(session, now);
   for (const [one, when] of told) if (now - when >= BURST) told.delete(one);
@@ -94,7 +94,7 @@ function show(session, head, body) {
     made.onclick = () => {
       window.focus();
       made.close();
-      location.assign(many ? `${at}/inbox` : `${at}/s/${session}#questions`);
+      location.assign(at + (many ? "/inbox" : place));
     };
     shown.set(session, made);
   } catch {
@@ -143,10 +143,19 @@ async function ended(session, state) {
   show(session, `${named(session).project}: ${state.words}`, [named(session).title, state.why].filter(Boolean).join(": "));
 }
 
+let batches = null; // those that are known to have ended
+async function batchesEnded(ended) {
+  const fresh = Object.entries(ended).filter(([run]) => batches && !batches[run]);
+  batches = ended;
+  if (!fresh.length || !wanted().on || !wanted().batch || !reads() || (await seen())) return;
+  for (const [run, { title, body }] of fresh) show(`batch-${run}`, title, body, `/fleet/${run}`);
+}
+
 document.addEventListener("news", ({ detail: news }) => {
+  if (news.batches) batchesEnded(news.batches);
   if (news.asked) {
     const fresh = Object.keys(news.asked).filter((one) => news.asked[one].some((id) => !asked?.[one]?.includes(id)));
-    for (const [session, made] of shown) if (!news.asked[session]) made.close();
+    for (const [session, made] of shown) if (asked?.[session] && !news.asked[session]) made.close();
     const known = asked !== null;
     asked = news.asked;
     if (known && fresh.length && wanted().on && wanted().waiting && reads()) waits(fresh);

@@ -1,0 +1,60 @@
+"""How a batch is, in words, and which batches have ended since the page looks."""
+
+import time
+from collections import Counter
+from collections.abc import Mapping
+
+from treadle.door.program import Exit
+from treadle.door.reports import known_batches
+from treadle.present.batch_progress import BatchProgress, spent_of
+
+_STATES = {"done": "passed", "waits": "waiting", "working": "running"}
+"""What a task's state is called; the others are called by their name."""
+
+
+def word_of(state: str) -> str:
+    """Say how a task is."""
+    return _STATES.get(state, state)
+
+
+def batch_state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
+    """Say how a batch is: its sign, and in a word."""
+    if works:
+        return ("stopped", "Pausing") if one.stopping else ("working", "Working")
+    match one.exit_code:
+        case Exit.DONE:
+            return "done", "Done"
+        case Exit.BUDGET:
+            return "stopped", "Its money is used up"
+        case None:
+            return "gone", "Its program ended while it worked"
+        case _:
+            return "stopped", "Paused"
+
+
+class BatchEnds:
+    """The batches that have ended since it was made: `ended` has for each what a notification says of it."""
+
+    def __init__(self) -> None:
+        self.ended: dict[str, Mapping[str, str]] = {}
+        self._since = int(time.time() * 1000)
+        self._at_work: set[str] = set()
+
+    def look(self) -> bool:
+        """Look at the batches again; says whether one ended, or works again that had."""
+        before = dict(self.ended)
+        for one, works in known_batches():
+            if works:
+                self._at_work.add(one.run)
+                self.ended.pop(one.run, None)
+            elif one.run not in self.ended and (one.run in self._at_work or one.began_at >= self._since):
+                self._at_work.discard(one.run)
+                self.ended[one.run] = _told(one)
+        return self.ended != before
+
+
+def _told(one: BatchProgress) -> Mapping[str, str]:
+    marks = [*one.before, *one.ended]
+    states = [f"{number:,} {word_of(state)}" for state, number in sorted(Counter(mark.state for mark in marks).items())]
+    parts = [f"{len(marks):,} of {len(one.before) + one.tasks:,} tasks", *states, spent_of(one)]
+    return {"title": f"Batch {one.run}: {batch_state(one, works=False)[1]}", "body": " · ".join(parts)}
