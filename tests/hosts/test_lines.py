@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from tests.hosts.driving import ASKS, BOTH, PATIENCE, driving
-from tests.hosts.place import Host, on, says, write
+from tests.hosts.place import DONE, Host, on, says, write
 from treadle.cli import host_flags
 from treadle.cli.host import serve_host
 from treadle.cli.host_flags import HostFlags
@@ -549,6 +549,26 @@ async def test_a_host_is_asked_whether_to_wait_for_a_limit_to_reset(host: Host, 
         return
     assert (code, result["api_error_status"]) == (75, 429)
     assert "the limit was to reset in 1h 30m. Send a message then" in result["errors"][0]
+
+
+@pytest.mark.parametrize("answer", [["red", "green"], "red\ngreen"])
+async def test_a_host_is_told_that_several_may_be_chosen_and_answers_with_them(host: Host, answer: object) -> None:
+    several = {"question": "Which?", "options": ["red", "blue", "green"], "multiple": True}
+    asks = says(MakeCall(name="ask_followup_question", arguments=several))
+    async with host.model(asks, DONE) as environment, driving(host, environment, *BOTH, *ASKS) as driver:
+        driver.control("initialize", hooks=None)
+        driver.ask("go")
+        asked = await driver.until("control_request")
+        (question,) = asked["request"]["input"]["questions"]
+        assert (question["multiSelect"], len(question["options"])) == (True, 3)
+        said = answered_as({**asked["request"]["input"], "answers": {"Which?": answer}})
+        done = {"subtype": "success", "request_id": asked["request_id"], "response": said}
+        driver.say({"type": "control_response", "response": done})
+        results = await driver.until("user")
+        assert "red\ngreen" in str(results["message"]["content"][0]["content"])
+        await driver.until("result")
+        driver.close()
+        await driver.end()
 
 
 def answered_as(given: dict[str, Any]) -> dict[str, Any]:

@@ -188,6 +188,7 @@ FOR_REAL = replace(
 )
 SECRET = command("cat ~/.netrc", decided(Risk.EXECUTE), denial=SandboxDenial(right=Right.READ), arguments={})
 FOLLOWUP = Question(id="q", kind=QuestionKind.FOLLOWUP, text="Which colour?", options=("red", "blue"), call_id="c")
+SEVERAL = replace(FOLLOWUP, text="Which colours?", options=("red", "blue", "green"), multiple=True)
 OPEN_FOLLOWUP = Question(id="q", kind=QuestionKind.FOLLOWUP, text="What is it called?", call_id="c")
 GUIDANCE = Question(id="q", kind=QuestionKind.GUIDANCE, text="Three mistakes in a row. What should change?")
 BUDGET = Question(
@@ -208,6 +209,7 @@ EVERY_KIND: Mapping[str, Question] = {
     "secret": SECRET,
     "rights": RIGHTS,
     "follow-up": FOLLOWUP,
+    "several of it": SEVERAL,
     "open follow-up": OPEN_FOLLOWUP,
     "guidance": GUIDANCE,
     "budget": BUDGET,

@@ -15,6 +15,7 @@ from tests.tui.asked import (
     READ_OUTSIDE,
     RUN,
     SECRET,
+    SEVERAL,
     WRITE_OUTSIDE,
 )
 from treadle.present.answer_rows import Act, EditFirst
@@ -120,6 +121,21 @@ def test_yes_no_and_the_session_are_answers() -> None:
     assert confirm(at(BUDGET, 1)) == given(OptionKind.REJECT_ONCE)
     assert confirm(at(FOLLOWUP, 1)) == given(OptionKind.ANSWER, "blue")
     assert no(ask(RUN)) == given(OptionKind.REJECT_ONCE)
+
+
+def test_where_several_may_be_chosen_enter_ticks_and_one_row_sends_what_is_ticked() -> None:
+    assert labels(SEVERAL) == ["[ ] red", "[ ] blue", "[ ] green", "Send what is chosen", "Something else…"]
+    asking = at(SEVERAL, 3)
+    assert confirm(asking) is asking, "nothing chosen is no answer"
+    for row in (2, 1, 0, 1):
+        ticked = confirm(replace(asking, chosen=row))
+        assert isinstance(ticked, Asking)
+        asking = ticked
+    assert [row.label for row in choices(asking)][:3] == ["[x] red", "[ ] blue", "[x] green"]
+    assert confirm(replace(asking, chosen=3)) == given(OptionKind.ANSWER, "red\ngreen")
+    words = confirm(replace(asking, chosen=4))
+    assert isinstance(words, Asking)
+    assert take_words(words, "none of them") == given(OptionKind.ANSWER, "none of them")
 
 
 def test_always_shows_the_rule_and_begins_with_not_saving_it() -> None:

@@ -1,16 +1,24 @@
 """A phone is used with fingers: across from view to view, and down to put a question away. Each has a button, too."""
 
 from pathlib import Path
+from typing import Any
 
 from playwright.async_api import CDPSession, Page
 
-from tests.e2e.faults.driving import run
-from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
-from treadle.providers.scripted.script import SayText, Turn
+from tests.e2e.faults.driving import make, run
+from tests.web.driving import (
+    becomes,
+    in_shared_browser,
+    page_with_model,
+    read_questions,
+    require_accessible,
+    start_session,
+)
+from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
 
 pytestmark = in_shared_browser
 
-PHONE = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
+PHONE: dict[str, Any] = {"viewport": {"width": 390, "height": 844}, "has_touch": True, "is_mobile": True}
 LONG = "\n".join(f"    print('a line of code that is wider than the phone, number {n}')" for n in range(6))
 WRITES = Turn(items=(SayText(text=f"Like this:\n\n```python\n{LONG}\n```\n\nand then it is pushed."),))
 PUSHES = Turn(items=(run("git push origin main"),))
@@ -72,3 +80,22 @@ async def test_a_question_is_dragged_away_and_its_line_brings_it_back(tmp_path: 
         await page.click("#waits:has-text('1 question')")
         await card.wait_for()
         assert await card.locator("button[data-act=allow]").is_visible()
+
+
+async def test_several_answers_are_ticked_and_sent_together(tmp_path: Path) -> None:
+    asks = make("ask_followup_question", question="Which?", options=["red", "blue", "green"], multiple=True)
+    heard = Expectation(conversation=Texts(contains=("red\ngreen",)))
+    turns = [Turn(items=(asks,)), Turn(items=(SayText(text="As you like."),), when=heard)]
+    async with page_with_model(tmp_path, turns) as (served, seen):
+        page = await seen.page(served, **PHONE)
+        await start_session(page, "Ask me.")
+        card = page.locator("#questions .question")
+        await card.wait_for()
+        await require_accessible(page)
+        await read_questions(page)
+        await card.locator("button[data-act=chosen]").tap()
+        await page.wait_for_selector("text=Choose at least one of the answers.")
+        for name in ("green", "red", "blue", "blue"):
+            await card.locator(f"label:has-text('{name}')").tap()
+        await card.locator("button[data-act=chosen]").tap()
+        await page.wait_for_selector("text=As you like.")

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.tui.asked import AGAIN, BUDGET, COMPOUND, DANGER, EDIT, EVERY_KIND, FOLLOWUP, GUIDANCE, KEEP, RUN
+from tests.tui.asked import AGAIN, BUDGET, COMPOUND, DANGER, EDIT, EVERY_KIND, FOLLOWUP, GUIDANCE, KEEP, RUN, SEVERAL
 from treadle.present.forms import typed_values
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.web.question_cards import OpRefusal, question_html
@@ -30,6 +30,12 @@ ELICIT = Question(id="q", kind=QuestionKind.ELICITATION, text="Fill this in", fo
 
 def html_of(question: Question, mode: Mode = Mode.ASK, refused: OpRefusal = lambda _: None) -> str:
     return question_html("s1", question, ROOTS, mode, refused=refused)
+
+
+def test_where_several_may_be_chosen_there_are_boxes_and_one_button_sends_them() -> None:
+    html = html_of(SEVERAL)
+    assert answers_of(html) == [("chosen", "Send what is chosen"), ("else", "Something else…")]
+    assert re.findall(r'name="chosen" value="(\w+)"', html) == ["red", "blue", "green"]
 
 
 def answers_of(html: str) -> list[tuple[str, str]]:

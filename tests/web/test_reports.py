@@ -131,7 +131,7 @@ async def _policy(page: Page, file: Path) -> None:
 
 async def _share(page: Page, served: Served, session: str) -> None:
     await page.goto(f"{served.address}/s/{session}/share")
-    await page.wait_for_selector("#hidden li")
+    await page.wait_for_selector("[data-filled] li")
     assert SECRET not in await page.content()
     await page.select_option("select[name=turn]", "2")
     await page.click("form button[type=submit]")
@@ -139,7 +139,7 @@ async def _share(page: Page, served: Served, session: str) -> None:
     assert "I look." not in await page.inner_text(".shared")
     assert "Once more." in await page.inner_text(".shared")
     async with page.expect_download() as started:
-        await page.click("#download")
+        await page.click("[data-filled] a[download]")
     download = await started.value
     assert download.suggested_filename == f"treadle-{session}.html"
     text = Path(await download.path()).read_text()

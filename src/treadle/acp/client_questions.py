@@ -196,7 +196,8 @@ def form_of(question: Question) -> dict[str, Any]:
     """Give the form in which a question is answered: its own, or one for words that names its options."""
     if question.form:
         return question.form
-    about = f"Answer in your own words{', or with one of: ' if question.options else ''}{', '.join(question.options)}."
+    with_options = f", or with {'some' if question.multiple else 'one'} of: " if question.options else ""
+    about = f"Answer in your own words{with_options}{', '.join(question.options)}."
     answer = {"type": "string", "title": "Answer", "description": about, "minLength": 1}
     return {"type": "object", "properties": {"answer": answer}, "required": ["answer"]}
 

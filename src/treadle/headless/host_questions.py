@@ -70,7 +70,7 @@ def _shown(question: Question, call: ToolCall, root: str) -> tuple[str, Frame]:
     if question.kind is not QuestionKind.PERMISSION:
         labels = (_wait(question), _END) if question.waits else question.options
         options = [{"label": label, "description": ""} for label in labels]
-        asked = {"question": question.text, "header": "", "options": options, "multiSelect": False}
+        asked = {"question": question.text, "header": "", "options": options, "multiSelect": question.multiple}
         return "AskUserQuestion", {"questions": [asked]}
     shown = claude_call(call.name, question.arguments or call.arguments, root)
     if question.denial is None:
@@ -196,7 +196,8 @@ def _answers(given: Frame) -> str:
     answers = given.get("answers")
     if not isinstance(answers, dict):
         return ""
-    return "\n".join(str(one) for one in answers.values())
+    given_of = (one if isinstance(one, list) else [one] for one in answers.values())
+    return "\n".join(str(one) for chosen in given_of for one in chosen)
 
 
 def elicitation_request(question: Question, server: str) -> Frame:

@@ -33,6 +33,7 @@ class Act(Enum):
     SHOW = "show"
     FOR_REAL = "for real"
     OPTION = "option"
+    CHOSEN = "chosen"
     WORDS = "words"
     TAKE = "take"
     DROP = "drop"
@@ -76,6 +77,7 @@ def answer_rows(
             return _elicitation(question)
         case QuestionKind.FOLLOWUP | QuestionKind.SUMMARY if question.options:
             options = tuple(AnswerRow(Act.OPTION, option) for option in question.options)
+            options += (AnswerRow(Act.CHOSEN, "Send what is chosen"),) * question.multiple
             return (*options, AnswerRow(Act.WORDS, "Something else…")) if words else options
         case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.SUMMARY:
             return (AnswerRow(Act.WORDS, "Answer in your own words"),)

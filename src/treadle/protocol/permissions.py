@@ -149,7 +149,8 @@ WAIT_FOR = "wait for "
 
 
 class Question(Record, frozen=True, kw_only=True):
-    """Something only a person can answer. `options` are the answers offered, for a permission its option kinds.
+    """Something only a person can answer. `options` are the answers offered, for a permission its option kinds; with
+    `multiple` an answer may name several of them, each in a line.
 
     A permission carries what the call would touch, and its arguments, which the person may amend. With `denial` it is
     about a second run of a call that the sandbox stopped, with the right that it lacked; with `copy` about keeping what
@@ -165,6 +166,7 @@ class Question(Record, frozen=True, kw_only=True):
     kind: QuestionKind
     text: str
     options: tuple[str, ...] = ()
+    multiple: bool = False
     call_id: str = ""
     preview: Preview | None = None
     decision: Decision | None = None

@@ -12,7 +12,7 @@ _STATES = {"done": "passed", "waits": "waiting", "working": "running"}
 """What a task's state is called; the others are called by their name."""
 
 
-def word_of(state: str) -> str:
+def task_word(state: str) -> str:
     """Say how a task is."""
     return _STATES.get(state, state)
 
@@ -55,6 +55,8 @@ class BatchEnds:
 
 def _told(one: BatchProgress) -> Mapping[str, str]:
     marks = [*one.before, *one.ended]
-    states = [f"{number:,} {word_of(state)}" for state, number in sorted(Counter(mark.state for mark in marks).items())]
+    states = [
+        f"{number:,} {task_word(state)}" for state, number in sorted(Counter(mark.state for mark in marks).items())
+    ]
     parts = [f"{len(marks):,} of {len(one.before) + one.tasks:,} tasks", *states, spent_of(one)]
     return {"title": f"Batch {one.run}: {batch_state(one, works=False)[1]}", "body": " · ".join(parts)}

@@ -164,7 +164,7 @@ def _asked_for(act: Act, question: Question) -> Iterator[Op]:
             yield _answer(question, OptionKind.RUN_FOR_REAL)
         case Act.REJECT | Act.DROP | Act.DO_NOT_SAVE:
             yield _answer(question, OptionKind.REJECT_ONCE)
-        case Act.OPTION | Act.WORDS | Act.TAKE:
+        case Act.OPTION | Act.CHOSEN | Act.WORDS | Act.TAKE:
             yield _answer(question, OptionKind.ANSWER)
         case Act.SHOW:
             return
@@ -244,6 +244,8 @@ def _buttons(rows: Sequence[AnswerRow], question: Question, *, danger: bool) -> 
                 yield AskedButton(act="for real", label=f"{row.label}…", opens=True, fills=False)
             case Act.ALLOW:
                 yield AskedButton(act="allow", label=_YES.get(row.label, row.label))
+            case Act.OPTION if question.multiple:
+                pass  # a box of the card
             case act if act not in _IN_CARD:
                 yield AskedButton(act=act.value, label=row.label, fills=act is not Act.OPTION)
             case _:

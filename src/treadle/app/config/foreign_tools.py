@@ -239,7 +239,8 @@ def _skill(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:  # noqa: A
 
 def _question(arguments: _Arguments, root: str) -> Iterator[ClaudeCall]:  # noqa: ARG001
     options = [{"label": str(one), "description": ""} for one in arguments.get("options") or ()]
-    asked = {"question": arguments["question"], "header": "", "options": options, "multiSelect": False}
+    several = arguments.get("multiple") is True
+    asked = {"question": arguments["question"], "header": "", "options": options, "multiSelect": several}
     yield ClaudeCall(name="AskUserQuestion", input={"questions": [asked]})
 
 

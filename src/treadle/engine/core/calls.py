@@ -215,6 +215,7 @@ def _allowed(state: State, call: CallState, decision: Decision) -> Transition:
         kind=QuestionKind.FOLLOWUP,
         text=str(call.call.arguments.get("question", "")),
         options=tuple(str(option) for option in options) if isinstance(options, list | tuple) else (),
+        multiple=call.call.arguments.get("multiple") is True,
         call_id=call.call.id,
     )
     return _ask(state, call, question)

@@ -56,7 +56,7 @@ class Asking(Struct, frozen=True, kw_only=True):
 
     `mode` is the mode of the session; `changed` is the argument that the person edited, and its text. `blocks` are the
     places of an edit's blocks where there is a choice among them, `kept` what was said of the first. With `words` an
-    answer in the person's own words is taken besides the options.
+    answer in the person's own words is taken besides the options. Where several may be chosen, `ticked` are chosen.
     """
 
     question: Question
@@ -69,6 +69,7 @@ class Asking(Struct, frozen=True, kw_only=True):
     blocks: tuple[slice, ...] = ()
     kept: tuple[bool, ...] = ()
     words: bool = True
+    ticked: tuple[int, ...] = ()
 
     @property
     def block(self) -> str:
@@ -123,12 +124,19 @@ def choices(asking: Asking) -> tuple[AnswerRow, ...]:
 
 
 def _listed(asking: Asking) -> tuple[AnswerRow, ...]:
-    return answer_rows(
+    rows = answer_rows(
         asking.question,
         asking.mode,
         changed=asking.changed is not None,
         blocks=len(asking.blocks),
         words=asking.words,
+    )
+    if not asking.question.multiple:
+        return rows
+    boxes = ["[x]" if at in asking.ticked else "[ ]" for at in range(len(asking.question.options))]
+    return (
+        *(AnswerRow(row.act, f"{box} {row.label}") for box, row in zip(boxes, rows, strict=False)),
+        *rows[len(boxes) :],
     )
 
 
@@ -162,7 +170,7 @@ def comment(asking: Asking) -> Asking:
             return replace(asking, stage=Stage.INSTEAD)
         case Act.WORDS if asking.question.kind is QuestionKind.ELICITATION:
             return replace(asking, stage=Stage.WORDS)
-        case Act.WORDS | Act.OPTION:
+        case Act.WORDS | Act.OPTION | Act.CHOSEN:
             return replace(asking, stage=Stage.WORDS, chosen=len(choices(asking)) - 1)
         case Act.ALLOW | Act.SESSION | Act.EDITS | Act.FOR_REAL if asking.question.kind is QuestionKind.PERMISSION:
             return replace(asking, stage=Stage.COMMENT)
@@ -190,9 +198,17 @@ def confirm(asking: Asking) -> AskingStep:
             return no(asking)
         case Act.REJECT | Act.WORDS:
             return comment(asking)
-        case Act.OPTION:
-            option = asking.question.options[asking.chosen]
-            return GivenAnswer(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=option))
+        case Act.OPTION | Act.CHOSEN:
+            return _chosen(asking, ticks=act is Act.OPTION and asking.question.multiple)
+
+
+def _chosen(asking: Asking, *, ticks: bool) -> AskingStep:
+    """Answer with the chosen option, or with all that are ticked, in their order; none is no answer."""
+    if ticks:
+        return replace(asking, ticked=tuple({*asking.ticked} ^ {asking.chosen}))
+    at = sorted(asking.ticked) if asking.question.multiple else [asking.chosen]
+    text = "\n".join(asking.question.options[one] for one in at)
+    return GivenAnswer(Answer(question_id=asking.question.id, option=OptionKind.ANSWER, text=text)) if at else asking
 
 
 def no(asking: Asking, words: str = "") -> GivenAnswer:

@@ -16,7 +16,7 @@ from treadle.door.reports import add_task, batch_results, begin_again, find_batc
 from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_of
 from treadle.present.words import counted
 from treadle.protocol.models import money
-from treadle.web.batch_ends import batch_state, word_of
+from treadle.web.batch_ends import batch_state, task_word
 from treadle.web.charts import length_of
 from treadle.web.folders import folders_known
 from treadle.web.page_requests import answer, body_of, book_of, page, whole_number
@@ -132,7 +132,7 @@ async def _rows_of_one(request: Request) -> Response:
 def _all(request: Request) -> dict[str, Any]:
     found, service = known_batches(), _in_a_service(request)
     batches = [_shown(one, works=works, service=service) for one, works in found[:_MOST_SHOWN]]
-    return {"batches": batches, "all": len(found), "only": "", "word_of": word_of}
+    return {"batches": batches, "all": len(found), "only": "", "task_word": task_word}
 
 
 def _one(request: Request) -> dict[str, Any]:
@@ -142,7 +142,7 @@ def _one(request: Request) -> dict[str, Any]:
     asked = {name: request.query_params.get(name, "")[:_LONGEST] for name in ("state", "words")}
     one, works = found
     shown = _shown(one, works=works, service=_in_a_service(request), wanted=_Filter(**asked))
-    return {"batches": [shown], "all": 1, "only": one.run, "word_of": word_of, **asked}
+    return {"batches": [shown], "all": 1, "only": one.run, "task_word": task_word, **asked}
 
 
 def _in_a_service(request: Request) -> bool:
@@ -219,7 +219,7 @@ def _kinds(marks: Sequence[TaskMark], *, here: bool) -> Sequence[EndedKind]:
 
 def _ended(mark: TaskMark, *, here: bool) -> TaskSquare:
     how = _why(mark.kind)
-    said = f"{mark.id}: {word_of(mark.state)}{f' ({how})' if how else ''}, {money(mark.cost)}"
+    said = f"{mark.id}: {task_word(mark.state)}{f' ({how})' if how else ''}, {money(mark.cost)}"
     session = mark.session if here else ""
     return TaskSquare(sign=mark.state, said=said, session=session, id=mark.id, how=how, cost=money(mark.cost))
 

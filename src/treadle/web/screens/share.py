@@ -5,14 +5,14 @@ from functools import partial
 
 from markupsafe import Markup
 from starlette.requests import Request
-from starlette.responses import Response
+from starlette.responses import HTMLResponse, Response
 
 from treadle.door.history import FORMS, SharedFile, SharePreview, make_shared_file, preview_share
 from treadle.door.open_session import Reach
-from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
-from treadle.web.page_requests import answer, page
+from treadle.web.page_requests import page
 from treadle.web.rights import PageRoute
+from treadle.web.templating import common, render
 
 _MOST_DIGITS = 6
 _TITLES = {"html": "one HTML page", "md": "Markdown", "json": "JSON lines, all of it, for treadle import"}
@@ -66,10 +66,14 @@ def _download(made: SharedFile) -> Response:
 
 
 async def _hidden(request: Request) -> Response:
-    """Say how large the file is, and what is hidden in it."""
+    """Say how large the file is, and what is hidden in it, with where it is downloaded."""
     made = await asyncio.to_thread(_file, request)
-    hidden = [{"name": name, "times": counted(times, "time")} for name, times in made.hidden.items()]
-    return answer({"name": made.name, "bytes": len(made.content), "hidden": hidden})
+    asked = {
+        "form": request.query_params.get("form", "html"),
+        "turn": _turn_of(request),
+        "session_id": request.path_params["session_id"],
+    }
+    return HTMLResponse(render("share_hidden.html", **common(request), file=made, **asked))
 
 
 ROUTES = (

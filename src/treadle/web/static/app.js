@@ -5,6 +5,15 @@ import { listen } from "./line.js";
 import { made, pressed } from "./morph.js";
 import "./notify.js";
 
+// The heights of the bars, so that nothing stands behind them, however large the letters are.
+const bars = new ResizeObserver(() => {
+  for (const [name, bar] of [["--top", ".head, .strip"], ["--under", ".compose"]]) {
+    const high = [...document.querySelectorAll(bar)].reduce((sum, one) => sum + one.offsetHeight, 0);
+    document.documentElement.style.setProperty(name, `${high}px`);
+  }
+});
+for (const one of document.querySelectorAll(".head, .strip, .compose")) bars.observe(one);
+
 const messages = document.getElementById("messages");
 
 /** What was told by lines that went away, the newest first. */

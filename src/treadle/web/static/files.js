@@ -1,13 +1,12 @@
 // The files of the folder in the panel: found by name, looked at, and named in the message.
 
 import { during, get, send } from "./app.js";
-import { fragment } from "./morph.js";
+import { fragment, typeInto } from "./morph.js";
 
 const place = document.getElementById("p-files");
 const list = document.getElementById("file-list");
 const shown = document.getElementById("file-shown");
 const find = document.getElementById("find-file");
-const text = document.getElementById("text");
 const path = `/s/${document.body.dataset.session}`;
 
 let wanted = 0;
@@ -54,9 +53,7 @@ place.addEventListener("click", (event) => {
   if (file) show(file);
   if (named) {
     if (document.body.dataset.view !== "conversation") document.querySelector("[data-show=conversation]").click();
-    text.setRangeText(named, text.selectionStart, text.selectionEnd, "end");
-    text.dispatchEvent(new Event("input", { bubbles: true }));
-    text.focus();
+    typeInto(document.getElementById("text"), named);
   }
   if (button.dataset.back !== undefined) {
     place.classList.remove("reading");

@@ -26,6 +26,13 @@ export function pressed(label, does, properties = {}) {
   return button;
 }
 
+/** Put words into a field where it is written, as if they were typed. */
+export function typeInto(field, words) {
+  field.setRangeText(words, field.selectionStart, field.selectionEnd, "end");
+  field.dispatchEvent(new Event("input", { bubbles: true }));
+  field.focus();
+}
+
 /** Ask in a dialog; gives what was typed where a `value` is changed, else "", and null where nobody agreed. */
 export function ask(title, about, yes, value = null) {
   const dialog = parsed(`<dialog id="ask" aria-labelledby="ask-title"><form method="dialog"><h2 id="ask-title"></h2><p></p><input aria-labelledby="ask-title" autocomplete="off" maxlength="200">

@@ -173,6 +173,7 @@ const ACTS = {
   no: (card) => ({ option: "reject_once", text: comment(card) }),
   option: (_, button) => ({ option: "answer", text: button.dataset.text }),
   words: (card) => ({ option: "answer", text: comment(card) }),
+  chosen: (card) => ({ option: "answer", text: several(card) }),
   keep: (card) => ({ ...YES, blocks: [...card.querySelectorAll("input[name=block]")].map((one) => one.checked) }),
   changed: (card) => ({ ...YES, ...changed(card) }),
 };
@@ -183,6 +184,7 @@ function changed(card) {
 }
 
 const comment = (card) => card.querySelector(".panel:not([hidden]) input[name=comment]")?.value.trim() ?? "";
+const several = (card) => [...card.querySelectorAll("[name=chosen]:checked")].map((one) => one.value).join("\n");
 const isOpen = (card, name) => panels(card).some((one) => one.dataset.panel === name && !one.hidden);
 
 function act(card, button, gone) {
@@ -205,6 +207,8 @@ function act(card, button, gone) {
     tell("Type yes into the field to continue.");
   } else if (name === "words" && !comment(card)) {
     card.querySelector("input[name=comment]").focus();
+  } else if (name === "chosen" && !several(card)) {
+    tell("Choose at least one of the answers.");
   } else if (LOOKED.includes(name) && unseen(card)) {
     unseen(card).scrollIntoView({ block: "center" });
     tell("Not all of this was on the screen. Look at it, then answer.");

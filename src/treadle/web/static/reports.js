@@ -18,7 +18,10 @@ export async function follow(path, place) {
   if (await load(path, fresh)) morph(place, fresh);
 }
 
-// Buttons that load a fragment into an element.
+// Elements that are filled once the page is there, and buttons that load a fragment into one.
+for (const place of document.querySelectorAll("[data-filled]")) {
+  load(place.dataset.filled, place).then((filled) => filled || (place.textContent = "This could not be read. Load the page again."));
+}
 for (const button of document.querySelectorAll("button[data-load]")) {
   button.addEventListener("click", async () => {
     const place = document.getElementById(button.dataset.into);

@@ -1,7 +1,7 @@
 // The person's own shell in the panel: begun when its tab is looked at, typed into, and shown to the model only by a click.
 
 import { send, sendFor, tell } from "./app.js";
-import { parsed } from "./morph.js";
+import { parsed, typeInto } from "./morph.js";
 import { terminalScreen } from "./screen.js";
 
 const place = document.getElementById("p-terminal");
@@ -24,23 +24,24 @@ function type(text) {
   });
 }
 
-/** Give how many cells there is room for. */
-function room() {
+/** Let the screen have as many cells as there is room for; gives them where that is another number than before. */
+function fit() {
   const probe = parsed('<span class="probe">MMMMMMMMMMMMMMMMMMMM</span>');
   view.append(probe);
   const { width, height } = probe.getBoundingClientRect();
   probe.remove();
-  return { columns: Math.max(20, Math.floor((view.clientWidth - 18) / (width / 20))), rows: Math.max(6, Math.floor((view.clientHeight - 10) / height)) };
+  const [columns, rows] = [Math.max(20, Math.floor((view.clientWidth - 18) / (width / 20))), Math.max(6, Math.floor((view.clientHeight - 10) / height))];
+  if (size === `${columns} ${rows}`) return null;
+  size = `${columns} ${rows}`;
+  screen.resize(columns, rows);
+  return { columns, rows };
 }
 
 async function begin() {
   if (screen || !view || view.hidden || place.hidden) return;
-  const cells = view.querySelector(".cells");
-  screen = terminalScreen(cells, type);
-  const { columns, rows } = room();
-  size = `${columns} ${rows}`;
-  screen.resize(columns, rows);
-  const asked = sendFor(path, { columns, rows });
+  screen = terminalScreen(view.querySelector(".cells"), type);
+  size = "";
+  const asked = sendFor(path, fit());
   typed = asked; // what is typed before the shell is there waits for it
   const answer = await asked;
   if (!answer) return void (screen = null);
@@ -95,11 +96,8 @@ if (view) {
   new ResizeObserver(() => {
     begin();
     if (!screen || place.hidden) return;
-    const { columns, rows } = room();
-    if (size === `${columns} ${rows}`) return;
-    size = `${columns} ${rows}`;
-    screen.resize(columns, rows);
-    send(`${path}/size`, { columns, rows });
+    const cells = fit();
+    if (cells) send(`${path}/size`, cells);
   }).observe(view);
 }
 
@@ -111,11 +109,6 @@ place?.addEventListener("click", async ({ target }) => {
   } else if (button?.dataset.told !== undefined) {
     const chosen = String(getSelection()).trimEnd();
     if (!chosen || !view.contains(getSelection().anchorNode)) tell("Select some of the terminal first.");
-    else {
-      const text = document.getElementById("text");
-      text.setRangeText(`\`\`\`\n${chosen}\n\`\`\`\n`, text.selectionStart, text.selectionEnd, "end");
-      text.dispatchEvent(new Event("input", { bubbles: true }));
-      text.focus();
-    }
+    else typeInto(document.getElementById("text"), `\`\`\`\n${chosen}\n\`\`\`\n`);
   }
 });

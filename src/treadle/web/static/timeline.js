@@ -93,7 +93,7 @@ function step(selector, by) {
   if (here) {
     const seq = number(here);
     at = by > 0 ? all.findIndex((one) => number(one.closest(".event")) > seq) : all.findLastIndex((one) => number(one.closest(".event")) < seq);
-  } else at = by > 0 ? all.findIndex((one) => one.getBoundingClientRect().top > 60) : all.length - 1;
+  } else at = by > 0 ? all.findIndex((one) => one.getBoundingClientRect().top > document.querySelector(".head").offsetHeight) : all.length - 1;
   if (at < 0) {
     if (by < 0 && !earlier.hidden) before();
     else if (by > 0 && !later.hidden) after();
