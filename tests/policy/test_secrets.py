@@ -252,6 +252,19 @@ def test_no_chunk_shows_a_piece_of_a_known_value(
     assert _rest(whole, secret) == ""
 
 
+@settings(max_examples=200)
+@given(
+    st.lists(st.text(alphabet="ab: -\n\r", max_size=30), max_size=8), st.lists(st.booleans(), min_size=9, max_size=9)
+)
+def test_all_that_came_is_given_once_however_often_it_is_asked_for(pieces: list[str], asked: list[bool]) -> None:
+    stream = Redactor().stream()
+    given = [
+        stream.feed(piece) + (stream.flush() if flush else "") for piece, flush in zip(pieces, asked, strict=False)
+    ]
+    end = [stream.finish(), stream.flush(), stream.finish()]
+    assert "".join(given + end) == "".join(pieces)
+
+
 @settings(max_examples=150)
 @given(st.lists(st.sampled_from(_PIECES), max_size=12), st.lists(st.integers(1, 60), min_size=1, max_size=40))
 def test_a_stream_hides_what_the_whole_text_hides(pieces: list[str], sizes: list[int]) -> None:

@@ -28,6 +28,7 @@ from treadle.protocol.tools import (
 from treadle.tools.quoted_words import result_of
 from treadle.tools.running import Patience, run_line
 from treadle.workspace.commands.confinement import OPEN, Remark, Setup
+from treadle.workspace.commands.process import CommandProcess
 from treadle.workspace.commands.wrapping import Wrapping
 from treadle.workspace.sandbox import Profile
 from treadle.workspace.sandbox import prepare as prepare_sandbox
@@ -42,6 +43,65 @@ async def test_a_command_is_shown_exactly_and_runs_in_the_root(workspace: Worksp
     said = f"Exit status 0.\nhi\n{workspace.root}"
     assert await run(prepared, live.append) == result_of(Origin.COMMAND, Outcome.OK, said)
     assert "".join(live) == f"hi\n{workspace.root}\n"
+    assert workspace.commands.all() == ()
+
+
+@pytest.mark.parametrize(
+    "printed",
+    ["42", "abc def ghi", '{"a": 1, "b": 2}', "one\ntwo three four", "a: b\n\nlast = three four", "x" * 900 + " y z"],
+)
+async def test_output_without_an_end_of_line_is_what_was_printed(workspace: Workspace, printed: str) -> None:
+    (Path(workspace.root) / "printed").write_text(printed)
+    live: list[str] = []
+    prepared = await prepare(workspace, "execute_command", command="cat printed")
+    assert await run(prepared, live.append) == result_of(Origin.COMMAND, Outcome.OK, f"Exit status 0.\n{printed}")
+    assert "".join(live) == printed
+
+
+async def test_long_output_without_an_end_of_line_is_whole_in_its_file(workspace: Workspace) -> None:
+    line = "for n in $(seq 30000); do echo line $n of it; done; printf 'last line of it'"
+    result = await call(workspace, "execute_command", command=line)
+    assert text_of(result.content).endswith("\nline 30000 of it\nlast line of it")
+    assert Path(result.full_output).read_text().endswith("\nline 30000 of it\nlast line of it")
+
+
+async def test_the_last_state_of_a_line_that_is_written_over_is_shown(workspace: Workspace) -> None:
+    said = await text(workspace, "execute_command", command=r"printf 'progress 1\rprogress 2\rprogress 3'")
+    assert said == "Exit status 0.\nprogress 3"
+
+
+@pytest.mark.parametrize("ends_in", ["listening", "settling"])
+async def test_what_a_command_prints_while_it_is_told_of_is_told_with_it_or_the_next_time(
+    workspace: Workspace, monkeypatch: pytest.MonkeyPatch, ends_in: str
+) -> None:
+    """It may end at any moment of the report."""
+    listens = Workspace.listens
+
+    async def end(command: CommandProcess) -> None:
+        (Path(workspace.root) / "go").touch()
+        await command.ended(60)
+
+    async def looked(workspace: Workspace, command: CommandProcess) -> str:
+        if ends_in == "listening":
+            await end(command)
+        return await listens(workspace, command)
+
+    class Ends(CommandProcess):
+        async def settle(self, output: str) -> tuple[Remark, ...]:
+            if ends_in == "settling":
+                await end(self)
+            return await super().settle(output)
+
+    monkeypatch.setattr(Workspace, "listens", looked)
+    monkeypatch.setattr("treadle.workspace.commands.process.CommandProcess", Ends)
+    line = "until test -e go; do sleep 0.05; done; echo told at the end; exit 3"
+    background = Patience(0.1, keep=True, background=True)
+    said = await run_line(workspace, line, background, lambda _: None, rights=OPEN)
+    both = text_of(said.content)
+    if ends_in == "settling":
+        assert (said.outcome, both.startswith("Command 1 continues"), both[-11:]) == (Outcome.OK, True, "(no output)")
+        both = await text(workspace, "read_command_output", command_number=1, wait=0)
+    assert both == "Exit status 3.\ntold at the end"
     assert workspace.commands.all() == ()
 
 

@@ -106,8 +106,10 @@ class RedactedStream:
         return self._give(cut if frame < 0 else min(cut, frame))
 
     def finish(self) -> str:
-        """Give the rest; the stream has ended."""
-        return "" if self._in_block else _replaced(self._held, self._spans())
+        """Give the rest, once; the stream has ended."""
+        rest = "" if self._in_block else _replaced(self._held, self._spans())
+        self._held = ""
+        return rest
 
     def _spans(self) -> list[Span]:
         """Find the secrets in what is held, also those that are told by what was shown before in their line."""

@@ -99,21 +99,21 @@ async def run_line(
     command = workspace.launcher.start(line, setup=setup, cwd=cwd)
     number = workspace.commands.add(command)
     command.show(output)
+    told = None
     try:
         # A copy shows the workspace as it was: what runs longer than a while must not go on in it.
         await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
         advice = _advice(command.why_stopped, copy=setup.changes is not None)
-        printed = _printed(workspace, command)
-        report = _report(number, command, printed, advice=advice, listens=await workspace.listens(command))
-        remarks = await command.settle(report)
+        told = await _told(workspace, number, command, advice)
+        remarks = await command.settle(told.report)
     finally:
         command.show(None)
-        if not command.alive:
+        if not command.alive and (told is None or told.whole):
             await _forget(workspace, number, command)
         elif workspace.jobs is not None:
             workspace.jobs.note(number, command)
-    report = _with(report, tuple(one.text for one in remarks))
-    outcome = _outcome(command, remarks)
+    printed, report = told.printed, _with(told.report, tuple(one.text for one in remarks))
+    outcome = _outcome(command, remarks, running=told.running)
     failed = outcome is Outcome.FAILED
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
     if failed and again and await asyncio.to_thread(setup.wrapping.lacks_place, printed):
@@ -129,6 +129,25 @@ async def run_line(
             denial = SandboxDenial(right=Right.WRITE, target=workspace.root, text=copy.trouble)
     result = result_of(Origin.COMMAND, outcome, report)
     return replace(result, denial=denial, full_output=command.output_file, copy=copy)
+
+
+class _Told(Struct, frozen=True):
+    """A command as it stood at one moment: what it printed, the report on it, whether it ran, and if that is all."""
+
+    printed: str
+    report: str
+    running: bool
+    whole: bool
+
+
+async def _told(workspace: Workspace, number: int, command: CommandProcess, advice: str = "") -> _Told:
+    """Take what a command printed since the last time, and say how it stands: between the two it cannot end."""
+    listens = await workspace.listens(command)
+    if not command.alive:
+        await command.drain()  # its end may be known before its last output
+    printed = command.take_output(min(_BYTES, workspace.conversation.room())).rstrip("\n")
+    report = _report(number, command, printed, advice=advice, listens=listens)
+    return _Told(printed, report, command.running, not command.alive)
 
 
 def _advice(why_stopped: str, *, copy: bool) -> str:
@@ -173,13 +192,13 @@ async def poll_command(workspace: Workspace, number: int, seconds: float, *, sto
         await command.stop("you asked for it")
     else:
         await command.ended(seconds)
-    said = _report(number, command, _printed(workspace, command), listens=await workspace.listens(command))
-    remarks = await command.settle(said)
-    said = _with(said, tuple(one.text for one in remarks))
+    told = await _told(workspace, number, command)
+    remarks = await command.settle(told.report)
+    said = _with(told.report, tuple(one.text for one in remarks))
     outcome = Outcome.FAILED if any(one.undone for one in remarks) else Outcome.OK
     result = result_of(Origin.COMMAND, outcome, said)
-    result = replace(result, running=command.running, full_output=command.output_file)
-    if not command.alive:
+    result = replace(result, running=told.running, full_output=command.output_file)
+    if told.whole:
         await _forget(workspace, number, command)
     return result
 
@@ -190,19 +209,14 @@ async def _forget(workspace: Workspace, number: int, command: CommandProcess) ->
     await command.close()
 
 
-def _outcome(command: CommandProcess, remarks: Sequence[Remark]) -> Outcome:
-    fine = command.running or (command.status == 0 and not command.why_stopped)
+def _outcome(command: CommandProcess, remarks: Sequence[Remark], *, running: bool) -> Outcome:
+    fine = running or (command.status == 0 and not command.why_stopped)
     fine = fine and not any(one.undone for one in remarks)
     return Outcome.OK if fine else Outcome.FAILED
 
 
 def _with(report: str, sentences: tuple[str, ...]) -> str:
     return "\n".join((report, *(f"[{sentence}]" for sentence in sentences)))
-
-
-def _printed(workspace: Workspace, command: CommandProcess) -> str:
-    """Take what the command printed since the last time."""
-    return command.take_output(min(_BYTES, workspace.conversation.room())).rstrip("\n")
 
 
 def _report(number: int, command: CommandProcess, printed: str, *, advice: str = "", listens: str = "") -> str:

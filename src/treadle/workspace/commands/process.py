@@ -203,8 +203,11 @@ class CommandProcess:
         return None if self._spool.path is None else str(self._spool.path)
 
     def when_gone(self, callback: Callable[[], None]) -> None:
-        """Call back once neither the command nor anything that it left behind runs."""
-        self._gone.append(callback)
+        """Call back once neither the command nor anything that it left behind runs; at once where that is so."""
+        if self.alive:
+            self._gone.append(callback)
+        else:
+            callback()
 
     def flush(self) -> None:
         """Hand on what is held back because it may be the beginning of a secret, but for a word that may go on."""
@@ -267,10 +270,11 @@ class CommandProcess:
                 await self._ended.wait()
         except TimeoutError:
             return False
-        await self._drain()
+        await self.drain()
         return True
 
-    async def _drain(self) -> None:
+    async def drain(self) -> None:
+        """Wait a moment for the last output of a command that has ended, and for the end of what it left behind."""
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(_DRAIN):
                 await self._silent.wait()
@@ -316,7 +320,7 @@ class CommandProcess:
         with contextlib.suppress(TimeoutError):
             async with asyncio.timeout(grace + _KILL_TIME):
                 await self._alone.wait()
-        await self._drain()
+        await self.drain()
 
     def _order(self, grace: float) -> None:
         if not self._guard.orders.closed:

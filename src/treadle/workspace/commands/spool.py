@@ -25,6 +25,9 @@ class Spool:
         return self._path if self._file is not None and not self._failed else None
 
     def add(self, data: bytes) -> None:
+        """Take what came; after the end nothing comes."""
+        if self._closed:
+            return
         data = data[: max(0, self._cap - self.size)]
         self.size += len(data)
         if self._file is None:
