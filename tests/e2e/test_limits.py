@@ -5,10 +5,12 @@ import json
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.e2e.process import Ended, Program
 from treadle.app.errors.exits import Exit
+from treadle.protocol.models import ReplyStop
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Script, Texts, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
@@ -148,3 +150,41 @@ async def test_without_the_checklist_no_tool_carries_one(program: Program) -> No
     async with ScriptedServer(Script(turns=(DONE,))) as server:
         await run(program, server)
     assert "task_progress" not in json.dumps(server.requests[0].body)
+
+
+def piece(text: str, *, cut: bool = True) -> Turn:
+    return Turn(items=(SayText(text=text),), stop=ReplyStop.MAX_TOKENS if cut else None)
+
+
+async def test_an_answer_that_the_output_limit_cuts_off_is_given_whole(program: Program) -> None:
+    pieces = (piece("The answer is: first ha"), piece("lf, second half", cut=True), piece(" and the end.", cut=False))
+    async with ScriptedServer(Script(turns=pieces)) as server:
+        ended = await run(program, server, "--output-format", "json")
+        assert (ended.code, json.loads(ended.out)["text"]) == (
+            Exit.DONE,
+            "The answer is: first half, second half and the end.",
+        )
+        assert "Continue where it ended" in str(server.requests[1].body["messages"][-1])
+    calls = (piece("I look first"), look(1), piece("Nothing is there.", cut=False))
+    async with ScriptedServer(Script(turns=calls)) as server:
+        ended = await run(program, server)
+        assert (ended.code, ended.out.strip()) == (Exit.DONE, "Nothing is there."), (
+            "what led to a call is no part of it"
+        )
+    assert "The same:" in (await program.run("replay", "--strict", cwd=program.home.parent / "work")).out
+
+
+async def test_the_answer_of_a_subagent_that_was_cut_off_reaches_its_parent_whole(program: Program) -> None:
+    child = Expectation(system=Texts(contains=("You are a subagent",)))
+    told = msgspec.structs.replace(child, last_user=Texts(contains=("Continue where it ended",)))
+    tasks = [{"prompt": "Look for bugs.", "agent": "explore"}]
+    turns = (
+        Turn(items=(MakeCall(name="use_subagents", arguments={"tasks": tasks}),)),
+        msgspec.structs.replace(piece(" second half.", cut=False), when=told),
+        msgspec.structs.replace(piece("FIRST HALF: a bug in a.py;"), when=child),
+        DONE,
+    )
+    async with ScriptedServer(Script(turns=turns)) as server:
+        ended = await run(program, server)
+        assert ended.code == Exit.DONE, ended.err
+        assert "FIRST HALF: a bug in a.py; second half." in str(server.requests[-1].body["messages"])

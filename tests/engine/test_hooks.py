@@ -227,8 +227,9 @@ async def test_a_turn_that_may_not_end_goes_on_with_the_reason_once() -> None:
     ("limits", "stop"),
     [
         (Limits(max_steps=3), TurnStop.MAX_TURN_REQUESTS),
-        (Limits(turn=Budget(tokens=2_000)), TurnStop.BUDGET),
+        (Limits(turn=Budget(tokens=400)), TurnStop.BUDGET),
         (Limits(max_seconds=0.3), TurnStop.TIME),
+        (Limits(), TurnStop.LOOP),
     ],
 )
 async def test_hooks_that_never_let_a_turn_end_keep_it_within_its_bounds(limits: Limits, stop: TurnStop) -> None:
@@ -236,7 +237,7 @@ async def test_hooks_that_never_let_a_turn_end_keep_it_within_its_bounds(limits:
 
     class Never(Said):
         async def before_end(self, text: str, /, *, again: bool) -> HookWord:
-            await asyncio.sleep(0.01)
+            await asyncio.sleep(0.1)
             return HookWord(decision=HookDecision.DENY, reason="not yet")
 
     first = (replace(STARTED, limits=replace(limits, asks_end=True)), SetPresence(user_present=False))

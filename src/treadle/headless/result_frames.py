@@ -21,7 +21,7 @@ _WHY = {
     TurnStop.BUDGET: "The budget was reached.",
     TurnStop.TIME: "The time limit was reached.",
     TurnStop.MISTAKES: "The model made too many mistakes in a row.",
-    TurnStop.LOOP: "The model repeated the same call with the same result.",
+    TurnStop.LOOP: "The model repeated itself without getting on.",
     TurnStop.REFUSAL: "The model refused.",
     TurnStop.CANCELLED: "The turn was interrupted.",
 }

@@ -381,7 +381,7 @@ def ended(stop: TurnStop) -> str:
         case TurnStop.MISTAKES:
             return "Stopped after repeated mistakes"
         case TurnStop.LOOP:
-            return "Stopped because the same call was repeated"
+            return "Stopped because it repeated itself"
         case TurnStop.BUDGET:
             return "Stopped at the limit of what it may spend"
         case TurnStop.TIME:

@@ -27,7 +27,8 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     made, `max_repeats` the replies in a row with the same calls and results; at `warn_repeats` the model is warned.
     `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress. With
     `plain_answer_ends`, which older logs do not have, that is an open checklist, or a next step that the answer
-    announces; without it any work.
+    announces; without it any work. With `joins_cut`, which they do not have either, an answer that the output limit cut
+    off and what follows are one.
     `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it. With
     `wait_for_reset`, which older logs do not have, a turn waits until a provider's limit resets; without it a user who
     is there is asked. With `asks_end`, which older logs do not have, hooks are asked before a turn ends with an answer.
@@ -49,6 +50,7 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     max_repeats: int = 5
     reminders: int = 0
     plain_answer_ends: bool | UnsetType = UNSET
+    joins_cut: bool | UnsetType = UNSET
     asks_end: bool | UnsetType = UNSET
     raisable: bool = False
     wait_for_reset: bool | UnsetType = UNSET

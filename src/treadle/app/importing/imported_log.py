@@ -147,7 +147,7 @@ class LogBuilder:
             seq=old.seq,
             mode=Mode.ASK,
             model=Calling(choice=old.choice),
-            limits=Limits(reminders=1, plain_answer_ends=True, raisable=True),
+            limits=Limits(reminders=1, plain_answer_ends=True, joins_cut=True, raisable=True),
             step=old.step,
             turns=old.turns,
             unread=old.unread,

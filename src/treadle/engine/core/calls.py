@@ -10,15 +10,7 @@ from treadle.engine.core.state import CallState, State, guarded, replace
 from treadle.protocol.events import Answer, CallFinished, CallJudged, CallProposed, CallStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed, ResultPresented
-from treadle.protocol.permissions import (
-    Decision,
-    Mode,
-    OptionKind,
-    Question,
-    QuestionKind,
-    Reason,
-    Verdict,
-)
+from treadle.protocol.permissions import Decision, Mode, OptionKind, Question, QuestionKind, Reason, Verdict
 from treadle.protocol.tools import (
     CallResult,
     CopyChanges,
@@ -209,13 +201,14 @@ def _allowed(state: State, call: CallState, decision: Decision) -> Transition:
         return start(state, call, decision)
     if not state.user_present:
         return finish(state, call, result_text(Outcome.INVALID, texts.NO_USER_TO_ASK))
-    options = call.call.arguments.get("options", ())
+    arguments = call.call.arguments
+    options = arguments.get("options", ())
     question = Question(
         id=f"q{state.seq}",
         kind=QuestionKind.FOLLOWUP,
-        text=str(call.call.arguments.get("question", "")),
-        options=tuple(str(option) for option in options) if isinstance(options, list | tuple) else (),
-        multiple=call.call.arguments.get("multiple") is True,
+        text=str(arguments.get("question", "")),
+        options=tuple(map(str, options)) if isinstance(options, list | tuple) else (),
+        multiple=arguments.get("multiple") is True,
         call_id=call.call.id,
     )
     return _ask(state, call, question)

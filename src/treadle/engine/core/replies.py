@@ -19,7 +19,7 @@ from treadle.engine.core.turn_end import end_turn
 from treadle.engine.core.turns import mistaken
 from treadle.protocol.events import Answer, ContextReady, ReplyFailed, ReplyFinished
 from treadle.protocol.messages import Thinking, text_of
-from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, RefusedPart, Spent, ToolProtocol
+from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, RefusedPart, ReplyStop, Spent, ToolProtocol
 from treadle.protocol.notifications import (
     MessageDone,
     ModelChanged,
@@ -30,6 +30,7 @@ from treadle.protocol.notifications import (
     TurnStop,
 )
 from treadle.protocol.permissions import WAIT_FOR, OptionKind, Question, QuestionKind
+from treadle.protocol.tools import Flow
 
 _FIRST_DELAY = 1.0
 _LONGEST_DELAY = 60.0
@@ -100,7 +101,11 @@ def reply_finished(state: State, data: ReplyFinished) -> Transition:
     state = bill(state, data.usage, data.cost, known=data.usage.context_tokens > 0)
     assert state.turn is not None  # noqa: S101 - a reply belongs to a turn
     text = text_of(data.message.content)
-    turn = replace(state.turn, text=text) if text.strip() else state.turn
+    whole = f"{state.cut}{text}"
+    turn = replace(state.turn, text=whole) if text.strip() else state.turn
+    goes_on = data.stop is ReplyStop.MAX_TOKENS and not state.calls and state.limits.joins_cut is True
+    works = any(call.traits.flow is not Flow.END_TURN for call in state.calls)
+    state = replace(state, cut=whole if goes_on else "", returns=0 if works else state.returns)
     if any(isinstance(block, Thinking) and block.searched for block in data.message.content):
         turn = replace(turn, tainted=True)
     state = replace(state, activity=Idle(), reply=data.stop, hint=data.hint, turn=turn)

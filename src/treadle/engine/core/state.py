@@ -40,10 +40,7 @@ class AwaitingReply(Tagged, frozen=True, kw_only=True, tag="awaiting_reply"):
 
 
 class Retrying(Tagged, frozen=True, kw_only=True, tag="retrying"):
-    """A timer runs before the next attempt.
-
-    Where it is for a limit that resets, `until` is that moment (milliseconds since 1970), and `error` what was limited.
-    """
+    """A timer runs before the next attempt; for a limit that resets until then (ms since 1970), `error` says which."""
 
     step: int
     attempt: int
@@ -267,10 +264,10 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     `calls` are those of the present step, in the order of the reply; `unread` are calls of an ended turn whose results
     the model has not read yet. `hint` tells it how to write what its reply seems to have meant. `changed` are the files
     that the session changed, by the checkpoint `known_at` and what calls reported since; `unseen` changed in this turn,
-    and no checkpoint holds them. `runs` are its last commands.
-    `children` are those of its `subagents` so far that go on, or that their call has yet to tell of.
-    `held` are prompts that wait for the user, not for the session. `stopping` is why the turn is being cancelled if it
-    was not the user.
+    and no checkpoint holds them. `runs` are its last commands. `children` are those of its `subagents` so far that go
+    on, or that their call has yet to tell of. `held` are prompts that wait for the user, not for the session.
+    `stopping` is why the turn is being cancelled if it was not the user. `cut` is what there is of an answer that the
+    output limit cut off. `returns`: hooks have sent the answer back so often since the last call.
     """
 
     session_id: str = ""
@@ -307,6 +304,8 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     goal: Goal | None = None
     cancelling: bool = False
     stopping: TurnStop | None = None
+    cut: str = ""
+    returns: int = 0
 
     @property
     def choice(self) -> ModelChoice:

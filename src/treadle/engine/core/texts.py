@@ -38,6 +38,13 @@ CUT_REPLY = (
     "Your last reply was cut off at the output limit. Continue where it ended, in smaller pieces: write long files in "
     "several steps."
 )
+
+
+def sent_back_in_vain(times: int) -> str:
+    """Say why a turn ends that hooks do not let end."""
+    return f"hooks sent the answer back {times} times in a row, and no call was made in between"
+
+
 EMPTY_REPLY = (
     "Your last replies had neither text nor a tool call. Call a tool to continue the task, or attempt_completion if it "
     "is done."

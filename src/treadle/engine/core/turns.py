@@ -17,6 +17,7 @@ from treadle.engine.core.machine_effects import (
 )
 from treadle.engine.core.state import (
     Assembling,
+    AwaitingHooks,
     AwaitingReply,
     CallState,
     Guard,
@@ -51,6 +52,9 @@ _CONDENSING = (Flow.CONDENSE, Flow.NEW_TASK)
 
 _FEW_STEPS = 3
 """Steps before the limit at which the model is told."""
+
+_MOST_RETURNS = 5
+"""Times in a row that hooks send an answer back with no call in between; the next time the turn ends."""
 
 
 def settle(state: State) -> Transition:
@@ -186,7 +190,9 @@ def guided(state: State, text: str, enclosed: Sequence[Enclosure] = ()) -> Trans
 def _start_turn(state: State) -> Transition:
     first = state.queue[0]
     turn = TurnState(number=state.turns + 1, sources=(first.source,))
-    state = goal.begun(replace(state, turn=turn, turns=turn.number, guard=Guard(), unseen=()), first.source)
+    state = goal.begun(
+        replace(state, turn=turn, turns=turn.number, guard=Guard(), unseen=(), cut="", returns=0), first.source
+    )
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
     return state, [Notify(notification=TurnStarted(turn=turn.number)), *bound_time(state), *effects, *more]
@@ -211,6 +217,7 @@ def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:
         state,
         queue=queue,
         turn=replace(state.turn, sources=sources),
+        cut="",
         delivering=(*state.delivering, *(waiting.prompt for waiting in taken)),
     )
     state = tainted_by(state, (enclosure for waiting in taken for enclosure in waiting.prompt.enclosed))
@@ -339,5 +346,9 @@ def steps_answered(state: State, option: OptionKind) -> Transition:
 
 def sent_back(state: State, prompt: Waiting) -> Transition:
     """Go on with the turn that hooks do not let end: their words are the first that the model reads."""
+    held, times = state.activity, state.returns + 1
+    assert isinstance(held, AwaitingHooks)  # noqa: S101 - `advance` has checked it
+    if times > _MOST_RETURNS:
+        return end_turn(state, TurnStop.LOOP, text=held.text, why=texts.sent_back_in_vain(times))
     steered = replace(prompt, prompt=replace(prompt.prompt, delivery=Delivery.STEER))
-    return go_on(replace(state, activity=Idle(), queue=(steered, *state.queue)))
+    return go_on(replace(state, activity=Idle(), queue=(steered, *state.queue), returns=times))

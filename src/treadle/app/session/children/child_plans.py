@@ -105,6 +105,7 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
             max_auto_approved=state.limits.max_auto_approved,
             max_retries=state.limits.max_retries,
             plain_answer_ends=True,
+            joins_cut=True,
         )
 
     def above(self) -> Judge:

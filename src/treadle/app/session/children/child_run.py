@@ -48,7 +48,7 @@ _WHY = {
     TurnStop.MAX_TURN_REQUESTS: "it reached its limit of steps",
     TurnStop.BUDGET: "its budget was used up",
     TurnStop.TIME: "its time was up",
-    TurnStop.LOOP: "it repeated the same calls",
+    TurnStop.LOOP: "it repeated itself",
     TurnStop.MISTAKES: "its calls could not be used",
     TurnStop.REFUSAL: "the model refused",
     TurnStop.CANCELLED: "it was stopped",
