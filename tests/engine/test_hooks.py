@@ -237,7 +237,7 @@ async def test_hooks_that_never_let_a_turn_end_keep_it_within_its_bounds(limits:
 
     class Never(Said):
         async def before_end(self, text: str, /, *, again: bool) -> HookWord:
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(0 if limits.max_seconds is None else 60)
             return HookWord(decision=HookDecision.DENY, reason="not yet")
 
     first = (replace(STARTED, limits=replace(limits, asks_end=True)), SetPresence(user_present=False))

@@ -39,11 +39,19 @@ class ChildStarted(Tagged, frozen=True, kw_only=True, tag="child_started"):
     background: bool = False
 
 
+class ChildMerges(Tagged, frozen=True, kw_only=True, tag="child_merges"):
+    """What a subagent changed in its copy comes into the workspace now; `over` says that no more of it does."""
+
+    session_id: str
+    over: bool = False
+
+
 class ChildEnded(Tagged, frozen=True, kw_only=True, tag="child_ended"):
     """A subagent is over; `why` says of any outcome but `done` what ended it.
 
     `usage` and `cost` (US dollars, None if unknown) are what it used in all, `changes` the files that it changed in its
-    copy. `digest` is the SHA-256 (hex) of the text that it ended with, which its own log has.
+    copy. `denied` of its calls were. `digest` is the SHA-256 (hex) of the text that it ended with, which its own log
+    has.
     """
 
     session_id: str
@@ -53,4 +61,5 @@ class ChildEnded(Tagged, frozen=True, kw_only=True, tag="child_ended"):
     usage: Usage = Usage()
     cost: float | None = 0.0
     changes: tuple[FileChange, ...] = ()
+    denied: int = 0
     digest: str = ""

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from treadle.protocol.base import Record, Tagged
 from treadle.protocol.checkpoints import CheckpointTaken, Parent, Restore, Restored, Rewound
-from treadle.protocol.children import ChildEnded, ChildOf, ChildStarted
+from treadle.protocol.children import ChildEnded, ChildMerges, ChildOf, ChildStarted
 from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.limits import Limits, Terms
 from treadle.protocol.messages import Enclosure, Message, ResultContent, Text, UserContent
@@ -443,6 +443,7 @@ EventData: TypeAlias = (
     | CallStarted
     | CallAsked
     | ChildStarted
+    | ChildMerges
     | ChildEnded
     | CallFinished
     | TimerFired

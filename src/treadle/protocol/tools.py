@@ -71,11 +71,15 @@ OUTSIDE = frozenset({Origin.WEB, Origin.SERVER})
 
 
 class ToolTraits(Record, frozen=True, kw_only=True):
-    """The part of a tool's declaration that the loop acts on."""
+    """The part of a tool's declaration that the loop acts on.
+
+    What is done `apart` is done by subagents, which change the workspace only where they merge.
+    """
 
     kind: ToolKind = ToolKind.OTHER
     effect: ToolEffect = ToolEffect.ONCE
     flow: Flow = Flow.RUN
+    apart: bool = False
 
 
 class ToolSpec(Record, frozen=True, kw_only=True):

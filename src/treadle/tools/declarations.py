@@ -45,6 +45,7 @@ class _Header(Struct, frozen=True, kw_only=True):
     risk: Risk
     parameters: dict[str, Any]
     optional: tuple[str, ...] = ()
+    apart: bool = False
 
 
 def declaration_of(tool: str) -> ToolSpec:
@@ -55,7 +56,7 @@ def declaration_of(tool: str) -> ToolSpec:
         name=tool,
         description=description,
         parameters=parameters(said.parameters, optional=said.optional),
-        traits=ToolTraits(kind=said.kind, effect=said.effect),
+        traits=ToolTraits(kind=said.kind, effect=said.effect, apart=said.apart),
         risk=said.risk,
     )
 
@@ -197,7 +198,7 @@ USE_SKILL = ToolSpec(
         {"name": text("The skill's name."), "arguments": text("What it is to be used on, if it takes that.")},
         optional=("arguments",),
     ),
-    traits=ToolTraits(kind=ToolKind.OTHER, effect=ToolEffect.IDEMPOTENT),
+    traits=ToolTraits(kind=ToolKind.OTHER, effect=ToolEffect.IDEMPOTENT, apart=True),
     risk=Risk.NONE,
 )
 
@@ -313,7 +314,7 @@ ASK_FOLLOWUP_QUESTION = ToolSpec(
                 "maxItems": 5,
                 "description": "2 to 5 possible answers; the user can always write another.",
             },
-            "multiple": {"type": "boolean", "description": "Whether several of them may be chosen."},
+            "multiple": {"type": "boolean"},
         },
         optional=("options", "multiple"),
     ),

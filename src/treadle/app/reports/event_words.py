@@ -19,7 +19,7 @@ from treadle.present.words import (
     written_text,
 )
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
-from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
+from treadle.protocol.children import ChildEnded, ChildMerges, ChildOutcome, ChildStarted
 from treadle.protocol.events import (
     Answer,
     CallFinished,
@@ -138,6 +138,9 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
             return EventWords(
                 title=f"Subagent {agent} began", text=f"{session_id}: {task}", call=call_id, topics=(EventTopic.CALLS,)
             )
+        case ChildMerges(session_id=session_id, over=over):
+            title = "What a subagent changed has come in" if over else "What a subagent changed comes in"
+            return EventWords(title=title, text=session_id, topics=(EventTopic.FILES,))
         case ChildEnded(session_id=session_id, outcome=outcome, why=why, usage=usage, cost=cost):
             done = outcome is ChildOutcome.DONE
             return EventWords(

@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from treadle.app.reports.event_words import EventTopic, EventWords, words_of_event
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
-from treadle.protocol.children import ChildEnded, ChildStarted
+from treadle.protocol.children import ChildEnded, ChildMerges, ChildStarted
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import (
@@ -85,7 +85,7 @@ _TYPES: Mapping[EventTopic, tuple[type[msgspec.Struct], ...]] = MappingProxyType
             SideAnswered,
             ChildEnded,
         ),
-        EventTopic.FILES: (CheckpointTaken, Restore, Restored, Rewound, CallFinished),
+        EventTopic.FILES: (CheckpointTaken, ChildMerges, Restore, Restored, Rewound, CallFinished),
     }
 )
 """Which events can be of a topic; whether one is, its words say."""

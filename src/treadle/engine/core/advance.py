@@ -51,7 +51,7 @@ from treadle.engine.core.state import (
     with_notes,
 )
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
-from treadle.protocol.children import ChildEnded, ChildStarted
+from treadle.protocol.children import ChildEnded, ChildMerges, ChildStarted
 from treadle.protocol.errors import DriftError, RefusedError, StoreError
 from treadle.protocol.events import (
     HOOK,
@@ -203,6 +203,8 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
             return calls.finished(learning.forget_subagents(state, data.call_id), data)
         case ChildStarted() as data:
             return learning.subagent_began(state, data)
+        case ChildMerges() as data:
+            return files.merges(state, data)
         case ChildEnded() as data:
             return learning.subagent_ended(state, data)
         case CallAsked() as data:

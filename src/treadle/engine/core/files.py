@@ -4,6 +4,7 @@ from treadle.engine.core import goal, learning, texts
 from treadle.engine.core.machine_effects import Effect, Notify, RestoreCheckpoint, TakeCheckpoint, Transition
 from treadle.engine.core.state import CallState, FilesState, Guard, Idle, State, replace, with_note
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
+from treadle.protocol.children import ChildMerges
 from treadle.protocol.notifications import CallStatus, FilesRestored, Notice, OwnWorkChanged
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Confinement, Flow, RunCommand, ToolKind, WritePath
@@ -31,7 +32,7 @@ def may_change(call: CallState, confinement: Confinement | None) -> bool:
     """Whether running a call so may change files of the workspace."""
     if call.keep:
         return True
-    if call.pure or call.traits.flow not in (Flow.RUN, Flow.END_TURN):
+    if call.pure or call.traits.apart or call.traits.flow not in (Flow.RUN, Flow.END_TURN):
         return False
     if confinement is Confinement.LOOK:
         return False
@@ -53,6 +54,16 @@ def before_change(state: State) -> Transition:
     return _with(state, replace(state.files, changing=state.step)), effects
 
 
+def merges(state: State, data: ChildMerges) -> Transition:
+    """Keep the files as they are right before and after a subagent's changes come in: around them others may work."""
+    if data.over:
+        return replace(state, merging=tuple(one for one in state.merging if one != data.session_id)), []
+    moment = Moment.AFTER if state.files.changing == state.step else Moment.BEFORE
+    files = replace(state.files, covered=state.step, changing=state.step)
+    state = replace(state, files=files, merging=(*state.merging, data.session_id))
+    return state, [TakeCheckpoint(step=state.step, moment=moment)]
+
+
 def _before(state: State, files: FilesState) -> Transition:
     return _with(state, files), [TakeCheckpoint(step=state.step, moment=Moment.BEFORE)]
 
@@ -60,7 +71,7 @@ def _before(state: State, files: FilesState) -> Transition:
 def after_change(state: State) -> Transition:
     """Keep the files after a step that may have changed them, and within it before the time of somebody else begins."""
     changing = state.files.changing
-    if changing <= 0 or (state.turn is not None and changing == state.step and not _others_act(state)):
+    if changing <= 0 or state.merging or (state.turn is not None and changing == state.step and not _others_act(state)):
         return state, []
     # Until it is taken, a restart knows by the sign that it is still to be.
     state = _with(state, replace(state.files, changing=-changing))
@@ -72,8 +83,10 @@ def _others_act(state: State) -> bool:
     going = [call for call in state.calls if call.status in (CallStatus.STARTING, CallStatus.RUNNING)]
     if any(may_change(call, _confinement(call)) for call in going):
         return False
-    ends = any(call.traits.flow is Flow.END_TURN for call in going)
-    return bool(state.questions) or ends or any(call.traits.kind is ToolKind.EXECUTE for call in going)
+    others = (
+        one.flow is Flow.END_TURN or one.kind is ToolKind.EXECUTE or one.apart for one in (c.traits for c in going)
+    )
+    return bool(state.questions) or any(others)
 
 
 def go_on_after_restart(state: State) -> Transition:
@@ -81,7 +94,7 @@ def go_on_after_restart(state: State) -> Transition:
     step, restoring = abs(state.files.changing), state.files.restoring
     effects: list[Effect] = []
     # Whatever was kept before, others may have worked since.
-    state = _with(state, replace(state.files, covered=0, changing=-step))
+    state = _with(replace(state, merging=()), replace(state.files, covered=0, changing=-step))
     if step:
         effects.append(TakeCheckpoint(step=step, moment=Moment.FOUND))
     if restoring is not None:

@@ -98,6 +98,8 @@ def subagent_ended(state: State, data: ChildEnded) -> Transition:
         if one is not child or not child.started.background
     )
     state = bill_child(replace(state, children=children), data.usage, data.cost)
+    if state.turn is not None and data.denied:
+        state = replace(state, turn=replace(state.turn, denied=state.turn.denied + data.denied))
     return state, [Notify(notification=child_changed(child.started, data))]
 
 

@@ -16,7 +16,7 @@ from treadle.engine.core.state import (
     phase,
 )
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
-from treadle.protocol.children import ChildEnded, ChildStarted
+from treadle.protocol.children import ChildEnded, ChildMerges, ChildStarted
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     Answer,
@@ -123,7 +123,7 @@ def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PL
             return _call(state, call_id, CallStatus.STARTING, *_started_before(state, call_id))
         case CallAsked():
             return _asked(state, data)
-        case ChildStarted() | ChildEnded():
+        case ChildStarted() | ChildMerges() | ChildEnded():
             return _child(state, data)
         case CallFinished(call_id=call_id):
             return _call(state, call_id, CallStatus.RUNNING, CallStatus.JUDGING)
@@ -242,10 +242,12 @@ def _asked(state: State, data: CallAsked) -> str:
     return _call(state, data.call_id, CallStatus.RUNNING)
 
 
-def _child(state: State, data: ChildStarted | ChildEnded) -> str:
+def _child(state: State, data: ChildStarted | ChildMerges | ChildEnded) -> str:
     known = next((one for one in state.children if one.started.session_id == data.session_id), None)
     if isinstance(data, ChildStarted):
         return "there is such a subagent already" if known else _call(state, data.call_id, CallStatus.RUNNING)
+    if isinstance(data, ChildMerges) and data.over is (data.session_id not in state.merging):
+        return "its changes come in already, or do not"
     return "no such subagent is going on" if known is None or known.ended is not None else ""
 
 

@@ -267,7 +267,8 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     and no checkpoint holds them. `runs` are its last commands. `children` are those of its `subagents` so far that go
     on, or that their call has yet to tell of. `held` are prompts that wait for the user, not for the session.
     `stopping` is why the turn is being cancelled if it was not the user. `cut` is what there is of an answer that the
-    output limit cut off. `returns`: hooks have sent the answer back so often since the last call.
+    output limit cut off. `returns`: hooks have sent the answer back so often since the last call. What the subagents
+    `merging` changed comes into the workspace now.
     """
 
     session_id: str = ""
@@ -306,6 +307,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     stopping: TurnStop | None = None
     cut: str = ""
     returns: int = 0
+    merging: tuple[str, ...] = ()
 
     @property
     def choice(self) -> ModelChoice:

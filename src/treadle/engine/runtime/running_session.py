@@ -100,6 +100,10 @@ class Session:
         """Ask the user for what a call began and left to run."""
         return PersonReply() if self._performer is None else await self._performer.ask(call_id, asked)
 
+    async def checkpointed(self) -> None:
+        """Wait for the checkpoints that are being taken."""
+        await (asyncio.sleep(0) if self._performer is None else self._performer.checkpointed())
+
     def follow(self) -> Feed:
         """Listen from now on, until the feed is left."""
         return self._feeds.follow()

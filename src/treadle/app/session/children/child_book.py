@@ -27,6 +27,7 @@ from treadle.app.session.children.writing import (
     Approving,
     FoundOrMade,
     as_in_workspace,
+    changing_for,
     copies_for,
     hand_back,
     left_in_copy,
@@ -331,7 +332,8 @@ class Subagents:
     ) -> ChildResult:
         """Bring its changes back; one at a time, so that each is merged with those before it."""
         async with self._merging:
-            by = Approving(self._plans.above(), lambda: standing(self._engine.state), ask)
+            changing = partial(changing_for, self._engine, started.session_id)
+            by = Approving(self._plans.above(), lambda: standing(self._engine.state), ask, changing)
             back = await hand_back(started, copy, by)
         ended = replace(result.ended, changes=back.changed)
         return replace(result, ended=ended, applied=back.applied, after=back.text)

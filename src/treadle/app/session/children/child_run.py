@@ -253,6 +253,7 @@ class ChildRun:
             steps=outcome.steps,
             usage=outcome.usage,
             cost=outcome.cost,
+            denied=outcome.denied,
             digest=sha256(outcome.text.encode()).hexdigest() if outcome.text else "",
         )
         return ChildResult(ended=ended, text=outcome.text, tainted=self._tainted)

@@ -2,8 +2,8 @@
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -27,8 +27,9 @@ from treadle.app.subagents.writer_copies import (
 from treadle.app.subagents.writer_hunks import CopyHunk, copy_hunks, part_of
 from treadle.app.subagents.writer_record import CHILD_ID
 from treadle.engine.ports import Asked, AskPerson, Judge
-from treadle.protocol.children import ChildStarted
-from treadle.protocol.errors import ConfigError, SessionError, TreadleError
+from treadle.engine.runtime.running_session import Session
+from treadle.protocol.children import ChildMerges, ChildStarted
+from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind, Standing, Verdict
 from treadle.protocol.tools import Access, FetchUrl, FileChange, Preview, RunCommand, WritePath
@@ -61,11 +62,27 @@ class HandedBack(Struct, frozen=True, kw_only=True):
 
 
 class Approving(Struct, frozen=True):
-    """Who says whether changes may come into the workspace: the policy of the parent as it stands, else the user."""
+    """Who says whether changes may come into the workspace: the policy of the parent as it stands, else the user.
+
+    While they come in the parent is `changing`.
+    """
 
     judge: Judge
     standing: Callable[[], Standing]
     ask: AskPerson
+    changing: Callable[[], AbstractAsyncContextManager[None]]
+
+
+@asynccontextmanager
+async def changing_for(engine: Session, child_id: str) -> AsyncIterator[None]:
+    """Have the files kept before and after the changes of a subagent come in; raises `RefusedError`."""
+    await engine.post(ChildMerges(session_id=child_id))
+    try:
+        await engine.checkpointed()
+        yield
+    finally:
+        with suppress(RefusedError):  # the session has closed
+            await asyncio.shield(engine.post(ChildMerges(session_id=child_id, over=True)))
 
 
 class Renaming:
@@ -205,8 +222,9 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
         if said.refused or not wanted.merged:
             return HandedBack(changed=wanted.merged, text=_kept(copy, wanted, said.refused))
         if said.keys is not None:
-            return await _applied_in_part(copy, change_set, wanted, said.keys)
-        done = await asyncio.to_thread(merge, change_set, digest=wanted.digest)
+            return await _applied_in_part(copy, change_set, wanted, said.keys, by=by)
+        async with by.changing():
+            done = await asyncio.to_thread(merge, change_set, digest=wanted.digest)
         if done.complete:
             await remove_applied(copy, discard=True)
         return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))
@@ -233,14 +251,15 @@ async def left_in_copy(copy: WriterCopy) -> str:
 
 
 async def _applied_in_part(
-    copy: WriterCopy, change_set: ChangeSet, wanted: MergeOutcome, keys: Sequence[str]
+    copy: WriterCopy, change_set: ChangeSet, wanted: MergeOutcome, keys: Sequence[str], *, by: Approving
 ) -> HandedBack:
     """Apply the changes that a person chose among those that were shown; the others stay in the copy."""
     if (await asyncio.to_thread(plan, change_set)).digest != wanted.digest:
         changed = replace(wanted, refused="The workspace changed since this was asked. Nothing was written.")
         return HandedBack(changed=wanted.merged, text=_applied(copy, changed))
     part, _ = await asyncio.to_thread(part_of, change_set, keys)
-    done = await asyncio.to_thread(merge, part)
+    async with by.changing():
+        done = await asyncio.to_thread(merge, part)
     left = (*wanted.left_out, "the other changes, which the user left out")
     done = replace(done, held=wanted.held, conflicts=(*wanted.conflicts, *done.conflicts), left_out=left)
     return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))
