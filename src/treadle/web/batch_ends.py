@@ -33,23 +33,23 @@ def batch_state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
 
 
 class BatchEnds:
-    """The batches that have ended since it was made: `ended` has for each what a notification says of it."""
+    """The batches `at_work`, and those that ended since it was made: `ended` has what a notification says of each."""
 
     def __init__(self) -> None:
         self.ended: dict[str, Mapping[str, str]] = {}
         self._since = int(time.time() * 1000)
-        self._at_work: set[str] = set()
+        self.at_work: set[str] = set()
 
     def look(self) -> bool:
         """Look at the batches again; says whether one ended, or works again that had."""
-        before = dict(self.ended)
+        before, at_work = dict(self.ended), set[str]()
         for one, works in known_batches():
             if works:
-                self._at_work.add(one.run)
+                at_work.add(one.run)
                 self.ended.pop(one.run, None)
-            elif one.run not in self.ended and (one.run in self._at_work or one.began_at >= self._since):
-                self._at_work.discard(one.run)
+            elif one.run not in self.ended and (one.run in self.at_work or one.began_at >= self._since):
                 self.ended[one.run] = _told(one)
+        self.at_work = at_work
         return self.ended != before
 
 

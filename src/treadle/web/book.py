@@ -292,7 +292,7 @@ class SessionBook:
         while True:
             changed, written = sharing_changed(), batches_changed()
             anyway = time.monotonic() - looked > _LOOK_ANYWAY
-            if written != batches or anyway:  # one whose process was killed writes nothing
+            if written != batches or (anyway and self.batches.at_work):  # one that is killed writes nothing
                 batches = written if abs(time.time() - written) > _SETTLED else -1.0
                 with suppress(OSError):
                     if await asyncio.to_thread(self.batches.look):
