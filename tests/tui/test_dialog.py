@@ -1,6 +1,6 @@
 """Who takes the keys of an open question: the rules one by one."""
 
-from tests.tui.asked import BUDGET, DANGER, EDIT, FOLLOWUP, GUIDANCE, RUN
+from tests.tui.asked import BUDGET, DANGER, EDIT, FOLLOWUP, GUIDANCE, RUN, SEVERAL
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import Mode, OptionKind, Question
 from treadle.tui.question.asked import GivenAnswer, Stage
@@ -186,3 +186,15 @@ def test_escape_in_the_line_of_words_goes_back_to_the_list() -> None:
     assert keyboard.press(Key.ESCAPE).effects == [
         GivenAnswer(Answer(question_id="q", option=OptionKind.REJECT_ONCE, text="tabs"))
     ]
+
+
+def test_a_tick_needs_no_rest_and_what_is_sent_does() -> None:
+    keyboard = Keyboard(SEVERAL).wait(2).press(Key.ENTER, Key.DOWN, Key.DOWN, Key.ENTER)
+    assert keyboard.dialog.asking is not None
+    assert sorted(keyboard.dialog.asking.ticked) == [0, 2]
+    assert (keyboard.press(Key.DOWN, Key.ENTER).effects, keyboard.dialog.hint) == ([], "enter again to confirm")
+    sent = GivenAnswer(Answer(question_id="q", option=OptionKind.ANSWER, text="red\ngreen"))
+    assert keyboard.wait(1).press(Key.ENTER).effects == [sent]
+    typed = Keyboard(SEVERAL).wait(2).press(Key.ENTER, alone=False)
+    assert typed.dialog.asking is not None
+    assert typed.dialog.asking.ticked == (), "what is pasted ticks nothing"

@@ -256,9 +256,11 @@ def _unfocused(dialog: Dialog) -> Dialog:
 
 
 def _enter(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> Heard:
-    if not (before.rested and pressed.alone):
+    taken = confirm(asking)
+    ticks = asking.question.multiple and isinstance(taken, Asking)  # it answers nothing yet
+    if not pressed.alone or not (before.rested or ticks):
         return replace(after, hint=ONCE_MORE), ()
-    return _taken(replace(after, typed=""), confirm(asking))
+    return _taken(replace(after, typed=""), taken)
 
 
 def _taken(dialog: Dialog, taken: AskingStep) -> Heard:
