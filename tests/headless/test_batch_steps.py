@@ -18,7 +18,7 @@ from tests.needed import needs
 from tests.small_disk import fill, small_disk
 from tests.workspace.processes import numbers_of
 from treadle.app.compose import open_store
-from treadle.app.reports.session_account import session_account
+from treadle.app.reports.session_account import session_account, spent_by_run
 from treadle.headless.batch.batch_folder import BatchFolder, TaskBegun, TaskRow
 from treadle.headless.batch.batch_main import BatchWishes, run_batch
 from treadle.headless.batch.batch_steps import (
@@ -204,6 +204,28 @@ def test_the_money_of_the_run_leaves_the_task_for_later(tmp_path: Path) -> None:
     account = session_account(begun.session)
     assert account is not None
     assert account.turns == 2
+
+
+def test_a_task_costs_what_its_subagents_cost_too(tmp_path: Path) -> None:
+    steps = Steps(tmp_path)
+    asked = {"type": "call", "name": "use_subagents", "arguments": {"tasks": [{"prompt": "Look.", "agent": "explore"}]}}
+    of_child = {"when": {"system": {"contains": ["You are a subagent"]}}, "items": [{"type": "text", "text": "Seen."}]}
+    steps.script.write_text(json.dumps({"turns": [of_child, {"items": [asked]}, {"items": DONE}]}))
+    prices = {"input_price": 1000.0, "output_price": 1000.0, "context_window": 100_000}
+    flags = {**steps.options.flags, "models": {steps.options.flags["model"]: prices}}
+    steps.options = BatchOptions(run=steps.run_name, flags=flags)
+    begun = steps.prepare()
+    steps.run(begun)
+    row = steps.collect(begun)
+    spent = spent_by_run(steps.run_name)
+    assert (row.state, row.steps) == ("done", 2)
+    assert row.cost == pytest.approx(spent.cost)
+    assert row.tokens == spent.tokens
+    store = open_store()
+    assert sorted(
+        bool(one.root) for one in store.sessions(subagents=True) if one.id.startswith(begun.session[:-2])
+    ) == [False, True]
+    store.close()
 
 
 @pytest.fixture

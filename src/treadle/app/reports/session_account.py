@@ -1,11 +1,12 @@
-"""What became of one session: how its last turn ended, what it cost and how long it worked, from its log alone."""
+"""What became of one session: how its last turn ended, how long it worked and what all of it cost, from the logs."""
 
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 
 from msgspec import Struct
 
 from treadle.app.compose import open_store
-from treadle.app.reports.usage_sums import UsageReader, sum_amounts
+from treadle.app.reports.usage_sums import LoggedUsage, UsageReader, sum_amounts
 from treadle.engine.core.past_history import last_state
 from treadle.protocol.events import (
     Event,
@@ -25,10 +26,10 @@ from treadle.store.spent import spent_in_run
 
 
 class SessionAccount(Struct, frozen=True, kw_only=True):
-    """What a log says. `outcome` is that of the last of the `turns` that ended; `active`: one is begun and not ended.
+    """What logs say. `outcome` is that of the last of the `turns` that ended; `active`: one is begun and not ended.
 
-    `cost` is US dollars, None where a part is not known; `seconds` is the time in which the session was worked in.
-    `prompted` says whether it ever had a task.
+    `cost` (US dollars, None where a part is not known) and `tokens` are those of its subagents, too; the rest is its
+    own. `seconds` is the time in which it was worked in, `prompted` whether it ever had a task.
     """
 
     model: str
@@ -43,33 +44,39 @@ class SessionAccount(Struct, frozen=True, kw_only=True):
 
 
 def session_account(session_id: str) -> SessionAccount | None:
-    """Read the log of a session; None where there is none. Raises `StoreError`."""
+    """Read the logs of a session and its subagents; None where there is none. Raises `StoreError`."""
     store = open_store()
     try:
         if not store.query("SELECT 1 FROM sessions WHERE id = ?", (session_id,)):
             return None
-        return account_of(list(store.read(session_id)))
+        below = store.query("SELECT id FROM sessions WHERE root = ?", (session_id,))
+        return account_of(list(store.read(session_id)), [_usage_of(store.read(one)) for (one,) in below])
     finally:
         store.close()
 
 
-def account_of(events: list[Event]) -> SessionAccount:
-    """Sum a log up."""
+def _usage_of(events: Iterable[Event]) -> LoggedUsage:
     reader = UsageReader()
+    for event in events:
+        reader.take(event)
+    return reader.logged()
+
+
+def account_of(events: list[Event], below: Sequence[LoggedUsage] = ()) -> SessionAccount:
+    """Sum a log up, with what the subagents below it used."""
     model = ""
     ended: list[TurnOutcome] = []
     for event in events:
-        reader.take(event)
         if isinstance(event.data, SessionStarted):
             model = event.data.choice.model
         if isinstance(event.data, TurnSettled):
             ended.append(event.data.outcome)
-    usage = reader.logged()
+    used = sum_amounts(slot.amounts for usage in (_usage_of(events), *below) for slot in usage.slots)
     turn = last_state(events).turn if events else None
     return SessionAccount(
         model=model,
-        cost=None if usage.spending.unpriced else usage.spending.total,
-        tokens=sum_amounts(one.amounts for one in usage.slots).usage.context_tokens,
+        cost=None if used.unpriced else used.cost,
+        tokens=used.usage.context_tokens,
         steps=sum(one.steps for one in ended) + (turn.steps if turn is not None else 0),
         seconds=_worked(events) / 1000,
         turns=len(ended),
