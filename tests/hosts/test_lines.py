@@ -602,10 +602,11 @@ async def test_a_host_is_asked_what_a_subagent_asks_and_answers_it(host: Host) -
     async with host.model(*turns) as environment, driving(host, environment, *BOTH, *ASKS) as driver:
         driver.control("initialize", hooks=None)
         driver.ask("go")
-        inputs = []
+        inputs, about = [], []
         for tool in ("Write", "use_subagents"):  # the call in the copy, then what the subagent changed
             asked = await driver.until("control_request")
             inputs.append(asked["request"]["input"])
+            about.append(asked["request"]["tool_use_id"])
             assert asked["request"]["tool_name"] == tool
             answer = {"behavior": "allow", "updatedInput": asked["request"]["input"]}
             response = {"subtype": "success", "request_id": asked["request_id"], "response": answer}
@@ -617,6 +618,37 @@ async def test_a_host_is_asked_what_a_subagent_asks_and_answers_it(host: Host) -
     assert inputs[0]["file_path"] == str(host.folder / "out.txt")
     assert "+hello" in inputs[1]["apply"]
     assert (host.folder / "out.txt").read_text() == "hello\n"
+    by_child = next(one for one in driver.of("assistant") if one["parent_tool_use_id"])
+    assert about == [by_child["message"]["content"][0]["id"], by_child["parent_tool_use_id"]]
+
+
+async def test_messages_and_calls_of_a_subagent_have_ids_of_their_own(host: Host) -> None:
+    of_child = Texts(contains=("You are a subagent",))
+    turns = (
+        Turn(when=Expectation(last_user=Texts(contains=("Write it.",)), system=of_child), items=(write(),)),
+        Turn(when=Expectation(system=of_child), items=(SayText(text="Denied."),)),
+        Turn(when=Expectation(last_result=Texts(contains=("<subagent",))), items=(SayText(text="All done."),)),
+        on("go", MakeCall(name="use_subagents", arguments={"tasks": [{"prompt": "Write it.", "agent": "worker"}]})),
+    )
+    async with host.model(*turns) as environment:
+        async with driving(host, environment, *BOTH) as driver:
+            driver.ask("go")
+            await driver.until("result")
+            driver.close()
+            await driver.end()
+        said = [*driver.of("assistant"), *driver.of("user")]
+        uuids = [one["uuid"] for one in said]
+        assert len(uuids) == len(set(uuids)) == 6
+        blocks = [block for one in said if one["parent_tool_use_id"] for block in one["message"]["content"]]
+        (denied,) = [one for one in driver.of("system") if one["subtype"] == "permission_denied"]
+        ids = {block.get("id", block.get("tool_use_id")) for block in blocks if block["type"] != "text"}
+        assert ids == {denied["tool_use_id"]} != {said[0]["message"]["content"][0]["id"]}
+        child = next(one for one in said if one["parent_tool_use_id"])
+        flags = (f"--resume={child['session_id']}", f"--resume-session-at={child['uuid']}")
+        async with driving(host, environment, *BOTH, *flags) as driver:
+            driver.ask("go on")
+            result = await driver.until("result")
+        assert f"has no message with the uuid {child['uuid']}" in result["errors"][0]
 
 
 async def test_a_host_says_agents_of_its_own_in_a_file_as_json_or_at_the_beginning(host: Host) -> None:

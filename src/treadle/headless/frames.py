@@ -26,7 +26,7 @@ from treadle.protocol.notifications import (
     TextDelta,
     ThinkingDelta,
 )
-from treadle.protocol.permissions import Mode
+from treadle.protocol.permissions import Mode, Question
 from treadle.protocol.tools import CallResult, Outcome, ToolCall
 from treadle.protocol.usage import Usage
 
@@ -57,8 +57,8 @@ class FrameMaker:
     """Makes frames of notifications, in the order that hosts need: a call comes before its result.
 
     Calls are known by their ids, so that a question about one can name what it would do. With `partial` a reply comes
-    while it is written, too, with `replay` each message of the user when it reaches the model. `prefix` stands before
-    the ids of calls.
+    while it is written, too, with `replay` each message of the user when it reaches the model. With a `child` they are
+    those of a subagent, by its session: its messages and calls have ids of their own.
     """
 
     def __init__(
@@ -69,21 +69,21 @@ class FrameMaker:
         *,
         partial: bool = False,
         replay: bool = False,
-        prefix: str = "",
+        child: str = "",
     ) -> None:
         self.session_id = session_id
         self._root = root
         self._model = model
         self._partial = PartialMessage(model) if partial else None
         self._replay = replay
-        self._prefix = prefix
+        self._child_id = child
         self._said: set[str] = set()
         self._waiting: list[CallChanged] = []
         self._step = self._parts = 0
         self.calls: dict[str, ToolCall] = {}
         self.denials: list[Frame] = []
         self._children: dict[str, FrameMaker] = {}
-        self._begun: set[str] = set()
+        self._begun: dict[str, str] = {}
 
     def frame(self, kind: str, **fields: Any) -> Frame:
         """Make a frame with what each of them has."""
@@ -96,6 +96,12 @@ class FrameMaker:
     def was_said(self, call_id: str) -> bool:
         """Whether the host has read the message that makes a call."""
         return call_id in self._said
+
+    def id_asked_about(self, question: Question) -> str:
+        """Name the call of a question that is of no call of the session: a subagent's, or the one that began it."""
+        if question.child_call:
+            return _child_call_id(question.child, question.child_call)
+        return self._begun.get(question.child, question.id)
 
     def begin_turn(self) -> None:
         """Forget what was of the turn before."""
@@ -149,7 +155,7 @@ class FrameMaker:
         """Say that a subagent began, and how it ended, as hosts are told of tasks."""
         about = {"task_id": child.session_id, "tool_use_id": child.call_id}
         if child.session_id not in self._begun:
-            self._begun.add(child.session_id)
+            self._begun[child.session_id] = child.call_id
             yield self.system("task_started", **about, description=child.task, task_type=child.agent)
         if child.outcome is not None:
             self._children.pop(child.session_id, None)
@@ -163,8 +169,8 @@ class FrameMaker:
 
     def _said_by_child(self, child: ChildSaid) -> Iterator[Frame]:
         if child.session_id not in self._children:
-            prefix = f"{child.session_id}:"  # each session numbers its own calls
-            self._children[child.session_id] = FrameMaker(self.session_id, self._root, self._model, prefix=prefix)
+            made_by = FrameMaker(self.session_id, self._root, self._model, child=child.session_id)
+            self._children[child.session_id] = made_by
         for made in self._children[child.session_id].take(child.said):
             yield {**made, "parent_tool_use_id": child.call_id}
 
@@ -230,7 +236,7 @@ class FrameMaker:
         if isinstance(answer, str) and answer.strip():
             yield {"type": "text", "text": answer}
         if name not in _SAYS or shown.name != name:
-            yield {"type": "tool_use", "id": f"{self._prefix}{call_id}", "name": shown.name, "input": shown.input}
+            yield {"type": "tool_use", "id": self._id(call_id), "name": shown.name, "input": shown.input}
 
     def _changed(self, changed: CallChanged) -> Iterator[Frame]:
         if changed.status is not CallStatus.FINISHED or changed.result is None:
@@ -243,7 +249,7 @@ class FrameMaker:
         if call.name in _SAYS and shown.name == call.name and not result.is_error:
             return
         if result.outcome in _DENIED:
-            denial = {"tool_name": shown.name, "tool_use_id": call.id, "tool_input": shown.input}
+            denial = {"tool_name": shown.name, "tool_use_id": self._id(call.id), "tool_input": shown.input}
             self.denials.append(denial)
             if result.outcome is Outcome.DENIED:
                 yield self.system("permission_denied", **denial, message=text_of_result(result))
@@ -254,7 +260,7 @@ class FrameMaker:
             told = content
         block = {
             "type": "tool_result",
-            "tool_use_id": f"{self._prefix}{call.id}",
+            "tool_use_id": self._id(call.id),
             "content": told,
             "is_error": result.is_error,
         }
@@ -269,7 +275,15 @@ class FrameMaker:
 
     def _entry(self, frame: Frame, part: int) -> Frame:
         """Give a message the uuid by which a host can go back to it."""
-        return {**frame, "uuid": entry_uuid(self.session_id, self._step, part)}
+        return {**frame, "uuid": entry_uuid(self._child_id or self.session_id, self._step, part)}
+
+    def _id(self, call_id: str) -> str:
+        return _child_call_id(self._child_id, call_id) if self._child_id else call_id
+
+
+def _child_call_id(session_id: str, call_id: str) -> str:
+    """Name a call of a subagent: each session numbers its own."""
+    return f"{session_id}:{call_id}"
 
 
 def _facts(result: CallResult) -> Frame:

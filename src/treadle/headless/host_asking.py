@@ -88,7 +88,8 @@ class OpenQuestions:
     async def _ask_host(self, live: LiveSession, question: Question) -> None:
         host, root = self._host, str(live.workspace)
         # What asks in the background is of no call of this turn.
-        call = host.frames.calls[question.call_id] if question.call_id else _call_of(question)
+        known = question.call_id
+        call = host.frames.calls[known] if known else _call_of(question, host.frames.id_asked_about(question))
         try:
             said = await host.channel.ask(permission_request(question, call, root, live.roots))
         except HostError as error:
@@ -128,12 +129,12 @@ class OpenQuestions:
         self.put(live)
 
 
-def _call_of(question: Question) -> ToolCall:
-    """Give the call that a question is about whose call the host has not read: a subagent's, or one that is over."""
+def _call_of(question: Question, call_id: str) -> ToolCall:
+    """Give the call that a question is about whose call is none of this turn: a subagent's, or one that is over."""
     if question.tool or not question.child:
-        return ToolCall(id=question.id, name=question.tool or "execute_command", arguments=question.arguments)
+        return ToolCall(id=call_id, name=question.tool or "execute_command", arguments=question.arguments)
     diff = "" if question.preview is None else question.preview.text
-    return ToolCall(id=question.id, name="use_subagents", arguments={"apply": diff})
+    return ToolCall(id=call_id, name="use_subagents", arguments={"apply": diff})
 
 
 async def _cancelled(*asking: asyncio.Task[None]) -> None:

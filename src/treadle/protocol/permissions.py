@@ -159,7 +159,7 @@ class Question(Record, frozen=True, kw_only=True):
     `up to $10.00`. A summary is asked about with its text as the preview. An elicitation comes from a running call:
     it wants `arguments` of a `form`, which is a flat JSON Schema of an object, or a `url` to be opened; `offers` are
     what a lasting yes to it allows. What a subagent asks has its session as `child`, its `agent`, and the name of the
-    `tool` where it is about a call.
+    `tool` and the id of its `child_call` where it is about a call.
     """
 
     id: str
@@ -181,6 +181,7 @@ class Question(Record, frozen=True, kw_only=True):
     child: str = ""
     agent: str = ""
     tool: str = ""
+    child_call: str = ""
 
     @property
     def waits(self) -> bool:

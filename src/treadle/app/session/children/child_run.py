@@ -222,6 +222,7 @@ class ChildRun:
             child=started.session_id,
             agent=started.agent,
             tool=self._tools.get(question.call_id, ""),
+            child_call=question.call_id,
         )
         reply = await self._ask(Asked(text=relayed.text, relayed=relayed, outlives=started.background))
         if reply.withdrawn and not started.background:
