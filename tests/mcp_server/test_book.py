@@ -15,8 +15,9 @@ from treadle.mcp_server.running_task import ServedTask
 from treadle.mcp_server.task_book import TaskBook, TaskRequest
 from treadle.mcp_server.task_reports import task_report
 from treadle.protocol.errors import ConfigError, SessionError
-from treadle.protocol.events import Delivery, EditQueued
+from treadle.protocol.events import Answer, Delivery, EditQueued
 from treadle.protocol.messages import Text
+from treadle.protocol.permissions import OptionKind
 from treadle.providers.scripted.script import SayText, Turn
 from treadle.testing import scripted_model
 
@@ -99,6 +100,28 @@ async def test_a_task_is_joined_again_after_its_session_was_closed_in_the_termin
     with pytest.raises((ConfigError, SessionError)):
         await book.join(owner.session_id, None, "client")
     assert book.tasks == ()
+
+
+async def test_the_turn_that_goes_on_in_a_session_is_followed_by_who_joins_it(
+    folder: Path, book: TaskBook, tmp_path: Path
+) -> None:
+    asks = {"type": "call", "name": "ask_followup_question", "arguments": {"question": "Which colour?"}}
+    turns = [{"items": [asks]}, {"items": [{"type": "text", "text": "Red it is."}]}]
+    (tmp_path / "asks.json").write_text(json.dumps({"turns": turns}))
+    async with (
+        asyncio.timeout(PATIENCE),
+        TaskBook([folder], {"model": f"scripted/{tmp_path / 'asks.json'}"}) as elsewhere,
+    ):
+        owner = await begun(elsewhere)
+        while not owner.questions or not list((tmp_path / "home" / "live").glob("*.sock")):
+            await asyncio.sleep(0.02)
+        shared = await book.join(owner.id, None, "client")
+        assert task_report(shared).state == "needs_answer"
+        answer = Answer(question_id=owner.questions[0].id, option=OptionKind.ANSWER, text="Red.")
+        await owner.answer(answer, "client")
+        while (report := task_report(shared)).state != "done":
+            await asyncio.sleep(0.02)
+        assert report.answer == "Red it is."
 
 
 async def test_a_message_that_is_removed_from_the_queue_leaves_the_task_open(folder: Path, book: TaskBook) -> None:

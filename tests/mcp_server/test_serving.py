@@ -139,6 +139,21 @@ async def test_at_the_end_of_its_input_sessions_are_closed_and_can_be_continued(
         assert (await until(connected, task, "done"))["answer"] == "Back."
 
 
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL], ids=["term", "kill"])
+async def test_a_turn_that_was_cut_off_is_followed_to_its_answer(place: Place, number: signal.Signals) -> None:
+    place.script([wait(60)])
+    one, task_id = await started(place)
+    one.process.send_signal(number)
+    await one.process.wait()
+    await one.end()
+    place.script([text("The answer is 42.")])
+    async with client(place.stdio(), "legacy") as connected:
+        task = await use(connected, "join_task", session_id=task_id)
+        assert task["state"] in ("working", "done")
+        found = await use(connected, "task_result", task_id=task_id, wait_seconds=60)
+    assert (found["state"], found["answer"], found["steps"]) == ("done", "The answer is 42.", 1)
+
+
 @pytest.mark.parametrize(
     ("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)], ids=["term", "int", "hup"]
 )

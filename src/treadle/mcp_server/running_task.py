@@ -68,7 +68,7 @@ class ServedTask:
 
     @property
     def outcome(self) -> TurnOutcome | None:
-        """The end of the turn of the last message; None where it has none yet, or nothing was asked here."""
+        """The end of the turn of the last message, or that went on at joining; None where there is none yet."""
         return None if self._run is None else self._run.outcome
 
     @property
@@ -93,6 +93,10 @@ class ServedTask:
             return TaskState.CLOSED
         waits = run is not None and not run.ended
         return TaskState.WORKING if waits or session.status.turn_active else TaskState.IDLE
+
+    def join(self) -> None:
+        """Follow the turn that goes on: one that was cut off, or that somebody else asked for."""
+        self._run = self.client.join_turn()
 
     async def ask(self, content: tuple[UserContent, ...], client: str, *, steer: bool = False) -> None:
         """Send a message as this client. Raises `TreadleError`."""

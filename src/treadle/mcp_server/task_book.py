@@ -171,7 +171,9 @@ class TaskBook:
                 if error.code != "session-not-live":
                     raise
                 session = await self._resumed(session_id, trust if trust is not None else now)
-            return await self._enter(session, client)
+            task = await self._enter(session, client)
+            task.join()
+            return task
 
     async def close(self, task: ServedTask) -> None:
         """Close a task: its session can be continued later, and one of a terminal continues there."""

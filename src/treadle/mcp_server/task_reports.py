@@ -47,7 +47,9 @@ class TaskReport(BaseModel):
     doing: str = Field(description="The last thing that happened, in a line.")
     questions: list[QuestionReport]
     queued: int = Field(description="Messages that wait.")
-    answer: str = Field(description="The answer to the last message of this server, once there is one.")
+    answer: str = Field(
+        description="The answer to the last message of this server, or of the turn that it joined, once there is one."
+    )
     error: str = Field(description="Why it stopped before its end.")
     denied: int = Field(description="Calls that were denied because nobody could answer.")
     steps: int

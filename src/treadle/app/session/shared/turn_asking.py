@@ -23,14 +23,15 @@ class PromptRun:
     """A prompt on its way: an async iterator over what happens until the turn that it went into ends.
 
     `outcome` is how that ended, None before; `error` is why it never comes to an answer, and raised by iterating. What
-    happens before somebody iterates is kept only where the run is `followed`.
+    happens before somebody iterates is kept only where the run is `followed`. With `joined` it is the turn that goes on
+    now, whoever asked for it.
     """
 
-    def __init__(self, *, followed: bool = False) -> None:
+    def __init__(self, *, followed: bool = False, joined: bool = False) -> None:
         self.id = uuid.uuid4().hex
         self.outcome: TurnOutcome | None = None
         self.error: Exception | None = None
-        self.delivered = False
+        self.delivered = self._joined = joined
         self._queued = False
         self._feed: asyncio.Queue[Notification | None] | None = asyncio.Queue() if followed else None
         self._ended = asyncio.Event()
@@ -58,6 +59,9 @@ class PromptRun:
                 if self._queued and not is_queued:
                     self.end(SessionError("prompt-dropped", "The prompt was removed from the queue.", fix="Ask again."))
                 self._queued = is_queued
+            case TurnEnded(outcome=outcome) if self._joined:
+                self.answered(outcome)
+                self.end(None)
             case TurnEnded() if self.delivered and self.outcome is not None:
                 self.end(None)
             case _:
@@ -180,7 +184,7 @@ class SessionClient:
                 fix="Ask without /btw.",
             )
         run = PromptRun(followed=followed)
-        number = next(number for number in count(1) if number not in self._runs)
+        number = self._free_number()
         source = Source(kind=self.source.kind, id=f"{name or self.source.id} {number}")
         self.session.answer_to(source, run.answered)
         self._runs[number] = run
@@ -195,6 +199,16 @@ class SessionClient:
                 await self.withdraw(run)
             raise
         return run
+
+    def join_turn(self) -> PromptRun | None:
+        """Follow the turn that goes on as one that was asked for here; None where none does."""
+        if not self.session.status.turn_active:
+            return None
+        run = self._runs[self._free_number()] = PromptRun(joined=True)
+        return run
+
+    def _free_number(self) -> int:
+        return next(number for number in count(1) if number not in self._runs)
 
     async def _send(self, prompt: Prompt, source: Source, run: PromptRun) -> None:
         try:
