@@ -188,6 +188,21 @@ async def test_cancel_stops_a_command_that_runs(tmp_path: Path) -> None:
     assert fields(client, "call_1_1_1", "status")[-1] == "failed"
 
 
+async def test_a_turn_whose_session_is_closed_has_its_figures(tmp_path: Path) -> None:
+    async with (
+        ScriptedServer(script(run("echo begun; sleep 60"))) as server,
+        working(tmp_path, server) as (client, session, _),
+    ):
+        turn = client.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Work."}])
+        await client.until(lambda: "begun" in json.dumps(client.of("tool_call_update")))
+        waits = client.begin("session/prompt", sessionId=session, prompt=[{"type": "text", "text": "Then this."}])
+        await client.call("session/close", sessionId=session)
+        answer, dropped = await turn, await waits
+    assert answer["stopReason"] == "cancelled"
+    assert answer["usage"]["inputTokens"] > 0
+    assert dropped == {"stopReason": "cancelled"}
+
+
 async def test_a_prompt_that_is_taken_back_stops_the_turn(tmp_path: Path) -> None:
     script_ = Script(turns=(Turn(items=(Wait(seconds=60),)), DONE))
     async with ScriptedServer(script_) as server, working(tmp_path, server) as (client, session, _):

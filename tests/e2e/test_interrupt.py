@@ -1,5 +1,6 @@
 """Stopping the real program in the middle of anything: soon, with nothing left running, and resumable."""
 
+import json
 import secrets
 import signal
 from collections.abc import Sequence
@@ -7,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.e2e.process import Program
+from tests.e2e.process import Ended, Program
 from tests.e2e.running import Running, left_of, log_of, model, running
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import Settings
@@ -39,6 +40,13 @@ FOR_EVER = {
     "ignores requests to end": "trap '' TERM INT; while true; do sleep 0.1; : {}; done",
     "left a session": "setsid sh -c 'sleep 1000.{}' & wait",
 }
+
+
+def cut_off(ended: Ended) -> tuple[str, int, int, bool]:
+    """Give what the last record says of a turn that goes on, and whether what it has used is in it."""
+    result = json.loads(ended.out.splitlines()[-1])
+    assert result["type"] == "result"
+    return result["stop"], result["exit_code"], result["steps"], result["usage"].get("output_tokens", 0) > 0
 
 
 async def until_stoppable(program: Running, phase: str) -> None:
@@ -122,6 +130,7 @@ async def test_a_terminated_program_leaves_nothing_running_and_a_session_that_go
             session.send(signal.SIGTERM)
             ended = await session.end()
         assert (ended.code, "Traceback" in ended.err) == (Exit.TERMINATED, False), ended.err
+        assert cut_off(ended) == ("unfinished", Exit.TERMINATED, 1, phase != "streams")
         assert left_of(marker) == []
     async with ScriptedServer(Script(turns=(GO_ON, WELL))) as server:
         flags = (*model(server), "--mode", "full", "--directory", str(tmp_path))
@@ -144,7 +153,9 @@ async def test_a_second_interrupt_ends_the_program_while_the_first_one_is_worked
             session.send(signal.SIGINT)
             ended = await session.end()
         assert (ended.code, "Traceback" in ended.err) == (Exit.INTERRUPTED, False), ended.err
-        assert '"result"' not in ended.out.splitlines()[-1:]
+        stop, *rest = cut_off(ended)
+        assert stop in ("unfinished", "cancelled")  # the turn may have ended before the program does
+        assert rest == [Exit.INTERRUPTED, 1, True]
         assert left_of(marker) == []
         await go_on(program, *flags)
     assert server.violations == []

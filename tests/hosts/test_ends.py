@@ -10,7 +10,7 @@ import pytest
 
 from tests.hosts import broken_program
 from tests.hosts.driving import BOTH, driving
-from tests.hosts.place import Host, on, says
+from tests.hosts.place import Host, on, run, says
 from treadle.providers.scripted.script import SayText, Wait
 
 ONE_TASK = ("-p", "-", "--output-format=stream-json", "--verbose")
@@ -70,6 +70,41 @@ async def test_a_program_that_is_ended_says_so_to_a_host_that_waits_for_a_result
         code, _ = await driver.end()
     (result,) = driver.of("result")
     assert (code, result["errors"]) == (143, ["The program was ended before the task was done."])
+
+
+async def test_a_turn_that_the_program_leaves_has_its_figures_and_messages(host: Host) -> None:
+    turns = (on("look", SayText(text="Seen.")), on("sleep", run("echo begun; sleep 30")))
+    async with host.model(*turns) as environment, driving(host, environment, *BOTH, "--permission-mode=auto") as driver:
+        driver.ask("look", uuid="m1")
+        await driver.until("result")
+        driver.ask("sleep", uuid="m2")
+        await driver.until("assistant")
+        driver.process.send_signal(signal.SIGTERM)
+        await driver.end()
+    seen, left = driver.of("result")
+    assert (left["num_turns"], left["user_message_uuids"]) == (1, ["m2"])
+    assert left["total_cost_usd"] > seen["total_cost_usd"] > 0
+    assert left["usage"]["output_tokens"] > 0
+
+
+async def test_a_message_that_no_model_has_read_has_no_figures_of_the_turn_before(host: Host) -> None:
+    async with (
+        host.model(says(SayText(text="one"))) as environment,
+        driving(host, environment, *BOTH) as driver,
+    ):
+        driver.control("initialize", hooks={"UserPromptSubmit": [{"hookCallbackIds": ["held"]}]})
+        for _ in range(2):
+            driver.ask("go")
+            held = await driver.until("control_request")
+            if not driver.of("result"):
+                said = {"subtype": "success", "request_id": held["request_id"], "response": {}}
+                driver.say({"type": "control_response", "response": said})
+                await driver.until("result")
+        driver.process.send_signal(signal.SIGTERM)
+        await driver.end()
+    seen, left = driver.of("result")
+    assert (seen["num_turns"], left["num_turns"], left["user_message_uuids"]) == (1, 0, [])
+    assert left["total_cost_usd"] == seen["total_cost_usd"]
 
 
 async def test_a_program_that_is_ended_between_two_messages_owes_no_result(host: Host) -> None:

@@ -121,7 +121,7 @@ class EditorSession:
         """Stop working; whoever waits for the end of a turn is shown that it was cancelled."""
         for posting in self._posting.values():
             posting.cancel()
-        self._end_all(_CANCELLED)
+        self._end_all()
         self._shown.set()
         await self._questions.close()
         await self._commands.close()
@@ -258,6 +258,8 @@ class EditorSession:
     def _answer(self, outcome: TurnOutcome) -> PromptAnswer:
         if outcome.stop is TurnStop.ERROR:
             raise _failed(outcome, self.live.status.model)
+        if outcome is _CANCELLED:  # no turn is known that it has used anything of
+            return PromptAnswer(stop_reason="cancelled")
         used = outcome.usage
         cached, written = used.cache_read_tokens, used.cache_write_tokens
         usage = PromptUsage(
@@ -311,7 +313,7 @@ class EditorSession:
                 if not ended.done():
                     ended.set_exception(error)
         finally:
-            self._end_all(_CANCELLED)
+            self._end_all()
 
     def _take(self, stamped: Stamped) -> None:
         """Show a notification, and act on it."""
@@ -345,9 +347,11 @@ class EditorSession:
         for dropped in before - queued - self._delivered:
             self._end(dropped, _CANCELLED)
 
-    def _end_all(self, outcome: TurnOutcome) -> None:
+    def _end_all(self) -> None:
+        """Show whoever waits that it was cancelled, with what their turn has used by now where that is known."""
+        by_now = self.live.by_now if isinstance(self.live, LiveSession) else None
         for number in tuple(self._waiting):
-            self._end(number, outcome)
+            self._end(number, by_now if by_now and number in self._delivered else _CANCELLED)
 
     def _end(self, number: str, outcome: TurnOutcome | Question) -> None:
         ended = self._waiting.get(number)

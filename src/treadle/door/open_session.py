@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from treadle.app.session.shared.sharing import Attendance as Attendance
     from treadle.app.session.shared.turn_asking import PromptRun as PromptRun
     from treadle.app.session.shared.turn_asking import SessionClient as SessionClient
+    from treadle.engine.runtime.feeds import Feed as Feed
 else:
     __getattr__ = names_of(
         __name__,
@@ -45,6 +46,7 @@ else:
             "treadle.app.session.parts": "clock",
             "treadle.app.session.shared.remote": "RemoteSession",
             "treadle.app.session.shared.sharing": "Attendance",
+            "treadle.engine.runtime.feeds": "Feed",
             "treadle.app.session.shared.session_wire": "sharing_changed",
         },
     )

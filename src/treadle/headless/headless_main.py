@@ -4,14 +4,14 @@ import asyncio
 import signal
 import sys
 import uuid
-from collections.abc import AsyncIterator, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
 from msgspec.structs import replace
 
-from treadle.door.open_session import LiveSession
+from treadle.door.open_session import Feed, LiveSession
 from treadle.door.program import harmless, write_wrapped
 from treadle.door.settings import outputs
 from treadle.headless.progress import Progress, summary_lines
@@ -37,6 +37,9 @@ if TYPE_CHECKING:
     from treadle.headless.records import CommandRecord
 
 HEADLESS = Source(kind="headless", id="main")
+
+_TOLD_WITHIN = 1.0
+"""Seconds that a signal waits for the end of a turn that is over."""
 
 
 class OutputFormat(StrEnum):
@@ -99,12 +102,13 @@ async def run_headless(
 async def finish_task(
     live: LiveSession,
     task: tuple[UserContent, ...],
-    feed: AsyncIterator[Notification],
+    feed: Feed,
     console: "HeadlessConsole",
     *,
     structured: "StructuredAnswer | None" = None,
 ) -> int:
     """Post a task, and follow the session until it is done; returns the exit code."""
+    followed = False
     with HeadlessSignals(live) as signals:
         try:
             if task:
@@ -113,6 +117,7 @@ async def finish_task(
                 await live.post(Prompt(id=uuid.uuid4().hex, content=task, delivery=delivery), HEADLESS)
             if not (live.status.turn_active or live.status.checking or live.awaits_subagents()):
                 return console.nothing_to_do()
+            followed = True
             outcome = await _until_end(live, feed, console)
             if structured is not None:
                 from treadle.headless.structured_end import until_answered
@@ -123,7 +128,7 @@ async def finish_task(
         except asyncio.CancelledError:
             if signals.code is None:
                 raise
-            return signals.code
+            return console.cut_off(signals.code, await _end_on_its_way(live, feed) if followed else None)
     if structured is None:
         return console.conclude(outcome)
     from treadle.door.program import Exit
@@ -132,7 +137,7 @@ async def finish_task(
     return console.conclude(outcome, code, structured.value)
 
 
-async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], console: "HeadlessConsole") -> TurnOutcome:
+async def _until_end(live: LiveSession, feed: Feed, console: "HeadlessConsole") -> TurnOutcome:
     """Follow it to the end of its turn, and on while subagents work that nobody waits for: each wakes it."""
     outcomes: list[TurnOutcome] = []
     woken = False
@@ -156,6 +161,17 @@ async def _until_end(live: LiveSession, feed: AsyncIterator[Notification], conso
                 pass
     await live.failure()
     raise SessionError("session-closed", "The session was closed before the task was done.")
+
+
+async def _end_on_its_way(live: LiveSession, feed: Feed) -> TurnOutcome | None:
+    """Give the end of a turn that is over, and that is told as soon as it is in the log."""
+    if not _is_at_work(live):
+        with suppress(TimeoutError, asyncio.CancelledError):
+            async with asyncio.timeout(_TOLD_WITHIN):
+                async for notification in feed:
+                    if isinstance(notification, TurnEnded):
+                        return notification.outcome
+    return None
 
 
 def _is_at_work(live: LiveSession) -> bool:
@@ -235,6 +251,16 @@ class HeadlessConsole:
 
         self._say(["This session has nothing left to do. Give it a task with -p."])
         return Exit.DONE
+
+    def cut_off(self, code: "Exit", ended: TurnOutcome | None) -> "Exit":
+        """Write how the turn `ended`, or what it has come to, where a record is wanted before a signal ends it all."""
+        from treadle.headless.records import result_record
+
+        outcome = ended or (self._live.by_now if isinstance(self._live, LiveSession) else None)
+        if outcome is not None and self._output is not OutputFormat.TEXT:
+            with suppress(OSError):
+                self._record(result_record(self._live, outcome, code, goal=self._goal, cut_off=ended is None))
+        return code
 
     def conclude(self, outcome: TurnOutcome, code: "Exit | None" = None, value: Any = None) -> int:
         """Write the answer, and its `value` where it has one; returns the exit code, by default that of the outcome."""

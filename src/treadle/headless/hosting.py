@@ -131,10 +131,10 @@ class HostedSession:
                     one.result()
         except asyncio.CancelledError:  # by a signal
             if self.messages.owes:
-                self.result(failed_fields(TreadleError("ended", "The program was ended before the task was done.")))
+                self._cut_off(TreadleError("ended", "The program was ended before the task was done."))
             raise
         except (Exception, BaseExceptionGroup) as error:  # the task owner: a host waits for the end of its turn
-            self.result(failed_fields(error))
+            self._cut_off(error)
             raise
         finally:
             self._over = True
@@ -356,6 +356,17 @@ class HostedSession:
         self._denied = self._denied or outcome.denied > 0
         self.result(fields)
         self.messages.settle_turn()
+
+    def _cut_off(self, error: BaseException) -> None:
+        """Say why a turn has no end, with what it has come to by now."""
+        live = self.live
+        by_now = None if live is None else live.by_now
+        if live is not None and by_now is not None:
+            self._count.add(by_now, live.status.model, live.status.window)
+        elif not self._tries:
+            self._count.begin()
+            self.frames.begin_turn()
+        self.result({**failed_fields(error), "user_message_uuids": self.messages.in_turn()})
 
     def answer_alone(self, live: LiveSession, text: str, frame: Frame, *, failed: bool) -> None:
         """Say what came of a message that was not sent to a model, such as a command; nothing else is going on."""

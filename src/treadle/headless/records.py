@@ -3,6 +3,7 @@
 from typing import TYPE_CHECKING, Any
 
 from treadle.door.open_session import LiveSession
+from treadle.door.past import LEFT_OFF
 from treadle.present.checklist_items import open_items
 from treadle.protocol.base import Tagged
 from treadle.protocol.goals import GoalStatus
@@ -32,6 +33,8 @@ class SessionRecord(Tagged, frozen=True, kw_only=True, tag="session"):
 class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="result"):
     """The last line of a stream, and the one object of `json`. `cost` is in US dollars, null where unknown.
 
+    `stop` is `unfinished` where a signal ended the program during the turn, which goes on when it is resumed.
+
     `changes` are all that is left of the turn's own work where they are `exact`, otherwise what tools reported.
 
     `open_items` counts what of the checklist is not done. `goal` is the goal that was worked on, and how it stands.
@@ -39,7 +42,7 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
     """
 
     session_id: str
-    stop: TurnStop
+    stop: TurnStop | str
     completed: bool
     text: str
     exit_code: int
@@ -85,11 +88,12 @@ def result_record(
     *,
     value: Any = None,
     goal: GoalStatus | None = None,
+    cut_off: bool = False,
 ) -> ResultRecord:
-    """Describe the end of the turn."""
+    """Describe the end of the turn, or what it has come to by now where it is `cut_off`."""
     return ResultRecord(
         session_id=live.id,
-        stop=outcome.stop,
+        stop=LEFT_OFF if cut_off else outcome.stop,
         completed=outcome.completed,
         text=outcome.text,
         exit_code=code,

@@ -2,13 +2,12 @@
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator, Callable
 from functools import partial
 
 from msgspec.structs import replace
 
 from treadle.door.commands import SlashCommand, answered_aside, run_entered
-from treadle.door.open_session import LiveSession, Reach
+from treadle.door.open_session import Feed, LiveSession, Reach
 from treadle.door.opening import Opening
 from treadle.door.program import Exit
 from treadle.headless.headless_main import (
@@ -23,7 +22,6 @@ from treadle.headless.records import CommandRecord
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.goals import GoalState
 from treadle.protocol.messages import Text
-from treadle.protocol.notifications import Notification
 
 
 def for_command(opening: Opening, row: SlashCommand, argument: str) -> Opening:
@@ -54,7 +52,7 @@ async def run_slash_command(
             elif was_active:
                 await _until_quiet(live, feed, console)
                 console.note("The turn that was going on when the session ended is stopped.")
-            return await _run(live, command, feed, console, heard=feed.taken, waits=not (was_active and looks))
+            return await _run(live, command, feed, console, waits=not (was_active and looks))
         finally:
             console.end()
 
@@ -62,10 +60,9 @@ async def run_slash_command(
 async def _run(
     live: LiveSession,
     command: tuple[SlashCommand, str],
-    feed: AsyncIterator[Notification],
+    feed: Feed,
     console: HeadlessConsole,
     *,
-    heard: Callable[[], tuple[Notification, ...]],
     waits: bool,
 ) -> int:
     row, argument = command
@@ -80,7 +77,7 @@ async def _run(
                     problem = Exit.FAILED
                 if waits:
                     await _until_quiet(live, feed, console)
-                for notification in heard():
+                for notification in feed.taken():
                     console.show(notification)
         except asyncio.CancelledError:
             if signals.code is None:
@@ -95,7 +92,7 @@ async def _run(
     return console.answer(record, warning=answer.warning)
 
 
-async def _until_quiet(live: LiveSession, feed: AsyncIterator[Notification], console: HeadlessConsole) -> None:
+async def _until_quiet(live: LiveSession, feed: Feed, console: HeadlessConsole) -> None:
     """Wait until what a command began is done, such as a summary that frees space in the model's window."""
     while not live.quiet:
         notification = await anext(feed, None)

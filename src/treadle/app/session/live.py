@@ -19,6 +19,7 @@ from treadle.context.sizes import size_of_block
 from treadle.engine.core.budgets import session_budget
 from treadle.engine.core.goal import goal_status, is_due
 from treadle.engine.core.state import phase
+from treadle.engine.core.turn_end import turn_by_now
 from treadle.engine.core.turns import queued
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.assembling import CACHE_SECONDS
@@ -27,17 +28,7 @@ from treadle.engine.runtime.model_requests import offered_tools
 from treadle.engine.runtime.running_session import Session
 from treadle.protocol.attach import ListedAgent, SessionStatus, Stamped
 from treadle.protocol.errors import RefusedError, StoreError, TreadleError, first_in
-from treadle.protocol.events import (
-    Answer,
-    EditQueued,
-    EventData,
-    Op,
-    Prompt,
-    SessionStarted,
-    SetMode,
-    SetModel,
-    Source,
-)
+from treadle.protocol.events import Answer, EditQueued, EventData, Op, Prompt, SessionStarted, SetMode, SetModel, Source
 from treadle.protocol.messages import origins
 from treadle.protocol.notifications import Notification, Phase, TurnOutcome
 from treadle.protocol.sealed import SideAnswered
@@ -193,6 +184,11 @@ class LiveSession:
             thinking=state.choice.thinking_budget,
             budget=session_budget(state),
         )
+
+    @property
+    def by_now(self) -> TurnOutcome | None:
+        """What the turn that goes on has come to; None where none does."""
+        return turn_by_now(self._engine.state)
 
     @property
     def quiet(self) -> bool:

@@ -12,12 +12,12 @@ from treadle.engine.core.machine_effects import (
     timer_work,
     turn_timer,
 )
-from treadle.engine.core.state import AwaitingHooks, Idle, State, is_beside, replace, with_model
+from treadle.engine.core.state import AwaitingHooks, Idle, State, is_beside, phase, replace, with_model
 from treadle.protocol.checkpoints import MOST_NAMED
 from treadle.protocol.events import HOOK, TurnMayEnd
 from treadle.protocol.goals import GoalChecked
 from treadle.protocol.models import ModelError
-from treadle.protocol.notifications import ModelChanged, TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.notifications import ModelChanged, Phase, TurnEnded, TurnOutcome, TurnStop
 
 
 def answered(state: State, text: str, *, completed: bool = False) -> Transition:
@@ -111,3 +111,24 @@ def end_turn(
         Respond(sources=turn.sources, outcome=outcome),
     ]
     return state, effects + ended
+
+
+def turn_by_now(state: State) -> TurnOutcome | None:
+    """Say what a turn has come to that is left as it is; None where none goes on.
+
+    What a reply that is being written and subagents at work have cost is not known: the sum is an estimate then.
+    """
+    turn = state.turn
+    if turn is None:
+        return None
+    open_bill = phase(state) is Phase.AWAITING_LLM_RESPONSE or bool(state.children)
+    return TurnOutcome(
+        stop=TurnStop.CANCELLED,
+        text=turn.presented or turn.text,
+        steps=turn.steps,
+        usage=replace(turn.usage, estimated=turn.usage.estimated or open_bill),
+        cost=turn.cost,
+        changes=turn.changes,
+        denied=turn.denied,
+        unseen=state.unseen,
+    )
