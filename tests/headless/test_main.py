@@ -16,7 +16,16 @@ from treadle.headless.headless_main import OutputFormat, run_headless
 from treadle.headless.narrator import narrate
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import Mode
-from treadle.providers.scripted.script import MakeCall, Refuse, SayText, SayThinking, Script, Turn
+from treadle.providers.scripted.script import (
+    Expectation,
+    MakeCall,
+    Refuse,
+    SayText,
+    SayThinking,
+    Script,
+    Texts,
+    Turn,
+)
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 from treadle.store.summaries import keep_summaries
@@ -156,6 +165,28 @@ async def test_a_resumed_session_with_nothing_to_do_says_so_and_how_to_go_on(pla
     code, out, err = await place.run(task="", resume=place.session)
     assert (code, out) == (Exit.DONE, "")
     assert err.endswith(f"This session has nothing left to do. Give it a task with -p.\n{place.resume_line}")
+
+
+async def test_a_resumed_session_with_nothing_to_do_says_so_in_a_record(place: Place) -> None:
+    await place.run(says(SayText(text=ANSWER)))
+    code, out, _ = await place.run(task="", resume=place.session, output=OutputFormat.JSON)
+    record = json.loads(out)
+    assert (code, record["session_id"], record["stop"]) == (Exit.DONE, place.session, "end_turn")
+    assert (record["steps"], record["text"]) == (0, "")
+
+
+@pytest.mark.parametrize(
+    ("last", "code"),
+    [(says(LOOK), Exit.STEPS), (Turn(items=(Refuse(status=400),)), Exit.FAILED)],
+    ids=["limit", "error"],
+)
+async def test_a_session_that_was_stopped_continues_without_a_task(place: Place, last: Turn, code: Exit) -> None:
+    place.max_steps = 2
+    assert (await place.run(says(LOOK), last))[0] == code
+    when = Expectation(last_user=Texts(contains=("Continue with the task.",)))
+    goes_on = Turn(when=when, items=(SayText(text=ANSWER),))
+    continued, out, err = await place.run(goes_on, task="", resume=place.session)
+    assert (continued, out) == (Exit.DONE, f"{ANSWER}\n"), err
 
 
 async def test_one_denied_call_is_one_call(place: Place) -> None:

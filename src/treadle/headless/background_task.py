@@ -11,6 +11,7 @@ from typing import Self
 
 from treadle.door.open_session import Attendance, LiveSession
 from treadle.door.program import Exit, harmless, write_log
+from treadle.headless.continuing import words_to_continue
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Prompt, Source
 from treadle.protocol.goals import SetGoal
@@ -34,6 +35,8 @@ async def run_background(
     `begun` is called when the task is in the log, and others can attach. Returns the exit code. Raises `TreadleError`
     for what keeps the session from working; what does so later is in the program's log, too.
     """
+    if not task and goal is None:
+        task = words_to_continue(live)
     attendance = live.attendance = Attendance()
     async with live.follow() as feed, live:
         try:

@@ -84,11 +84,15 @@ async def run_headless(
     structured: "StructuredAnswer | None" = None,
     goal: SetGoal | None = None,
 ) -> int:
-    """Start the session and work a task off, or what it still has to do when `task` is empty; returns the exit code.
+    """Start the session and work a task off; returns the exit code. Without a `task` it continues where it was stopped.
 
     With `structured` the answer has to have that form. With a `goal` it works on until that is met.
     """
     console = HeadlessConsole(live, output, out, err)
+    if not task and goal is None:
+        from treadle.headless.continuing import words_to_continue
+
+        task = words_to_continue(live)
     async with live.follow() as feed, live:
         try:
             console.begin()
@@ -248,8 +252,13 @@ class HeadlessConsole:
     def nothing_to_do(self) -> int:
         """Say that a resumed session has nothing open."""
         from treadle.door.program import Exit
+        from treadle.headless.continuing import NOTHING_LEFT
 
-        self._say(["This session has nothing left to do. Give it a task with -p."])
+        self._say([NOTHING_LEFT])
+        if self._output is not OutputFormat.TEXT:
+            from treadle.headless.records import result_record
+
+            self._record(result_record(self._live, TurnOutcome(stop=TurnStop.END_TURN), Exit.DONE))
         return Exit.DONE
 
     def cut_off(self, code: "Exit", ended: TurnOutcome | None) -> "Exit":

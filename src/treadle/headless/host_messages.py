@@ -60,9 +60,18 @@ class HostMessages:
             host.warn(f"A message is skipped: one with its uuid, {message_id}, is being worked on.")
             return
         content = content_of(frame, host.warn)
+        if not content and host.hosting.task is not None:
+            if self._owed:
+                return  # there is something to finish
+            from treadle.headless.continuing import NOTHING_LEFT, words_to_continue
+
+            content = words_to_continue(live)
+            if not content and live.resumed:
+                await self.until_idle()
+                host.answer_alone(live, NOTHING_LEFT, frame, failed=False)
+                return
         if not content:
-            if not (self._owed and host.hosting.task is not None):  # else there is something to finish
-                await self._answer(live, "There is nothing to do: the message has no text, image or document.", frame)
+            await self._answer(live, "There is nothing to do: the message has no text, image or document.", frame)
             return
         text = content[0].text if len(content) == 1 and isinstance(content[0], Text) else ""
         if text.startswith("/"):

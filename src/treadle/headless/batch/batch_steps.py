@@ -33,6 +33,7 @@ from treadle.door.trust import session_trust
 from treadle.headless.batch.batch_folder import BatchFolder, Prediction, TaskBegun, TaskRow
 from treadle.headless.batch.batch_tasks import BatchTask, is_address
 from treadle.headless.batch.task_errors import failure_line
+from treadle.headless.continuing import CONTINUE
 from treadle.headless.headless_main import HeadlessConsole, OutputFormat, finish_task
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, TreadleError
@@ -47,7 +48,6 @@ TASK_CHECK_SECONDS = 600
 """Seconds that a check may take."""
 
 _LONGEST_NAME = 48
-_CONTINUE = "Continue with the task."
 _FAILURES: Mapping[TurnStop, str] = {
     TurnStop.MAX_TURN_REQUESTS: "steps",
     TurnStop.BUDGET: "budget",
@@ -214,7 +214,7 @@ def _next_words(account: SessionAccount | None, task: BatchTask, begun: TaskBegu
     if account.active or account.outcome is None:
         return ""
     goes_on = account.turns == begun.goes_on_after and account.outcome.stop is not TurnStop.END_TURN
-    return _CONTINUE if goes_on or is_capped(account.outcome) else ""
+    return CONTINUE if goes_on or is_capped(account.outcome) else ""
 
 
 def is_capped(outcome: TurnOutcome) -> bool:
