@@ -140,6 +140,21 @@ async def test_the_start_and_each_message_bring_context_and_a_message_can_be_kep
     assert "A hook kept the message from being sent." in ended.err
 
 
+async def test_scripts_and_batches_are_told_why_a_hook_keeps_a_message_back(place: Place) -> None:
+    place.settings({"UserPromptSubmit": one("echo 'Not today.' >&2; exit 2")})
+    ended, requests = await place.work(words=["--output-format", "stream-json", "--verbose"])
+    result = json.loads(ended.out.splitlines()[-1])
+    assert (ended.code, result["is_error"], requests) == (Exit.FAILED, True, [])
+    assert "A hook kept the message from being sent. Not today." in result["errors"][0]
+    tasks, out = place.base / "tasks.jsonl", place.base / "out"
+    tasks.write_text(json.dumps({"id": "a", "prompt": "Work.", "repo": str(place.folder)}))
+    async with ScriptedServer(Script(turns=())) as server:
+        await place.program.run("batch", str(tasks), "--out", str(out), *model(server))
+    row = json.loads((out / "results.jsonl").read_text())
+    assert (row["state"], row["kind"]) == ("error", "setup")
+    assert "Not today." in row["why"]
+
+
 async def test_a_hook_keeps_a_turn_going_once(place: Place) -> None:
     again = "grep -q '\"stop_hook_active\": true' && exit 0; echo 'Run the tests first.' >&2; exit 2"
     place.settings({"Stop": one(again)})

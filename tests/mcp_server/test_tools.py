@@ -318,6 +318,17 @@ async def test_a_task_is_interrupted_closed_listed_and_joined_again(place: Place
 
 
 @one
+async def test_a_task_that_a_hook_keeps_back_names_the_reason_and_no_task(place: Place, era: str) -> None:
+    place.home.mkdir()
+    hook = 'hooks = [{type = "command", command = "echo Not today. >&2; exit 2"}]'
+    (place.home / "config.toml").write_text(f"[[hooks.UserPromptSubmit]]\n{hook}\n")
+    async with client(place.stdio(), era) as connected:
+        said = await refused(connected, "start_task", task="Go.")
+    assert "A hook kept the message from being sent. Not today. It comes from the UserPromptSubmit hook" in said
+    assert "task_status" not in said
+
+
+@one
 async def test_several_tasks_at_once_do_not_wait_for_each_other(place: Place, era: str) -> None:
     async with client(place.stdio("--mode", "edits"), era) as connected:
         tasks = await asyncio.gather(*(use(connected, "start_task", task=f"Task {one}.") for one in range(4)))

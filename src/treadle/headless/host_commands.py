@@ -13,6 +13,7 @@ from treadle.door.commands import (
     run_entered,
     wrong,
 )
+from treadle.door.program import Exit
 from treadle.headless.channel import Frame
 from treadle.protocol.errors import TreadleError
 
@@ -32,7 +33,7 @@ async def do_host_command(host: "HostedSession", live: "LiveSession", text: str,
     except TreadleError as error:
         answer = wrong(f"{error.what} {error.why}".strip())
     if not answer.send:
-        host.answer_alone(live, answer.text, frame, failed=answer.warning)
+        host.answer_alone(live, answer.text, frame, Exit.USAGE if answer.warning else Exit.DONE)
     return answer.send
 
 

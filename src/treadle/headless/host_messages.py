@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from treadle.door.hosts import AGAIN
 from treadle.door.open_session import LiveSession
+from treadle.door.program import Exit
 from treadle.headless.channel import Frame
 from treadle.headless.host_prompts import content_of
 from treadle.protocol.errors import RefusedError
@@ -59,19 +60,8 @@ class HostMessages:
         if message_id in self._owed:
             host.warn(f"A message is skipped: one with its uuid, {message_id}, is being worked on.")
             return
-        content = content_of(frame, host.warn)
-        if not content and host.hosting.task is not None:
-            if self._owed:
-                return  # there is something to finish
-            from treadle.headless.continuing import NOTHING_LEFT, words_to_continue
-
-            content = words_to_continue(live)
-            if not content and live.resumed:
-                await self.until_idle()
-                host.answer_alone(live, NOTHING_LEFT, frame, failed=False)
-                return
+        content = await self._content(live, frame)
         if not content:
-            await self._answer(live, "There is nothing to do: the message has no text, image or document.", frame)
             return
         text = content[0].text if len(content) == 1 and isinstance(content[0], Text) else ""
         if text.startswith("/"):
@@ -87,13 +77,33 @@ class HostMessages:
         except RefusedError as error:
             if live.closed:
                 raise
-            # A hook keeps it back: for the host that is a turn without a model.
+            # A hook keeps it back: for a host that is a turn without a model, for a script that nothing was done.
             await self.until_idle()
-            host.answer_alone(live, error.why or error.what, frame, failed=False)
+            if host.hosting.task is None:
+                host.answer_alone(live, error.why or error.what, frame)
+            else:
+                host.answer_alone(live, str(error), frame, Exit.FAILED)
+
+    async def _content(self, live: LiveSession, frame: Frame) -> tuple[UserContent, ...]:
+        """Read a message; without a task a script continues the session where it was stopped."""
+        host = self._host
+        content = content_of(frame, host.warn)
+        if content or (self._owed and host.hosting.task is not None):  # there is something to finish
+            return content
+        if host.hosting.task is None or not live.resumed:
+            await self._answer(live, "There is nothing to do: the message has no text, image or document.", frame)
+            return ()
+        from treadle.headless.continuing import NOTHING_LEFT, words_to_continue
+
+        content = words_to_continue(live)
+        if not content:
+            await self.until_idle()
+            host.answer_alone(live, NOTHING_LEFT, frame)
+        return content
 
     async def _answer(self, live: LiveSession, text: str, frame: Frame) -> None:
         await self.until_idle()
-        self._host.answer_alone(live, text, frame, failed=True)
+        self._host.answer_alone(live, text, frame, Exit.USAGE)
 
     async def _post(
         self, live: LiveSession, message_id: str, content: tuple[UserContent, ...], delivery: Delivery

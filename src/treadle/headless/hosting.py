@@ -368,7 +368,7 @@ class HostedSession:
             self.frames.begin_turn()
         self.result({**failed_fields(error), "user_message_uuids": self.messages.in_turn()})
 
-    def answer_alone(self, live: LiveSession, text: str, frame: Frame, *, failed: bool) -> None:
+    def answer_alone(self, live: LiveSession, text: str, frame: Frame, code: Exit = Exit.DONE) -> None:
         """Say what came of a message that was not sent to a model, such as a command; nothing else is going on."""
         self._count.begin()
         self.frames.begin_turn()
@@ -376,8 +376,8 @@ class HostedSession:
         if text:
             self.channel.send(self.frames.answer(text))
         named = [str(frame["uuid"])] if frame.get("uuid") else []
-        self.result({**command_fields(text, failed=failed), "user_message_uuids": named})
-        self._code = Exit.USAGE if failed else Exit.DONE
+        self.result({**command_fields(text, failed=code is not Exit.DONE), "user_message_uuids": named})
+        self._code = code
         self.state("idle")
 
     def result(self, fields: Frame) -> None:

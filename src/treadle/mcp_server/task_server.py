@@ -26,7 +26,7 @@ from treadle.mcp_server.wording import (
 )
 from treadle.present.escape import printable
 from treadle.present.words import clip_text
-from treadle.protocol.errors import RefusedError, TreadleError
+from treadle.protocol.errors import KeptBackError, RefusedError, TreadleError
 from treadle.protocol.events import Answer, Interrupt
 from treadle.protocol.messages import Text
 from treadle.protocol.permissions import OptionKind
@@ -255,6 +255,8 @@ def _as_tool_errors() -> Iterator[None]:
     """Give what went wrong to the client's model to read."""
     try:
         yield
+    except KeptBackError as error:
+        raise ToolError(error_words(error)) from error
     except RefusedError as error:
         raise ToolError(f"{error.what}: {error.why}. Call task_status to see where the task is.") from error
     except TreadleError as error:

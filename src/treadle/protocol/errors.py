@@ -59,6 +59,16 @@ class RefusedError(TreadleError):
         super().__init__("event-refused", f"{event} is not possible in {phase}", why=why)
 
 
+class KeptBackError(RefusedError):
+    """What a person asks for, which a hook of theirs keeps back; the state is unchanged."""
+
+    def __init__(self, what: str, why: str) -> None:
+        TreadleError.__init__(self, "kept-back", what, why=why, fix="`treadle hooks` lists the hooks.")
+
+    def __str__(self) -> str:
+        return f"{self.what} {self.why}"
+
+
 class SessionClosedError(RefusedError):
     """An event for a session that is closed, or out of reach."""
 

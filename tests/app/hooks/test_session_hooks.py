@@ -228,6 +228,7 @@ async def test_a_prompt_that_a_hook_does_not_let_pass_is_kept_back(answer: dict[
     with pytest.raises(RefusedError) as raised:
         await heard_op(made, prompt, Source(kind="tui", id="1"), status=status, tell=made.tell)
     assert raised.value.what == "A hook kept the message from being sent."
+    assert raised.value.why in str(raised.value)
 
 
 async def test_many_detached_hooks_hold_up_none_that_somebody_waits_for() -> None:

@@ -8,7 +8,7 @@ from treadle.app.hooks.hook_words import keeps_back
 from treadle.app.hooks.session_hooks import SessionHooks
 from treadle.engine.ports import HookWord
 from treadle.protocol.attach import SessionStatus
-from treadle.protocol.errors import RefusedError
+from treadle.protocol.errors import KeptBackError
 from treadle.protocol.events import Op, Prompt, SetMode, SetModel, Source
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text, text_of, without_own_commands
 from treadle.protocol.models import ModelChoice
@@ -25,7 +25,7 @@ async def heard_op(
     """
     match op:
         case Prompt():
-            return await _heard_prompt(hooks, op, status.phase)
+            return await _heard_prompt(hooks, op)
         case SetModel(choice=choice) | SetMode(choice=ModelChoice() as choice) if choice.model != status.model:
             by = _HOST if source.kind == _HOST else "command"
             word = await hooks.before_model(status.model, choice.model, source=by, tokens=status.tokens)
@@ -33,27 +33,23 @@ async def heard_op(
             return op
     if not keeps_back(word):
         return op
-    refusal = _refusal("SetModel", status.phase, word)
-    refusal.what = f"A hook kept the model {choice.model} from being used."
+    refusal = _refusal(f"A hook kept the model {choice.model} from being used.", word)
     if isinstance(op, SetModel):
         raise refusal
-    tell(f"{refusal.what} {refusal.why}. The mode changes without it.")
+    tell(f"{refusal} The mode changes without it.")
     return replace(op, choice=None)
 
 
-async def _heard_prompt(hooks: SessionHooks, prompt: Prompt, phase: str) -> Prompt:
+async def _heard_prompt(hooks: SessionHooks, prompt: Prompt) -> Prompt:
     word = await hooks.on_prompt(text_of(without_own_commands(prompt.content)))
     if keeps_back(word):
-        refusal = _refusal("Prompt", phase, word)
-        refusal.what = "A hook kept the message from being sent."
-        raise refusal
+        raise _refusal("A hook kept the message from being sent.", word)
     if not word.context:
         return prompt
     said = Enclosure(kind=EnclosureKind.HOOK, origin=word.by or "hook", content=(Text(text=f"[Hook] {word.context}"),))
     return replace(prompt, enclosed=(*prompt.enclosed, said))
 
 
-def _refusal(what: str, phase: str, word: HookWord) -> RefusedError:
-    refusal = RefusedError(what, phase, (word.reason or word.stop or "It gave no reason").rstrip("."))
-    refusal.fix = "`treadle hooks` lists the hooks."
-    return refusal
+def _refusal(what: str, word: HookWord) -> KeptBackError:
+    said = (word.reason or word.stop or "It gave no reason").rstrip(".")
+    return KeptBackError(what, f"{said}. It comes from the {word.by}." if word.by else f"{said}.")

@@ -1,6 +1,6 @@
 """What keeps a task from running, in words and by its kind: the environment, the settings, or a defect of ours."""
 
-from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.protocol.errors import ConfigError, KeptBackError, TreadleError
 
 _OF_ENVIRONMENT = (
     *("batch-folder", "copy-missing", "export-unwritable", "log-unwritable"),
@@ -21,4 +21,4 @@ def kind_of_error(error: Exception) -> str:
         return "environment"
     if error.code == "session-busy":
         return "busy"
-    return "setup" if isinstance(error, ConfigError) else "internal"
+    return "setup" if isinstance(error, ConfigError | KeptBackError) else "internal"

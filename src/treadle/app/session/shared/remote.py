@@ -37,7 +37,14 @@ from treadle.protocol.attach import (
     Stamped,
     Taken,
 )
-from treadle.protocol.errors import ConfigError, RefusedError, SessionClosedError, SessionError, TreadleError
+from treadle.protocol.errors import (
+    ConfigError,
+    KeptBackError,
+    RefusedError,
+    SessionClosedError,
+    SessionError,
+    TreadleError,
+)
 from treadle.protocol.events import Op, Prompt, SetModel, Source
 from treadle.protocol.notifications import Notification, PromptDelivered, TurnEnded, TurnOutcome
 from treadle.store.sqlite import Store
@@ -319,6 +326,8 @@ class RemoteSession:
             waiting.set_result(said)
         elif said.kind == "closed":
             waiting.set_exception(SessionClosedError("It", said.why))
+        elif said.code == "kept-back":
+            waiting.set_exception(KeptBackError(said.what, said.why))
         elif said.kind == "refused":
             waiting.set_exception(RefusedError("It", self._status.phase, said.why))
         else:
