@@ -122,7 +122,7 @@ def fit(world: World, spec: ModelSpec = SMALL) -> None:
 def make_room(world: World, spec: ModelSpec, *, wanted: bool = False, written: str = "") -> Compacted:
     """Choose what leaves, as the runtime does it."""
     plan = plan_room(world.state, world.reader, spec, CompactionSettings(), wanted=wanted)
-    return carried_out(plan, world.state, world.transcript, spec, step=world.state.step, written=written)
+    return carried_out(plan, world.state, world.reader, spec, step=world.state.step, written=written)
 
 
 def sent(world: World) -> str:
@@ -180,7 +180,7 @@ def test_whatever_leaves_every_request_stays_valid_and_keeps_the_task_and_the_pi
                 world.take(Pin(id=f"pin{size}", text=pins[f"pin{size}"]))
             case _:
                 plan = plan_room(world.state, world.reader, spec, CompactionSettings(keep=keep), wanted=size == 0)
-                made = carried_out(plan, world.state, world.transcript, spec, step=1, written=written)
+                made = carried_out(plan, world.state, world.reader, spec, step=1, written=written)
                 world.transcript.drop(made.through, made.summary)
                 world.transcript.replace_results({one.call_id: one.content for one in made.shortened})
                 assert not made.dropped or all(pin in sent(world) for pin in pins.values())
@@ -326,7 +326,7 @@ def test_the_log_keeps_what_was_cut() -> None:
 def test_the_reply_never_gets_more_than_the_window_leaves(used: int, max_output: int | None) -> None:
     world = begin()
     add_user(world.transcript, results=(), prompts=((Text(text="x" * used),),), notes=(), environment="")
-    limit = reply_limit(world.state, replace(SMALL, max_output=max_output), world.transcript)
+    limit = reply_limit(world.state, replace(SMALL, max_output=max_output), world.transcript.tokens)
     if max_output is None:
         assert limit is None
     else:

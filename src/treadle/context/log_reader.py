@@ -1,13 +1,13 @@
 """The conversation as the log tells it: read off the events alone, with no word that is not in them."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import msgspec
 from msgspec.structs import replace
 
 from treadle.context.provenance import Entry, Provenance
-from treadle.context.sizes import is_believable
-from treadle.context.transcript import Transcript
+from treadle.context.sizes import is_believable, size_of_block
+from treadle.context.transcript import Transcript, name_of_block
 from treadle.protocol.events import (
     ENGINE,
     CallFinished,
@@ -123,6 +123,15 @@ class TranscriptReader:
         self._prompts: dict[str, Prompt] = {}
         self._calls: dict[str, CallProposed] = {}
         self._results: dict[str, CallResult] = {}
+
+    def largest(self, offer: OfferChanged, new: Sequence[ContentBlock]) -> Sequence[tuple[int, str]]:
+        """Give the largest parts of what a request has at least, with about how many tokens each takes.
+
+        That is the offer, what always stays of the conversation, and what is `new` behind it.
+        """
+        system = offer_size(replace(offer, tools=()))
+        beside = ((system, "the system prompt"), (offer_size(offer) - system, "the tools"))
+        return self.transcript.largest(*beside, *((size_of_block(one), name_of_block(one)) for one in new))
 
     def take(self, event: Event) -> None:  # noqa: C901, PLR0912 - one line for each event
         """Read one event."""

@@ -49,10 +49,11 @@ _LEAST_REPLACED = 200
 _IMAGES_AT_ONCE = 20
 """How many of the oldest images leave at least when there are too many: each time the provider's cache is lost."""
 
-_NAMED_PARTS = 4
+_NAMED_PARTS, _LEAST_NAMED = 4, 0.01
 _LEAST_REPORTED = 1_000
 """Tokens; smaller counts of a provider say too little about its tokenizer."""
 
+_UNNAMED = Provenance("")
 _LEAST_SINCE = 400
 _MOST_BYTES_PER_TOKEN = 6.0
 
@@ -304,19 +305,18 @@ class Transcript:
             self._reported_tokens = max(0, self._reported_tokens + self.tokens_of(self._new_bytes))
             self._new_bytes = 0
 
-    def largest(self) -> Sequence[tuple[int, str]]:
-        """Give the largest parts of what always stays, with about how many tokens each has."""
+    def largest(self, *beside: tuple[int, str]) -> Sequence[tuple[int, str]]:
+        """Give the largest parts of what always stays, with `beside` (bytes, name), each with about its tokens."""
         end = self.droppable(1.0)
         kept = (entry for at, entry in enumerate(self._entries) if not 0 < at <= end)
-        parts = sorted(
-            (
-                (size_of_block(block), _name(entry.message.role, block, source))
-                for entry in kept
-                for block, source in zip(entry.message.content, sources_of(entry), strict=True)
-            ),
-            reverse=True,
-        )
-        return [(self.tokens_of(count), name) for count, name in parts[:_NAMED_PARTS]]
+        blocks = [
+            (size_of_block(block), name_of_block(block, entry.message.role, source))
+            for entry in kept
+            for block, source in zip(entry.message.content, sources_of(entry), strict=True)
+        ]
+        parts = sorted((*beside, *blocks), reverse=True)
+        least = sum(count for count, _ in parts) * _LEAST_NAMED
+        return [(self.tokens_of(count), name) for count, name in parts[:_NAMED_PARTS] if count >= least]
 
     def _ends_with(self, role: Role) -> bool:
         return bool(self._messages) and self._messages[-1].role is role
@@ -380,7 +380,8 @@ def _with_content(block: ContentBlock, contents: Mapping[str, tuple[ResultConten
     return replace(block, content=contents[block.call_id])
 
 
-def _name(role: Role, block: ContentBlock, source: Provenance) -> str:
+def name_of_block(block: ContentBlock, role: Role = Role.USER, source: Provenance = _UNNAMED) -> str:
+    """Name a part of the conversation for a person."""
     match block:
         case ToolResult(name=name):
             return f"the result of {name}"

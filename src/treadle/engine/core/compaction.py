@@ -82,10 +82,13 @@ def compacted(state: State, data: Compacted) -> Transition:
     if data.dropped:
         state = goal.remind_model(state)
     nothing = data.dropped == 0 and not shorter
-    if nothing and not activity.wanted:
-        why = "The conversation is too long for the model, and nothing more can be left out."
+    if nothing and not activity.wanted and not _shorter_reply_is_left(state, activity.error):
+        said = "" if activity.error is None else f" {activity.error.message}"
+        why = f"The conversation is too long for the model, and nothing more can be left out.{said}"
         return end_turn(state, TurnStop.ERROR, error=_too_long(state, why))
-    told: list[Effect] = [Notify(notification=Notice(text=texts.NOTHING_TO_LEAVE_OUT))] if nothing else []
+    told: list[Effect] = []
+    if nothing and activity.wanted:
+        told.append(Notify(notification=Notice(text=texts.NOTHING_TO_LEAVE_OUT)))
     if not nothing:
         made = ContextCompacted(dropped=data.dropped, summary=data.summary, before=data.before, after=data.after)
         told.append(Notify(notification=made))
@@ -95,6 +98,11 @@ def compacted(state: State, data: Compacted) -> Transition:
         return replace(state, activity=Assembling(step=data.step)), [*told, Assemble(step=data.step)]
     state, effects = replies.send(state, data.step, activity.attempt + 1)
     return state, told + effects
+
+
+def _shorter_reply_is_left(state: State, error: ModelError | None) -> bool:
+    """Whether the first refusal of a step's request named the window: it bounds the reply of the next."""
+    return error is not None and error.window is not None and state.space.compactions == 1
 
 
 def _shortened(call: CallState, contents: Mapping[str, tuple[ResultContent, ...]]) -> CallState:

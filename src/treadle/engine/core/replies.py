@@ -132,7 +132,7 @@ def reply_failed(state: State, data: ReplyFailed, at: int) -> Transition:
             space=replace(state.space, exceeded=0),
             model=replace(state.model, window=error.window or state.model.window),
         )
-        state, more = room.begin_compaction(state, data.step, attempt=data.attempt)
+        state, more = room.begin_compaction(state, data.step, data.attempt, error)
         return state, effects + more
     if error.refused is not None and failures <= _MOST_REFUSED:
         state, more = _without_refused(state, error.refused)

@@ -4,6 +4,7 @@ from treadle.engine.core import texts
 from treadle.engine.core.machine_effects import MakeRoom, Notify, Transition
 from treadle.engine.core.state import CallState, Compacting, State, replace, with_note
 from treadle.protocol.events import CompactNow, Pin
+from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import QuestionAsked
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.protocol.tools import Flow, Preview
@@ -20,12 +21,12 @@ def can_begin(state: State) -> bool:
     return state.space.compactions < _MOST
 
 
-def begin_compaction(state: State, step: int, attempt: int) -> Transition:
-    """Make room for a request; `attempt` is that of the one which was too long, 0 if none was sent.
+def begin_compaction(state: State, step: int, attempt: int, error: ModelError | None = None) -> Transition:
+    """Make room for a request; `attempt` is that of the one which was refused with `error`, 0 if none was sent.
 
     A request that the provider refused is too long for the model to sum up, too.
     """
-    activity = Compacting(step=step, attempt=attempt)
+    activity = Compacting(step=step, attempt=attempt, error=error)
     space = replace(state.space, compactions=state.space.compactions + 1)
     return replace(state, activity=activity, space=space), [MakeRoom(step=step, write=attempt == 0)]
 

@@ -51,7 +51,7 @@ class Retrying(Tagged, frozen=True, kw_only=True, tag="retrying"):
 
 
 class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
-    """Older messages leave the prompt; `attempt` is that of the request which was too long, 0 if none was sent.
+    """Older messages leave the prompt; `attempt` is that of the request which was refused with `error`, 0 if none was.
 
     `wanted`: the user asked for it, with this `focus` for the summary. `written`: the model wrote `summary`, or could
     not.
@@ -63,6 +63,7 @@ class Compacting(Tagged, frozen=True, kw_only=True, tag="compacting"):
     focus: str = ""
     written: bool = False
     summary: str = ""
+    error: ModelError | None = None
 
 
 class AwaitingBudget(Tagged, frozen=True, kw_only=True, tag="awaiting_budget"):

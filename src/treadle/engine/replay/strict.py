@@ -343,7 +343,7 @@ class _Replay:
         spec = in_force(self._conditions.model(state.choice.model), state)
         reader, effect = self._track.reader, self._room
         plan = plan_room(state, reader, spec, self._conditions.compaction, wanted=effect.wanted)
-        return carried_out(plan, state, reader.transcript, spec, step=data.step, written=effect.summary)
+        return carried_out(plan, state, reader, spec, step=data.step, written=effect.summary)
 
     def _carried_out(self, data: Compacted, state: State) -> Compacted:
         """Say what a choice that other settings made does to the conversation."""
@@ -354,7 +354,7 @@ class _Replay:
         nothing = effect.wanted and not data.dropped and not data.shortened
         plan = RoomPlan(dropped=data.dropped, shortened=data.shortened, tokens=0 if nothing else tokens)
         spec = in_force(self._conditions.model(state.choice.model), state)
-        made = carried_out(plan, state, transcript, spec, step=data.step, written=effect.summary)
+        made = carried_out(plan, state, reader, spec, step=data.step, written=effect.summary)
         return replace(made, summary=data.summary, after=data.after)
 
     def _parsed(self, data: CallProposed | ReplyFinished) -> list[ReadAgain]:

@@ -97,9 +97,16 @@ class Assembler:
         if compacting.asks_model(effect, plan, self.spec, ports.compaction):
             await session.post(await self._summary(effect))
             return
-        transcript = session.reader.transcript
         await session.post(
-            compacting.carried_out(plan, session.state, transcript, self.spec, step=effect.step, written=effect.summary)
+            compacting.carried_out(
+                plan,
+                session.state,
+                session.reader,
+                self.spec,
+                step=effect.step,
+                written=effect.summary,
+                offer=offer_now(ports, session.state, self.tools()),
+            )
         )
 
     async def _summary(self, effect: MakeRoom) -> SummaryWritten:

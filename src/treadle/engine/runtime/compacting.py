@@ -11,8 +11,8 @@ from treadle.context.shorten import fair_shares, length, shorten_result
 from treadle.context.transcript import Transcript
 from treadle.engine.core.machine_effects import MakeRoom
 from treadle.engine.core.state import State
-from treadle.engine.runtime.window import compact_at, share_of, unsealed
-from treadle.protocol.events import Compacted, Shortened
+from treadle.engine.runtime.window import compact_at, next_message, share_of, unsealed
+from treadle.protocol.events import Compacted, OfferChanged, Shortened
 from treadle.protocol.messages import ResultContent, Text
 from treadle.protocol.models import ModelSpec
 
@@ -70,21 +70,33 @@ def is_worth(plan: RoomPlan, spec: ModelSpec) -> bool:
 
 
 def carried_out(
-    plan: RoomPlan, state: State, transcript: Transcript, spec: ModelSpec, *, step: int, written: str = ""
+    plan: RoomPlan,
+    state: State,
+    reader: TranscriptReader,
+    spec: ModelSpec,
+    *,
+    step: int,
+    written: str = "",
+    offer: OfferChanged | None = None,
 ) -> Compacted:
-    """Say what a plan does to the conversation; the model's summary of what leaves is `written`, if there is one."""
-    words = ""
+    """Say what a plan does to the conversation; the model's summary of what leaves is `written`, if there is one.
+
+    `offer` is what goes with it now, by default what went with it last.
+    """
+    transcript, words = reader.transcript, ""
     if plan.dropped:
         words = _words(state, transcript, spec, plan.dropped, written)
         if written and _tokens_more(transcript, words) >= plan.tokens:  # it would be longer than what it is about
             words = left_out_summary(_known(state, transcript, plan.dropped), "", share_of(spec, 6))
+    new = next_message(state, reader, "")
+    largest = reader.largest(offer or reader.offer, reader.blocks(new.results, new.content))
     before = state.space.exceeded or transcript.tokens
     gone = plan.tokens - (_tokens_more(transcript, words) if words else 0)
     return Compacted(
         step=step,
         through=transcript.through(plan.dropped),
         dropped=plan.dropped,
-        largest=", ".join(f"{name} (about {tokens:,} tokens)" for tokens, name in transcript.largest()),
+        largest=", ".join(f"{name} (about {tokens:,} tokens)" for tokens, name in largest),
         summary=words,
         shortened=plan.shortened,
         before=before,

@@ -65,7 +65,7 @@ OfferedTools = Mapping[str, ToolSpec]
 def build_request(ports: Ports, state: State, reader: TranscriptReader) -> ModelRequest:
     """Build the request of the present step. The id is the same for every attempt of a step."""
     spec = ports.model(state.choice.model)
-    limit = reply_limit(state, in_force(spec, state), reader.transcript)
+    limit = reply_limit(state, in_force(spec, state), request_size(reader).tokens)
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
         model=spec.name,

@@ -8,7 +8,7 @@ from treadle.context.compaction_words import CompactionSettings
 from treadle.context.log_reader import TranscriptReader
 from treadle.context.shorten import length, shorten, shorten_result
 from treadle.context.sizes import size_of_block
-from treadle.context.transcript import BYTES_PER_TOKEN, Transcript
+from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.context.user_message import user_message
 from treadle.engine.core.state import State
 from treadle.engine.core.texts import NEVER_PRESENTED
@@ -66,12 +66,12 @@ def largest_conversation(spec: ModelSpec) -> int | None:
     return spec.context_window - min(_LEAST_REPLY, spec.context_window // 4)
 
 
-def reply_limit(state: State, spec: ModelSpec, transcript: Transcript) -> int | None:
-    """Bound the reply by the model's limit, the budgets, and what the conversation leaves of the window."""
+def reply_limit(state: State, spec: ModelSpec, tokens: int) -> int | None:
+    """Bound the reply by the model's limit, the budgets, and what a request of so many tokens leaves of the window."""
     limit = state.money.reply_tokens or spec.max_output
     if limit is None or spec.context_window is None:
         return limit
-    left = spec.context_window - transcript.tokens - spec.context_window // 50
+    left = spec.context_window - tokens - spec.context_window // 50
     return min(limit, max(left, min(_LEAST_REPLY, spec.context_window // 4)))
 
 
