@@ -264,6 +264,38 @@ def test_reasons_to_stop_are_translated(finish: str, reason: ReplyStop) -> None:
     assert read({"content": "Hi"}, finish=finish)[-1] == stop(reason)
 
 
+REFUSED = [{"refusal": "I cannot "}, {"content": "", "refusal": "help."}]
+
+
+@pytest.mark.parametrize(
+    ("deltas", "finish", "reason"),
+    [
+        (REFUSED, "stop", ReplyStop.REFUSAL),
+        ([{"content": [{"type": "refusal", "refusal": "I cannot help."}]}], "stop", ReplyStop.REFUSAL),
+        ([{"content": "I cannot ", "refusal": "help."}], "stop", ReplyStop.REFUSAL),
+        ([{"content": "I cannot help."}], "refusal", ReplyStop.REFUSAL),
+        (REFUSED, "length", ReplyStop.MAX_TOKENS),
+        ([{"content": "I cannot help.", "refusal": None}], "stop", ReplyStop.END_TURN),
+    ],
+)
+def test_a_reply_in_the_words_of_a_refusal_ends_as_one(
+    deltas: list[dict[str, Any]], finish: str, reason: ReplyStop
+) -> None:
+    assert read(*deltas, finish=finish) == [StreamText(text="I cannot help."), stop(reason)]
+
+
+def test_a_refusal_beside_a_call_keeps_the_call() -> None:
+    said = read({"refusal": "Not all of it."}, call(0, "look", "{}", "c"))
+    assert said[-1] == stop(ReplyStop.TOOL_USE)
+
+
+def test_a_refusal_that_was_not_streamed_ends_as_one() -> None:
+    whole = {"choices": [{"message": {"content": None, "refusal": "No."}, "finish_reason": "stop"}]}
+    found = OpenAIChat(PLACE).reader()
+    read_whole = [*found.read(SseEvent("", msgspec.json.encode(whole))), *found.end()]
+    assert read_whole == [StreamText(text="No."), stop(ReplyStop.REFUSAL)]
+
+
 @pytest.mark.parametrize(
     ("usage", "expected"),
     [

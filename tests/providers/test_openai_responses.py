@@ -112,6 +112,10 @@ def test_reasoning_without_content_cannot_go_back_and_summaries_are_set_apart() 
     assert events == [*texts, StreamThinkingDone()]
 
 
+COMPLETED = {"type": "response.completed"}
+REFUSAL = [{"type": "refusal", "refusal": "No."}]
+
+
 @pytest.mark.parametrize(
     ("events", "reason"),
     [
@@ -127,7 +131,12 @@ def test_reasoning_without_content_cannot_go_back_and_summaries_are_set_apart() 
             [{"type": "response.refusal.delta", "delta": "No."}, {"type": "response.completed", "response": {}}],
             "refusal",
         ),
-        ([{"type": "response.completed"}], "end_turn"),
+        ([done({"type": "message", "content": REFUSAL}), COMPLETED], "refusal"),
+        (
+            [{"type": "response.completed", "response": {"output": [{"type": "message", "content": REFUSAL}]}}],
+            "refusal",
+        ),
+        ([COMPLETED], "end_turn"),
     ],
 )
 def test_reasons_to_stop_are_translated(events: list[dict[str, Any]], reason: str) -> None:

@@ -40,6 +40,7 @@ _STOPS = {
     "model_context_window_exceeded": ReplyStop.MAX_TOKENS,
     "guardrail_intervened": ReplyStop.REFUSAL,
     "content_filtered": ReplyStop.REFUSAL,
+    "refusal": ReplyStop.REFUSAL,
 }
 _BROKEN = frozenset({"malformed_model_output", "malformed_tool_use"})
 

@@ -43,6 +43,7 @@ class TextPiece(msgspec.Struct):
 
     type: str = ""
     text: str | None = None
+    refusal: str | None = None
     thinking: "str | list[TextPiece] | None" = None
 
 
@@ -60,6 +61,12 @@ class ChatDelta(msgspec.Struct):
     annotations: list[dict[str, Any]] | None = None
 
     @property
+    def refuses(self) -> bool:
+        """Whether it has words of a refusal."""
+        parts = self.content if isinstance(self.content, list) else ()
+        return bool(self.refusal) or any(part.refusal for part in parts)
+
+    @property
     def calls(self) -> list[CallPiece]:
         """The pieces of calls; an old form has one call at most, without a list."""
         old = [] if self.function_call is None else [CallPiece(function=self.function_call)]
@@ -68,10 +75,10 @@ class ChatDelta(msgspec.Struct):
 
 def texts_of(delta: ChatDelta) -> Iterator[tuple[str, bool]]:
     """The non-empty texts of a delta, each with whether it is thinking."""
-    content = delta.content or delta.refusal or ()
-    for piece in [TextPiece(text=content)] if isinstance(content, str) else content:
-        if piece.text:
-            yield piece.text, False
+    content = [TextPiece(text=delta.content)] if isinstance(delta.content, str) else delta.content or []
+    for piece in [*content, TextPiece(refusal=delta.refusal)]:
+        if said := piece.text or piece.refusal:
+            yield said, False
         inner = piece.thinking or ()
         for part in [TextPiece(text=inner)] if isinstance(inner, str) else inner:
             if part.text:

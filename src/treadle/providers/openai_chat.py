@@ -63,6 +63,7 @@ _STOPS = {
     "length": ReplyStop.MAX_TOKENS,
     "model_length": ReplyStop.MAX_TOKENS,
     "content_filter": ReplyStop.REFUSAL,
+    "refusal": ReplyStop.REFUSAL,
     "sensitive": ReplyStop.REFUSAL,
 }
 
@@ -313,6 +314,7 @@ class ChatReader:
         self._usage = _Usage()
         self._id = ReplyId()
         self._finish: str | None = None
+        self._refused = False
 
     @property
     def usage(self) -> Usage:
@@ -376,9 +378,12 @@ class ChatReader:
         yield from self._calls.finish(cut=reason in (ReplyStop.MAX_TOKENS, ReplyStop.REFUSAL))
         if reason is ReplyStop.END_TURN and self._calls.seen:
             reason = ReplyStop.TOOL_USE
+        elif reason is ReplyStop.END_TURN and self._refused:
+            reason = ReplyStop.REFUSAL
         yield StreamStop(reason=reason, usage=self.usage)
 
     def _delta(self, delta: ChatDelta) -> Iterator[StreamEvent]:
+        self._refused = self._refused or delta.refuses
         self._found.add(None, (note.get("url_citation") for note in delta.annotations or ()))
         yield from self._thinking.read(delta)
         for text, is_thinking in texts_of(delta):

@@ -360,9 +360,11 @@ class ResponsesReader:
             case "web_search_call" if done:
                 self._searched += is_billed(item)
                 yield from read_call(item, WireData(api=self._origin, data={ITEM: item}))
-            case "message" if done and index not in self._streamed:
-                text = _texts(item.get("content"))
-                if text:
+            case "message" if done:
+                refusal = _texts(item.get("content"), "refusal")
+                self._refused = self._refused or bool(refusal)
+                text = _texts(item.get("content")) or refusal
+                if text and index not in self._streamed:
                     yield StreamText(text=text)
             case _:
                 pass
@@ -390,6 +392,6 @@ class ResponsesReader:
         return WireData(api=self._origin, data={ITEM: {key: item[key] for key in KEPT if item.get(key) is not None}})
 
 
-def _texts(parts: object) -> str:
-    texts = [part.get("text") for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
+def _texts(parts: object, name: str = "text") -> str:
+    texts = [part.get(name) for part in parts if isinstance(part, dict)] if isinstance(parts, list) else []
     return "\n\n".join(text for text in texts if isinstance(text, str))
