@@ -17,6 +17,8 @@ from tests.providers.support import (
     user,
 )
 
+from treadle.app.errors.error_report import describe_model_error
+from treadle.present.failure_words import advice, describe_failure
 from treadle.protocol.messages import ContentBlock, Message, Role, Text, Thinking, ToolUse, WireData
 from treadle.protocol.models import (
     ErrorKind,
@@ -217,6 +219,9 @@ async def test_a_cut_stream_is_a_failure_and_never_a_stop(api: str, after: int) 
         failed = await failure_of(provider_at(api, server.base_url), request())
     assert failed.error.kind is ErrorKind.NETWORK
     assert failed.error.retryable
+    assert "ended its reply in the middle: the connection to " in failed.error.message
+    assert "base URL" not in advice(failed.error, "p/m") + describe_model_error(failed.error, "p/m")
+    assert describe_failure(failed.error, "anthropic/m") == "Anthropic ended its reply in the middle."
 
 
 @APIS

@@ -44,6 +44,8 @@ def describe_failure(error: ModelError, model: str) -> str:
             return f"{who} takes no more requests for now{status}."
         case ErrorKind.OVERLOADED:
             return f"{who} is overloaded{status}."
+        case ErrorKind.NETWORK if error.status is not None:  # the reply had begun
+            return f"{who} ended its reply in the middle."
         case ErrorKind.NETWORK:
             return f"{who} could not be reached."
         case ErrorKind.TIMEOUT:

@@ -5,7 +5,7 @@ from typing import assert_never
 
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.endpoint import LOOPBACK, Endpoint, split_url
-from treadle.providers.failures import failure, without_query
+from treadle.providers.failures import clean, failure, sentence, without_query
 from treadle.providers.http_connections import ConnectionFailedError, Trouble
 from treadle.providers.local_advice import start_advice
 from treadle.workspace.unreached import Obstacle, causes_of, place_named, proxy_of, why_unreached
@@ -18,20 +18,27 @@ _CERTIFICATES = (
     "certificate (PEM): ca_file under [providers.{name}] in your settings, or SSL_CERT_FILE in the environment. "
     "Check the date of this machine, too. Otherwise do not trust this connection."
 )
+_GO_ON = (
+    "Continue the session: the request is sent again. If it happens often, look for a proxy or gateway that ends long "
+    "replies."
+)
 _ADDRESS = "correct it with --base-url URL, or base_url under [providers.{name}] in your settings"
 
 
-def from_exception(endpoint: Endpoint, error: Exception, *, reached: bool = False) -> ModelError:
+def from_exception(
+    endpoint: Endpoint, error: Exception, *, reached: bool = False, status: int | None = None
+) -> ModelError:
     """Map what a connection raised; its text is shown only where it cannot hold a header.
 
     `reached` says that the endpoint has answered before: then it is away for a while, and its address is right.
+    `status` is that of the reply which had begun.
     """
     if isinstance(error, TimeoutError):
         place, seconds = place_named(endpoint.base_url), endpoint.limits.first_byte
         why = f"the reply of {place} did not begin within {seconds:g} s (first_byte_timeout)"
         return failure(endpoint, ErrorKind.TIMEOUT, why)
     if not isinstance(error, ConnectionFailedError):
-        return _from_network(endpoint, error)
+        return _from_network(endpoint, error, status)
     few = None if reached else FEW_RETRIES
     match error.trouble:
         case Trouble.CONNECT_TIMEOUT | Trouble.UNREACHED | Trouble.PROXY:
@@ -46,10 +53,10 @@ def from_exception(endpoint: Endpoint, error: Exception, *, reached: bool = Fals
             return failure(endpoint, ErrorKind.BAD_REQUEST, "a header of the request cannot be sent")
         case Trouble.COMPRESSION:
             return failure(endpoint, ErrorKind.MALFORMED_STREAM, "its compression is damaged")
-        case Trouble.PROTOCOL:
+        case Trouble.PROTOCOL if status is None:
             return _no_http(endpoint, error, few)
-        case Trouble.NETWORK:
-            return _from_network(endpoint, error)
+        case Trouble.PROTOCOL | Trouble.NETWORK:
+            return _from_network(endpoint, error, status)
         case _:
             assert_never(error.trouble)
 
@@ -88,14 +95,17 @@ def _no_http(endpoint: Endpoint, error: Exception, few: int | None) -> ModelErro
     return failure(endpoint, ErrorKind.NETWORK, why, fix=fix, retries=few)
 
 
-def _from_network(endpoint: Endpoint, error: Exception) -> ModelError:
+def _from_network(endpoint: Endpoint, error: Exception, status: int | None) -> ModelError:
     for cause in causes_of(error):
         if isinstance(cause, ssl.SSLCertVerificationError):
             return _unreached(endpoint, error, None)
     said = str(error) or type(error).__name__
-    return failure(
-        endpoint, ErrorKind.NETWORK, f"the connection to {place_named(endpoint.base_url)} broke off ({said})"
-    )
+    why = f"the connection to {place_named(endpoint.base_url)} broke off ({said})"
+    if status is None:
+        return failure(endpoint, ErrorKind.NETWORK, why)
+    what = f"{endpoint.name or endpoint.host} ended its reply in the middle"
+    message = sentence(clean(f"{what}: {why}", endpoint.secrets))
+    return ModelError(kind=ErrorKind.NETWORK, message=message, status=status, fix=_GO_ON)
 
 
 def _check(endpoint: Endpoint, proxy: str) -> str:

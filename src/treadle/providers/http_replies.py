@@ -135,7 +135,8 @@ class HttpReplies:
         except UnansweredError as unanswered:
             error = from_exception(self._endpoint, unanswered.cause, reached=True)
         except HTTP_ERRORS as broken:
-            error = from_exception(self._endpoint, broken, reached=self._reached)
+            status = None if isinstance(begun, Exception | None) else begun.status
+            error = from_exception(self._endpoint, broken, reached=self._reached, status=status)
         if error.kind in _BROKEN_OFF and _may_be_billed(begun):
             yield StreamUsage(usage=reader.usage)
         yield StreamFailure(
