@@ -161,3 +161,18 @@ async def test_the_demo_without_a_terminal_fixes_the_project_and_says_what_to_do
     assert "result.get(booking.category, Decimal(0))" in (tmp_path / "kept" / "ledger.py").read_text()
     assert ended.out.count("Both tests pass.") == 1
     assert "What next:\n  treadle login anthropic" in ended.out
+
+
+async def test_a_session_that_goes_on_with_another_model_is_listed_with_it_and_its_cost_names_both(
+    tmp_path: Path,
+) -> None:
+    program = Program(tmp_path / "home")
+    said = Script(turns=tuple(Turn(items=(SayText(text="Done."),)) for _ in range(2)))
+    async with ScriptedServer(said) as server:
+        flags = ("--base-url", server.base_url, "-C", str(tmp_path))
+        for model_name, more in (("one", ()), ("two", ("--continue",))):
+            await program.run("-p", "Go.", "--model", f"anthropic-compatible/{model_name}", *flags, *more)
+        (row,) = await listed(program, tmp_path)
+        cost = await program.run("-p", "/cost", "--continue", *flags)
+    assert row["model"] == "anthropic-compatible/two"
+    assert "2 steps, anthropic-compatible/one and anthropic-compatible/two." in cost.out

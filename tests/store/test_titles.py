@@ -6,8 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.store.sessions import add, change, event, make_old
-from treadle.protocol.events import ENGINE, Event, Prompt
+from treadle.protocol.events import ENGINE, Event, EventData, Interrupt, Prompt, SetMode, SetModel
 from treadle.protocol.messages import Text
+from treadle.protocol.models import ModelChoice, ToolProtocol
+from treadle.protocol.permissions import Mode
 from treadle.store.sqlite import SessionRow, Store
 from treadle.store.summaries import keep_summaries, kept_summaries
 from treadle.store.titles import title_of
@@ -70,4 +72,20 @@ async def test_summaries_are_kept_for_sessions_that_exist(tmp_path: Path) -> Non
     keep_summaries(store, {"s": (2, b"a"), "gone": (1, b"b")})
     keep_summaries(store, {"s": (3, b"c")})
     assert kept_summaries(store) == {"s": (3, b"c")}
+    store.close()
+
+
+async def test_a_row_has_the_model_that_was_chosen_last(tmp_path: Path) -> None:
+    def chosen(model: str) -> ModelChoice:
+        return ModelChoice(model=model, tool_protocol=ToolProtocol.NATIVE)
+
+    store = Store(tmp_path / "db")
+    await add(store, "s", 2)
+    changes: list[EventData] = [SetModel(choice=chosen("q/n")), SetMode(mode=Mode.PLAN), Interrupt()]
+    for seq, data in enumerate(changes, 3):
+        await store.append("s", [Event(seq=seq, at=seq, source=ENGINE, data=data)], durable=False)
+    assert store.find("s").model == "q/n"
+    last = SetMode(mode=Mode.ASK, choice=chosen("r/o"))
+    await store.append("s", [Event(seq=6, at=6, source=ENGINE, data=last)], durable=False)
+    assert store.find("s").model == "r/o"
     store.close()

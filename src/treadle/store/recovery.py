@@ -16,7 +16,7 @@ from treadle.store.archived_sessions import PACKED_COLUMNS, pack, rows_in
 from treadle.store.chain import LogRow, beginning, link
 from treadle.store.damage import event_data
 from treadle.store.schema import type_of
-from treadle.store.titles import first_title
+from treadle.store.titles import first_title, last_model
 
 _CHAINED = 3
 """The first schema whose rows have a chain."""
@@ -136,13 +136,14 @@ def _write(fresh: sqlite3.Connection, session_id: str, rows: list[_Kept], known:
     of = started.child_of
     updated_at = known.updated_at if known else last.at
     title = (known.title if known else "") or first_title(event_data(row.data, number) for row, number in rows)
+    model = last_model(event_data(row.data, number) for row, number in rows)
     with fresh:
         fresh.execute("BEGIN IMMEDIATE")
         fresh.execute(
             "INSERT INTO sessions (id, workspace, model, title, created_at, updated_at, last_seq, name, "
             "parent, root, agent) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
             (
-                *(session_id, started.workspace, started.choice.model, title, first.at, updated_at, last.seq),
+                *(session_id, started.workspace, model, title, first.at, updated_at, last.seq),
                 known.name if known else "",
                 *(("", "", "") if isinstance(of, UnsetType) else (of.parent, of.root, of.agent)),
             ),

@@ -20,7 +20,7 @@ from treadle.store.appending import Head, Writer, holds, insert, tag_of
 from treadle.store.chain import LogRow, first_break
 from treadle.store.damage import unread
 from treadle.store.edit_counts import EditCount, ReadingCount
-from treadle.store.titles import give_title, session_named
+from treadle.store.titles import keep_row, session_named
 
 if TYPE_CHECKING:
     from treadle.store.reading import StoredEvents
@@ -90,7 +90,7 @@ class Store:
 
         def keep(connection: sqlite3.Connection) -> Head:
             spent.count_spending(connection, session_id, events)
-            give_title(connection, session_id, events)
+            keep_row(connection, session_id, events)
             head = self._heads.get(session_id)
             if head is None:
                 self._require_own_schema(connection)

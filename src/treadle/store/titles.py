@@ -1,12 +1,17 @@
-"""What a session is called: the beginning of its first prompt. One without a title has had no prompt, and is empty."""
+"""What the row of a session says of its log: its title and its model.
+
+The title is the beginning of the first prompt: a session without one has had no prompt, and is empty. The model is the
+one that was chosen last.
+"""
 
 import sqlite3
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
 from treadle.protocol.errors import SessionError, StoreError
-from treadle.protocol.events import Event, EventData, Prompt
+from treadle.protocol.events import Event, EventData, Prompt, SessionStarted, SetMode, SetModel
 from treadle.protocol.messages import Text, UserContent, without_own_commands
+from treadle.protocol.models import ModelChoice
 from treadle.store.damage import event_data
 
 if TYPE_CHECKING:
@@ -30,11 +35,24 @@ def first_title(events: Iterable[EventData]) -> str:
     return next((title_of(data.content) for data in events if isinstance(data, Prompt)), "")
 
 
-def give_title(connection: sqlite3.Connection, session_id: str, events: Iterable[Event]) -> None:
-    """Name a session that has no title yet after the first prompt among these events."""
-    title = first_title(event.data for event in events)
-    if title:
+def last_model(events: Iterable[EventData]) -> str:
+    """Give the model, `provider/name`, that these events chose last, empty where none did."""
+    model = ""
+    for data in events:
+        match data:
+            case SessionStarted(choice=choice) | SetModel(choice=choice) | SetMode(choice=ModelChoice() as choice):
+                model = choice.model
+            case _:
+                pass
+    return model
+
+
+def keep_row(connection: sqlite3.Connection, session_id: str, events: Sequence[Event]) -> None:
+    """Bring the row of a session up to date with new events; a title that it has stays."""
+    if title := first_title(event.data for event in events):
         connection.execute("UPDATE sessions SET title = ? WHERE id = ? AND title = ''", (title, session_id))
+    if model := last_model(event.data for event in events):
+        connection.execute("UPDATE sessions SET model = ? WHERE id = ?", (model, session_id))
 
 
 def give_titles(connection: sqlite3.Connection) -> None:

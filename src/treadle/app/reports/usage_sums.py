@@ -142,6 +142,11 @@ class LoggedUsage(Record, frozen=True, kw_only=True):
         total = sum_amounts(one.amounts for one in self.slots)
         return Spending(ended=total.cost, unpriced=total.unpriced > 0, estimated=total.usage.estimated)
 
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that had requests, the first called first."""
+        return tuple(dict.fromkeys(one.model for one in self.slots if one.amounts.requests))
+
 
 _Key = tuple[int, str, str, str]
 

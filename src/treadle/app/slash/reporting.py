@@ -28,6 +28,7 @@ from treadle.app.reports.memory_list import MEMORY_USAGE, forget, memory_text, o
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.rule_list import rules_command, skills_text
 from treadle.app.reports.usage_report import usage_text
+from treadle.app.reports.usage_sums import UsageReader
 from treadle.app.security.policy_show import policy_lines, read_policy
 from treadle.app.session.mentions.git_mentions import Repository
 from treadle.app.session.own_commands.command_answers import CommandAnswer, Handler, TextToEdit, wrong
@@ -97,9 +98,12 @@ def _cost(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
     found = _as_listed(session)
     if not found.steps:
         return CommandAnswer(text="Nothing was spent in this session yet.")
-    return CommandAnswer(
-        text=f"This session so far: {found.spending.words}, {counted(found.steps, 'step')}, {found.model}."
-    )
+    reader = UsageReader()
+    with session_log(session.id) as (row, store):
+        for event in store.read(row.id, whole=False):
+            reader.take(event)
+    called = " and ".join(reader.logged().models) or found.model
+    return CommandAnswer(text=f"This session so far: {found.spending.words}, {counted(found.steps, 'step')}, {called}.")
 
 
 def _usage(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG001
