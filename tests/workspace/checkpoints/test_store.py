@@ -534,3 +534,37 @@ def test_a_swap_of_file_folder_and_link_is_taken_back(place: tuple[Path, Checkpo
     now = store.take("2").tree
     done = store.apply(store.plan_restore(before, now, [session(before, now)]))
     assert (done.conflicts, done.failed, state(root)) == ((), (), files)
+
+
+RIGHTS = {"usual": 0o755, "private": 0o700, "private/in": 0o750, "shared": 0o775, "locked": 0o555}
+
+
+@pytest.mark.parametrize("way", ["restored", "extracted"])
+def test_a_folder_that_is_made_again_has_the_rights_that_it_had(
+    place: tuple[Path, CheckpointStore], tmp_path: Path, way: str
+) -> None:
+    root, store = place
+    for name in RIGHTS:
+        (root / name).mkdir()
+        (root / name / "a.txt").write_text("one")
+    for name, mode in RIGHTS.items():
+        (root / name).chmod(mode)
+    (root / "stays").mkdir(0o755)
+    (root / "stays" / "a.txt").write_text("one")
+    before = store.take("1").tree
+    (root / "locked").chmod(0o755)
+    for name in ("usual", "private", "shared", "locked"):
+        shutil.rmtree(root / name)
+    (root / "stays" / "a.txt").unlink()
+    (root / "stays").chmod(0o711)
+    now = store.take("2").tree
+    if way == "restored":
+        store.apply(store.plan_restore(before, now, [session(before, now)]))
+        assert (root / "stays").stat().st_mode & 0o777 == 0o711
+        assert (root / "stays" / "a.txt").read_text() == "one"
+    else:
+        root = tmp_path / "written"
+        store.extract(before, root)
+    found = {name: (root / name).stat().st_mode & 0o777 for name in RIGHTS}
+    assert found == {**RIGHTS, "locked": 0o755}, "the user can write into what was made again"
+    assert all((root / name / "a.txt").read_text() == "one" for name in RIGHTS)

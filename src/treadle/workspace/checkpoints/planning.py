@@ -1,6 +1,6 @@
 """What a restore will do: the session's changes since a tree are taken back, and everybody else's stay."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from hashlib import sha256
 
 from msgspec import Struct, structs
@@ -12,6 +12,7 @@ from treadle.workspace.checkpoints.trees import (
     TreeKind,
     TreeReader,
     flat_tree,
+    folder_rights,
     folders_above,
     tree_differences,
 )
@@ -64,9 +65,13 @@ class KeptPath(Struct, frozen=True, kw_only=True):
 
 
 class RestorePlan(Struct, frozen=True, kw_only=True):
-    """What a restore will do, each by path; a path is in one of these at most."""
+    """What a restore will do, each by path; a path is in one of these at most.
+
+    `rights` are those of the folders above what is written, as far as they are not the usual ones.
+    """
 
     writes: tuple[PlannedWrite, ...] = ()
+    rights: Mapping[bytes, int] = {}
     removals: tuple[PlannedRemoval, ...] = ()
     kept: tuple[KeptPath, ...] = ()
     conflicts: tuple[RestoreConflict, ...] = ()
@@ -153,6 +158,7 @@ class _Planner:
     ) -> None:
         self._covers_ignored = covers_ignored
         self._held_ignored = held_ignored
+        self._target = target
         self._read, self._blob = readers
         self._then = flat_tree(target, self._read)
         self._now = flat_tree(now, self._read)
@@ -199,7 +205,13 @@ class _Planner:
         removals = [
             PlannedRemoval(path=path, now=self._now[path]) for path, wanted in desired.items() if wanted.entry is None
         ]
-        return RestorePlan(writes=tuple(writes), removals=tuple(removals), kept=tuple(kept), conflicts=tuple(conflicts))
+        return RestorePlan(
+            writes=tuple(writes),
+            rights=rights_above(writes, self._target, self._read),
+            removals=tuple(removals),
+            kept=tuple(kept),
+            conflicts=tuple(conflicts),
+        )
 
     def _conflict(self, path: bytes, why: str) -> RestoreConflict:
         return RestoreConflict(path=path, why=why, target=self._then.get(path), now=self._now.get(path))
@@ -271,6 +283,11 @@ class _Planner:
             data = self._blob(entry.what) if entry is not None and entry.kind is TreeKind.FILE else b""
             self._ignoring[folder] = Patterns(data.decode(errors="surrogateescape").split("\n"))
         return self._ignoring[folder]
+
+
+def rights_above(writes: Iterable[PlannedWrite], tree: str, read: TreeReader) -> dict[bytes, int]:
+    """Give the rights that a tree has of the folders above what is written."""
+    return dict(folder_rights(tree, {folder for each in writes for folder in folders_above(each.path)}, read))
 
 
 def _digest(data: bytes) -> str:

@@ -58,6 +58,7 @@ class Restorer:
     def carry_out(self, plan: RestorePlan) -> RestoreReport:
         """Remove, the innermost first, then write; what fails is told, and the rest goes on. Raises `OSError`."""
         self._fd = os.open(self._root, FOLDER_FLAGS & ~os.O_NOFOLLOW)
+        self._rights = plan.rights
         self._synced = len(plan.writes) <= _MOST_SYNCED
         try:
             for removal in sorted(plan.removals, key=lambda each: each.path, reverse=True):
@@ -98,16 +99,27 @@ class Restorer:
         *above, name = path.split(b"/")
         fd = os.dup(self._fd)
         try:
-            for part in above:
-                if create:
-                    with contextlib.suppress(FileExistsError):
-                        os.mkdir(part, dir_fd=fd)
+            for depth, part in enumerate(above, 1):
+                made = create and self._make_folder(part, fd, b"/".join(above[:depth]))
                 below = os.open(part, FOLDER_FLAGS, dir_fd=fd)
                 os.close(fd)
                 fd = below
+                if made:
+                    os.fchmod(fd, made)
             yield fd, name
         finally:
             os.close(fd)
+
+    def _make_folder(self, name: bytes, fd: int, path: bytes) -> int:
+        """Make a folder that is missing; gives the rights that it is to have, 0 for the usual ones of a new folder.
+
+        Until then it is the user's alone. The user can always write into it.
+        """
+        rights = self._rights.get(path, 0)
+        with contextlib.suppress(FileExistsError):
+            os.mkdir(name, 0o700 if rights else 0o777, dir_fd=fd)
+            return rights and rights | 0o700
+        return 0
 
     def _remove(self, removal: PlannedRemoval) -> None:
         try:

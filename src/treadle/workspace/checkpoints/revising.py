@@ -45,7 +45,7 @@ def revise_tree(tree: str, revisions: Revisions, objects: Objects, above: bytes 
         blocked += revised.blocked
         listing.pop(name, None)
         if revised.tree != NO_TREE:
-            listing[name] = TreeEntry(TreeKind.FOLDER, what=revised.tree)
+            listing[name] = TreeEntry(TreeKind.FOLDER, known.mode if known else 0, what=revised.tree)
     added = {name: wanted for name, wanted in here.items() if wanted is not None}
     blocked += [above + name for name in added if _is_folder_entry(listing.get(name))]
     listing |= {

@@ -13,7 +13,7 @@ from msgspec import Struct
 
 from treadle.protocol.patterns import regex
 from treadle.workspace.checkpoints.objects import Objects
-from treadle.workspace.checkpoints.trees import NO_TREE, TreeEntry, TreeKind
+from treadle.workspace.checkpoints.trees import NO_TREE, TreeEntry, TreeKind, folder_entry
 from treadle.workspace.copies.caches import can_be_made_again
 from treadle.workspace.ignore.git_index import checkout_of, tracked_names
 from treadle.workspace.ignore.ignoring import Ignoring
@@ -293,6 +293,7 @@ class Scanner:
                 raise _UncoveredError(TOO_DEEP)
             below = os.open(name, FOLDER_FLAGS, dir_fd=fd)
             try:
+                mode = os.fstat(below).st_mode & MODE_BITS
                 tree = self._folder(below, f"{path}{name}/", _Place(place.ignores, place.depth + 1, ignored))
             finally:
                 os.close(below)
@@ -302,7 +303,7 @@ class Scanner:
             return _Known(0, 0, 0, True, TreeEntry(TreeKind.NOT_COVERED, what=why), ignored)
         if tree == NO_TREE:
             return None
-        return _Known(0, 0, 0, True, TreeEntry(TreeKind.FOLDER, what=tree), ignored)
+        return _Known(0, 0, 0, True, folder_entry(tree, mode), ignored)
 
     def _store(
         self, fd: int, name: str, status: os.stat_result, known: _Known | None

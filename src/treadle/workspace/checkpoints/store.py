@@ -14,7 +14,7 @@ from msgspec import Struct
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.workspace.checkpoints.comparing import TreeChange, compare_trees, unified_diff
 from treadle.workspace.checkpoints.objects import Objects
-from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, RestorePlan, plan_the_restore
+from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, RestorePlan, plan_the_restore, rights_above
 from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
 from treadle.workspace.checkpoints.revising import RevisedTree, Revisions, revise_tree
 from treadle.workspace.checkpoints.scanning import TOO_MUCH_IGNORED, FolderMemory, NotCovered, Scanner
@@ -215,7 +215,8 @@ class CheckpointStore:
                 for path, entry in files.items()
                 if entry.kind is not TreeKind.NOT_COVERED
             )
-            return Restorer(str(folder), self._open().blob, _NOTED).carry_out(RestorePlan(writes=writes))
+            plan = RestorePlan(writes=writes, rights=rights_above(writes, tree, self._open().listing))
+            return Restorer(str(folder), self._open().blob, _NOTED).carry_out(plan)
 
     def tree_of(self, ref: str) -> str | None:
         """Give the tree that is kept under a name; None where there is none."""

@@ -1,6 +1,6 @@
 """Trees of files as values: what they hold, how they are stored, and where two of them differ."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from enum import StrEnum
 
 import msgspec
@@ -22,14 +22,22 @@ class TreeKind(StrEnum):
 class TreeEntry(Struct, frozen=True, array_like=True):
     """One name of a tree: `what` is the SHA-256 (hex) of a file's bytes, of a link's target or of a folder's tree.
 
-    `mode` are the nine bits of rights of a file, 0 for all else; `size` its bytes. What is not covered has in `what`
-    the reason.
+    `mode` are the nine bits of rights of a file, or of a folder that has others than usual, 0 for all else; `size` the
+    bytes of a file. What is not covered has in `what` the reason.
     """
 
     kind: TreeKind
     mode: int = 0
     size: int = 0
     what: str = ""
+
+
+_USUAL_RIGHTS = 0o755
+
+
+def folder_entry(tree: str, mode: int) -> TreeEntry:
+    """Give the entry of a folder with this tree and these rights."""
+    return TreeEntry(TreeKind.FOLDER, 0 if mode == _USUAL_RIGHTS else mode, what=tree)
 
 
 TreeListing = Mapping[bytes, TreeEntry]
@@ -63,6 +71,18 @@ def unpack_listing(data: bytes) -> dict[bytes, TreeEntry]:
 def flat_tree(tree: str, read: TreeReader) -> dict[bytes, TreeEntry]:
     """Give everything in a tree but its folders, by path."""
     return {path: new for path, _, new in tree_differences(NO_TREE, tree, read) if new is not None}
+
+
+def folder_rights(
+    tree: str, folders: Collection[bytes], read: TreeReader, above: bytes = b""
+) -> Iterator[tuple[bytes, int]]:
+    """Give those of these folders that have other rights than usual in a tree, with the rights."""
+    for name, entry in (read(tree) if tree else {}).items():
+        path = above + name
+        if path in folders and _is_folder(entry):
+            if entry.mode:
+                yield path, entry.mode
+            yield from folder_rights(entry.what, folders, read, path + b"/")
 
 
 def tree_differences(
