@@ -4,10 +4,12 @@ import pytest
 
 from treadle.engine.core import texts
 from treadle.engine.core.calls import with_remark
-from treadle.present.call_words import said_of
+from treadle.engine.ports import HookWord
+from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
+from treadle.present.call_words import end_of, said_of
 from treadle.present.items import Answered, CallItem
 from treadle.present.words import note_of, output_of
-from treadle.protocol.messages import Text
+from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.permissions import OptionKind
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, ToolKind, result_text
@@ -37,14 +39,32 @@ def test_a_command_shows_what_it_printed(outcome: Outcome, text: str, note: str,
     assert (note_of(ToolKind.EXECUTE, result), output_of(ToolKind.EXECUTE, result)) == (note, output)
 
 
+def changed_by_hook(result: CallResult) -> CallResult:
+    return with_hooks_words(result, BeforeCall(changed={"command": "ls"}), HookWord())
+
+
 @pytest.mark.parametrize("remark", [texts.RIGHT_REFUSED, texts.KEEP_UNKNOWN])
 def test_what_the_session_says_to_the_model_of_a_result_is_not_shown(remark: str) -> None:
     result = with_remark(result_text(FAILED, "Exit status 3.\nout"), remark)
     amended = Text(text=texts.amended({"command": "ls"}))
     changed = CallResult(outcome=FAILED, content=(amended, *result.content))
-    for one in (result, changed):
+    hooked = changed_by_hook(result)
+    assert '{"command":"ls"}\nExit status 3.\nout' in text_of(hooked.content)
+    both = CallResult(outcome=FAILED, content=(amended, *hooked.content))
+    for one in (result, changed, hooked, both):
         assert note_of(ToolKind.EXECUTE, one) == "exit 3"
         assert output_of(ToolKind.EXECUTE, one) == "out"
+
+
+def test_the_line_of_a_call_says_that_a_hook_changed_it_and_how_it_failed() -> None:
+    result = result_text(FAILED, "Exit status 1.\nfatal: no remote")
+    changed = CallChanged(
+        call=ToolCall(id="c", name="execute_command", arguments={"command": "ls"}),
+        kind=ToolKind.EXECUTE,
+        status=CallStatus.FINISHED,
+        result=changed_by_hook(result),
+    )
+    assert end_of(CallItem(changed=changed), "") == "exit 1, changed by a hook"
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,17 @@ from collections.abc import Callable, Collection
 from treadle.present.escape import printable
 from treadle.present.items import CallItem
 from treadle.present.trial_words import fate_of
-from treadle.present.words import ANSWERS, counted, elsewhere, note_of, output_of, plain, said_no
+from treadle.present.words import (
+    ANSWERS,
+    CHANGED_BY_HOOK,
+    changes_before,
+    counted,
+    elsewhere,
+    note_of,
+    output_of,
+    plain,
+    said_no,
+)
 from treadle.protocol.notifications import QuestionClosed
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
 from treadle.protocol.reasons import headline_with, words_of_decision
@@ -45,7 +55,9 @@ def end_of(item: CallItem, here: str) -> str:
     note = "" if rejected or result is None else note_of(changed.kind, result, changed.decision)
     if result is not None and result.outcome is Outcome.DENIED and changed.decision is not None:
         note = headline_with(note, words_of_decision(changed.decision).way_on)
-    return ", ".join(filter(None, (note, said_of(item, here))))
+    before = () if result is None else result.content[: changes_before(result.content)]
+    hooked = "changed by a hook" if CHANGED_BY_HOOK in plain(before) else ""
+    return ", ".join(filter(None, (note, hooked, said_of(item, here))))
 
 
 def whole_output(item: CallItem) -> str:

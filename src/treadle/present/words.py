@@ -33,7 +33,9 @@ _GOES_ON = regex(r"Command \d+ continues in the background\.")
 _MATCH = regex(r"\d+: ")
 _PATCHED = regex(r"(?m)^\*\*\* (?:Add|Update|Delete) File: *(.+)$")
 _FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
-_AMENDED = "The user changed this call before approving it. It ran with these arguments instead: "
+_NOTHING_PRINTED = "(no output)"
+CHANGED_BY_HOOK = "A hook changed this call. "
+_CHANGED = ("The user changed this call before approving it. ", CHANGED_BY_HOOK)
 _SAID_NO = rejected(" ").strip()
 """What stands before a person's words in what the model reads of their no."""
 
@@ -235,8 +237,6 @@ def lines_read(kind: ToolKind, result: CallResult) -> int:
 _NOT_RUN = frozenset({Outcome.DENIED, Outcome.REJECTED, Outcome.SKIPPED})
 """Outcomes of which the text is for the model alone: a person reads why in the line of the call."""
 
-_NOTHING_PRINTED = "(no output)"
-
 
 def output_of(kind: ToolKind, result: CallResult) -> str:
     """Give what a call brought a person: what it printed or found, without what its line says anyway."""
@@ -266,18 +266,19 @@ def remarks_of(result: CallResult) -> str:
     """Give what the session itself says after a result, as of changes that were discarded."""
     if result.outcome in _NOT_RUN:
         return ""
-    return plain(result.content[len(_without_remarks(result.content)) + _is_amended(result.content) :]).strip()
+    return plain(result.content[len(_without_remarks(result.content)) + changes_before(result.content) :]).strip()
 
 
 def _without_remarks(content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
     """Leave out what the session itself says to the model, before a result and after it."""
-    content = content[_is_amended(content) :]
+    content = content[changes_before(content) :]
     remarks = (number for number, one in enumerate(content) if isinstance(one, Text) and one.text.startswith("\n["))
     return content[: next((number for number in remarks if number), len(content))]
 
 
-def _is_amended(content: tuple[ResultContent, ...]) -> bool:
-    return bool(content) and isinstance(content[0], Text) and content[0].text.startswith(_AMENDED)
+def changes_before(content: tuple[ResultContent, ...]) -> int:
+    """Count the blocks before a result that tell the model who changed its call."""
+    return [isinstance(one, Text) and one.text.startswith(_CHANGED) for one in (*content, None)].index(False)
 
 
 def said_no(result: CallResult) -> str:
@@ -292,9 +293,8 @@ def _found(text: str) -> str:
     lines = text.split("\n")
     matches = sum(_MATCH.match(line) is not None for line in lines)
     files = sum(_FOUND_LINE.match(line) is None for line in lines)
-    return (
-        f"{matches:,} {'match' if matches == 1 else 'matches'} in {counted(files, 'file')}" if matches and files else ""
-    )
+    found = f"{matches:,} {'match' if matches == 1 else 'matches'} in {counted(files, 'file')}"
+    return found if matches and files else ""
 
 
 def counted(number: int, noun: str) -> str:

@@ -110,7 +110,7 @@ def with_hooks_words(result: CallResult, heard: BeforeCall, word: HookWord) -> C
         content = (Text(text=word.output),)
     if heard.changed is not None:
         written = msgspec.json.encode(heard.changed, order="deterministic").decode()
-        content = (Text(text=f"A hook changed this call. It ran with these arguments instead: {written}"), *content)
+        content = (Text(text=f"A hook changed this call. It ran with these arguments instead: {written}\n"), *content)
     added = tuple(Text(text=f"\n[Hook] {one.context}") for one in (heard.word, word) if one.context)
     return replace(result, content=(*content, *added))
 
