@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from treadle.app.compose import Opening, open_session, session_workspace
 from treadle.app.config.sections import Settings
@@ -181,10 +182,14 @@ async def test_what_changes_during_a_session_is_not_used_in_it_and_asks_when_it_
             assert live.status.mode is Mode.EDITS
         assert session_workspace(live.id) == folder
         again = Opening(workspace=folder, settings=settings, user_present=True, resume=live.id)
+        async with await open_session(replace(again, looks=True)) as looked:
+            assert (looked.status.mode, looked.trust.held_back) == (Mode.EDITS, None), "nothing runs in it"
         async with await open_session(again) as resumed:
             await say(resumed, "three")
             assert (resumed.status.mode, resumed.trust.held_back) == (Mode.ASK, Mode.EDITS)
             assert resumed.trust.trust.state is TrustState.CHANGED
+            assert "mode edits of this session, which continues in mode ask. To use it" in resumed.trust.notice()
+            assert "of the settings" not in resumed.trust.notice()
         sent = [json.dumps(request.body["system"]) for request in server.requests]
     assert ["RULE ONE" in system for system in sent] == [True, True, False]
     assert ["RULE TWO" in system for system in sent] == [False, False, False]

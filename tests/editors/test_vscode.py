@@ -257,7 +257,7 @@ async def _sessions(seen: Studio) -> None:
     async with asyncio.timeout(LONG):
         while agent in seen.agents() or not seen.agents():
             await asyncio.sleep(0.1)
-    await seen.shown("mode edits of the settings")  # what was trusted for that session only is not used any more
+    await seen.shown("mode edits of this session")  # what was trusted for that session only is not used any more
     assert await seen.chat.get_by_label("Mode", exact=True).input_value() == "ask"
     await seen.picture("sessions")
 

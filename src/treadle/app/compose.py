@@ -279,10 +279,11 @@ def _of_another_provider(opening: Opening, model: str) -> tuple[str, ...]:
 
 def _begin(opening: Opening, workspace: Path, wanted: Mode) -> tuple[Mode, SessionTrust]:
     """Settle the mode to begin with, by trust and by what the system has; raises `ConfigError`."""
-    mode, trust = _trust(opening, workspace).begin(
-        wanted, said=_said(opening, wanted), approve=opening.settings.approve
-    )
-    require_sandbox(mode, opening.settings)
+    # Who only looks at a session lets it keep its mode, and runs nothing in it.
+    said, approve = opening.looks or _said(opening, wanted), opening.settings.approve
+    mode, trust = _trust(opening, workspace).begin(wanted, said=said, approve=approve, resumed=bool(opening.resume))
+    if not opening.looks:
+        require_sandbox(mode, opening.settings)
     return mode, trust
 
 

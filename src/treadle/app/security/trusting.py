@@ -31,13 +31,15 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
     """The user's word on a folder, as a session goes by it from its start to its end.
 
     `once` is a yes for this session that nobody remembers. `problem` says why the folder cannot be looked through.
-    `held_back` is a mode of the user's settings that does not count in the folder, `unapproved` is what they approve.
+    `held_back` is a mode of the user's settings that does not count in the folder, or of a session that is `resumed`;
+    `unapproved` is what the settings approve.
     """
 
     trust: Trust
     once: bool = False
     problem: str = ""
     held_back: Mode | None = None
+    resumed: bool = False
     unapproved: tuple[Risk, ...] = ()
 
     @property
@@ -75,32 +77,39 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
         """Whether the user is to be asked before a session opens."""
         return not (self.trusted or self.problem or self.trust.refused) and self.matters
 
-    def begin(self, mode: Mode, *, said: bool, approve: tuple[Risk, ...] = ()) -> "tuple[Mode, SessionTrust]":
+    def begin(
+        self, mode: Mode, *, said: bool, approve: tuple[Risk, ...] = (), resumed: bool = False
+    ) -> "tuple[Mode, SessionTrust]":
         """Give the mode to begin with; without trust, a wide one counts only if it was `said` for this run.
 
-        What the settings `approve` never counts without trust: it is never said for one run.
+        The mode of a session that is `resumed` is its own. What the settings `approve` never counts without trust: it
+        is never said for one run.
         """
         if self.trusted or not self.matters:
             return mode, self
         trust = replace(self, unapproved=tuple(risk for risk in approve if risk not in (Risk.NONE, Risk.READ)))
         if said or mode in (Mode.PLAN, Mode.ASK):
             return mode, trust
-        return Mode.ASK, replace(trust, held_back=mode)
+        return Mode.ASK, replace(trust, held_back=mode, resumed=resumed)
 
     def notice(self) -> str:
         """Say in one line what is left out; empty where nothing is."""
         if self.problem:
             return f"untrusted: {visible(self.problem)} Nothing in the folder is used."
         left_out = [_named(self.trust)] if self.trust.waiting or self.trust.changed else []
-        if self.held_back is not None:
+        if self.held_back is not None and not self.resumed:
             left_out.append(f"mode {self.held_back} of the settings")
         if self.unapproved:
             left_out.append(f"approve = {', '.join(self.unapproved)} of the settings")
-        if self.trusted or not left_out:
+        if self.trusted:
             return ""
         state = "changed since you trusted it" if self.trust.state is TrustState.CHANGED else "untrusted"
         how = f"To use them: `{trust_command(self.workspace)}`, or --trust for one run."
-        return f"{state}: not used: {'; '.join(left_out)}. {how}"
+        said = [f"{state}: not used: {'; '.join(left_out)}. {how}"] if left_out else []
+        if self.held_back is not None and self.resumed:
+            mode = f"mode {self.held_back} of this session, which continues in mode {Mode.ASK}"
+            said.append(f"{state}: not used: {mode}. To use it, choose it again, or add --mode {self.held_back}.")
+        return " ".join(said)
 
 
 def trust_store() -> TrustStore:
