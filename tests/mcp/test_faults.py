@@ -10,6 +10,7 @@ from typing import Any
 
 import mcp_types as types
 import pytest
+from msgspec.structs import replace
 
 from tests.mcp.hubs import call, fake, hub_of, plan_of, text_of, told, until
 from treadle.engine.ports import Asked, PersonReply
@@ -17,7 +18,7 @@ from treadle.mcp.callbacks import Callbacks
 from treadle.mcp.fixed_tools import named_tool
 from treadle.mcp.message_framing import Frames, TooLong
 from treadle.mcp.pins import PinBook, server_identity
-from treadle.mcp.server_program import ProgramStart
+from treadle.mcp.server_program import ProgramStart, start_program
 from treadle.mcp.states import PinState, ServerPlan, ServerState
 from treadle.protocol.errors import ToolError
 from treadle.protocol.servers import McpServer
@@ -226,6 +227,34 @@ async def test_a_server_that_dies_in_a_call_ends_the_call_and_is_started_again(t
         assert hub.health()[0].restarts == 1
 
 
+@pytest.mark.parametrize(("served", "kept"), [(False, "KEPT"), (True, "")])
+async def test_what_the_sandbox_kept_from_a_server_is_told_of_one_that_ends_at_its_start(
+    tmp_path: Path, served: bool, kept: str
+) -> None:
+    code = "import sys; sys.stderr.write('words ' * 500); sys.exit(3)"
+    start = plan_of(McpServer(name="s", command=sys.executable, args=("-c", code)), tmp_path).program
+    assert start is not None
+    program = await start_program(replace(start(), stopped=lambda _setup, _said: "KEPT"))
+    assert await program.read() == b""
+    await program.close()
+    said = program.errors(served=served)
+    assert said.split()[:3] == ["Exit", "status", "3."]
+    assert " ".join(filter(None, ("Exit status 3.", kept, "… words words "))) in said, "no word is cut"
+
+
+async def test_a_server_that_ends_in_a_call_is_told_without_its_sandbox(tmp_path: Path) -> None:
+    plan = plan_of(fake("once", state=tmp_path / "runs"), tmp_path)
+    start = plan.program
+    assert start is not None
+    plan = replace(plan, program=lambda: replace(start(), stopped=lambda _setup, _said: "KEPT"))
+    async with hub_of(tmp_path, plan) as hub:
+        with pytest.raises(ToolError, match="ended during this call"):
+            await call(hub, "mcp__fake__die")
+        await until(lambda: hub.health()[0].state is not ServerState.CONNECTED)
+        assert hub.health()[0].why.startswith("the connection ended. Killed by ")
+        assert "KEPT" not in hub.health()[0].why
+
+
 async def test_a_server_that_cannot_be_started_again_is_given_up(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -302,6 +331,8 @@ async def test_a_tool_that_changes_is_not_used_until_it_is_approved(tmp_path: Pa
         await until(lambda: hub.tools()["mcp__fake__echo"].pinned is PinState.CHANGED)
         with pytest.raises(ToolError, match="changed since it was approved"):
             await call(hub, "mcp__fake__echo")
+        with pytest.raises(ToolError, match=r"changed since the user approved it\. Continue without it\."):
+            named_tool(hub, {"server_name": "fake", "tool_name": "echo"})
         assert "changed its tool echo" in told(tmp_path)
         await asyncio.to_thread(hub.approve, "fake")
         assert hub.tools()["mcp__fake__echo"].pinned is PinState.APPROVED

@@ -298,7 +298,7 @@ def why_unusable(hub: McpHub, tool: ServerTool) -> str:
     if tool.declared.hidden:
         return tool.declared.hidden
     if tool.pinned is PinState.CHANGED:
-        return "its declaration changed since the user approved it."
+        return "its declaration changed since the user approved it"
     if hub.state_of(tool.plan) in (ServerState.FAILED, ServerState.CLOSED):
         return f"the MCP server {visible(tool.plan.server.name)} is not connected"
     return ""

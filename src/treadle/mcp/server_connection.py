@@ -186,7 +186,7 @@ class ServerConnection:
         if self._network is not None and self._network.refused:
             why += f" (HTTP {self._network.refused}). To sign in: treadle mcp login {self.plan.server.name}"
         if program is not None and not self._ending.is_set():
-            why = f"{why}. {visible(program.errors())}"
+            why = f"{why}. {visible(program.errors(served=self._had_connection))}"
         return why
 
     def _reason(self, error: BaseException) -> str:

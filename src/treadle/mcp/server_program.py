@@ -113,14 +113,24 @@ class ServerProgram:
         self._listened.close()
         self._launcher.close()
 
-    def errors(self) -> str:
-        """Give how it ended, what its sandbox kept from it, and the end of what it said on standard error."""
+    def errors(self, *, served: bool) -> str:
+        """Give how it ended, and the end of what it said on standard error.
+
+        Of one that never `served` also what its sandbox kept from it: any other had what it needs.
+        """
         said = self._command.take_output(_MOST_SEARCHED).strip()
-        kept = "" if self._command.alive else self._stopped(said)
-        return " ".join(filter(None, (self._command.describe(), kept, said[-_LONGEST_SAID:])))
+        kept = "" if served or self._command.alive else self._stopped(said)
+        return " ".join(filter(None, (self._command.describe(), kept, _end_of(said))))
 
 
 _NEVER = 10.0**9
+
+
+def _end_of(said: str) -> str:
+    """Give the last whole words of a text."""
+    if len(said) <= _LONGEST_SAID:
+        return said
+    return f"… {said[-_LONGEST_SAID:].split(None, 1)[-1]}"
 
 
 def _settle(future: asyncio.Future[None]) -> None:
