@@ -162,6 +162,7 @@ async def test_a_resource_that_changed_after_it_was_read_is_told_with_the_next_s
     assert "Resource 1" in results[0]
     note = f"<note>\nMCP servers: the resource {uri} of every changed since it was read.\n</note>"
     assert [text_of(one).count(note) for one in requests][-1] == 1
+    assert all("<note>\n<note>" not in text_of(one) for one in requests)
 
 
 async def test_nothing_is_added_that_cannot_be_connected_to(place: Place) -> None:

@@ -52,7 +52,7 @@ async def test_a_resource_that_was_read_is_told_of_once_when_it_changes(tmp_path
             await call(hub, "mcp__fake__touch")
         await until(lambda: bool(hub.news))
         told = note(await servers.before_step())
-        assert told == "<note>\nMCP servers: the resource demo://1 of fake changed since it was read.\n</note>"
+        assert told == "MCP servers: the resource demo://1 of fake changed since it was read."
         await call(hub, "mcp__fake__touch")
         assert await servers.before_step() is None
         await resource(hub, server_name="fake", uri="demo://1")

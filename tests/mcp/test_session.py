@@ -36,7 +36,7 @@ async def test_the_first_step_waits_for_nobody_and_later_ones_tell_what_changed(
         assert note(await servers.before_step()) == ""
         await until(lambda: len(hub.news) > 0)
         assert hub.health()[0].state is ServerState.CONNECTED
-        assert note(await servers.before_step()) == "<note>\nMCP servers: late is connected.\n</note>"
+        assert note(await servers.before_step()) == "MCP servers: late is connected."
         assert await servers.before_step() is None
 
 

@@ -334,7 +334,7 @@ class SessionServers:
 
 
 def _note(text: str) -> Noted:
-    return Noted(notes=(Passage(kind=PassageKind.NOTE, text=f"<note>\n{text}\n</note>"),))
+    return Noted(notes=(Passage(kind=PassageKind.NOTE, text=text),))
 
 
 def health_lines(servers: Sequence[ServerHealth]) -> Iterator[str]:
