@@ -3,7 +3,8 @@ from urllib.parse import quote
 
 import pytest
 
-from treadle.app.session.mentions.attachments import dragged_images
+from treadle.app.session.mentions.attachments import attach, dragged_images
+from treadle.protocol.errors import ConfigError
 
 
 @pytest.fixture
@@ -48,3 +49,19 @@ def test_paths_of_images_are_found_however_terminals_write_them(folder: Path) ->
 )
 def test_other_text_is_no_image(folder: Path, pasted: str) -> None:
     assert dragged_images(pasted, folder) == ()
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("gone.md", "does not exist."),
+        ("no/gone.md", "does not exist, nor does its directory."),
+        ("folder.png", "is a directory."),
+        ("note.txt", "does not exist. Did you mean notes.txt?"),
+    ],
+)
+def test_a_person_reads_of_a_file_that_is_none_without_advice_for_the_model(folder: Path, name: str, why: str) -> None:
+    with pytest.raises(ConfigError) as refused:
+        attach([folder / name], print)
+    assert refused.value.why == f"{folder / name} {why}"
+    assert "list_files" not in str(refused.value.fix)

@@ -16,6 +16,9 @@ _LARGEST_TEXT = 400_000
 _LONGEST_PATHS = 20_000
 _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
 
+_FOR_MODEL = " Use list_files"
+"""What begins the advice to the model where a path is no file."""
+
 
 def attach(files: Sequence[Path], tell: Callable[[str], object]) -> tuple[UserContent, ...]:
     """Read the files as blocks of a user message, one for each; tells what was scaled.
@@ -66,9 +69,9 @@ def _image_file(word: str, folder: Path) -> Path | None:
 
 
 def _refused(name: str, why: str) -> ConfigError:
-    return ConfigError(
-        "attachment", f"{name} cannot be attached.", why=why, fix="Attach a text, an image or a document instead."
-    )
+    why, of_tool, _ = why.partition(_FOR_MODEL)
+    fix = "Name a file that is there." if of_tool else "Attach a text, an image or a document instead."
+    return ConfigError("attachment", f"{name} cannot be attached.", why=why, fix=fix)
 
 
 def _block(file: Path, tell: Callable[[str], object]) -> UserContent:
