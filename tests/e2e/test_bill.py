@@ -70,6 +70,8 @@ async def test_a_call_of_a_killed_program_is_counted_once_when_its_session_is_ta
             await asyncio.sleep(0.01)
         killed = server.billing.bills[0].usage
     assert used(events_of(tmp_path / "home")) == Usage()
+    (row,) = map(json.loads, (await program.run("sessions", "--json", "--all")).out.splitlines())
+    assert (row["cost"], row["known_cost"], row["tree_cost"]) == (None, 0.0, None), "what was cut is in no event yet"
     async with ScriptedServer(QUICK, tokens=count_tokens) as server:
         ended = await program.run("-p", "", "--continue", "--output-format", "json", *flags(server, tmp_path / "w"))
         assert ended.code == 0, ended.err
@@ -85,6 +87,8 @@ async def test_a_call_of_a_killed_program_is_counted_once_when_its_session_is_ta
     assert used(events) == lost.usage + sum(bills, start=Usage())
     assert settled(events)[0].usage == used(events)
     assert json.loads(ended.out)["cost"] == settled(events)[0].cost
+    (row,) = map(json.loads, (await program.run("sessions", "--json", "--all")).out.splitlines())
+    assert (row["cost"], row["estimated"]) == (pytest.approx(settled(events)[0].cost), True)
 
 
 async def test_an_interrupted_turn_says_about_and_one_without_a_price_says_that_it_is_unknown(tmp_path: Path) -> None:

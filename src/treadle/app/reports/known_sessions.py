@@ -11,9 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from treadle.app.compose import open_store
-from treadle.app.reports.usage_sums import LoggedUsage, UsageReader
+from treadle.app.reports.usage_sums import LoggedUsage, UsageReader, spending_of
 from treadle.app.session.shared.session_wire import background_sessions
-from treadle.engine.core.past_history import last_state
+from treadle.engine.core.past_history import is_calling, last_state
 from treadle.engine.core.state import TurnState
 from treadle.present.goal_words import goal_label
 from treadle.present.spending_words import Spending
@@ -144,6 +144,7 @@ class _Digest(Record, frozen=True, kw_only=True):
     removed: int = 0
     first: str = ""
     goal: GoalState | None = None
+    calling: bool = False
 
 
 _FIRST = 400
@@ -339,13 +340,13 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
         removed=total.removed,
         first=first,
         goal=None if state.goal is None else state.goal.stands,
+        calling=is_calling(state),
     )
 
 
 def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live: bool) -> ListedSession:
     state, ended = _standing(digest, live=live)
-    spending = Spending(unpriced=True) if digest.usage is None else digest.usage.spending
-    others = [Spending(unpriced=True) if one.usage is None else one.usage.spending for one in below]
+    spending, *others = [spending_of(one.usage, lost=one.calling and not live) for one in (digest, *below)]
     unpriced = spending.unpriced or any(one.unpriced for one in others)
     total = spending.total + sum(one.total for one in others)
     return ListedSession(

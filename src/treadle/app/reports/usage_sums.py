@@ -4,6 +4,7 @@ from collections.abc import Iterable, Iterator
 from math import fsum
 
 from msgspec import field
+from msgspec.structs import replace
 
 from treadle.app.models.model_notes import PROGRAM_REF
 from treadle.context.sizes import bytes_of_text
@@ -146,6 +147,12 @@ class LoggedUsage(Record, frozen=True, kw_only=True):
     def models(self) -> tuple[str, ...]:
         """The models that had requests, the first called first."""
         return tuple(dict.fromkeys(one.model for one in self.slots if one.amounts.requests))
+
+
+def spending_of(usage: LoggedUsage | None, *, lost: bool) -> Spending:
+    """Give what a log says was spent; unknown is that of a log that was not read, and of a call that was `lost`."""
+    known = Spending(unpriced=True) if usage is None else usage.spending
+    return replace(known, unpriced=True) if lost else known
 
 
 _Key = tuple[int, str, str, str]

@@ -9,7 +9,7 @@ from treadle.context.notified import NotificationReader
 from treadle.context.transcript import Transcript
 from treadle.engine.core.advance import advance, fold
 from treadle.engine.core.machine_effects import Effect, Seal
-from treadle.engine.core.state import Compacting, State
+from treadle.engine.core.state import AwaitingReply, Compacting, State
 from treadle.protocol.attach import Stamped
 from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.codec import encodable
@@ -74,6 +74,15 @@ def last_state(events: Iterable[Event]) -> State:
             tail.clear()
         tail.append(event)
     return fold(tail)
+
+
+def is_calling(state: State) -> bool:
+    """Whether a model call goes on, so that no event tells yet what it uses."""
+    match state.activity:
+        case AwaitingReply() | Compacting(written=False, attempt=0):
+            return True
+        case _:
+            return False
 
 
 def take_whole(state: State, event: Event) -> tuple[State, list[Event], tuple[Effect, ...]]:
