@@ -8,6 +8,7 @@ from treadle.door.hosts import AGAIN
 from treadle.door.open_session import LiveSession
 from treadle.door.program import Exit
 from treadle.headless.channel import Frame
+from treadle.headless.continuing import NOTHING_LEFT, words_to_continue
 from treadle.headless.host_prompts import content_of
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Delivery, Prompt
@@ -93,8 +94,6 @@ class HostMessages:
         if host.hosting.task is None or not live.resumed:
             await self._answer(live, "There is nothing to do: the message has no text, image or document.", frame)
             return ()
-        from treadle.headless.continuing import NOTHING_LEFT, words_to_continue
-
         content = words_to_continue(live)
         if not content:
             await self.until_idle()

@@ -1,4 +1,4 @@
-"""What the error codes of folders, files and flags that cannot be used mean, and what to do about them."""
+"""What the error codes of folders, files, flags and hooks that keep something from being done mean, and what to do about them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -15,6 +15,10 @@ ABOUT_PLACES: Mapping[str, Explanation] = MappingProxyType(
             "With --verbose or --input-format Treadle serves a host: a program with the protocol of Claude Code. A "
             "flag of Treadle's own that hosts do not have is refused there: without it something else would be done.",
             "Leave --verbose and --input-format out, or the flag.",
+        ),
+        "kept-back": Explanation(
+            "A hook kept a message from being sent, or a model from being used. Nothing was changed.",
+            "The message has the hook's reason. `treadle hooks` lists the hooks.",
         ),
         "folder-gone": Explanation(
             "The folder from which a command was started does not exist any more.",

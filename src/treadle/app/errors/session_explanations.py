@@ -233,10 +233,6 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "This is not possible in the session's current state. Nothing was changed.",
             "Wait until the session is idle, or interrupt it.",
         ),
-        "kept-back": Explanation(
-            "A hook kept a message from being sent, or a model from being used. Nothing was changed.",
-            "The message has the hook's reason. `treadle hooks` lists the hooks.",
-        ),
         "log-damaged": Explanation(
             "The session log is damaged. The disk or another program changed it.",
             "The file is kept. Restore it from a backup, or move it away to start with an empty one.",
