@@ -633,7 +633,7 @@ async def test_messages_and_calls_of_a_subagent_have_ids_of_their_own(host: Host
     async with host.model(*turns) as environment:
         async with driving(host, environment, *BOTH) as driver:
             driver.ask("go")
-            await driver.until("result")
+            result = await driver.until("result")
             driver.close()
             await driver.end()
         said = [*driver.of("assistant"), *driver.of("user")]
@@ -643,6 +643,7 @@ async def test_messages_and_calls_of_a_subagent_have_ids_of_their_own(host: Host
         (denied,) = [one for one in driver.of("system") if one["subtype"] == "permission_denied"]
         ids = {block.get("id", block.get("tool_use_id")) for block in blocks if block["type"] != "text"}
         assert ids == {denied["tool_use_id"]} != {said[0]["message"]["content"][0]["id"]}
+        assert [one["tool_use_id"] for one in result["permission_denials"]] == [denied["tool_use_id"]]
         child = next(one for one in said if one["parent_tool_use_id"])
         flags = (f"--resume={child['session_id']}", f"--resume-session-at={child['uuid']}")
         async with driving(host, environment, *BOTH, *flags) as driver:

@@ -171,8 +171,11 @@ class FrameMaker:
         if child.session_id not in self._children:
             made_by = FrameMaker(self.session_id, self._root, self._model, child=child.session_id)
             self._children[child.session_id] = made_by
-        for made in self._children[child.session_id].take(child.said):
+        below = self._children[child.session_id]
+        for made in below.take(child.said):
             yield {**made, "parent_tool_use_id": child.call_id}
+        self.denials += below.denials
+        below.denials.clear()
 
     def _live(self, kind: str, text: str) -> Iterator[Frame]:
         if self._partial is not None:

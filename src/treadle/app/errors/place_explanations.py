@@ -1,4 +1,4 @@
-"""What the error codes of folders, files, flags and hooks that keep something from being done mean, and what to do about them."""
+"""What error codes mean of folders, files and flags that cannot be used, and of hooks, and what to do about them."""
 
 from collections.abc import Mapping
 from types import MappingProxyType
