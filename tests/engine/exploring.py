@@ -32,6 +32,7 @@ from treadle.engine.core.machine_effects import (
 from treadle.engine.core.state import AwaitingReply, State, phase, replace
 from treadle.engine.runtime.window import next_message
 from treadle.protocol.attach import Stamped
+from treadle.protocol.children import ChildEnded, ChildMerges, ChildOutcome, ChildStarted
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import (
     ENGINE,
@@ -118,6 +119,7 @@ TRAITS = {
     "look": ToolTraits(kind=ToolKind.READ, effect=ToolEffect.PURE),
     "write": ToolTraits(kind=ToolKind.EDIT, effect=ToolEffect.IDEMPOTENT),
     "run": ToolTraits(kind=ToolKind.EXECUTE, effect=ToolEffect.ONCE),
+    "agents": ToolTraits(kind=ToolKind.OTHER, effect=ToolEffect.IDEMPOTENT, apart=True),
     "ask": ToolTraits(flow=Flow.ASK, effect=ToolEffect.ONCE),
     "done": ToolTraits(flow=Flow.END_TURN, effect=ToolEffect.ONCE),
 }
@@ -373,7 +375,8 @@ def explore(jitter: random.Random, walks: int, *, longest: int = 60) -> Iterator
         limits = (
             BOUNDED if jitter.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2, wait_for_reset=True)
         )
-        limits = replace(limits, asks_end=jitter.random() < _OFTEN_BOUNDED)
+        asks, joins = (jitter.random() < _OFTEN_BOUNDED for _ in range(2))
+        limits = replace(limits, asks_end=asks, joins_cut=joins)
         world = World(limits=limits).begin()
         world.take(SetPresence(user_present=jitter.random() < 0.8))
         for number in range(longest):
@@ -459,6 +462,22 @@ BOUNDED = Limits(
 """Limits that are all reached now and then."""
 
 
+def children_may(world: World, number: int, choice: Choose) -> list[EventData]:
+    """List what subagents of the session can report."""
+    found: list[EventData] = []
+    for call in world.state.calls:
+        if call.traits.apart and call.status is CallStatus.RUNNING:
+            one = ChildStarted(call_id=call.call.id, session_id=f"s{number}", agent="worker", task="t")
+            found.append(replace(one, background=choice([False, False, True])))
+    for child in world.state.children:
+        session_id = child.started.session_id
+        if child.ended is None:
+            over = session_id in world.state.merging
+            ended = ChildEnded(session_id=session_id, outcome=choice(list(ChildOutcome)), denied=choice([0, 1]))
+            found += [ChildMerges(session_id=session_id, over=over), *([] if over else [ended])]
+    return found
+
+
 def _move(world: World, jitter: random.Random, number: int) -> None:
     """Make one move, most often the next thing that outstanding work reports."""
     kind = jitter.choice(_MOVES)
@@ -470,6 +489,8 @@ def _move(world: World, jitter: random.Random, number: int) -> None:
             world.proposed.pop()
     elif kind == "answer" and world.state.questions:
         world.take(answer_to(jitter.choice(world.state.questions), jitter.choice))
+    elif kind == "child" and (of_children := children_may(world, number, jitter.choice)):
+        world.try_take(jitter.choice(of_children))
     elif kind == "user":
         world.try_take(jitter.choice(asked_by_user(world, number, jitter.choice)))
     elif kind == "resume":
@@ -478,4 +499,4 @@ def _move(world: World, jitter: random.Random, number: int) -> None:
 
 
 _OFTEN_BOUNDED = 0.3
-_MOVES = (*["work"] * 10, *["call"] * 5, *["answer"] * 3, *["user"] * 3, "resume")
+_MOVES = (*["work"] * 10, *["call"] * 5, *["answer"] * 3, *["user"] * 3, *["child"] * 2, "resume")
