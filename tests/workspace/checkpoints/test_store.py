@@ -539,6 +539,14 @@ def test_a_swap_of_file_folder_and_link_is_taken_back(place: tuple[Path, Checkpo
 RIGHTS = {"usual": 0o755, "private": 0o700, "private/in": 0o750, "shared": 0o775, "locked": 0o555}
 
 
+@pytest.fixture(params=[0o002, 0o022])
+def umask(request: pytest.FixtureRequest) -> Iterator[None]:
+    before = os.umask(request.param)
+    yield
+    os.umask(before)
+
+
+@pytest.mark.usefixtures("umask")
 @pytest.mark.parametrize("way", ["restored", "extracted"])
 def test_a_folder_that_is_made_again_has_the_rights_that_it_had(
     place: tuple[Path, CheckpointStore], tmp_path: Path, way: str
@@ -549,7 +557,7 @@ def test_a_folder_that_is_made_again_has_the_rights_that_it_had(
         (root / name / "a.txt").write_text("one")
     for name, mode in RIGHTS.items():
         (root / name).chmod(mode)
-    (root / "stays").mkdir(0o755)
+    (root / "stays").mkdir()
     (root / "stays" / "a.txt").write_text("one")
     before = store.take("1").tree
     (root / "locked").chmod(0o755)

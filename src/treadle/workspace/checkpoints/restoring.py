@@ -13,7 +13,7 @@ from msgspec import Struct
 from treadle.protocol.errors import StoreError
 from treadle.workspace.checkpoints.planning import PlannedRemoval, PlannedWrite, RestoreConflict, RestorePlan
 from treadle.workspace.checkpoints.scanning import FOLDER_FLAGS, MODE_BITS, READ_FLAGS, read_all
-from treadle.workspace.checkpoints.trees import BlobReader, TreeEntry, TreeKind, folders_above
+from treadle.workspace.checkpoints.trees import USUAL_RIGHTS, BlobReader, TreeEntry, TreeKind, folders_above
 from treadle.workspace.files.saving import copy_facts
 from treadle.workspace.files.temporary_files import TemporaryFiles, temporary_name
 
@@ -111,13 +111,13 @@ class Restorer:
             os.close(fd)
 
     def _make_folder(self, name: bytes, fd: int, path: bytes) -> int:
-        """Make a folder that is missing; gives the rights that it is to have, 0 for the usual ones of a new folder.
+        """Make a folder that is missing; gives the rights that it is to have, 0 for the usual ones, which it has then.
 
         Until then it is the user's alone. The user can always write into it.
         """
         rights = self._rights.get(path, 0)
         with contextlib.suppress(FileExistsError):
-            os.mkdir(name, 0o700 if rights else 0o777, dir_fd=fd)
+            os.mkdir(name, 0o700 if rights else USUAL_RIGHTS, dir_fd=fd)
             return rights and rights | 0o700
         return 0
 

@@ -32,12 +32,13 @@ class TreeEntry(Struct, frozen=True, array_like=True):
     what: str = ""
 
 
-_USUAL_RIGHTS = 0o755
+USUAL_RIGHTS = 0o755
+"""Those of a folder of which a tree says nothing else."""
 
 
 def folder_entry(tree: str, mode: int) -> TreeEntry:
     """Give the entry of a folder with this tree and these rights."""
-    return TreeEntry(TreeKind.FOLDER, 0 if mode == _USUAL_RIGHTS else mode, what=tree)
+    return TreeEntry(TreeKind.FOLDER, 0 if mode == USUAL_RIGHTS else mode, what=tree)
 
 
 TreeListing = Mapping[bytes, TreeEntry]

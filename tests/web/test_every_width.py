@@ -1,0 +1,104 @@
+"""Each screen in each width and in three fonts, a very wide one among them: nothing sticks out or lies over another.
+
+Axe-core looks at contrast and names elsewhere; here rectangles are compared, with an open question, a diff and long
+names.
+"""
+
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page
+
+from tests.e2e.faults.driving import make, run
+from tests.web.driving import Served, in_shared_browser, page_with_model, start_session
+from treadle.providers.scripted.script import SayText, Turn
+
+pytestmark = in_shared_browser
+
+WIDTHS = (320, 360, 390, 820, 1080, 1440)
+FONTS = {"system": "", "serif": "DejaVu Serif Condensed", "wide": "DejaVu Sans Mono"}
+LONG = "a_very_long_name_of_a_file_that_says_all_that_is_in_it_and_more.py"
+CODE = "\n".join(
+    f"print('a line of code that is wider than any phone, and than some tables: number {n}')" for n in range(9)
+)
+TURNS = (
+    Turn(
+        items=(
+            SayText(
+                text=f"I write it.\n\n| one | two |\n|---|---|\n| {'word ' * 9} | {LONG} |\n\n```python\n{CODE}\n```"
+            ),
+        )
+    ),
+    Turn(items=(make("write_to_file", path=LONG, content=f"{CODE}\n"),)),
+    Turn(items=(run(f"git push origin {'feature/' + LONG}"),)),
+)
+SCREENS = (
+    *(
+        "/",
+        "/inbox",
+        "/sessions",
+        "/fleet",
+        "/usage",
+        "/policy",
+        "/health",
+        "/devices",
+        "/settings",
+        "/settings/models",
+    ),
+    *("/settings/rules", "/settings/budgets", "/settings/notifications", "/s/ID", "/s/ID/review", "/s/ID/timeline"),
+    *("/s/ID/timeline?view=events", "/s/ID/context", "/s/ID/share", "/s/ID/replay"),
+)
+
+WRONG = """() => {
+  const [found, right] = [[], document.documentElement.scrollWidth];
+  const named = (one) => `<${one.localName} ${one.id || one.className}> ${one.textContent.trim().slice(0, 20)}`;
+  if (right > innerWidth) {
+    const all = [...document.querySelectorAll("main *, header *")].filter((one) => !one.closest("pre, .tablewrap"));
+    const out = all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1);
+    found.push(`it scrolls to ${right}: ${out.slice(0, 5).map(named)}`);
+  }
+  const layers = ".compose, .head, .strip, dialog, .side, .beside, .vtabs, footer, header";
+  const acts = [...document.querySelectorAll("button, a[href], input, select, textarea, summary")];
+  const boxes = acts
+    .filter((one) => one.checkVisibility({ visibilityProperty: true }) && !one.matches(".hidden, .handle"))
+    .map((one) => [one, one.getBoundingClientRect(), one.closest(layers)])
+    .filter(([, { width, height }]) => width > 1 && height > 1);
+  for (const [at, [one, a, where]] of boxes.entries()) {
+    for (const [other, b, there] of boxes.slice(at + 1)) {
+      if (where !== there || one.contains(other) || other.contains(one) || one.closest(".event, .ses")) continue;
+      const wide = Math.min(a.right, b.right) - Math.max(a.left, b.left);
+      const high = Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top);
+      if (wide > 2 && high > 2) found.push(`${named(one)} lies over ${named(other)}`);
+    }
+  }
+  return [...new Set(found)].slice(0, 8);
+}"""
+
+
+async def _wrong(page: Page, served: Served, session: str, widths: tuple[int, ...]) -> list[str]:
+    found: list[str] = []
+    for screen in SCREENS:
+        await page.set_viewport_size({"width": widths[0], "height": 800})
+        await page.goto(served.address + screen.replace("ID", session))
+        await page.wait_for_selector("html[data-ready]", state="attached")
+        for name, family in FONTS.items():
+            if family:
+                await page.add_style_tag(content=f"* {{ font-family: '{family}' !important }}")
+            for width in widths:
+                await page.set_viewport_size({"width": width, "height": 800})
+                found += [f"{screen} {name} {width}: {one}" for one in await page.evaluate(WRONG)]
+    return found
+
+
+@pytest.mark.parametrize("widths", [(320, 820, 1440), pytest.param(WIDTHS, marks=pytest.mark.soak)])
+async def test_in_each_width_and_font_nothing_sticks_out_and_nothing_lies_over_another(
+    tmp_path: Path, widths: tuple[int, ...]
+) -> None:
+    async with page_with_model(tmp_path, TURNS, "--mode", "edits", "--trust") as (served, seen):
+        page = await seen.page(served, bypass_csp=True)
+        session = await start_session(page, "Write it, and push it.")
+        await page.wait_for_selector(".item.end", state="attached")
+        await page.fill("#text", "Go on.")
+        await page.press("#text", "Enter")
+        await page.wait_for_selector(".question")
+        assert await _wrong(page, served, session, widths) == []
