@@ -14,7 +14,7 @@ from tests.e2e.process import Ended, Program
 from tests.e2e.running import left_of, model, running
 from tests.needed import needs
 from treadle.app.errors.exits import Exit
-from treadle.providers.scripted.script import MakeCall, Script, Turn
+from treadle.providers.scripted.script import Expectation, MakeCall, Script, Texts, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 DONE = MakeCall(name="attempt_completion", arguments={"result": "Done."})
@@ -153,6 +153,37 @@ async def test_scripts_and_batches_are_told_why_a_hook_keeps_a_message_back(plac
     row = json.loads((out / "results.jsonl").read_text())
     assert (row["state"], row["kind"]) == ("error", "setup")
     assert "Not today." in row["why"]
+
+
+async def test_a_turn_that_a_hook_ends_is_told_with_its_reason(place: Place) -> None:
+    place.settings({"PreToolUse": one("""echo '{"continue": false, "stopReason": "Enough for today."}'""")})
+    ended, _ = await place.work(write("a.txt"), words=["--output-format", "json", "--mode", "edits"])
+    result = json.loads(ended.out)
+    assert (ended.code, result["exit_code"]) == (Exit.FAILED, Exit.FAILED)
+    assert (result["stop"], result["why"]) == ("cancelled", "a hook: Enough for today.")
+    assert "# stopped by a hook: Enough for today.\n" in ended.err
+    ended, _ = await place.work(write("a.txt"), words=["--output-format", "stream-json", "--verbose"])
+    result = json.loads(ended.out.splitlines()[-1])
+    assert (ended.code, result["terminal_reason"]) == (Exit.FAILED, "hook_stopped")
+    assert result["errors"] == ["The turn was stopped by a hook: Enough for today."]
+
+
+async def test_a_subagent_that_a_hook_ends_is_told_with_the_reason(place: Place) -> None:
+    stops = (
+        """grep -q '"tool_name": "Write"' && echo '{"continue": false, "stopReason": "Enough for today."}'; exit 0"""
+    )
+    place.settings({"PreToolUse": one(stops)})
+    tasks = [{"prompt": "Write it.", "agent": "worker"}]
+    turns = (
+        Turn(when=Expectation(system=Texts(contains=("You are a subagent",))), items=(write("a.txt"),)),
+        Turn(items=(MakeCall(name="use_subagents", arguments={"tasks": tasks}),)),
+        Turn(items=(DONE,)),
+    )
+    async with ScriptedServer(Script(turns=turns)) as server:
+        ended = await place.program.run("-p", "Work.", *model(server), "-C", str(place.folder), "--mode", "edits")
+        read = json.dumps(server.requests[-1].body["messages"][-1])
+    assert 'worker, "Write it.": stopped by a hook: Enough for today.' in ended.err
+    assert "It did not finish: a hook: Enough for today" in read
 
 
 async def test_a_hook_keeps_a_turn_going_once(place: Place) -> None:

@@ -264,7 +264,7 @@ class Updates:
 
     def _end(self, outcome: TurnOutcome) -> Iterator[Update]:
         """Say why a turn ended that did not come to its end."""
-        if outcome.stop not in (TurnStop.END_TURN, TurnStop.CANCELLED, TurnStop.ERROR):
+        if outcome.by_hook or outcome.stop not in (TurnStop.END_TURN, TurnStop.CANCELLED, TurnStop.ERROR):
             why = f" ({outcome.why})" if outcome.why else ""
             gap = "\n\n" if self._spoke else ""
             yield text_chunk("agent_message", f"{gap}*{ended(outcome.stop)}{why}.*", uuid.uuid4().hex)

@@ -37,7 +37,8 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
 
     `changes` are all that is left of the turn's own work where they are `exact`, otherwise what tools reported.
 
-    `open_items` counts what of the checklist is not done. `goal` is the goal that was worked on, and how it stands.
+    `why` says which limit or hook ended the turn. `open_items` counts what of the checklist is not done. `goal` is the
+    goal that was worked on, and how it stands.
     `structured_output` is the answer as a value where a form of it was wanted.
     """
 
@@ -53,6 +54,7 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
     exact: bool
     unseen: tuple[str, ...]
     denied: int
+    why: str
     open_items: int
     error: ModelError | None
     structured_output: Any
@@ -104,6 +106,7 @@ def result_record(
         unseen=outcome.unseen,
         exact=outcome.exact,
         denied=outcome.denied,
+        why=outcome.why,
         open_items=open_items(live.status.checklist)[0],
         error=outcome.error,
         structured_output=value,

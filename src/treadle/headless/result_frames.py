@@ -103,7 +103,7 @@ def result_fields(outcome: TurnOutcome, *, no_value: bool = False, in_tools: boo
     errors: list[str] = []
     subtype, reason = _SUBTYPES.get(outcome.stop, ("error_during_execution", "completed"))
     if outcome.stop is TurnStop.CANCELLED:
-        reason = "aborted_tools" if in_tools else "aborted_streaming"
+        reason = "hook_stopped" if outcome.by_hook else "aborted_tools" if in_tools else "aborted_streaming"
     code = exit_code(outcome)
     if no_value:
         subtype = "error_max_structured_output_retries"
@@ -133,6 +133,8 @@ def denied_words(outcome: TurnOutcome) -> str:
 def _why(outcome: TurnOutcome) -> str:
     if outcome.error is not None:
         return " ".join(filter(None, (facts_of(outcome.error), reset_words(outcome.error))))
+    if outcome.by_hook:
+        return f"The turn was stopped by {outcome.why}"
     why = _WHY.get(outcome.stop, "The turn failed.")
     return f"{why} {outcome.why}".strip()
 

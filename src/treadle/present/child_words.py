@@ -2,7 +2,7 @@
 
 from treadle.present.words import spent
 from treadle.protocol.children import ChildOutcome
-from treadle.protocol.notifications import ChildChanged
+from treadle.protocol.notifications import BY_HOOK, ChildChanged
 
 _TASK = 60
 _ENDED = {
@@ -38,6 +38,8 @@ def _where(child: ChildChanged) -> str:
     if child.outcome is None:
         return child.doing or "begins"
     words = _ENDED[child.outcome]
+    if child.why.startswith(BY_HOOK):
+        return f"stopped by {child.why}"
     return f"{words} {child.why or 'without a reason'}" if words.endswith((":", " by")) else words
 
 

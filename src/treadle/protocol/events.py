@@ -129,9 +129,13 @@ class RevokeAllowance(Tagged, frozen=True, kw_only=True, tag="revoke_allowance")
 
 
 class Interrupt(Tagged, frozen=True, kw_only=True, tag="interrupt"):
-    """The user stops what is going on; with `hold`, what waits is held until the user sends or drops it."""
+    """The user stops what is going on; with `hold`, what waits is held until the user sends or drops it.
+
+    A hook of theirs that ends the turn gives `why`.
+    """
 
     hold: bool = False
+    why: str = ""
 
 
 class SetMode(Tagged, frozen=True, kw_only=True, tag="set_mode"):

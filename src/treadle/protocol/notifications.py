@@ -73,12 +73,16 @@ CHILD_OUTCOMES: Mapping[TurnStop, ChildOutcome] = MappingProxyType(
 """How a subagent ended, by what ended its turn."""
 
 
+BY_HOOK = "a hook: "
+"""How `why` begins where a hook ended the turn, with its reason behind that."""
+
+
 class TurnOutcome(Record, frozen=True, kw_only=True):
     """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars.
 
     `changes` are what is left of the turn's own work. They are `exact` where checkpoints tell them; otherwise they are
     what tools reported, and commands may have changed more. `unseen` are files that changed and that no checkpoint
-    holds, so nothing brings them back. `why` says which limit ended it.
+    holds, so nothing brings them back. `why` says which limit or hook ended it.
     """
 
     stop: TurnStop
@@ -93,6 +97,11 @@ class TurnOutcome(Record, frozen=True, kw_only=True):
     why: str = ""
     exact: bool = False
     unseen: tuple[str, ...] = ()
+
+    @property
+    def by_hook(self) -> bool:
+        """Whether a hook of the user ended it."""
+        return self.stop is TurnStop.CANCELLED and self.why.startswith(BY_HOOK)
 
 
 class PhaseChanged(Tagged, frozen=True, kw_only=True, tag="phase_changed"):

@@ -50,7 +50,7 @@ def _of_turn(outcome: TurnOutcome) -> Exit:
         case TurnStop.BUDGET | TurnStop.TIME:
             return Exit.BUDGET
         case TurnStop.CANCELLED:
-            return Exit.INTERRUPTED
+            return Exit.FAILED if outcome.by_hook else Exit.INTERRUPTED
         case TurnStop.MISTAKES:
             return Exit.MISTAKES
         case TurnStop.LOOP:

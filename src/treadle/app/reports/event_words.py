@@ -216,8 +216,8 @@ def _words_of_op(op: Op) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one li
             )
         case RevokeAllowance(allowance_id=id_):
             return EventWords(title="Permission removed", text=id_, topics=(EventTopic.DECISIONS,))
-        case Interrupt():
-            return EventWords(title="Interrupted by the user")
+        case Interrupt(why=why):
+            return EventWords(title="Ended by a hook" if why else "Interrupted by the user", text=why)
         case SetMode() | SetModel() | SetFallback():
             return _model(op)
         case SetLimits():

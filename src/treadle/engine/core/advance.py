@@ -92,6 +92,7 @@ from treadle.protocol.events import (
 from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.models import ModelChoice
 from treadle.protocol.notifications import (
+    BY_HOOK,
     CallStatus,
     ConversationRewound,
     ModeChanged,
@@ -241,8 +242,9 @@ def _obey(state: State, op: Op, event: Event) -> Transition:  # noqa: C901, PLR0
         case Answer() as data:
             state, effects = _answer(state, data, event.at)
             return state, [answers.named_by(event.source, data, effect) for effect in effects]
-        case Interrupt(hold=hold):
+        case Interrupt(hold=hold, why=why):
             state, paused = goal.pause_interrupted(state, event.source)
+            state = replace(state, stopped_by=f"{BY_HOOK}{why}" if why else "")
             state, effects = _interrupt(state)
             state, held = turns.hold_queue(state) if hold else (state, [])
             return state, [*paused, *held, *effects]

@@ -164,6 +164,7 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
         space=replace(past.space, wanted=None, given="", reviewed=False, pins=state.space.pins),
         cancelling=False,
         stopping=None,
+        stopped_by="",
     )
     back, effects = goal.keep_goal(state, back)
     return with_note(back, texts.back_in_conversation(files=data.files)), effects

@@ -154,10 +154,7 @@ class Waiting(Record, frozen=True, kw_only=True):
 
 
 class Calling(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Which model is called: the chosen one, or the `fallback` while `replaced` names the chosen one.
-
-    `window` is the one that its provider named when it refused a request.
-    """
+    """Which model is called: the chosen one, or the `fallback` while `replaced` names it; `window` is what was named."""
 
     choice: ModelChoice = ModelChoice(model="", tool_protocol=ToolProtocol.NATIVE)
     fallback: ModelChoice | None = None
@@ -267,9 +264,9 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     that the session changed, by the checkpoint `known_at` and what calls reported since; `unseen` changed in this turn,
     and no checkpoint holds them. `runs` are its last commands. `children` are those of its `subagents` so far that go
     on, or that their call has yet to tell of. `held` are prompts that wait for the user, not for the session.
-    `stopping` is why the turn is being cancelled if it was not the user. `cut` is what there is of an answer that the
-    output limit cut off. `returns`: hooks have sent the answer back so often since the last call. What the subagents
-    `merging` changed comes into the workspace now.
+    `stopping` is why the turn is being cancelled if it was not the user, `stopped_by` what a hook said that did. `cut`
+    is what there is of an answer that the output limit cut off. `returns`: hooks have sent the answer back so often
+    since the last call. What the subagents `merging` changed comes into the workspace now.
     """
 
     session_id: str = ""
@@ -306,6 +303,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     goal: Goal | None = None
     cancelling: bool = False
     stopping: TurnStop | None = None
+    stopped_by: str = ""
     cut: str = ""
     returns: int = 0
     merging: tuple[str, ...] = ()

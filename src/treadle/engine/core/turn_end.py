@@ -100,6 +100,7 @@ def end_turn(
         activity=Idle(),
         cancelling=False,
         stopping=None,
+        stopped_by="",
         questions=tuple(filter(is_beside, state.questions)),
         calls=(),
         unread=unread,

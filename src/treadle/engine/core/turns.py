@@ -78,6 +78,8 @@ def settle(state: State) -> Transition:
 
 
 def _why_stopped(state: State) -> str:
+    if state.stopping is None:
+        return state.stopped_by
     if state.stopping is not TurnStop.TIME or state.limits.max_seconds is None:
         return ""
     return f"the turn's limit of {state.limits.max_seconds:g} s"

@@ -376,7 +376,7 @@ class Performer:
 
     def _end_turn(self, reason: str) -> None:
         self._session.tell(f"A hook ends the turn: {reason}")
-        self._session.post_soon(Interrupt(), HOOK)
+        self._session.post_soon(Interrupt(why=reason or "it gave no reason"), HOOK)
 
     async def ask(self, call_id: str, asked: Asked, /) -> PersonReply:
         """Ask the user for a call that runs, or for what it left to run."""

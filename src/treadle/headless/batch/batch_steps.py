@@ -284,7 +284,8 @@ def how_it_went(task_id: str, outcome: TurnOutcome) -> TaskRow:
     if outcome.stop is TurnStop.END_TURN:
         return TaskRow(id=task_id, state="done", kind="denied" if outcome.denied else "")
     if outcome.stop is TurnStop.CANCELLED:
-        return TaskRow(id=task_id, state="error", kind="interrupted", why="run: its turn was interrupted.")
+        why = f"stopped by {outcome.why}" if outcome.by_hook else "interrupted."
+        return TaskRow(id=task_id, state="error", kind="interrupted", why=f"run: its turn was {why}")
     if outcome.stop is TurnStop.ERROR:
         kind, said = ("", outcome.why) if outcome.error is None else (f"-{outcome.error.kind}", outcome.error.message)
         return TaskRow(id=task_id, state="error", kind=f"provider{kind}", why=f"run: {said or 'no answer came.'}")

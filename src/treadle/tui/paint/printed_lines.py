@@ -317,7 +317,7 @@ def _turn_end(done: TurnItem, width: int, signs: Signs) -> list[Line]:
     if took and done.waited >= 1:
         took = f"{took} + {span(done.waited)} for you"
     facts = [
-        ended(outcome.stop),
+        f"{ended(outcome.stop)} by {printable(outcome.why)}" if outcome.by_hook else ended(outcome.stop),
         done.left_open,
         changed_lines(outcome),
         unseen_words(outcome.unseen),
