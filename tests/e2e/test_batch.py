@@ -127,6 +127,18 @@ async def test_a_signal_hands_every_task_back_and_the_next_run_continues(place: 
     assert (len(place.calls()), repeated(place)) == (3, {})
 
 
+async def test_a_limit_that_not_even_one_call_fits_into_is_told_with_what_a_call_can_cost(place: Place) -> None:
+    place.prepare(tasks(2))
+    async with ScriptedServer(Solver()) as server:
+        ended = await place.program.run(*place.words(server.base_url, "--max-cost", "0.000001"))
+        lines = await place.program.run(*place.words(server.base_url, "--max-cost", "0.000001", "--json"))
+    assert (ended.code, lines.code) == (Exit.BUDGET, Exit.BUDGET), ended.err
+    assert "2 tasks left: --max-cost allows no more (the run's budget of" in ended.out
+    assert "is spent, and the next call can cost" in ended.out
+    assert "The same command with a larger one continues them." in ended.out
+    assert "the next call can cost" in json.loads(lines.out.splitlines()[-1])["why"]
+
+
 async def spend(place: Place, *, seed: int, number: int, kills: int, cap: float) -> None:
     """Run with a limit that does not do for all tasks, kill workers meanwhile, and then give more."""
     place.prepare(tasks(number))

@@ -86,12 +86,14 @@ class TaskEnded(Record, frozen=True, kw_only=True, omit_defaults=False, tag="tas
 class BatchEnded(Record, frozen=True, kw_only=True, omit_defaults=False, tag="batch_ended", tag_field="type"):
     """All results of the folder by state and by kind, what the run has spent, and the exit code.
 
-    `cost` is US dollars, None where a part is not known.
+    `left` is how many tasks have not ended, and `why` says why, empty where none are. `cost` is US dollars, None where
+    a part is not known.
     """
 
     states: Mapping[str, int]
     kinds: Mapping[str, int]
     left: int
+    why: str = ""
     cost: float | None
     exit_code: int
 

@@ -158,7 +158,9 @@ def _done(
     )
     dispatcher.work(wishes.workers)
     code = Exit.DONE if not dispatcher.left else Exit.BUDGET if dispatcher.capped else Exit.TRANSIENT
-    conclude(folder, lines, _spending(folder), left=(dispatcher.left, dispatcher.trouble), code=code)
+    conclude(
+        folder, lines, _spending(folder), left=(dispatcher.left, dispatcher.no_money or dispatcher.trouble), code=code
+    )
     return code
 
 
@@ -300,13 +302,23 @@ def conclude(folder: BatchFolder, lines: BatchLines, spending: Spending, *, left
     states = Counter(str(row.state) for row in rows)
     kinds = Counter(f"{row.state}: {row.kind}" for row in rows if row.kind)
     number_left, trouble = left
-    why = "--max-cost is used up" if code is Exit.BUDGET else trouble.rstrip(".") or "the batch was stopped"
+    why, again = trouble.rstrip(".") or "the batch was stopped", "The same command"
+    if code is Exit.BUDGET:
+        why = f"--max-cost allows no more ({trouble})" if trouble else "--max-cost is used up"
+        again = "The same command with a larger one"
     words = [f"{folder.path}: {', '.join(f'{states[one]} {one}' for one in sorted(states)) or 'no results'}."]
     words += [f"  {kind}: {number}" for kind, number in sorted(kinds.items())]
     words.append(f"Spent by all runs: {spending.words}.")
     if number_left:
-        words.append(f"{counted(number_left, 'task')} left: {why}. The same command continues them.")
+        words.append(f"{counted(number_left, 'task')} left: {why}. {again} continues them.")
     words.append(f"Results: {folder.path / RESULTS}. Patches: {folder.path / PREDICTIONS}.")
     cost = None if spending.unpriced else spending.total
-    ended = BatchEnded(states=dict(states), kinds=dict(kinds), left=number_left, cost=cost, exit_code=int(code))
+    ended = BatchEnded(
+        states=dict(states),
+        kinds=dict(kinds),
+        left=number_left,
+        why=why if number_left else "",
+        cost=cost,
+        exit_code=int(code),
+    )
     lines.concluded(ended, words, spending)

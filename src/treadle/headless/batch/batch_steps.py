@@ -75,19 +75,20 @@ class Said(Record, frozen=True, kw_only=True):
     """What a worker says: the step that it begins, or how its task ended.
 
     `steps` is the number of the model's last step and `cost` what it cost (US dollars), None where that is not known.
+    `capped` is why the money of the run ended it, empty where it did not.
     """
 
     step: str = ""
     steps: int = 0
     cost: float | None = 0.0
     row: TaskRow | None = None
-    capped: bool = False
+    capped: str = ""
 
 
 class UnfinishedError(Exception):
-    """A task that goes on in another run; `capped`: the money of this one is used up."""
+    """A task that goes on in another run; `capped` is why the money of this one allows no more of it, if it is that."""
 
-    def __init__(self, *, capped: bool = False) -> None:
+    def __init__(self, *, capped: str = "") -> None:
         super().__init__()
         self.capped = capped
 
@@ -214,14 +215,14 @@ def _next_words(account: SessionAccount | None, task: BatchTask, begun: TaskBegu
     if account.active or account.outcome is None:
         return ""
     goes_on = account.turns == begun.goes_on_after and account.outcome.stop is not TurnStop.END_TURN
-    return CONTINUE if goes_on or is_capped(account.outcome) else ""
+    return CONTINUE if goes_on or why_capped(account.outcome) else ""
 
 
-def is_capped(outcome: TurnOutcome) -> bool:
-    """Whether the money of the run ended a turn."""
+def why_capped(outcome: TurnOutcome) -> str:
+    """Say why the money of the run ended a turn; empty where it did not."""
     refused = outcome.stop is TurnStop.ERROR and outcome.error is not None
     why = outcome.error.message if refused and outcome.error is not None else outcome.why
-    return (refused or outcome.stop is TurnStop.BUDGET) and why.startswith(RUN_BUDGET)
+    return why if (refused or outcome.stop is TurnStop.BUDGET) and why.startswith(RUN_BUDGET) else ""
 
 
 def _flags(options: BatchOptions, task: BatchTask) -> dict[str, Any]:
@@ -269,8 +270,8 @@ def collect_task(folder: BatchFolder, task: BatchTask, begun: TaskBegun) -> Task
     account = session_account(begun.session)
     if account is None or account.active or account.outcome is None:
         raise UnfinishedError
-    if is_capped(account.outcome):
-        raise UnfinishedError(capped=True)
+    if why := why_capped(account.outcome):
+        raise UnfinishedError(capped=why)
     patch = project_patch(copy_of(folder, task.id, begun.tree))
     folder.file("patches", f"{task.id}.diff").write_bytes(patch)
     write_export(folder.file("sessions", f"{task.id}.json").absolute(), export_session(begun.session, "json"))

@@ -4,6 +4,7 @@ This process has no thread and no open log, so that what it forks begins clean; 
 """
 
 import gc
+import math
 import os
 import selectors
 import signal
@@ -45,7 +46,7 @@ class TaskProcess:
         self.hears = hears
         self.alone = alone
         self.row: TaskRow | None = None
-        self.capped = False
+        self.capped = ""
         self._rest = b""
 
     def said(self) -> Iterator[Said]:
@@ -63,7 +64,8 @@ class Dispatcher:
     """The tasks that wait, and the workers. `spent` gives what the run has spent and reserved (US dollars).
 
     `arrived` gives the tasks that were added since it was asked last; it is asked once more when no other is left.
-    `capped` says that the money stopped it, `trouble` what else did, where that was no signal.
+    `capped` says that the money stopped it, `no_money` why where some is left, `trouble` what else stopped it, where
+    that was no signal.
     """
 
     def __init__(
@@ -91,7 +93,7 @@ class Dispatcher:
         self._own: list[int] = []
         self._idles = False
         self.capped = False
-        self.trouble = ""
+        self.no_money = self.trouble = ""
 
     @property
     def left(self) -> int:
@@ -123,18 +125,23 @@ class Dispatcher:
             task = self._affordable()
             if task is None:
                 self.capped = not self._workers
+                if self.capped and self._rest() > 0:
+                    self.no_money = "the rest is less than what a task may cost by itself"
                 return
             self._waiting.remove(task)
             self._fork(task, lives)
 
     def _affordable(self) -> BatchTask | None:
         """Give the next task whose own limit the rest of the money covers; the rest has to be something anyway."""
-        most = self._options.run_cost
-        if most is None:
+        if self._options.run_cost is None:
             return self._waiting[0]
-        rest = most - self._spent()
+        rest = self._rest()
         usual = self._options.flags.get("budget", {}).get("session_cost") or 0.0
         return next((one for one in self._waiting if rest > 0 and (one.max_cost or usual) <= rest), None)
+
+    def _rest(self) -> float:
+        """Give what the run may still spend (US dollars)."""
+        return math.inf if self._options.run_cost is None else self._options.run_cost - self._spent()
 
     def _fork(self, task: BatchTask, lives: int) -> None:
         hears, says = os.pipe()
@@ -190,7 +197,8 @@ class Dispatcher:
         elif worker.capped:
             # Others may have reserved more than they will spend: who was alone has seen the end of the money.
             self._lines.handed_back(task.id)
-            self.capped = self.capped or worker.alone
+            if worker.alone:
+                self.capped, self.no_money = True, worker.capped
             self._crowd = max(1, len(self._workers))
             self._waiting.append(task)
         elif self._stops:
