@@ -32,6 +32,9 @@ RESULTS: dict[str, Any] = {
     "session/set_mode": schema.SetSessionModeResponse,
     "session/set_config_option": schema.SetSessionConfigOptionResponse,
     "_session/steering": dict[str, Any],
+    "_treadle/inbox": dict[str, Any],
+    "_treadle/checkpoints": dict[str, Any],
+    "_treadle/restore": dict[str, Any],
 }
 REQUESTS: dict[str, Any] = {
     "session/update": schema.SessionNotification,

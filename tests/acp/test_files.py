@@ -233,3 +233,70 @@ async def test_a_notebook_that_is_open_is_edited_by_cell_and_shown_as_cells(tmp_
     heading = "# Cell 1 (raw)\n"
     places = fields(client, "call_2_1_1", "content")[-1]
     assert places == [diff(path, f"{heading}edited\n", f"{heading}unsaved\n")]
+
+
+@pytest.mark.parametrize("old", ["two\n", "TYPED\n"])
+async def test_undo_takes_the_edit_back_and_leaves_what_was_typed(tmp_path: Path, old: str) -> None:
+    steps = (
+        make("write_to_file", path="other.txt", content="x\n"),
+        make("replace_in_file", path="a.txt", diff=block(old, "EDIT\n")),
+    )
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "edits", **FS) as (client, session, folder),
+    ):
+        path = folder / "a.txt"
+        path.write_text("one\ntwo\nthree\nfour\n")
+        buffers = Buffers({str(path): "one\ntwo\nthree\nTYPED\n"})
+        buffers.give(client)
+        await client.prompt(session)
+        after = path.read_text()
+        listed = await client.call("_treadle/checkpoints", sessionId=session)
+        await client.prompt(session, "/undo")
+        assert path.read_text() == "one\ntwo\nthree\nTYPED\n"
+    assert after == "one\ntwo\nthree\nTYPED\n".replace(old, "EDIT\n")
+    assert buffers.written == [str(folder / "other.txt"), str(path)]
+    last = listed["checkpoints"][-1]
+    assert (last["files"], last["added"], last["removed"]) == (1, 1, 1)
+
+
+async def test_an_edit_that_an_editor_refuses_leaves_no_typed_text_to_the_session(tmp_path: Path) -> None:
+    steps = (make("replace_in_file", path="a.txt", diff=block("one\n", "1\n")),)
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "edits", **FS) as (client, session, folder),
+    ):
+        path = folder / "a.txt"
+        path.write_text("one\ntwo\n")
+        buffers = Buffers({str(path): "one\nTYPED\n"}, refuse=True)
+        buffers.give(client)
+        await client.prompt(session)
+        await client.prompt(session, "/undo")
+        assert path.read_text() == "one\ntwo\n"
+    assert buffers.texts == {str(path): "one\nTYPED\n"}
+
+
+async def test_an_edit_does_not_take_back_what_a_command_wrote_below_unsaved_text(tmp_path: Path) -> None:
+    edit = make("replace_in_file", path="a.txt", diff=block("two\n", "2\n"))
+    steps = (run("sed -i s/one/ONE/ a.txt"), edit, edit)
+    async with (
+        ScriptedServer(script(*steps)) as server,
+        working(tmp_path, server, "--mode", "full", **FS) as (client, session, folder),
+    ):
+        path = folder / "a.txt"
+        path.write_text("one\ntwo\nthree\nfour\n")
+        typed = "one\ntwo\nthree\nTYPED\n"
+        buffers = Buffers({str(path): typed})
+        buffers.give(client)
+
+        def reads(params: dict[str, Any]) -> Any:
+            if len(server.requests) > 2:  # the person puts both together in the editor, and does not save
+                buffers.texts[str(path)] = typed.replace("one", "ONE")
+            return buffers.reads(params)
+
+        client.answers["fs/read_text_file"] = reads
+        await client.prompt(session)
+        sent = [str(request.body["messages"][-1]) for request in server.requests]
+        assert path.read_text() == "ONE\n2\nthree\nTYPED\n"
+    assert "changed on the disk by a command of this session" in sent[2]
+    assert "Saved a.txt" in sent[3]

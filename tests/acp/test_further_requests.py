@@ -7,13 +7,11 @@ from typing import Any
 
 import pytest
 
-from tests.acp.driving import RESULTS, RefusedByAgentError, Responder, choosing, editor, working
+from tests.acp.driving import RefusedByAgentError, Responder, choosing, editor, working
 from tests.e2e.faults.driving import DONE, make
 from tests.e2e.running import model
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
-
-RESULTS.update(dict.fromkeys(("_treadle/inbox", "_treadle/checkpoints", "_treadle/restore"), dict[str, Any]))
 
 OLD = "".join(f"line {number}\n" for number in range(1, 31))
 BLOCKS = "".join(

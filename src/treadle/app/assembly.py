@@ -21,7 +21,7 @@ from treadle.app.session.commands.policy_judge import answer_commands, policy_ju
 from treadle.app.session.files.changed_files import changed_files, note_named_changes
 from treadle.app.session.files.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.files.edit_ledger import Ledger, LedgerObserver
-from treadle.app.session.files.session_checkpoints import SessionCheckpoints, conversation_at
+from treadle.app.session.files.session_checkpoints import SessionCheckpoints, conversation_at, saves_typed
 from treadle.app.session.first_use import Hiding, LateSubagents
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_finder
@@ -170,7 +170,9 @@ def _ground(parts: Parts, engine: Session) -> _Ground:
         pass_on=(*parts.settings.pass_variables, *parts.brought.variables),
         spool=private,
         confine=commands.set_up,
-        files=parts.brought.files(DiskFiles(temporary_files=first_use.temporary_files), parts.folders),
+        files=parts.brought.files(
+            DiskFiles(temporary_files=first_use.temporary_files), parts.folders, saves_typed(checkpoints, engine)
+        ),
         open_jobs=partial(first_use.job_book, private, hiding),
         open_watchers=partial(first_use.session_watchers, engine, private),
         hide=lambda: hiding.redactor().stream(),

@@ -5,6 +5,7 @@ import os
 import stat
 import time
 from collections.abc import Collection, Iterator, Sequence
+from functools import cache
 from hashlib import sha256
 from itertools import pairwise
 from pathlib import Path
@@ -13,6 +14,7 @@ from msgspec.structs import replace
 
 from treadle.app.checkpoints.own_files import KeptRoot, OwnFiles
 from treadle.app.checkpoints.points import Points
+from treadle.app.checkpoints.typed_files import TypedFile, with_typed, would_revert
 from treadle.app.config.places import data_directory, outputs
 from treadle.engine.core.past_history import last_state
 from treadle.engine.core.sealing import written
@@ -70,11 +72,12 @@ class FileCheckpoints:
         """Keep the files as number `n`, and say what changed since the `last` trees."""
         return await asyncio.to_thread(self.take_now, n, last)
 
-    def take_now(self, n: int, last: Sequence[str]) -> CheckpointTaken:
-        """Do what `take` does; to be called in a thread."""
+    def take_now(self, n: int, last: Sequence[str], typed: tuple[str, bytes] | None = None) -> CheckpointTaken:
+        """Do what `take` does, of a file with the text that was `typed`; to be called in a thread."""
         background, self._looked = self.background_ran(), time.time_ns() // 1_000_000
         taken = [root.kept.take(f"{self._id}/{n}") for root in self._roots]
         trees = tuple(one.tree for one in taken)
+        trees = with_typed(self._roots, trees, TypedFile(*typed) if typed else None, f"{self._id}/{n}")
         changes = list(self.changes(last, trees)) if len(last) == len(trees) else []
         uncovered = [(root, one) for root, each in zip(self._roots, taken, strict=True) for one in each.not_covered]
         missing = [f"{root.shown(one.path)}: {one.why}" for root, one in uncovered]
@@ -130,6 +133,14 @@ class FileCheckpoints:
         except StoreError:  # an earlier checkpoint was pruned
             self._own = None
             return taken
+
+    def would_revert(self, path: str, text: bytes) -> bool:
+        """Whether a text takes back what a command of the session did to a file."""
+        taken = [one.data for one in Points(self._store, self._id).checkpoints]
+        try:
+            return would_revert(self._roots, taken, TypedFile(path, text), cache(self._edited))
+        except StoreError:  # an earlier checkpoint was pruned
+            return False
 
     def changes(self, old: Sequence[str], new: Sequence[str]) -> Iterator[tuple[KeptRoot, TreeChange]]:
         """Say what is different between two checkpoints, with the root that each path is in."""
@@ -278,8 +289,9 @@ class FileCheckpoints:
 
     def _written(self, since: Sequence[CheckpointTaken]) -> frozenset[str]:
         """Give the hashes of all that the session's edits wrote, where that is what tells them from others'."""
-        if all(one.moment is not Moment.FOUND for one in since):
-            return frozenset()
+        return frozenset() if all(one.moment is not Moment.FOUND for one in since) else self._edited()
+
+    def _edited(self) -> frozenset[str]:
         written_: set[str] = set()
         for event in self._store.read(self._id):
             match event.data:

@@ -64,7 +64,7 @@ class Performer:
         self._prepared: dict[str, Prepared] = {}
         self._heard: dict[str, BeforeCall] = {}
         self._assembler = Assembler(ports, session)
-        self._checkpointer = cache(partial(_checkpointer, ports, session))
+        self.checkpointer = cache(partial(_checkpointer, ports, session))
         self._checkpointing: set[asyncio.Task[None]] = set()
         self._asks = cache(partial(_call_asks, ports, session))
 
@@ -98,9 +98,9 @@ class Performer:
                     held=effect.rerun,  # it may have to say what became of its subagents
                 )
             case TakeCheckpoint(step=step, moment=moment):
-                self._checkpoint(self._checkpointer().take(step, moment), self._no_checkpoint)
+                self._checkpoint(self.checkpointer().take(step, moment), self._no_checkpoint)
             case RestoreCheckpoint(wanted=restore):
-                self._checkpoint(self._checkpointer().restore(restore), partial(self._not_restored, restore))
+                self._checkpoint(self.checkpointer().restore(restore), partial(self._not_restored, restore))
             case PassAnswer():
                 self._asks().answer(effect)
             case Remember(allowances=allowances):

@@ -19,7 +19,7 @@ from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
 from treadle.engine.runtime.track import Posted, Track, closed_error, is_of_reply
 from treadle.protocol.attach import Snapshot
-from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
+from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restored, Rewound
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, SessionClosedError, StoreError, TreadleError
 from treadle.protocol.events import (
@@ -187,6 +187,11 @@ class Session:
 
     def _notify(self, effect: Notify) -> None:
         self._feeds.publish(effect.notification, seq=effect.seq, at=effect.at)
+
+    async def keep_files(self, moment: Moment) -> None:
+        """Keep the files within a step where they changed; `moment` says who changed them."""
+        if self._performer is not None:
+            await self._performer.checkpointer().take(self.state.step, moment, within=True)
 
     async def run(self, ports: Ports) -> None:
         """Work until `close`. Raises `StoreError` when the log cannot be written; what was logged stays."""

@@ -36,18 +36,18 @@ class Checkpointer:
         self._lock = asyncio.Lock()
         self._said = ""
 
-    async def take(self, step: int, moment: Moment) -> None:
-        """Keep the files; before a change only where they are not as at the checkpoint before."""
+    async def take(self, step: int, moment: Moment, *, within: bool = False) -> None:
+        """Keep the files; before a change and `within` a step only where they are not as at the checkpoint before."""
         async with self._lock:
-            await self._keep(step, moment)
+            await self._keep(step, moment, within=within)
 
-    async def _keep(self, step: int, moment: Moment) -> None:
+    async def _keep(self, step: int, moment: Moment, *, within: bool = False) -> None:
         try:
-            await self._take(step, moment)
+            await self._take(step, moment, within=within)
         except TreadleError as error:
             self._say(f"No checkpoint: {error.what} {error.why}".strip())
 
-    async def _take(self, step: int, moment: Moment) -> None:
+    async def _take(self, step: int, moment: Moment, *, within: bool = False) -> None:
         if self._checkpoints is None:
             return
         last = self._session.state.files
@@ -58,7 +58,7 @@ class Checkpointer:
             await self._post(taken, step - (moment is Moment.BEFORE), Moment.FOUND)
             last = self._session.state.files
             taken = await self._checkpoints.take(last.taken + 1, last.trees)
-        if differs or not others_time:
+        if differs or not (others_time or within):
             await self._post(taken, step, moment)
 
     async def _post(self, taken: CheckpointTaken, step: int, moment: Moment) -> None:

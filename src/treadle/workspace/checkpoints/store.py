@@ -18,7 +18,7 @@ from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, Resto
 from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
 from treadle.workspace.checkpoints.revising import RevisedTree, Revisions, revise_tree
 from treadle.workspace.checkpoints.scanning import TOO_MUCH_IGNORED, FolderMemory, NotCovered, Scanner
-from treadle.workspace.checkpoints.trees import TreeKind, TreeListing, flat_tree, tree_differences
+from treadle.workspace.checkpoints.trees import TreeEntry, TreeKind, TreeListing, flat_tree, tree_differences
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.temporary_files import TemporaryFiles
 from treadle.workspace.sandbox.profile import is_within
@@ -149,13 +149,17 @@ class CheckpointStore:
             return self._open().listing(tree)
 
     def holds(self, tree: str, path: bytes) -> bool:
-        """Whether a file is in a tree."""
+        """Whether something is in a tree."""
+        return self.entry(tree, path) is not None
+
+    def entry(self, tree: str, path: bytes) -> TreeEntry | None:
+        """Give what a path is in a tree; None where it is not there."""
         with self._using():
             *above, name = path.split(b"/")
             for folder in above:
                 entry = self._open().listing(tree).get(folder) if tree else None
                 tree = entry.what if entry is not None and entry.kind is TreeKind.FOLDER else ""
-            return bool(tree) and name in self._open().listing(tree)
+            return self._open().listing(tree).get(name) if tree else None
 
     def read(self, blob: str) -> bytes:
         """Give the bytes of a file, or the target of a link, by the `what` of an entry."""

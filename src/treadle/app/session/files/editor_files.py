@@ -11,7 +11,7 @@ from treadle.app.config.places import outputs
 from treadle.protocol.errors import ToolError
 from treadle.workspace.commands.background_jobs import read_jobs
 from treadle.workspace.files.encodings import Encoding
-from treadle.workspace.files.file_access import FileAccess, FilesOver
+from treadle.workspace.files.file_access import FileAccess, FilesOver, SavesTyped
 from treadle.workspace.files.judged import JudgedPath, judge_path
 from treadle.workspace.files.pages import Page, PageLimits, page_of
 from treadle.workspace.files.text_files import MAX_WHOLE, TextFile
@@ -35,7 +35,9 @@ class EditorBuffers(Protocol):
 
 def editor_files(buffers: EditorBuffers) -> FilesOver:
     """Let a session's tools read and save what an editor has."""
-    return lambda disk, roots: EditorFiles(disk=disk, buffers=buffers, roots=roots, busy=_background_commands_run)
+    return lambda disk, roots, typed: EditorFiles(
+        disk=disk, buffers=buffers, roots=roots, typed=typed, busy=_background_commands_run
+    )
 
 
 def _background_commands_run() -> bool:
@@ -65,6 +67,7 @@ class EditorFiles(Struct, frozen=True, kw_only=True):
     disk: FileAccess
     buffers: EditorBuffers
     roots: tuple[str, ...]
+    typed: SavesTyped
     busy: Callable[[], bool]
 
     def exists(self, place: JudgedPath) -> bool:
@@ -89,7 +92,9 @@ class EditorFiles(Struct, frozen=True, kw_only=True):
 
     def save(self, target: str, data: bytes, *, expected: str, name: str, mode: int | None) -> None:
         """Replace the file, through the editor where that can be; nothing else than was expected is replaced."""
-        if self._goes_through(target, data, expected, name) and mode is None and self._write(target, data, name):
+        place = judge_path(target)
+        held = self._held(place, name)
+        if self._goes_through(place, held, data, expected) and mode is None and self._write(held, target, data, name):
             return
         self.disk.save(target, data, expected=expected, name=name, mode=mode)
 
@@ -99,24 +104,33 @@ class EditorFiles(Struct, frozen=True, kw_only=True):
             raise ToolError(f"{name} has changes in the editor that are not saved. It was not deleted; tell the user.")
         self.disk.remove(target, expected=expected, name=name)
 
-    def _goes_through(self, target: str, data: bytes, expected: str, name: str) -> bool:
+    def _goes_through(self, place: JudgedPath, held: _Held, data: bytes, expected: str) -> bool:
         """Whether the editor saves this file; raises `ToolError` where it has another text than was expected."""
-        place = judge_path(target)
-        held = self._held(place, name)
         if held.unsaved is not None and held.unsaved.digest != expected:
             raise ToolError(
-                f"{name} was changed in the editor in the meantime. Nothing was written; their text stays. Read the "
-                "file again and base the change on it."
+                f"{held.unsaved.name} was changed in the editor in the meantime. Nothing was written; their text "
+                "stays. Read the file again and base the change on it."
             )
-        if place.resolved != target or not _is_plain(data) or self.busy():
+        if place.resolved != place.asked or not _is_plain(data) or self.busy():
             return False
         if held.unsaved is not None:
             return True
         if self.disk.exists(place):
-            return held.known and _sha256(self.disk.read_bytes(place, name)) == expected
-        return not expected and self._inside(target) and Path(target).parent.is_dir()
+            return held.known and _sha256(self.disk.read_bytes(place, place.asked)) == expected
+        return not expected and self._inside(place.asked) and Path(place.asked).parent.is_dir()
 
-    def _write(self, target: str, data: bytes, name: str) -> bool:
+    def _write(self, held: _Held, target: str, data: bytes, name: str) -> bool:
+        if held.unsaved is None:
+            return self._saved(target, data, name)
+        with self.typed(target, held.unsaved.encode(held.unsaved.text)):
+            if self._saved(target, data, name):
+                return True
+            raise ToolError(
+                f"{name} was not saved: it has changes in the editor that are not saved, and the editor saves nothing "
+                "for others. Ask the user to save it, then read it again."
+            )
+
+    def _saved(self, target: str, data: bytes, name: str) -> bool:
         try:
             return self.buffers.write(target, data.decode())
         except BufferRefusedError as refusal:

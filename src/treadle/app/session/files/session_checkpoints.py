@@ -1,20 +1,27 @@
 """The checkpoints of a live session, which are opened with the first one that is taken."""
 
 import asyncio
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Coroutine, Iterator, Sequence
+from concurrent.futures import CancelledError
+from contextlib import contextmanager, nullcontext, suppress
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+
+from msgspec import Struct
 
 from treadle.app.config.sections import CheckpointSettings
 from treadle.context.log_reader import TranscriptReader
-from treadle.protocol.errors import TreadleError
+from treadle.protocol.checkpoints import CheckpointTaken, Moment
+from treadle.protocol.errors import ToolError, TreadleError
 from treadle.store.sqlite import Store
+from treadle.workspace.files.file_access import SavesTyped
+from treadle.workspace.files.names import shown_name
 
 if TYPE_CHECKING:
     from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
     from treadle.engine.ports import KnownChanges
-    from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
+    from treadle.engine.runtime.running_session import Session
+    from treadle.protocol.checkpoints import Restore, Restored, Rewound
 
 
 def conversation_at(store: Store, session_id: str, seq: int) -> TranscriptReader:
@@ -32,6 +39,7 @@ class SessionCheckpoints:
         self._id = session_id
         self._roots = roots
         self._settings = settings
+        self._typed: tuple[str, bytes] | None = None
 
     @cached_property
     def _opened(self) -> "FileCheckpoints":
@@ -39,11 +47,24 @@ class SessionCheckpoints:
 
         return session_checkpoints(self._store, self._id, self._roots, ignored=self._settings.ignored)
 
-    async def take(self, n: int, last: Sequence[str], /) -> "CheckpointTaken":
+    async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
         """Keep the files."""
-        return await asyncio.to_thread(lambda: self._opened.take_now(n, last))
+        return await asyncio.to_thread(lambda: self._opened.take_now(n, last, self._typed))
 
-    async def own(self, taken: "CheckpointTaken", known: "KnownChanges", /) -> "CheckpointTaken":
+    @contextmanager
+    def typed(self, path: str, text: bytes) -> Iterator[None]:
+        """Keep a file meanwhile as a person has it in an editor."""
+        self._typed = (path, text)
+        try:
+            yield
+        finally:
+            self._typed = None
+
+    def would_revert(self, path: str, text: bytes) -> bool:
+        """Whether a text takes back what a command of the session did to a file; to be called in a thread."""
+        return self._opened.would_revert(path, text)
+
+    async def own(self, taken: CheckpointTaken, known: "KnownChanges", /) -> CheckpointTaken:
         """Say what of the files is the session's own work now."""
         return await self._opened.own(taken, known)
 
@@ -60,3 +81,47 @@ class SessionCheckpoints:
         if "_opened" in self.__dict__:
             with suppress(TreadleError):
                 await asyncio.to_thread(self._opened.tidy, self._settings.most_megabytes * 1_000_000)
+
+
+def saves_typed(checkpoints: SessionCheckpoints | None, engine: "Session") -> SavesTyped:
+    """Give what goes around saving over a text that was typed; to be called in the loop of the session."""
+    if checkpoints is None:
+        return lambda _path, _text: nullcontext()
+    return TypedTexts(checkpoints, engine, asyncio.get_running_loop()).saving
+
+
+class TypedTexts(Struct, frozen=True):
+    """Has the checkpoints of a session tell apart what was typed and what the session edits; for threads."""
+
+    checkpoints: SessionCheckpoints
+    engine: "Session"
+    loop: asyncio.AbstractEventLoop
+
+    @contextmanager
+    def saving(self, path: str, text: bytes) -> Iterator[None]:
+        """Go around saving a file, see `SavesTyped`; where it fails, the disk counts as it is."""
+        self._wait(self._keep(path, text))
+        try:
+            yield
+        except BaseException:
+            self._wait(self.engine.keep_files(Moment.BEFORE))
+            raise
+
+    async def _keep(self, path: str, text: bytes) -> None:
+        await self.engine.keep_files(Moment.AFTER)
+        if await asyncio.to_thread(self.checkpoints.would_revert, path, text):
+            raise ToolError(
+                f"{shown_name(path)} has changes in the editor that are not saved, and it was changed on the disk by a "
+                "command of this session: saving the editor's text would undo that. Nothing was written. Ask the "
+                "user to save or reload the file in the editor, with the changes of both; then read it again."
+            )
+        with self.checkpoints.typed(path, text):
+            await self.engine.keep_files(Moment.BEFORE)
+
+    def _wait(self, work: Coroutine[Any, Any, None]) -> None:
+        try:
+            asyncio.run_coroutine_threadsafe(work, self.loop).result()
+        except CancelledError as error:
+            raise ToolError(
+                "Nothing was saved: the session is being closed. Read the file before you go on."
+            ) from error
