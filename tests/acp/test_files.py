@@ -8,8 +8,9 @@ from typing import Any
 import pytest
 
 from tests.acp.driving import Editor, RefusedByAgentError, diff, working
-from tests.acp.test_tasks import fields
+from tests.acp.test_tasks import fields, subagent_script
 from tests.e2e.faults.driving import block, make, results, run, script
+from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 FS = {"fs": {"readTextFile": True, "writeTextFile": True}}
@@ -300,3 +301,26 @@ async def test_an_edit_does_not_take_back_what_a_command_wrote_below_unsaved_tex
         assert path.read_text() == "ONE\n2\nthree\nTYPED\n"
     assert "changed on the disk by a command of this session" in sent[2]
     assert "Saved a.txt" in sent[3]
+
+
+async def test_a_worker_has_its_copy_on_the_disk_and_its_change_waits_for_unsaved_text(tmp_path: Path) -> None:
+    of_child = Texts(contains=("You are a subagent",))
+    asked = Expectation(last_user=Texts(contains=("Write a.",)), system=of_child)
+    worked = Expectation(last_result=Texts(contains=("b.txt",)), system=of_child)
+    edits = tuple(make("replace_in_file", path=f"{name}.txt", diff=block("one\n", f"worker {name}\n")) for name in "ab")
+    steps = (Turn(when=worked, items=(SayText(text="Written."),)), Turn(when=asked, items=edits))
+    async with (
+        ScriptedServer(subagent_script(*steps)) as server,
+        working(tmp_path, server, "--mode", "edits", **FS) as (client, session, folder),
+    ):
+        for name in "ab":
+            (folder / f"{name}.txt").write_text("one\ntwo\n")
+        buffers = Buffers({str(folder / "a.txt"): "TYPED\ntwo\n"})
+        buffers.give(client)
+        await client.prompt(session)
+        texts = [(folder / f"{name}.txt").read_text() for name in "ab"]
+        sent = str(server.requests[-1].body["messages"][-1])
+    assert texts == ["one\ntwo\n", "worker b\ntwo\n"]
+    assert "a.txt: it has changes in the editor that are not saved" in sent
+    assert {path for path in buffers.read if not path.startswith(f"{folder}/")} == set()
+    assert buffers.written == []

@@ -16,7 +16,6 @@ from treadle.acp.offers import Offers
 from treadle.acp.rpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcConnection, RpcError
 from treadle.acp.shapes import ClientCapabilities, OpenRequest
 from treadle.acp.trust_asking import ask_trust
-from treadle.door.message_parts import editor_files
 from treadle.door.opening import Opening, attach_session, is_session_open, list_sessions, open_session
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
@@ -231,7 +230,7 @@ class OpenSessions:
 
 async def _start(opening: Opening, client: EditorClient) -> EditorSession:
     if client.edits_files:
-        opening = replace(opening, files=editor_files(client))
+        opening = replace(opening, editor=client)
     live = await open_session(opening)
     return await _started(EditorSession(live, client, Offers(live, opening.settings)))
 

@@ -51,7 +51,6 @@ from treadle.store.appending import SessionLog
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.tools.tool_catalogue import builtin_tools, open_browser
 from treadle.workspace.environment import EnvironmentBlock
-from treadle.workspace.files.file_access import DiskFiles
 from treadle.workspace.workspace import Conversation, Workspace, open_workspace
 
 if TYPE_CHECKING:
@@ -170,9 +169,7 @@ def _ground(parts: Parts, engine: Session) -> _Ground:
         pass_on=(*parts.settings.pass_variables, *parts.brought.variables),
         spool=private,
         confine=commands.set_up,
-        files=parts.brought.files(
-            DiskFiles(temporary_files=first_use.temporary_files), parts.folders, saves_typed(checkpoints, engine)
-        ),
+        files=first_use.session_files(parts, partial(saves_typed, checkpoints, engine)),
         open_jobs=partial(first_use.job_book, private, hiding),
         open_watchers=partial(first_use.session_watchers, engine, private),
         hide=lambda: hiding.redactor().stream(),

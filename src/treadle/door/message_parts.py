@@ -6,7 +6,6 @@ from treadle.door import names_of
 
 if TYPE_CHECKING:
     from treadle.app.session.files.editor_files import BufferRefusedError as BufferRefusedError
-    from treadle.app.session.files.editor_files import editor_files as editor_files
     from treadle.app.session.mentions.attachments import attach as attach
     from treadle.app.session.mentions.attachments import dragged_images as dragged_images
     from treadle.app.session.mentions.attachments import image_block as image_block
@@ -27,7 +26,7 @@ else:
         __name__,
         {
             "treadle.app.session.mentions.attachments": "attach dragged_images image_block read_attached",
-            "treadle.app.session.files.editor_files": "BufferRefusedError editor_files",
+            "treadle.app.session.files.editor_files": "BufferRefusedError",
             "treadle.app.session.mentions.enclosing": "enclose",
             "treadle.app.session.mentions.mention_text": "MENTION_WORDS find_named",
             "treadle.app.session.mentions.mention_writing": "Mention complete mention_at written_path",

@@ -62,7 +62,7 @@ def _provider_name(provider: Provider) -> str:
 
 def only_these(files: FileAccess) -> FilesOver:
     """Let tools read and save through these alone."""
-    return lambda disk, folders, typed: files  # noqa: ARG005 - the port's shape
+    return lambda disk, folders: files  # noqa: ARG005 - the port's shape
 
 
 def trust_for(folder: Path, *, once: bool) -> SessionTrust:

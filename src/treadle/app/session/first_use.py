@@ -28,11 +28,13 @@ from treadle.protocol.permissions import Allowance
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
+from treadle.workspace.files.file_access import DiskFiles, FileAccess
 
 if TYPE_CHECKING:
     from treadle.app.hooks.hook_commands import ConfineHook
     from treadle.app.hooks.session_hooks import SessionHooks
     from treadle.app.session.children.child_book import Subagents
+    from treadle.app.session.files.editor_files import SavesTyped
     from treadle.app.session.live import LiveSession
     from treadle.app.session.mentions.mentioning import Enclosed
     from treadle.app.session.offering import JoinedServers
@@ -183,6 +185,16 @@ class LateSubagents:
         """End those that nobody waits for."""
         if self._made is not None:
             await self._made.close()
+
+
+def session_files(parts: Parts, typed: "Callable[[], SavesTyped]") -> FileAccess:
+    """Give what the tools of a session read and save files through."""
+    disk = parts.brought.files(DiskFiles(temporary_files=temporary_files), parts.folders)
+    if parts.brought.editor is None:
+        return disk
+    from treadle.app.session.files.editor_files import editor_files
+
+    return editor_files(disk, parts.folders, parts.brought.editor, typed())
 
 
 def session_subagents(

@@ -27,6 +27,7 @@ from treadle.workspace.files.file_access import FilesOver, on_disk
 if TYPE_CHECKING:
     from treadle.app.hooks.hook_rows import HookRow
     from treadle.app.session.children.wanted_child import OpenChild, WantedChild
+    from treadle.app.session.files.editor_files import EditorBuffers
     from treadle.app.session.recall import Recalled
     from treadle.app.session.shape import SessionShape
     from treadle.app.subagents.agent_files import AgentFile
@@ -80,9 +81,9 @@ class Brought(Struct, frozen=True, kw_only=True):
     `tools` are offered besides the built-in ones and those of installed packages, `hooks` run besides those of the
     settings. `servers` are MCP servers that the client of the session names, with `only_servers` the only ones;
     `exchanges` are those of them that it has itself, by their names. `models` are called besides those of the
-    providers. `clock` gives milliseconds since 1970. `files`
-    gives what reads and saves in the place of the disk, such as an editor. `shape` is what the caller wants different
-    from other sessions. `open_child` opens the subagents of the session; one of these is the `child` that was wanted.
+    providers. `clock` gives milliseconds since 1970. `files` gives what reads and saves in the place of the disk. An
+    `editor` has texts of the workspace that are not saved. `shape` is what the caller wants different from other
+    sessions. `open_child` opens the subagents of the session; one of these is the `child` that was wanted.
     `agents` are found before those of files. `run` names the run of many tasks that it belongs to: its id begins with
     that and a full stop. All sessions of the run may spend `run_cost` together (US dollars); None is unbounded. With a
     `share` those on other computers count, too. With `turns` its turns wait for a place there.
@@ -97,6 +98,7 @@ class Brought(Struct, frozen=True, kw_only=True):
     models: tuple[OwnModel, ...] = ()
     clock: Callable[[], int] = clock
     files: FilesOver = on_disk
+    editor: "EditorBuffers | None" = None
     shape: "SessionShape | None" = None
     open_child: "OpenChild | None" = None
     child: "WantedChild | None" = None

@@ -17,6 +17,7 @@ from msgspec.structs import replace
 from treadle.app.subagents.copy_holding import hold_copy
 from treadle.app.subagents.writer_changes import ChangeSet, writer_changes
 from treadle.app.subagents.writer_merge import HeldChange, MergeOutcome, merging
+from treadle.app.subagents.writer_merging import PersonsPaths
 from treadle.app.subagents.writer_record import (
     BASE,
     CHILD_ID,
@@ -179,22 +180,37 @@ def _noted(place: Path, number: int, copied: tuple[Path, Path], done: WholeCopy)
     return row, [*done.notes, *uncovered]
 
 
-def plan(change_set: ChangeSet, into: Path | None = None, *, approved: frozenset[str] = frozenset()) -> MergeOutcome:
+_NONE: frozenset[str] = frozenset()
+
+
+def plan(
+    change_set: ChangeSet,
+    into: Path | None = None,
+    *,
+    approved: frozenset[str] = _NONE,
+    unsaved: frozenset[str] = _NONE,
+) -> MergeOutcome:
     """Say what a merge would do; nothing is written. See `merge`."""
-    with merging(change_set, into, approved) as begun:
+    with merging(change_set, into, PersonsPaths(approved, unsaved)) as begun:
         return begun.outcome
 
 
 def merge(
-    change_set: ChangeSet, into: Path | None = None, *, digest: str = "", approved: frozenset[str] = frozenset()
+    change_set: ChangeSet,
+    into: Path | None = None,
+    *,
+    digest: str = "",
+    approved: frozenset[str] = _NONE,
+    unsaved: frozenset[str] = _NONE,
 ) -> MergeOutcome:
     """Bring a change set into the workspace (or `into`): a file that differs there too is merged line by line.
 
     With the `digest` of a plan nothing is written unless it would do exactly that. `approved` are absolute paths of
-    held changes that a person said yes to. Nothing is written over a conflict, and through no link. For a thread.
+    held changes that a person said yes to, `unsaved` are held for a text that a person has not saved. Nothing is
+    written over a conflict, and through no link. For a thread.
     Raises `StoreError`, `SessionError`.
     """
-    with merging(change_set, into, approved) as begun:
+    with merging(change_set, into, PersonsPaths(approved, unsaved)) as begun:
         if digest and digest != begun.outcome.digest:
             why = "The workspace changed since this was planned. Nothing was written."
             return replace(begun.outcome, merged=(), refused=why)

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from treadle.app.checkpoints.conflicts import FileConflict
 from treadle.app.config.places import data_directory
 from treadle.app.subagents.writer_changes import ChangeSet
-from treadle.app.subagents.writer_merging import MergePlan, MergePlanner
+from treadle.app.subagents.writer_merging import MergePlan, MergePlanner, PersonsPaths
 from treadle.app.subagents.writer_record import BASE, base_of, copy_store, writer_place, writer_record
 from treadle.protocol.errors import SessionError
 from treadle.protocol.tools import FileChange
@@ -69,7 +69,7 @@ class _Written(NamedTuple):
 class Merging:
     """One change set on its way into the folders."""
 
-    def __init__(self, change_set: ChangeSet, targets: Sequence[Path], approved: frozenset[str]) -> None:
+    def __init__(self, change_set: ChangeSet, targets: Sequence[Path], persons: PersonsPaths) -> None:
         self._set = change_set
         self._targets = targets
         self._stack = contextlib.ExitStack()
@@ -77,13 +77,13 @@ class Merging:
         self._planners: list[MergePlanner] = []
         self._plans: list[MergePlan] = []
         try:
-            self._open(approved)
+            self._open(persons)
             self.outcome = self._planned()
         except BaseException:
             self.close()
             raise
 
-    def _open(self, approved: frozenset[str]) -> None:
+    def _open(self, persons: PersonsPaths) -> None:
         change_set, record = self._set, writer_record(self._set.copy)
         for number, target in enumerate(self._targets):
             row, place = record.roots[number], writer_place(change_set.copy.child_id)
@@ -92,7 +92,7 @@ class Merging:
             store = self._stack.enter_context(opened)
             self._stores.append(store)
             mine = [change for change in change_set.files if change.root == number]
-            planner = MergePlanner(str(target), mine, self._reader(store), approved.__contains__)
+            planner = MergePlanner(str(target), mine, self._reader(store), persons)
             self._stack.callback(planner.close)
             self._planners.append(planner)
             self._plans.append(planner.plan())
@@ -107,9 +107,9 @@ class Merging:
 
     def _planned(self) -> MergeOutcome:
         held = [
-            HeldChange(f"{target}/{os.fsdecode(path)}", f"{name} is protected")
+            HeldChange(f"{target}/{os.fsdecode(path)}", why)
             for target, made in zip(self._targets, self._plans, strict=True)
-            for path, name in made.held.items()
+            for path, why in made.held.items()
         ]
         return MergeOutcome(
             merged=tuple(one.change for number in range(len(self._plans)) for one in self._written(number)),
@@ -194,12 +194,12 @@ class Merging:
 
 
 @contextlib.contextmanager
-def merging(change_set: ChangeSet, into: Path | None, approved: frozenset[str]) -> Iterator[Merging]:
+def merging(change_set: ChangeSet, into: Path | None, persons: PersonsPaths) -> Iterator[Merging]:
     targets = [source for source, _ in change_set.copy.roots]
     if into is not None:
         targets[0] = into.resolve()
     try:
-        merging = Merging(change_set, targets, approved)
+        merging = Merging(change_set, targets, persons)
     except OSError as error:
         raise SessionError(
             "writer-merge",

@@ -2,7 +2,7 @@
 
 import os
 import stat
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from hashlib import sha256
 
 from msgspec import Struct
@@ -41,10 +41,17 @@ class WriterChange(Struct, frozen=True, kw_only=True):
     kept: TreeEntry | None = None
 
 
+class PersonsPaths(Struct, frozen=True):
+    """The absolute paths that a person `approved` although they are protected, and those with `unsaved` text."""
+
+    approved: frozenset[str] = frozenset()
+    unsaved: frozenset[str] = frozenset()
+
+
 class MergePlan(Struct, frozen=True, kw_only=True):
     """What becomes of one folder: `restore` has what is written and removed, `same` what is so already.
 
-    `held` are paths that are not changed without a person's yes, each with the name that says so.
+    `held` are paths that are not changed without a person's yes, each with the reason.
     """
 
     restore: RestorePlan
@@ -56,13 +63,11 @@ class MergePlan(Struct, frozen=True, kw_only=True):
 class MergePlanner:
     """Plans for one folder, held open; reads what is at the paths that a writer changed, and follows no link."""
 
-    def __init__(
-        self, root: str, changes: Sequence[WriterChange], blob: BlobReader, yes: Callable[[str], bool]
-    ) -> None:
+    def __init__(self, root: str, changes: Sequence[WriterChange], blob: BlobReader, persons: PersonsPaths) -> None:
         self._root = root
         self._changes = {change.path: change for change in changes}
         self._stored = blob
-        self._yes = yes
+        self._persons = persons
         self._contents: dict[str, bytes] = {}
         self._fd = os.open(root, FOLDER_FLAGS)
         self._now: dict[bytes, TreeEntry | None] = {}
@@ -87,8 +92,8 @@ class MergePlanner:
             now = self._look(path)
             if now == change.after:
                 same.append(path)
-            elif (name := protecting_name(path)) and not self._yes(f"{self._root}/{os.fsdecode(path)}"):
-                held[path] = name
+            elif why := self._why_held(path):
+                held[path] = why
             else:
                 try:
                     wanted = without_change(change.before, WantedFile(_place(now)), change.after, self.read)
@@ -109,6 +114,13 @@ class MergePlanner:
             conflicts=tuple(conflicts),
             held=held,
         )
+
+    def _why_held(self, path: bytes) -> str:
+        whole = f"{self._root}/{os.fsdecode(path)}"
+        if whole in self._persons.unsaved:
+            return "it has changes in the editor that are not saved"
+        name = protecting_name(path)
+        return f"{name} is protected" if name and whole not in self._persons.approved else ""
 
     def conflict(self, path: bytes) -> FileConflict:
         """Compare the three versions of a path: when the writer began, the writer's, and as it is in the folder."""

@@ -154,7 +154,7 @@ class Waiting(Record, frozen=True, kw_only=True):
 
 
 class Calling(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Which model is called: the chosen one, or the `fallback` while `replaced` names it; `window` is what was named."""
+    """The model that is called: the chosen one, or `fallback` while `replaced` names it. Its provider named `window`."""
 
     choice: ModelChoice = ModelChoice(model="", tool_protocol=ToolProtocol.NATIVE)
     fallback: ModelChoice | None = None

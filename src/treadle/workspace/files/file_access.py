@@ -1,7 +1,6 @@
 """The one way in which tools read and save files: on the disk, or in whatever stands in for it, such as an editor."""
 
 from collections.abc import Callable
-from contextlib import AbstractContextManager
 from os.path import lexists
 from typing import TYPE_CHECKING, Protocol, TypeAlias
 
@@ -52,18 +51,11 @@ class FileAccess(Protocol):
         ...
 
 
-SavesTyped: TypeAlias = Callable[[str, bytes], AbstractContextManager[None]]
-"""Goes around saving a file that has a text of a person which the disk has not: given its path and that text.
-
-It notes that the text is the person's. Called in a thread, and raises `ToolError` where the text is not to be saved.
-"""
-
-
-FilesOver: TypeAlias = Callable[[FileAccess, tuple[str, ...], SavesTyped], FileAccess]
+FilesOver: TypeAlias = Callable[[FileAccess, tuple[str, ...]], FileAccess]
 """Gives what stands in for the disk below some folders, given what reads and saves there, and the folders."""
 
 
-def on_disk(disk: FileAccess, folders: tuple[str, ...], typed: SavesTyped) -> FileAccess:  # noqa: ARG001 - of any
+def on_disk(disk: FileAccess, folders: tuple[str, ...]) -> FileAccess:  # noqa: ARG001 - of any folder
     """Let nothing stand in for the disk."""
     return disk
 

@@ -333,7 +333,8 @@ class Subagents:
         """Bring its changes back; one at a time, so that each is merged with those before it."""
         async with self._merging:
             changing = partial(changing_for, self._engine, started.session_id)
-            by = Approving(self._plans.above(), lambda: standing(self._engine.state), ask, changing)
+            now = lambda: standing(self._engine.state)  # noqa: E731
+            by = Approving(self._plans.above(), now, ask, changing, self._plans.unsaved)
             back = await hand_back(started, copy, by)
         ended = replace(result.ended, changes=back.changed)
         return replace(result, ended=ended, applied=back.applied, after=back.text)

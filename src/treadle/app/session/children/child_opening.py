@@ -41,6 +41,7 @@ def child_opening(opening: _Opening, settings: Settings, wanted: WantedChild) ->
         servers=(),
         only_servers=True,
         exchanges={},
+        editor=None if wanted.in_copy else opening.editor,
         shape=wanted.shape,
         open_child=None,
         child=wanted,

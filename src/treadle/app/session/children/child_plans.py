@@ -1,6 +1,6 @@
 """How a session wants its subagents: with which rights, model, bounds and folder."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import UNSET, Struct
 
@@ -10,6 +10,7 @@ from treadle.app.session.children.child_shape import ChildShape, ParentStanding,
 from treadle.app.session.children.fork_shape import fork_shape
 from treadle.app.session.children.wanted_child import WantedChild
 from treadle.app.session.children.writing import as_in_workspace, trust_in
+from treadle.app.session.files.editor_files import unsaved_files
 from treadle.app.session.offering import JoinedServers
 from treadle.app.session.parts import Parts
 from treadle.app.subagents.agent_files import CHEAPER, AgentFile
@@ -59,6 +60,7 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
             user_present=state.user_present,
             shape=self._shape(agent, copy),
             known=await self.is_known(started.session_id),
+            in_copy=copy is not None,
             servers=None if agent.of_servers == () else self.servers,
             inherits=_up_to_now(self.engine) if agent.fork else UNSET,
         )
@@ -107,6 +109,11 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
             plain_answer_ends=True,
             joins_cut=True,
         )
+
+    def unsaved(self, paths: Iterable[str]) -> frozenset[str]:
+        """Give those of the paths of which the editor of the session has unsaved text; for a thread."""
+        editor = self.parts.brought.editor
+        return frozenset() if editor is None else unsaved_files(editor, paths)
 
     def above(self) -> Judge:
         """Give the policy of the session itself, with what its caller wants different."""

@@ -23,8 +23,9 @@ if TYPE_CHECKING:
 class WantedChild(Struct, frozen=True, kw_only=True):
     """A subagent: the session `session_id`, with this `model` (`provider/name`). `known`: it was begun before.
 
-    It works in `trust.workspace`, with `roots` besides, and may use `servers` of the session that begins it. With a
-    `program` that is what calls its tools in the place of a model. A fork `inherits` messages.
+    It works in `trust.workspace`, with `roots` besides; `in_copy` these are copies of the parent's. It may use
+    `servers` of the session that begins it. With a `program` that is what calls its tools in the place of a model. A
+    fork `inherits` messages.
     """
 
     session_id: str
@@ -38,6 +39,7 @@ class WantedChild(Struct, frozen=True, kw_only=True):
     user_present: bool
     shape: ChildShape
     known: bool
+    in_copy: bool = False
     servers: "JoinedServers | None" = None
     program: OwnModel | None = None
     inherits: tuple[Message, ...] | UnsetType = UNSET

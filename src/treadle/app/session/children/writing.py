@@ -1,6 +1,7 @@
 """A subagent that writes: in a copy of the workspace, whose changes come back only as the parent's policy lets them."""
 
 import asyncio
+import os
 import threading
 from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
@@ -64,13 +65,31 @@ class HandedBack(Struct, frozen=True, kw_only=True):
 class Approving(Struct, frozen=True):
     """Who says whether changes may come into the workspace: the policy of the parent as it stands, else the user.
 
-    While they come in the parent is `changing`.
+    While they come in the parent is `changing`. Of paths that are changed `unsaved` gives those of which an editor has
+    a text that is not saved.
     """
 
     judge: Judge
     standing: Callable[[], Standing]
     ask: AskPerson
     changing: Callable[[], AbstractAsyncContextManager[None]]
+    unsaved: Callable[[Iterable[str]], frozenset[str]]
+
+    def plan(self, change_set: ChangeSet) -> MergeOutcome:
+        """Say what bringing changes in would do; for a thread."""
+        return plan(change_set, unsaved=self._unsaved(change_set))
+
+    async def merge(self, change_set: ChangeSet, digest: str = "") -> MergeOutcome:
+        """Bring changes in, with a `digest` only exactly those that were planned."""
+        async with self.changing():
+            return await asyncio.to_thread(self._merged, change_set, digest)
+
+    def _merged(self, change_set: ChangeSet, digest: str) -> MergeOutcome:
+        return merge(change_set, digest=digest, unsaved=self._unsaved(change_set))
+
+    def _unsaved(self, change_set: ChangeSet) -> frozenset[str]:
+        roots = [source for source, _ in change_set.copy.roots]
+        return self.unsaved(f"{roots[one.root]}/{os.fsdecode(one.path)}" for one in change_set.files)
 
 
 @asynccontextmanager
@@ -217,14 +236,13 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
         if not change_set:
             await remove_applied(copy)
             return HandedBack(text="It left no changes to apply.")
-        wanted = await asyncio.to_thread(plan, change_set)
+        wanted = await asyncio.to_thread(by.plan, change_set)
         said = await _answer(started, wanted, by, change_set) if wanted.merged else _Said()
         if said.refused or not wanted.merged:
             return HandedBack(changed=wanted.merged, text=_kept(copy, wanted, said.refused))
         if said.keys is not None:
-            return await _applied_in_part(copy, change_set, wanted, said.keys, by=by)
-        async with by.changing():
-            done = await asyncio.to_thread(merge, change_set, digest=wanted.digest)
+            return await _applied_in_part(copy, (change_set, by), wanted, said.keys)
+        done = await by.merge(change_set, wanted.digest)
         if done.complete:
             await remove_applied(copy, discard=True)
         return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))
@@ -251,15 +269,15 @@ async def left_in_copy(copy: WriterCopy) -> str:
 
 
 async def _applied_in_part(
-    copy: WriterCopy, change_set: ChangeSet, wanted: MergeOutcome, keys: Sequence[str], *, by: Approving
+    copy: WriterCopy, shown: tuple[ChangeSet, Approving], wanted: MergeOutcome, keys: Sequence[str]
 ) -> HandedBack:
     """Apply the changes that a person chose among those that were shown; the others stay in the copy."""
-    if (await asyncio.to_thread(plan, change_set)).digest != wanted.digest:
+    change_set, by = shown
+    if (await asyncio.to_thread(by.plan, change_set)).digest != wanted.digest:
         changed = replace(wanted, refused="The workspace changed since this was asked. Nothing was written.")
         return HandedBack(changed=wanted.merged, text=_applied(copy, changed))
     part, _ = await asyncio.to_thread(part_of, change_set, keys)
-    async with by.changing():
-        done = await asyncio.to_thread(merge, part)
+    done = await by.merge(part)
     left = (*wanted.left_out, "the other changes, which the user left out")
     done = replace(done, held=wanted.held, conflicts=(*wanted.conflicts, *done.conflicts), left_out=left)
     return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))

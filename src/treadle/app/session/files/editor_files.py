@@ -1,9 +1,10 @@
 """Files as an editor has them: what is not saved there yet is what tools read and change."""
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Protocol
+from typing import Protocol, TypeAlias
 
 from msgspec import Struct
 
@@ -11,7 +12,7 @@ from treadle.app.config.places import outputs
 from treadle.protocol.errors import ToolError
 from treadle.workspace.commands.background_jobs import read_jobs
 from treadle.workspace.files.encodings import Encoding
-from treadle.workspace.files.file_access import FileAccess, FilesOver, SavesTyped
+from treadle.workspace.files.file_access import DiskFiles, FileAccess
 from treadle.workspace.files.judged import JudgedPath, judge_path
 from treadle.workspace.files.pages import Page, PageLimits, page_of
 from treadle.workspace.files.text_files import MAX_WHOLE, TextFile
@@ -33,11 +34,22 @@ class EditorBuffers(Protocol):
         ...
 
 
-def editor_files(buffers: EditorBuffers) -> FilesOver:
+SavesTyped: TypeAlias = Callable[[str, bytes], AbstractContextManager[None]]
+"""Goes around saving a file that has a text of a person which the disk has not: given its path and that text.
+
+It notes that the text is the person's. Called in a thread, and raises `ToolError` where the text is not to be saved.
+"""
+
+
+def editor_files(disk: FileAccess, roots: tuple[str, ...], buffers: EditorBuffers, typed: SavesTyped) -> FileAccess:
     """Let a session's tools read and save what an editor has."""
-    return lambda disk, roots, typed: EditorFiles(
-        disk=disk, buffers=buffers, roots=roots, typed=typed, busy=_background_commands_run
-    )
+    return EditorFiles(disk=disk, buffers=buffers, roots=roots, typed=typed, busy=_background_commands_run)
+
+
+def unsaved_files(buffers: EditorBuffers, paths: Iterable[str]) -> frozenset[str]:
+    """Give those of the paths (absolute) of which the editor has a text that is not saved; for a thread."""
+    disk = DiskFiles()
+    return frozenset(path for path in paths if _held(disk, buffers, judge_path(path), path).unsaved is not None)
 
 
 def _background_commands_run() -> bool:
@@ -144,21 +156,25 @@ class EditorFiles(Struct, frozen=True, kw_only=True):
         return None if self.busy() else self._held(place, name).unsaved
 
     def _held(self, place: JudgedPath, name: str) -> _Held:
-        """Ask the editor for a file of the roots; a text of nothing for a file that is missing is none."""
-        text = self.buffers.read(place.resolved) if self._inside(place.resolved) else None
-        if text is None or len(text) > MAX_WHOLE:
-            return _Held()
-        if not self.disk.exists(place):
-            return _Held(bool(text), _file(name, text) if text else None)
-        try:
-            saved = self.disk.read_text(place, name)
-        except ToolError:
-            return _Held()
-        if saved.read_as != Encoding():
-            return _Held()
-        if _unix(text) == _unix(saved.text):
-            return _Held(known=True)
-        return _Held(True, _file(name, _unix(text).replace("\n", "\r\n") if saved.newline == "\r\n" else text))
+        return _held(self.disk, self.buffers, place, name) if self._inside(place.resolved) else _Held()
+
+
+def _held(disk: FileAccess, buffers: EditorBuffers, place: JudgedPath, name: str) -> _Held:
+    """Ask the editor for a file; a text of nothing for a file that is missing is none."""
+    text = buffers.read(place.resolved)
+    if text is None or len(text) > MAX_WHOLE:
+        return _Held()
+    if not disk.exists(place):
+        return _Held(bool(text), _file(name, text) if text else None)
+    try:
+        saved = disk.read_text(place, name)
+    except ToolError:
+        return _Held()
+    if saved.read_as != Encoding():
+        return _Held()
+    if _unix(text) == _unix(saved.text):
+        return _Held(known=True)
+    return _Held(True, _file(name, _unix(text).replace("\n", "\r\n") if saved.newline == "\r\n" else text))
 
 
 def _file(name: str, text: str) -> TextFile:

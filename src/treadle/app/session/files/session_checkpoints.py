@@ -14,11 +14,11 @@ from treadle.context.log_reader import TranscriptReader
 from treadle.protocol.checkpoints import CheckpointTaken, Moment
 from treadle.protocol.errors import ToolError, TreadleError
 from treadle.store.sqlite import Store
-from treadle.workspace.files.file_access import SavesTyped
 from treadle.workspace.files.names import shown_name
 
 if TYPE_CHECKING:
     from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
+    from treadle.app.session.files.editor_files import SavesTyped
     from treadle.engine.ports import KnownChanges
     from treadle.engine.runtime.running_session import Session
     from treadle.protocol.checkpoints import Restore, Restored, Rewound
@@ -83,7 +83,7 @@ class SessionCheckpoints:
                 await asyncio.to_thread(self._opened.tidy, self._settings.most_megabytes * 1_000_000)
 
 
-def saves_typed(checkpoints: SessionCheckpoints | None, engine: "Session") -> SavesTyped:
+def saves_typed(checkpoints: SessionCheckpoints | None, engine: "Session") -> "SavesTyped":
     """Give what goes around saving over a text that was typed; to be called in the loop of the session."""
     if checkpoints is None:
         return lambda _path, _text: nullcontext()
