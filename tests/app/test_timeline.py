@@ -84,7 +84,7 @@ async def test_a_preview_says_what_a_restore_does_and_its_wish_undoes_it() -> No
         preview = restore_preview(session.store, session.row, kept, wanted, diffs=10)
         assert [(one.what, one.path) for one in preview.paths] == [("write", str(file)), ("delete", str(new))]
         assert "-two\n+one" in preview.paths[0].diff
-        assert preview_lines(session.store, session.row, kept, wanted) == [
+        assert preview_lines(preview, wanted) == [
             f"write     {file}",
             f"delete    {new}",
         ]

@@ -17,6 +17,7 @@ from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 
 MODEL = "anthropic-compatible/main"
+RESTORING = ("write", "delete", "conflict")
 
 
 def lay_out(folder: Path) -> tuple[Program, Path]:
@@ -236,10 +237,22 @@ async def test_after_a_kill_edits_are_brought_back_and_what_nobody_knows_is_a_co
         os.kill(process.pid, signal.SIGKILL)
         await process.communicate()
     (work / "user.txt").write_text("written after the kill\n")
-    done = await program.run("checkpoint", "restore", "1", "--yes", cwd=work)
-    assert (done.code, "own.txt: It was changed when the program ended" in done.out) == (Exit.FAILED, True), done
+    killed = tree(work)
+    preview = await program.run("checkpoint", "restore", "1", "--preview", "--json", cwd=work)
+    assert (preview.code, tree(work)) == (0, killed), preview.err
+    done = await program.run("checkpoint", "restore", "1", "--yes", "--json", cwd=work)
+    assert (done.code, "own.txt" in done.out) == (Exit.FAILED, True), done
     left = {"own.txt": "half\n", "started": "", "user.txt": "written after the kill\n"}
     assert tree(work) == {**before, **left}, done.err + done.out
+    restored = json.loads(done.out)
+    would = {kind: [one for one in json.loads(preview.out)["paths"] if one["what"] == kind] for kind in RESTORING}
+    assert {kind: [one["path"] for one in rows] for kind, rows in would.items()} == {
+        "write": restored["written"],
+        "delete": restored.get("removed", []),
+        "conflict": [one["path"] for one in restored["conflicts"]],
+    }
+    assert {one["why"] for one in would["conflict"]} == {one["why"] for one in restored["conflicts"]}
+    assert all("when the program ended" in one["why"] for one in would["conflict"])
 
 
 async def test_each_checkpoint_has_its_place_in_the_conversation(tmp_path: Path) -> None:

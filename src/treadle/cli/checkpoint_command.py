@@ -110,7 +110,7 @@ def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -
     from treadle.cli.agreeing import agreed
     from treadle.door.history import restore_closed
     from treadle.door.program import Exit, harmless
-    from treadle.door.review import opened_checkpoints, preview_lines
+    from treadle.door.review import opened_checkpoints, preview_lines, restore_preview
     from treadle.protocol.checkpoints import Restore
     from treadle.protocol.codec import encode
 
@@ -121,8 +121,9 @@ def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -
     )
     checkpoints = opened_checkpoints(store, row)
     if arguments.preview or (not arguments.yes and sys.stdout.isatty()):
-        lines = preview_lines(store, row, checkpoints, wanted)
-        sys.stdout.write(harmless("\n".join(lines)) + "\n")
+        found = restore_preview(store, row, checkpoints, wanted)
+        shown = encode(found).decode() if arguments.json else harmless("\n".join(preview_lines(found, wanted)))
+        sys.stdout.write(f"{shown}\n")
         sys.stdout.flush()
     if arguments.preview:
         return 0

@@ -251,7 +251,17 @@ class FileCheckpoints:
     def plans(self, checkpoint: int, now: Sequence[str]) -> list[tuple[KeptRoot, RestorePlan]]:
         """Say for each root what restoring a checkpoint would do to the files as they are `now`."""
         since = self._since(checkpoint)
+        if self._is_unclear():
+            # Who restores keeps the files first, as found: nobody knows who changed them since the last checkpoint.
+            since.append(replace(since[-1], n=since[-1].n + 1, moment=Moment.FOUND, trees=tuple(now)))
         return self._plans(since, now, self._written(since))
+
+    def _is_unclear(self) -> bool:
+        """Whether a step of the session that may change files has not ended, or a command ran in the background."""
+        if self.background_ran():
+            return True
+        ended = self._id not in self._store.leased()
+        return ended and last_state(self._store.read(self._id, whole=False)).files.changing != 0
 
     def _since(self, checkpoint: int) -> list[CheckpointTaken]:
         """Give a checkpoint and all after it; raises `SessionError` where there is none of that number."""

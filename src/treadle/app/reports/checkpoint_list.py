@@ -159,9 +159,8 @@ def _diff_of(root: KeptRoot, write: PlannedWrite) -> str:
     return bytes_diff(os.fsdecode(write.path), old, new)
 
 
-def preview_lines(store: Store, row: SessionRow, kept: FileCheckpoints, wanted: Restore) -> list[str]:
+def preview_lines(found: RestorePreview, wanted: Restore) -> list[str]:
     """Say what restoring would do."""
-    found = restore_preview(store, row, kept, wanted)
     lines: list[str] = []
     if wanted.conversation:
         rest = f", and what turn {found.cut} did after that" if found.cut else ""
