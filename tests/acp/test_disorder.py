@@ -23,6 +23,9 @@ STEPS = (
 EXPECTED = (-32002, -32800)
 """A session that was closed meanwhile, and a request that was taken back."""
 
+BUSY = ("is busy", "works on a message")
+"""What is said of a session that cannot be opened now: it is open in another process, or has a turn in this one."""
+
 
 def answering(chance: random.Random, client: Editor) -> None:
     """Answer at random, after a while."""
@@ -109,7 +112,7 @@ async def test_two_editors_on_the_same_sessions_are_both_answered(tmp_path: Path
         async with asyncio.timeout(90):
             ended = await asyncio.gather(*begun, return_exceptions=True)
         wrong = [error for error in ended if isinstance(error, RefusedByAgentError) and error.code not in EXPECTED]
-        assert [error.message for error in wrong if "is busy" not in error.message] == []
+        assert [error.message for error in wrong if not any(one in error.message for one in BUSY)] == []
         for client in clients:
             assert await client.end() == 0
             assert client.process.stderr is not None
@@ -141,7 +144,7 @@ async def test_whatever_comes_in_whatever_order_is_answered(tmp_path: Path, seed
         async with asyncio.timeout(90):
             ended = await asyncio.gather(*begun, return_exceptions=True)
         wrong = [error for error in ended if isinstance(error, RefusedByAgentError) and error.code not in EXPECTED]
-        assert [(error.code, error.message) for error in wrong] == []
+        assert [error.message for error in wrong if BUSY[1] not in error.message] == []
         assert await client.end() == 0
         assert client.process.stderr is not None
         assert await client.process.stderr.read() == b""

@@ -18,6 +18,7 @@ from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.providers.scripted.script import SayText, Script, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
+MODEL = "anthropic-compatible/scripted"
 EDIT = make("write_to_file", path="a.txt", content="one\n")
 
 
@@ -74,6 +75,47 @@ async def test_a_copy_of_a_session_goes_its_own_way(tmp_path: Path) -> None:
     assert "First." in in_copy
     assert "In the copy." not in in_first
     assert {one["sessionId"] for one in listed["sessions"]} == {session, forked}
+
+
+@pytest.mark.parametrize("again", [False, True], ids=["in the same process", "in another process"])
+async def test_a_session_that_is_opened_again_keeps_the_mode_and_model_that_were_chosen(
+    tmp_path: Path, *, again: bool
+) -> None:
+    turns = (DONE, Turn(items=(EDIT,)), DONE)
+    async with ScriptedServer(Script(turns=turns)) as server:
+        flags = ("--mode", "auto", "--trust")
+        async with working(tmp_path, server, *flags) as (client, session, folder):
+            await client.prompt(session, "First.")
+            await client.call("session/set_mode", sessionId=session, modeId="plan")
+            fork = await client.call("session/fork", sessionId=session, cwd=str(folder))
+            loaded = await client.call("session/load", sessionId=session, cwd=str(folder), mcpServers=[])
+            if not again:
+                await client.prompt(session, "Write.")
+        if again:
+            other = tuple("anthropic-compatible/other" if one == MODEL else one for one in model(server))
+            async with editor(tmp_path / "home", *other, *flags) as client:
+                await client.initialize()
+                loaded = await client.call("session/load", sessionId=session, cwd=str(folder), mcpServers=[])
+                await client.prompt(session, "Write.")
+    assert [one["modes"]["currentModeId"] for one in (fork, loaded)] == ["plan", "plan"]
+    assert not (folder / "a.txt").exists()
+    assert {request.body["model"] for request in server.requests} == {"scripted"}
+
+
+async def test_a_session_that_works_is_not_opened_again_and_its_turn_goes_on(tmp_path: Path) -> None:
+    turns = (Turn(items=(run("sleep 1; echo one > a.txt"),)), DONE)
+    async with (
+        ScriptedServer(Script(turns=turns)) as server,
+        working(tmp_path, server, "--mode", "full", "--trust") as (client, session, folder),
+    ):
+        turn = asyncio.create_task(client.prompt(session, "Work."))
+        await client.until(lambda: client.of("tool_call"))
+        with pytest.raises(RefusedByAgentError) as refused:
+            await client.call("session/load", sessionId=session, cwd=str(folder), mcpServers=[])
+        assert (await turn)["stopReason"] == "end_turn"
+        assert (folder / "a.txt").exists()
+        await client.call("session/load", sessionId=session, cwd=str(folder), mcpServers=[])
+    assert "works on a message" in refused.value.message
 
 
 async def test_sessions_are_listed_by_pages_closed_and_deleted(tmp_path: Path) -> None:

@@ -12,9 +12,9 @@ from treadle.app.session.shared.remote import RemoteSession
 from treadle.present.items import ProblemItem, TurnItem
 from treadle.protocol.attach import FeedCursor
 from treadle.protocol.errors import SessionError, StoreError
-from treadle.protocol.events import Event, Prompt
+from treadle.protocol.events import Event, Prompt, SetMode
 from treadle.protocol.messages import Text
-from treadle.protocol.permissions import OptionKind
+from treadle.protocol.permissions import Mode, OptionKind
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.store.sqlite import Store
 from treadle.web.book import SessionBook
@@ -94,3 +94,25 @@ async def test_what_ended_a_session_stands_at_the_end_of_its_page(
         monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
         *_, last = book.past(id_).items()
         assert last.item == ProblemItem("The session log cannot be written.", "disk full", "Free some space.")
+
+
+async def test_a_session_that_the_page_takes_up_again_keeps_the_mode_that_was_chosen_in_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    (tmp_path / "ws").mkdir()
+    async with ScriptedServer(script()) as server:
+        flags = {"model": "anthropic-compatible/scripted", "base_url": server.base_url, "mode": Mode.AUTO}
+        async with SessionBook(tmp_path / "ws", flags, trust=True) as book:
+            trust = book.trust(tmp_path / "ws")
+            page = await book.start(book.opening(trust))
+            here = Visitor(name="browser 1", here=True)
+            await page.post(SetMode(mode=Mode.PLAN), here)
+            await page.post(Prompt(id="p", content=(Text(text="Work."),)), here)
+            await until(lambda: not page.session.status.turn_active and bool(page.session.title))
+            await book.close(page.session.id)
+            again = await book.resume(page.session.id, trust)
+            assert again.session.status.mode is Mode.PLAN
+            await book.close(page.session.id)
+            wider = await book.resume(page.session.id, trust, mode=Mode.EDITS)
+            assert wider.session.status.mode is Mode.EDITS

@@ -178,6 +178,7 @@ async def test_a_subagent_that_a_person_continues_asks_on_its_own_page_and_is_li
         await idle(page)
         lanes = f"/s/{page.session.id}/agents"
         (lane,) = re.findall(r'id="l-([^"]+)"', await visit.get(lanes))
+        await visit.done(f"/s/{lane}/say", text="/mode auto", id="m0", steer=False)  # it was one that only reads
         await visit.done(f"/s/{lane}/say", text="Push it.", id="m1", steer=False)
         child = here.book.opened[lane]
         await here.asked(child)

@@ -108,6 +108,11 @@ class EditorSession:
         """Whether another process has the session open."""
         return self.live.continues
 
+    @property
+    def works(self) -> bool:
+        """Whether the client waits for a turn that goes on in this process."""
+        return not self.continues_elsewhere and bool(self._waiting)
+
     async def was_closed_elsewhere(self) -> bool:
         """Whether the process that had the session open has left it; waits while that is not sure."""
         return not isinstance(self.live, LiveSession) and not await self.live.reached()

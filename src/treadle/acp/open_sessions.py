@@ -16,7 +16,7 @@ from treadle.acp.offers import Offers
 from treadle.acp.rpc import INVALID_PARAMS, RESOURCE_NOT_FOUND, RpcConnection, RpcError
 from treadle.acp.shapes import ClientCapabilities, OpenRequest
 from treadle.acp.trust_asking import ask_trust
-from treadle.door.opening import Opening, attach_session, is_session_open, list_sessions, open_session
+from treadle.door.opening import MODEL_FLAGS, Opening, attach_session, is_session_open, list_sessions, open_session
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
 from treadle.present.escape import printable
@@ -85,6 +85,13 @@ class OpenSessions:
     async def _enter(self, wanted: OpenRequest, folder: Path, *, resume: str, new_id: str) -> EditorSession:
         session_id = resume or new_id
         async with self._opening:
+            opened = self._open.get(session_id)
+            if opened is not None and opened.session.works:
+                raise RpcError(
+                    INVALID_PARAMS,
+                    f"Session {session_id} is open here and works on a message. Wait for the end of its turn, or stop "
+                    "it, and open it again then.",
+                )
             await self._left(session_id)
             client = EditorClient(self._connection, self.capabilities, session_id)
             session = await self._begin(wanted, folder, client, resume=resume, new_id=new_id)
@@ -177,7 +184,7 @@ class OpenSessions:
             now = await ask_trust(now, opened.session.client)
         opened.asked = True
         if now.trusted:
-            opening = self._opening_of(opened.wanted, now, resume="", new_id="")
+            opening = self._opening_of(opened.wanted, now, resume=opened.session.live.id, new_id="")
             # Whoever cancels the prompt does not stop it half-way.
             opened.opening_again = asyncio.create_task(self._open_again(opened, opening), name="acp open again")
             await _shielded(opened.opening_again)
@@ -190,9 +197,10 @@ class OpenSessions:
                 return
             await old.close()
             known = any(row.id == session_id for row in list_sessions(opening.workspace))
-            new, resumed = ("", session_id) if known else (session_id, "")
             try:
-                opened.session = await _start(replace(opening, resume=resumed, session_id=new), old.client)
+                opened.session = await _start(
+                    opening if known else replace(opening, resume="", session_id=session_id), old.client
+                )
             except BaseException:
                 self._open.pop(session_id, None)
                 raise
@@ -220,7 +228,8 @@ class OpenSessions:
             workspace=trust.workspace,
             settings=load_settings(flags, workspace=trust.workspace, trusted=trust.trusted),
             user_present=True,
-            given=frozenset(flags),
+            given=frozenset(flags) - ({"mode", *MODEL_FLAGS} if resume else frozenset()),
+            said_mode=flags.get("mode"),
             trust=trust,
             servers=tuple(map(server_of, wanted.mcp_servers or ())),
             resume=resume,

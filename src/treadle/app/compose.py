@@ -54,16 +54,17 @@ if TYPE_CHECKING:
 class Opening(Brought, frozen=True, kw_only=True):
     """Which session to open: a new one in `workspace`, or the one of `resume` (an id, or the beginning of one).
 
-    `given` names the settings that came from the command line: only these change a session that is resumed.
-    `trust` is the user's word on the workspace; None is what they said of it before. `session_id` names a new session,
-    which no other one may have. A turn that was going on in a session that is resumed goes on, unless the opening
-    `stops` it, or only `looks` at the session: then it stays as it was.
+    `given` names the settings of the command line that change a session that is resumed; `said_mode` is its mode where
+    it is for new sessions only. `trust` is the user's word on the workspace; None is what they said of it before.
+    `session_id` names a new session, which no other one may have. A turn that was going on in a session that is resumed
+    goes on, unless the opening `stops` it, or only `looks` at the session: then it stays as it was.
     """
 
     workspace: Path
     settings: Settings
     user_present: bool
     given: frozenset[str] = frozenset()
+    said_mode: Mode | None = None
     resume: str = ""
     trust: SessionTrust | None = None
     session_id: str = ""
@@ -183,7 +184,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
     return assemble(parts, first)
 
 
-_MODEL_FLAGS = {"model", "profile", "tool_protocol", "thinking_budget"}
+MODEL_FLAGS = {"model", "profile", "tool_protocol", "thinking_budget"}
 """Settings on the command line that change the model of a session that is resumed, or how it is used."""
 
 
@@ -212,7 +213,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     roots = past_roots(workspace, began, opening.settings.add_dirs if "add_dirs" in opening.given else None)
     first = [*_lost_call(opening, models, recalled.past), *_changed_settings(opening, models, state)]
     own = None
-    if mode is not state.mode and not _MODEL_FLAGS & opening.given:
+    if mode is not state.mode and not MODEL_FLAGS & opening.given:
         own = await model_for(models, settings, mode, state.choice.model)
     if mode is not state.mode or "mode" in opening.given:
         first.append(SetMode(mode=mode, choice=own))
@@ -296,13 +297,13 @@ def _trust(opening: Opening, workspace: Path) -> SessionTrust:
 
 def _said(opening: Opening, mode: Mode) -> bool:
     """Whether the user said a mode for this run, rather than once and for all in the settings."""
-    return "mode" in opening.given or os.environ.get("TREADLE_MODE") == mode
+    return "mode" in opening.given or mode in (opening.said_mode, os.environ.get("TREADLE_MODE"))
 
 
 def _changed_settings(opening: Opening, models: Models, state: State) -> Iterator[EventData]:
     """Give what the command line changes of a session that is resumed, but its mode; its model must still be there."""
     given = opening.given
-    if _MODEL_FLAGS & given:
+    if MODEL_FLAGS & given:
         yield _changed_model(given, models, state)
     else:
         models.provider(state.choice.model)

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
+    from treadle.app.compose import MODEL_FLAGS as MODEL_FLAGS
     from treadle.app.compose import Opening as Opening
     from treadle.app.compose import check_workspace as check_workspace
     from treadle.app.compose import last_session as last_session
@@ -87,7 +88,7 @@ else:
             "treadle.app.session.children.writing": "named_copy_trust",
             "treadle.app.session.mentions.repository_state": "branch_of",
             "treadle.app.compose": """
-                Opening check_workspace last_session list_sessions open_session
+                MODEL_FLAGS Opening check_workspace last_session list_sessions open_session
                 open_store session_log session_workspace tool_specs
             """,
             "treadle.app.hosting.own_parts": """

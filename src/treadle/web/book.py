@@ -12,7 +12,7 @@ from weakref import WeakValueDictionary
 
 from treadle.door.history import session_past
 from treadle.door.open_session import LiveSession, sharing_changed
-from treadle.door.opening import Opening, attach_session, open_session, open_store, session_log
+from treadle.door.opening import MODEL_FLAGS, Opening, attach_session, open_session, open_store, session_log
 from treadle.door.reports import batches_changed
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust, session_trust, trusted_by_variable
@@ -177,14 +177,16 @@ class SessionBook:
         """
         await asyncio.to_thread(_version, session_id)
         self._failures.pop(session_id, None)
-        flags = {**self.flags, **{name: value for name, value in said.items() if value}}
+        wanted = {name: value for name, value in said.items() if value}
+        flags = {**self.flags, **wanted}
         settings = load_settings(flags, workspace=trust.workspace, trusted=trust.trusted)
         return await self.start(
             Opening(
                 workspace=trust.workspace,
                 settings=settings,
                 user_present=True,
-                given=frozenset(flags),
+                given=(frozenset(self.flags) - {"mode", *MODEL_FLAGS}) | frozenset(wanted),
+                said_mode=self.flags.get("mode"),
                 resume=session_id,
                 trust=trust,
                 turns=self.gate,
