@@ -13,8 +13,9 @@ import pytest
 
 from tests.app.subagents.families import ME, MODEL, call, events_of, family
 from tests.e2e.running import PATIENCE
+from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.compose import open_store
-from treadle.app.config.sections import ModelSettings
+from treadle.app.config.sections import CheckpointSettings, ModelSettings
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.children import child_run
 from treadle.app.session.children.child_run import over_before
@@ -580,3 +581,20 @@ async def test_an_agent_that_a_rule_denies_is_not_begun(folder: Path, tmp_path: 
         await own.turn()
     assert events_of(ChildStarted) == []
     assert "is not allowed: too dear" in own.text
+
+
+@pytest.mark.parametrize("kept", [True, False])
+async def test_a_worker_deletes_what_its_parent_may_delete(folder: Path, *, kept: bool) -> None:
+    bubblewrap()
+    turns = (
+        after("removed", SayText(text="Removed.")),
+        after("no checkpoint is sure to hold", SayText(text="Kept.")),
+        given("Remove a.", call("execute_command", command="rm a.py; echo removed")),
+        uses({"prompt": "Remove a.", "agent": "worker"}),
+        Turn(items=(SayText(text="Done."),)),
+    )
+    checkpoints = CheckpointSettings(enabled=kept)
+    async with family(folder, *turns, mode=Mode.AUTO, present=False, checkpoints=checkpoints) as own:
+        await own.turn()
+    assert (folder / "a.py").exists() is not kept
+    assert ("Removed." if kept else "Kept.") in own.text

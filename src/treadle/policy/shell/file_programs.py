@@ -210,7 +210,7 @@ def _remove(name: str, operands: Sequence[str], env: ShellEnv, *, is_recursive: 
         if is_recursive and not is_made_again:
             findings.append(dangerous("delete-tree", f"deletes {shown(operand)} and everything below it", held=keeps))
         elif is_known and not is_made_again and env.context.confined and not keeps:
-            findings.append(dangerous("data-loss", f"deletes {shown(operand)}, which git has no copy of"))
+            findings.append(dangerous("data-loss", f"deletes {shown(operand)}, which no checkpoint is sure to hold"))
     return findings
 
 

@@ -61,6 +61,7 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
             shape=self._shape(agent, copy),
             known=await self.is_known(started.session_id),
             in_copy=copy is not None,
+            keeps=copy is not None or parts.settings.checkpoints.enabled,
             servers=None if agent.of_servers == () else self.servers,
             inherits=_up_to_now(self.engine) if agent.fork else UNSET,
         )

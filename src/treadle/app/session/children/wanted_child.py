@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 class WantedChild(Struct, frozen=True, kw_only=True):
     """A subagent: the session `session_id`, with this `model` (`provider/name`). `known`: it was begun before.
 
-    It works in `trust.workspace`, with `roots` besides; `in_copy` these are copies of the parent's. It may use
+    It works in `trust.workspace`, with `roots` besides; `in_copy` these are copies of the parent's. What it
+    deletes is not lost where the copy or the checkpoints of the parent are of it (`keeps`). It may use
     `servers` of the session that begins it. With a `program` that is what calls its tools in the place of a model. A
     fork `inherits` messages.
     """
@@ -40,6 +41,7 @@ class WantedChild(Struct, frozen=True, kw_only=True):
     shape: ChildShape
     known: bool
     in_copy: bool = False
+    keeps: bool = False
     servers: "JoinedServers | None" = None
     program: OwnModel | None = None
     inherits: tuple[Message, ...] | UnsetType = UNSET

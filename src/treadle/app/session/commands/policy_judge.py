@@ -48,6 +48,8 @@ def policy_judge(
     """
     root, trusted = str(parts.trust.workspace), parts.trust.lets_code_run
     approved = frozenset(parts.settings.approve).difference(parts.trust.unapproved)
+    child = parts.brought.child
+    keeps = parts.settings.checkpoints.enabled if child is None else child.keeps
 
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
         from treadle.app.security.confining import confining_here
@@ -65,7 +67,7 @@ def policy_judge(
             standing,
             trusted=trusted,
             further=parts.roots,
-            confining=confining_here(try_first=parts.settings.try_first, keeps=parts.settings.checkpoints.enabled),
+            confining=confining_here(try_first=parts.settings.try_first, keeps=keeps),
             approved=approved,
             rules=with_allowances(files.ruleset(), allowances),
             unapproved=unapproved,
