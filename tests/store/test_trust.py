@@ -1,5 +1,6 @@
 """Trust in folders: what would act is listed, a change asks again, and the folder itself has no say."""
 
+import json
 import os
 from pathlib import Path
 
@@ -343,3 +344,47 @@ def test_each_name_of_rules_is_found_as_a_file_and_a_folder_of_the_name_is_not_p
     inside = [(f"{name}/a.md", "rules")] if name in RULE_FOLDERS else [(name, "rules")]
     assert [(item.path, item.kind) for item in find_items(tmp_path / "file")] == [(name, "rules")]
     assert [(item.path, item.kind) for item in find_items(tmp_path / "folder")] == inside
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        "scripts/h.sh",
+        "./scripts/h.sh --fast",
+        "python3 scripts/h.sh; true",
+        '"$CLAUDE_PROJECT_DIR"/scripts/h.sh',
+        "${TREADLE_PROJECT_DIR}/scripts/h.sh",
+        "cat <scripts/h.sh|sh",
+        "sh 'scripts/h.sh'",
+    ],
+)
+@pytest.mark.parametrize("file", [".treadle/config.toml", ".claude/settings.json"])
+def test_a_script_that_a_hook_names_is_trusted_with_it(
+    folder: Path, store: TrustStore, command: str, file: str
+) -> None:
+    hooks = {"hooks": {"PreToolUse": [{"hooks": [{"type": "command", "command": command}]}]}}
+    line = f"[[hooks.PreToolUse]]\nhooks = [{{type = 'command', command = {json.dumps(command)}}}]\n"
+    for name, text in {file: json.dumps(hooks) if file.endswith(".json") else line, "scripts/h.sh": "true\n"}.items():
+        (folder / name).parent.mkdir(exist_ok=True)
+        (folder / name).write_text(text)
+    kind = "settings" if file == ".treadle/config.toml" else "session hook"
+    trust = store.read(folder)
+    assert ("scripts/h.sh", kind) in listed(trust)
+    store.grant(trust)
+    assert store.read(folder).state is TrustState.TRUSTED
+    (folder / "scripts" / "other.sh").write_text("true\n")
+    (folder / "README.md").write_text("changed")
+    assert store.read(folder).state is TrustState.TRUSTED
+    (folder / "scripts" / "h.sh").write_text("evil\n")
+    assert store.read(folder).changed == ("scripts/h.sh",)
+
+
+def test_settings_that_cannot_be_read_or_name_no_script_list_none(folder: Path) -> None:
+    (folder / "scripts").mkdir()
+    (folder / "scripts" / "h.sh").write_text("true\n")
+    (folder / ".claude").mkdir()
+    before = [item.path for item in find_items(folder)]
+    (folder / ".treadle" / "config.toml").write_text("model = 'scripts/h.sh'\n# hooks\n")
+    assert [item.path for item in find_items(folder)] == before
+    (folder / ".claude" / "settings.json").write_text('{"hooks": {"Stop": [{"command": "scripts/h.sh"}]} // why\n}')
+    assert [item.path for item in find_items(folder)] == sorted([*before, ".claude/settings.json", "scripts/h.sh"])

@@ -44,6 +44,7 @@ def find_items(workspace: Path) -> tuple[ActiveFile, ...]:
         names = [name for name in _rule_candidates(folder, names_in(folder)) if active_kind(name) is ActiveKind.RULES]
         found += [_item(folder / name, str(folder / name), ActiveKind.RULES) for name in names]
     found += imported_items(workspace, found)
+    found += _scripts(workspace, found)
     return tuple(sorted({item for item in found if item.digest}))
 
 
@@ -66,6 +67,28 @@ def imported_items(workspace: Path, items: Iterable[ActiveFile]) -> list[ActiveF
         importing = [_item(file, named_from(workspace, file), ActiveKind.RULES) for file in named]
         found.update(zip(named, importing, strict=True))
     return list(found.values())
+
+
+def _scripts(workspace: Path, items: Sequence[ActiveFile]) -> list[ActiveFile]:
+    """Find the files that the hooks of settings name: they run with them."""
+    found: dict[Path, ActiveKind] = {}
+    for item in items:
+        if not item.digest or not _may_have_hooks(item) or b"hooks" not in (read := read_item(workspace, item) or b""):
+            continue
+        from treadle.store.named_scripts import named_scripts
+
+        for file in named_scripts(workspace, repository_of(workspace) or workspace, item.path, read):
+            if found.get(file) is not ActiveKind.SETTINGS:
+                found[file] = item.kind
+    known = {(item.path, item.kind) for item in items}
+    named = ((file, named_from(workspace, file), kind) for file, kind in found.items())
+    return [_item(file, name, kind) for file, name, kind in named if (name, kind) not in known]
+
+
+def _may_have_hooks(item: ActiveFile) -> bool:
+    if item.kind is ActiveKind.SETTINGS:
+        return item.path.casefold().endswith(".toml")
+    return item.path.casefold() in CLAUDE_SETTINGS
 
 
 def may_import(path: str) -> bool:

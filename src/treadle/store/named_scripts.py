@@ -1,0 +1,68 @@
+"""The files of a folder that its hooks name in their commands: who trusts the hooks trusts these with them."""
+
+import os
+import shlex
+import tomllib
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from treadle.protocol.patterns import regex
+
+_MOST = 200
+_WORD = regex(r"[^\s\"'`;|&()<>=,]+")
+_FROM_VARIABLE = regex(r"\$\{?\w+\}?[\"']?/")
+
+
+def named_scripts(workspace: Path, top: Path, name: str, content: bytes) -> list[Path]:
+    """Find the files that the hooks of a settings file name, in the folder or up to the top of its repository."""
+    found: dict[Path, None] = {}
+    for text in _texts(_hooks(name, content)):
+        for word in _words(text):
+            file = Path(os.path.normpath(workspace / word))
+            if len(found) < _MOST and file.is_relative_to(top) and _is_file(file):
+                found[file] = None
+    return list(found)
+
+
+def _hooks(name: str, content: bytes) -> Any:
+    """Read the hooks of settings; of what cannot be read, such as JSON with comments, all of it may be one."""
+    text = content.decode(errors="replace")
+    try:
+        table: Any = tomllib.loads(text) if name.casefold().endswith(".toml") else msgspec.json.decode(content)
+    except (ValueError, RecursionError):
+        return text
+    return table.get("hooks") if isinstance(table, dict) else None
+
+
+def _texts(value: Any) -> Iterator[str]:
+    match value:
+        case str():
+            yield value
+        case dict():
+            for one in value.values():
+                yield from _texts(one)
+        case list():
+            for one in value:
+                yield from _texts(one)
+        case _:
+            pass
+
+
+def _words(text: str) -> Iterator[str]:
+    """Give the words of a shell line, and the line itself, with what a variable of the folder begins left out."""
+    text = _FROM_VARIABLE.sub("", text)
+    yield text
+    yield from _WORD.findall(text)
+    with suppress(ValueError):
+        yield from shlex.split(text)
+
+
+def _is_file(file: Path) -> bool:
+    try:
+        return file.is_file()
+    except (OSError, ValueError):
+        return False
