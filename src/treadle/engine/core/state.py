@@ -154,7 +154,7 @@ class Waiting(Record, frozen=True, kw_only=True):
 
 
 class Calling(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """The model that is called: the chosen one, or `fallback` while `replaced` names it. Its provider named `window`."""
+    """The model that is called, its `fallback` while `replaced` names it, and the `window` that its provider named."""
 
     choice: ModelChoice = ModelChoice(model="", tool_protocol=ToolProtocol.NATIVE)
     fallback: ModelChoice | None = None
