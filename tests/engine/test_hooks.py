@@ -15,7 +15,17 @@ from treadle.engine.core.state import AwaitingHooks
 from treadle.engine.ports import Asked, HookDecision, HookWord, Output, PersonReply, Prepared, ask_person
 from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import ToolError
-from treadle.protocol.events import Answer, CallFinished, CallJudged, Interrupt, Prompt, Resumed, SetPresence, Source
+from treadle.protocol.events import (
+    HOOK,
+    Answer,
+    CallFinished,
+    CallJudged,
+    Interrupt,
+    Prompt,
+    Resumed,
+    SetPresence,
+    Source,
+)
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import (
@@ -246,6 +256,18 @@ async def test_hooks_that_never_let_a_turn_end_keep_it_within_its_bounds(limits:
     assert (outcome.stop, run.session.state.turns) == (stop, 1)
     assert outcome.steps - len(provider.requests) in (0, 1), "the last one may not have gone out"
     assert read_past(log.events).state == run.session.state
+
+
+async def test_words_of_a_hook_that_come_after_the_end_of_its_turn_begin_no_other_turn() -> None:
+    log, provider = FakeLog(), Replies(DONE)
+    first = (replace(STARTED, limits=Limits(asks_end=True)), SetPresence(user_present=False))
+    async with working(ports(provider, log=log), log, *first) as run:
+        await run.prompt()
+        await run.session.post(Prompt(id="late", content=(Text(text="run the tests"),)), HOOK)
+        for _ in range(20):
+            await asyncio.sleep(0)
+        state = run.session.state
+    assert (state.turns, state.turn, state.queue, len(provider.requests)) == (1, None, (), 1)
 
 
 async def test_what_hooks_looked_at_when_the_program_ended_they_look_at_again() -> None:

@@ -231,8 +231,9 @@ def _obey(state: State, op: Op, event: Event) -> Transition:  # noqa: C901, PLR0
         case Prompt() as data:
             state = goal.person_spoke(state, event.source, event.at)
             waiting = Waiting(prompt=data, source=event.source)
-            if event.source == HOOK and isinstance(state.activity, AwaitingHooks) and not state.cancelling:
-                return turns.sent_back(state, waiting)
+            if event.source == HOOK and state.limits.asks_end is True:
+                over = state.cancelling or not isinstance(state.activity, AwaitingHooks)
+                return (state, []) if over else turns.sent_back(state, waiting)  # it is for no other turn
             state = replace(state, queue=(*state.queue, waiting))
             return state, [turns.queue_changed(state)]
         case EditQueued() as data:
