@@ -1,5 +1,6 @@
 """What was sent to the model, block by block; making room by hand; and what stays in the conversation for good."""
 
+import asyncio
 import json
 from pathlib import Path
 from typing import Any
@@ -7,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.e2e.process import Ended, Program
+from tests.e2e.pseudo_terminal import on_terminal
 from tests.needed import require
 from tests.pictures import drawn_png
 from treadle.app.errors.exits import Exit
@@ -296,3 +298,30 @@ async def test_an_image_that_is_too_large_is_scaled_and_the_user_is_told(tmp_pat
     (block,) = [block for block in shown["blocks"] if block["source"] == "image"]
     assert block["tokens"] > 0
     assert block["price"] is not None
+
+
+async def test_the_question_about_a_summary_is_left_with_esc_and_the_conversation_stays(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    asks = Expectation(last_user=Texts(contains=("about to lose its older messages",)))
+    said = Turn(items=(SayText(text="The answer. " * 60),))
+    last = Turn(when=Expectation(last_user=Texts(contains=("Go on.",))), items=(SayText(text="It went on."),))
+    script = Script(turns=(Turn(when=asks, items=(SayText(text=SUMMARY),)), last, *(said,) * 8), otherwise=said)
+    async with ScriptedServer(script) as server:
+        for number in range(4):
+            more = ("--continue",) if number else ()
+            assert (await headless(program, work, server, f"Question {number}.", *more)).code == Exit.DONE
+        flags = ("--model", MODEL, "--base-url", server.base_url, "--directory", str(work), "--continue")
+        async with on_terminal(program, *flags) as terminal:
+            await terminal.until_shown("Question 3.")
+            terminal.type("/compact\r")
+            await terminal.until_shown("Use this summary of them?")
+            (listed,) = (await program.run("sessions", "--json", cwd=work)).out.splitlines()
+            assert json.loads(listed)["state"] == "waiting"
+            await asyncio.sleep(1)  # a key that follows at once is typing
+            terminal.type("\x1b")
+            await terminal.until(lambda shown: "Use this summary" not in shown, "without the question")
+            terminal.type("Go on.")
+            await asyncio.sleep(1)
+            terminal.type("\r")
+            await terminal.until_shown("It went on.")
+    assert "Question 0." in str(server.requests[-1].body["messages"])

@@ -386,7 +386,7 @@ def _outcome(digest: _Digest) -> str:
 
 
 def _standing(digest: _Digest, *, live: bool) -> tuple[SessionState, str | None]:
-    if digest.active and live:
+    if live and (digest.active or digest.asking):  # a summary is asked about outside of turns, too
         return (SessionState.WAITING if digest.asking else SessionState.WORKING), None
     return how_it_ended(None if digest.active else digest.stop)
 

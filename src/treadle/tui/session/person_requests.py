@@ -86,7 +86,8 @@ class Requests:
     def can_stop(self) -> bool:
         """Whether something works, or is about to, that can be stopped."""
         view = self._view()
-        return (view.active or self._outbox.has_prompts) and view.phase is not Phase.CANCELLING
+        works = view.active or view.phase is Phase.COMPACTING or self._outbox.has_prompts
+        return works and view.phase is not Phase.CANCELLING
 
     def stop(self) -> None:
         """Stop the turn, and hold what waits: stopping starts nothing."""

@@ -256,7 +256,7 @@ function show(news) {
   const { active } = news;
   document.body.classList.toggle("working", active);
   if (active) for (const old of items.querySelectorAll(".undoes")) old.remove();
-  document.getElementById("stop").hidden = !active;
+  document.getElementById("stop").hidden = !news.stops;
   document.getElementById("steer").hidden = !active;
   document.getElementById("send").setAttribute("aria-label", active ? "Queue" : "Send");
   side.show(news);
