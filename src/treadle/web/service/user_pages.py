@@ -267,7 +267,7 @@ class UserPages:
         if taken > user.disk_gb * _GIGABYTE:
             raise SessionError(
                 "service-disk",
-                f"Your folder takes {taken / _GIGABYTE:.1f} GB of at most {user.disk_gb:g} GB.",
+                f"Your folder takes {taken / _GIGABYTE:.3g} GB of at most {user.disk_gb:g} GB.",
                 why="Nothing new is begun until there is room.",
                 fix="Delete sessions or files that you do not need; it is measured every half minute.",
             )
