@@ -27,8 +27,8 @@ def test_what_can_be_used_comes_first_the_usual_model_before_the_others() -> Non
     assert usable == sorted(usable, reverse=True)
     assert offered[0].ref == "groq/qwen/qwen3.8-27b"
     assert (offered[0].key, offered[0].title) == ("GROQ_API_KEY", "Groq")
-    other = next(model for model in offered if model.ref == "anthropic/claude-sonnet-4-5")
-    assert (other.usable, other.key, other.window, other.thinks) == (False, "", 200_000, True)
+    other = next(model for model in offered if model.ref == "anthropic/claude-sonnet-5-5")
+    assert (other.usable, other.key, other.window, other.thinks) == (False, "", 1_000_000, True)
 
 
 def listed(*models: tuple[str, str]) -> list[str]:
@@ -64,24 +64,24 @@ def test_providers_stay_together_and_in_their_order() -> None:
 def test_a_default_is_saved_with_its_thinking_and_comments_stay(home: Path) -> None:
     file = home / "config.toml"
     file.write_text('# mine\nmodel = "openai/gpt-5"  # old\n')
-    assert save_default("anthropic/claude-sonnet-4-5", 4_096) == (
-        f"anthropic/claude-sonnet-4-5 is the default now. Saved in {file}."
+    assert save_default("anthropic/claude-sonnet-5-5", 4_096) == (
+        f"anthropic/claude-sonnet-5-5 is the default now. Saved in {file}."
     )
     assert "# mine\n" in file.read_text()
     settings = load_settings({})
-    assert (settings.model, settings.thinking_budget) == ("anthropic/claude-sonnet-4-5", 4_096)
+    assert (settings.model, settings.thinking_budget) == ("anthropic/claude-sonnet-5-5", 4_096)
     save_default("openai/gpt-5")
     assert (load_settings({}).model, load_settings({}).thinking_budget) == ("openai/gpt-5", 4_096)
 
 
 def test_a_default_with_which_no_session_could_start_is_not_saved(home: Path) -> None:
     with pytest.raises(ConfigError):
-        save_default("anthropic/claude-sonet-4-5")
+        save_default("anthropic/claude-sonet-5-5")
     assert not (home / "config.toml").exists()
 
 
 def test_a_variable_that_overrides_the_default_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("TREADLE_MODEL", "openai/gpt-5")
-    assert save_default("anthropic/claude-sonnet-4-5").endswith(
+    assert save_default("anthropic/claude-sonnet-5-5").endswith(
         " TREADLE_MODEL is set in the environment and overrides the file."
     )

@@ -163,7 +163,7 @@ def test_a_file_that_is_a_link_stays_one(treadle: Command, home: Path, tmp_path:
         ("no such key", "1", "A setting's key is one name", "quotes"),
         ("", "1", "A setting's key is one name", ""),
         ("model", "gpt", "named by its provider, a slash", "Write openai/gpt-6.1-sol or "),
-        ("model", "claude-sonnet-4-5", "", "Write anthropic/claude-sonnet-4-5"),
+        ("model", "claude-sonnet-5-5", "", "Write anthropic/claude-sonnet-5-5"),
         ("fallback", "openai/gpt-55", "The nearest names are: openai/gpt-5", "treadle config set 'models."),
         ("modes.plan.model", "antropic/x", "", "Did you mean 'anthropic'"),
         ("base_url", "http://h/v1", "Neither --model nor model in your own settings", "[providers.NAME]"),

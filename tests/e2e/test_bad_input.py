@@ -47,12 +47,12 @@ class Case:
 CASES = {
     "no model": Case(("-p", "Hi."), "No model is configured", "no key variable is set"),
     "no key": Case(
-        ("-p", "Hi.", "--model", "anthropic/claude-sonnet-4-5"), "No key for Anthropic was found", "ANTHROPIC_API_KEY"
+        ("-p", "Hi.", "--model", "anthropic/claude-sonnet-5-5"), "No key for Anthropic was found", "ANTHROPIC_API_KEY"
     ),
     "unknown model": Case(
-        ("-p", "Hi.", "--model", "anthropic/claude-sonet-4-5"),
-        "The model anthropic/claude-sonet-4-5 is not known",
-        "anthropic/claude-sonnet-4-5",
+        ("-p", "Hi.", "--model", "anthropic/claude-sonet-5-5"),
+        "The model anthropic/claude-sonet-5-5 is not known",
+        "anthropic/claude-sonnet-5-5",
     ),
     "no model's name": Case(("-p", "Hi.", "--model", "claude"), "'claude' is not a model name", "a slash"),
     "no base URL": Case(("-p", "Hi.", "--model", "openai-compatible/x"), "needs a base URL", "no address of its own"),

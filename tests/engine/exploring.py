@@ -381,7 +381,7 @@ def explore(jitter: random.Random, walks: int, *, longest: int = 60) -> Iterator
         world.take(SetPresence(user_present=jitter.random() < 0.8))
         for number in range(longest):
             before, known = phase(world.state), len(world.log)
-            _move(world, jitter, number)
+            _move(world, jitter, number, _WITH_CHILDREN)
             for event in world.log[known:]:
                 yield before, type(event.data).__name__, phase(world.state)
 
@@ -478,13 +478,16 @@ def children_may(world: World, number: int, choice: Choose) -> list[EventData]:
     return found
 
 
-def _move(world: World, jitter: random.Random, number: int) -> None:
+def _move(world: World, jitter: random.Random, number: int, moves: Sequence[str] | None = None) -> None:
     """Make one move, most often the next thing that outstanding work reports."""
-    kind = jitter.choice(_MOVES)
+    kind = jitter.choice(moves or _MOVES)
     if kind == "work" and world.outstanding:
         world.work_on(jitter.choice(list(world.outstanding.values())), jitter.choice)
     elif kind == "call":
-        data = world.new_call(jitter.choice(list(TRAITS)), jitter.choice(["", "", "", "not valid"]))
+        data = world.new_call(
+            jitter.choice([*TRAITS] if moves else [name for name in TRAITS if name != "agents"]),
+            jitter.choice(["", "", "", "not valid"]),
+        )
         if data is not None and not world.try_take(data):
             world.proposed.pop()
     elif kind == "answer" and world.state.questions:
@@ -499,4 +502,5 @@ def _move(world: World, jitter: random.Random, number: int) -> None:
 
 
 _OFTEN_BOUNDED = 0.3
-_MOVES = (*["work"] * 10, *["call"] * 5, *["answer"] * 3, *["user"] * 3, *["child"] * 2, "resume")
+_MOVES = (*["work"] * 10, *["call"] * 5, *["answer"] * 3, *["user"] * 3, "resume")
+_WITH_CHILDREN = (*_MOVES, *["child"] * 2)

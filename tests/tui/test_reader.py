@@ -103,7 +103,8 @@ def test_every_choice_leads_to_an_answer_and_danger_only_with_yes(question: Ques
                 again = take_line(taken, "y")
                 assert isinstance(again, Asking)
                 assert again.stage is Stage.LIST
-            taken = take_line(taken, "yes" if taken.stage in FIELDS else "2" if taken.stage is Stage.RULE else "1")
+            sends = str(1 + (len(question.options) if question.multiple and taken.ticked else 0))
+            taken = take_line(taken, "yes" if taken.stage in FIELDS else "2" if taken.stage is Stage.RULE else sends)
             steps += 1
         if isinstance(taken, ShowWhole):
             continue

@@ -182,8 +182,8 @@ def test_files_and_models_are_chosen_in_a_small_terminal(tmux: Tmux, tmp_path: P
     tmux.keys("M-p")
     tmux.until("Model ›", "in use", "esc close")
     tmux.keys("C-a")  # also those without a key
-    tmux.keys("sonnet 4-5 anthropic")
-    tmux.until("Model › sonnet 4-5 anthropic", "❯ claude-sonnet-4-5", "no key")
+    tmux.keys("sonnet 5-5 anthropic")
+    tmux.until("Model › sonnet 5-5 anthropic", "❯ claude-sonnet-5-5", "no key")
     tmux.keys("Escape")
     tmux.keys("please")
     tmux.until("name.py please")

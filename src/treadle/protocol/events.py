@@ -129,10 +129,7 @@ class RevokeAllowance(Tagged, frozen=True, kw_only=True, tag="revoke_allowance")
 
 
 class Interrupt(Tagged, frozen=True, kw_only=True, tag="interrupt"):
-    """The user stops what is going on; with `hold`, what waits is held until the user sends or drops it.
-
-    A hook of theirs that ends the turn gives `why`.
-    """
+    """The user stops what is going on, or a hook that says `why`; with `hold`, what waits is held until it is sent."""
 
     hold: bool = False
     why: str = ""

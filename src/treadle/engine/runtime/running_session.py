@@ -352,14 +352,10 @@ class Session:
 
     def _must_last(self, data: EventData) -> bool:
         """Whether the event has to survive a power cut before anything follows from it."""
-        match data:
-            case Prompt() | CheckpointTaken() | TurnSettled():
-                return True
-            case CallStarted(call_id=call_id) | CallFinished(call_id=call_id):
-                call = next((call for call in self.state.calls if call.call.id == call_id), None)
-                return call is not None and call.traits.effect is not ToolEffect.PURE
-            case _:
-                return False
+        if not isinstance(data, CallStarted | CallFinished):
+            return isinstance(data, Prompt | CheckpointTaken | TurnSettled)
+        call = next((call for call in self.state.calls if call.call.id == data.call_id), None)
+        return call is not None and call.traits.effect is not ToolEffect.PURE
 
     async def _keep_last_checkpoints(self, performer: Performer, ports: Ports) -> None:
         """Wait for the checkpoints that are being taken, and log them."""
