@@ -293,6 +293,17 @@ async def test_a_failing_tool_gives_the_model_one_line_and_the_developer_the_tra
     assert [finished.result.outcome for finished in run.of(CallFinished)] == [Outcome.FAILED, Outcome.INVALID]
 
 
+async def test_a_tool_that_ends_the_program_ends_its_call_alone() -> None:
+    async def leaves(_: Output) -> CallResult:
+        raise SystemExit(3)
+
+    log, provider = FakeLog(), Replies(calls("leaves"), DONE)
+    async with working(ports(provider, FakeTool("leaves", leaves), log=log), log) as run:
+        await run.prompt()
+    ((left, left_is_error),) = results(provider.requests[1])
+    assert (left, left_is_error) == ("leaves failed inside Treadle: SystemExit: 3. Try another way.", True)
+
+
 async def test_what_a_running_call_prints_is_shown_without_secrets_and_kept_when_it_is_cut() -> None:
     started = asyncio.Event()
 

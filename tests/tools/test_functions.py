@@ -158,6 +158,27 @@ async def test_errors_of_the_function_are_for_the_model() -> None:
         await call(function_tool(refuse))
 
 
+class _EndOfItAll(BaseException):
+    """No error by its kind."""
+
+
+@pytest.mark.parametrize("kind", [SystemExit, KeyboardInterrupt, asyncio.CancelledError, StopIteration, _EndOfItAll])
+async def test_whatever_a_function_raises_ends_its_call_alone(kind: type[BaseException]) -> None:
+    def end() -> None:
+        """End."""
+        raise kind(3)
+
+    async def end_later() -> None:
+        """End."""
+        await asyncio.sleep(0)
+        raise kind(3)
+
+    with pytest.raises(ToolError, match=rf"^end failed: {kind.__name__}: 3\. Check the arguments"):
+        await call(function_tool(end))
+    with pytest.raises(ToolError, match=rf"^end_later failed: .*({kind.__name__}|3)\. Check the arguments"):
+        await call(function_tool(end_later))
+
+
 async def test_what_cannot_be_sent_is_told_without_a_second_run() -> None:
     def give() -> Any:
         """Give."""

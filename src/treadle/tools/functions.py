@@ -1,9 +1,8 @@
 """A Python function with type hints as a tool: for programs that use Treadle as a library, and for plugins."""
 
-import asyncio
 import inspect
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, get_type_hints
 
@@ -23,6 +22,7 @@ from treadle.protocol.tools import (
     ToolSpec,
     ToolTraits,
 )
+from treadle.tools.foreign_calls import RaisedByFunction, call_foreign
 from treadle.tools.quoted_words import result_of
 from treadle.workspace.files.text import HeadTail, visible
 
@@ -190,21 +190,14 @@ def _schema(name: str, record: type[msgspec.Struct], documented: Mapping[str, st
 
 
 async def _run(name: str, function: Callable[..., Any], values: Mapping[str, Any]) -> CallResult:
-    if inspect.iscoroutinefunction(function):
-        call: Awaitable[Any] = function(**values)
-    else:
-        call = asyncio.to_thread(function, **values)
-    # Any error of foreign code is for the model to read; gathering hands it over as a value.
-    results: list[object] = await asyncio.gather(call, return_exceptions=True)
-    match returned := results[0]:
-        case ToolError():
-            raise returned
-        case Exception():
+    returned = await call_foreign(function, values)
+    match returned:
+        case RaisedByFunction(ToolError() as error):
+            raise error
+        case RaisedByFunction(error):
             raise ToolError(
-                f"{name} failed: {type(returned).__name__}: {returned}. Check the arguments, or continue without it."
-            ) from returned
-        case BaseException():
-            raise returned
+                f"{name} failed: {type(error).__name__}: {error}. Check the arguments, or continue without it."
+            ) from error
         case CallResult():
             return returned
         case _:

@@ -27,6 +27,8 @@ from treadle.protocol.tools import (
 from treadle.workspace.files.names import hash_of_file
 
 _KEPT_OUTPUT = 8_000
+_NO_FAULTS = (asyncio.CancelledError, GeneratorExit)
+"""What ends a call from outside."""
 
 RERUN = "[The program stopped while this was running. It was run again.]"
 ALREADY_DONE = "Done. (The program stopped during this call. The files show that it took effect.)"
@@ -95,7 +97,9 @@ async def judge_call(
         decision = ports.judge(tool.spec, call.arguments, prepared.accesses, standing)
     except ToolError as error:
         return CallFinished(call_id=call.id, result=redacted(_error(error), ports.redactor())), None
-    except Exception as error:  # noqa: BLE001 - the tool boundary
+    except _NO_FAULTS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the tool boundary: no tool ends the program
         ports.trace(error)
         return CallFinished(call_id=call.id, result=redacted(_crash(call, error), ports.redactor())), None
     preview = _redacted_preview(prepared.preview, ports.redactor())
@@ -149,7 +153,9 @@ async def run_call(
     except ToolError as error:
         not_run()
         return _error(error)
-    except Exception as error:  # noqa: BLE001 - the tool boundary
+    except _NO_FAULTS:
+        raise
+    except BaseException as error:  # noqa: BLE001 - the tool boundary: no tool ends the program
         not_run()
         trace(error)
         return _crash(call, error)
@@ -194,6 +200,6 @@ def _error(error: ToolError) -> CallResult:
     )
 
 
-def _crash(call: ToolCall, error: Exception) -> CallResult:
+def _crash(call: ToolCall, error: BaseException) -> CallResult:
     text = f"{call.name} failed inside Treadle: {type(error).__name__}: {error}. Try another way."
     return result_text(Outcome.FAILED, text)
