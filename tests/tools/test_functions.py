@@ -1,6 +1,7 @@
 """Python functions as tools."""
 
 import asyncio
+import threading
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -177,6 +178,32 @@ async def test_whatever_a_function_raises_ends_its_call_alone(kind: type[BaseExc
         await call(function_tool(end))
     with pytest.raises(ToolError, match=rf"^end_later failed: .*({kind.__name__}|3)\. Check the arguments"):
         await call(function_tool(end_later))
+
+
+def test_the_program_does_not_wait_for_a_function_whose_call_was_cancelled() -> None:
+    go_on, ended, said = threading.Event(), threading.Event(), list[str]()
+
+    async def cancelled() -> None:
+        begun = asyncio.Event()
+        loop = asyncio.get_running_loop()
+
+        def wait() -> None:
+            """Wait."""
+            loop.call_soon_threadsafe(begun.set)
+            go_on.wait(20)
+            ended.set()
+
+        prepared = await function_tool(wait).prepare({})
+        running = asyncio.ensure_future(prepared.run(said.append))
+        await begun.wait()
+        running.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await running
+
+    asyncio.run(cancelled())
+    assert not ended.is_set()
+    assert said == ["wait cannot be stopped: its function may still run, and do all that it was called for."]
+    go_on.set()
 
 
 async def test_what_cannot_be_sent_is_told_without_a_second_run() -> None:

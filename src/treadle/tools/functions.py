@@ -1,5 +1,6 @@
 """A Python function with type hints as a tool: for programs that use Treadle as a library, and for plugins."""
 
+import asyncio
 import inspect
 import re
 from collections.abc import Callable, Mapping, Sequence
@@ -66,8 +67,8 @@ class FunctionTool:
             raise ToolError(f"The arguments do not fit: {error}. Correct them and call again.", invalid=True) from error
         values = {name: getattr(converted, name) for name in self.arguments.__struct_fields__}
 
-        async def run(output: Output) -> CallResult:  # noqa: ARG001 - a function has no live output
-            return await _run(self.spec.name, self.function, values)
+        async def run(output: Output) -> CallResult:
+            return await _run(self.spec.name, self.function, values, output)
 
         shown = "\n".join(f"{name}: {visible(str(value))}" for name, value in arguments.items())
         return Prepared(
@@ -189,8 +190,13 @@ def _schema(name: str, record: type[msgspec.Struct], documented: Mapping[str, st
     return {**found, "$defs": components} if components else found
 
 
-async def _run(name: str, function: Callable[..., Any], values: Mapping[str, Any]) -> CallResult:
-    returned = await call_foreign(function, values)
+async def _run(name: str, function: Callable[..., Any], values: Mapping[str, Any], output: Output) -> CallResult:
+    try:
+        returned = await call_foreign(function, values)
+    except asyncio.CancelledError:
+        if not inspect.iscoroutinefunction(function):
+            output(f"{name} cannot be stopped: its function may still run, and do all that it was called for.")
+        raise
     match returned:
         case RaisedByFunction(ToolError() as error):
             raise error
