@@ -86,7 +86,7 @@ def _on_terminal() -> bool:
 
 
 async def _headless(arguments: "argparse.Namespace", task: str) -> int:
-    from treadle.headless.headless_main import OutputFormat, run_headless
+    from treadle.headless.headless_main import OutputFormat, run_headless, stdout_for
 
     trust, output = session_trust_of(arguments), OutputFormat(arguments.output_format)
     wishes = None
@@ -98,6 +98,7 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
     if command is not None and output is OutputFormat.TEXT and (text := _without_session(command, trust)):
         sys.stdout.write(f"{text}\n")
         return 0
+    out = stdout_for(output)
     content = task_content(arguments, task) if command is None else ()
     opening = opening_of(arguments, trust, user_present=False)
     if command is not None:
@@ -108,19 +109,20 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
     if command is not None:
         from treadle.headless.slash_run import run_slash_command
 
-        return await run_slash_command(live, command, output, looks=opening.looks)
+        return await run_slash_command(live, command, output, looks=opening.looks, out=out)
     structured = None if wishes is None else wishes.structured
-    return await run_headless(live, content, output, structured=structured, goal=goal_of(arguments))
+    return await run_headless(live, content, output, out=out, structured=structured, goal=goal_of(arguments))
 
 
 def resume_headless(arguments: "argparse.Namespace") -> int:
     """Go on with the session that the arguments name, without a person; returns the exit code."""
-    from treadle.headless.headless_main import OutputFormat, run_headless
+    from treadle.headless.headless_main import OutputFormat, run_headless, stdout_for
 
     async def work_on() -> int:
         opening = opening_of(arguments, session_trust_of(arguments), user_present=False)
         output = OutputFormat.JSON if arguments.json else OutputFormat.TEXT
-        return await run_headless(await open_session(opening), (), output)
+        out = stdout_for(output)
+        return await run_headless(await open_session(opening), (), output, out=out)
 
     return asyncio.run(work_on())
 

@@ -1,6 +1,7 @@
 """One task without a person: what happens goes to standard error, the answer to standard output."""
 
 import asyncio
+import os
 import signal
 import sys
 import uuid
@@ -72,6 +73,15 @@ class TextWriter(Protocol):
     def fileno(self) -> int:
         """Give its number."""
         ...
+
+
+def stdout_for(output: OutputFormat) -> TextWriter:
+    """Give standard output; where JSON goes there, nothing else of the process gets into it from now on."""
+    if output is OutputFormat.TEXT:
+        return sys.stdout
+    from treadle.door.program import own_stdout
+
+    return os.fdopen(own_stdout(), "w", encoding="utf-8", errors="backslashreplace")
 
 
 async def run_headless(

@@ -42,6 +42,15 @@ async def test_a_tool_that_raises_is_an_error_result_and_its_trace_is_in_the_pro
     assert "RuntimeError: the disk of list_files is upside down" in log
 
 
+@pytest.mark.parametrize("form", ["json", "stream-json"])
+async def test_what_a_tool_prints_itself_is_not_in_json_output(tmp_path: Path, form: str) -> None:
+    printing = (*DRIVER, "tool-prints")
+    done = await work(tmp_path, make("list_files", path="."), flags=("--output-format", form), command=printing)
+    assert [json.loads(line)["type"] for line in done.ended.out.splitlines()][-1] == "result"
+    assert "noise of Python\n" in done.ended.err
+    assert "noise of a library\n" in done.ended.err
+
+
 async def test_of_80_mebibytes_the_model_reads_head_and_tail_and_the_rest_is_in_a_file(tmp_path: Path) -> None:
     line = f"echo first; head -c {80 * MEBIBYTE} /dev/zero | tr '\\0' x | fold -w 1023; printf '\nlast\n'"
     done = await work(tmp_path, run(line))
