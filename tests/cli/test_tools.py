@@ -8,6 +8,7 @@ import pytest
 from treadle.app.reports.tool_list import ToolLine
 from treadle.app.session import own_tools
 from treadle.cli.main import run
+from treadle.workspace.programs.program_process import why_no_programs
 
 SOURCE = '''
 def weather(city: str) -> str:
@@ -35,6 +36,22 @@ def test_the_list_says_which_tools_a_model_is_told_of(capsys: pytest.CaptureFixt
     table = capsys.readouterr().out
     assert "   apply_patch                 edit     write         idempotent  built in  this model edits with" in table
     assert "\n*  read_file                   read     read          pure        built in\n" in table
+
+
+def test_what_a_session_here_leaves_out_has_the_reason_of_the_session(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "home").mkdir()
+    assert run(["tools", "--json", "-C", str(tmp_path)]) == 0
+    found = lines(capsys.readouterr().out)
+    assert (found["run_code"].offered, found["run_code"].why_not) == (
+        False,
+        "code mode is off here. Make the calls one by one",
+    )
+    assert found["use_skill"].why_not == "there are no skills here. Continue without one"
+    (tmp_path / "home/config.toml").write_text("code_mode = true\n")
+    assert run(["tools", "--json", "-C", str(tmp_path)]) == 0
+    assert lines(capsys.readouterr().out)["run_code"].offered is not bool(why_no_programs())
 
 
 def test_one_tool_is_shown_as_the_model_reads_it(capsys: pytest.CaptureFixture[str]) -> None:

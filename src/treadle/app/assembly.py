@@ -26,13 +26,12 @@ from treadle.app.session.first_use import Hiding, LateSubagents
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_finder
 from treadle.app.session.offering import (
-    NO_SKILLS,
     NO_SUBAGENTS,
     JoinedServers,
     also_left_out,
     joined_servers,
-    no_programs,
     offering,
+    out_of_session,
     without_notebooks,
 )
 from treadle.app.session.own_tools import own_tools
@@ -250,11 +249,8 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
     ground.opened.push_async_callback(joined.close)
     ground.hiding.hide(joined.secrets)
     specs = with_searches(parts.models) if parts.settings.web_search else parts.models.spec
-    always_out = {**(NO_SKILLS if skills is None or not skills.callable else {})}
-    without_programs = no_programs(parts.settings)
-    always_out |= without_programs
-    if parts.brought.open_child is None:
-        always_out |= NO_SUBAGENTS
+    here_out = out_of_session(parts.settings, skills=skills is not None and skills.callable)
+    always_out = {**here_out, **(NO_SUBAGENTS if parts.brought.open_child is None else {})}
     return _Offered(
         joined=joined,
         left_out=also_left_out(
@@ -263,7 +259,7 @@ def _offered(ground: _Ground, along: _Along) -> _Offered:
         ),
         specs=specs,
         diagnostics=diagnostics,
-        problems=(*own.problems, *first_use.no_code_mode(parts, without_programs)),
+        problems=(*own.problems, *first_use.no_code_mode(parts, here_out)),
     )
 
 

@@ -22,11 +22,15 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Print the list, or one tool."""
+    from treadle.door.opening import check_workspace
     from treadle.door.reports import find_tool, list_tools
     from treadle.door.settings import load_settings
+    from treadle.door.trust import session_trust, trusted_by_variable
     from treadle.protocol.codec import encode
 
-    found = list_tools(load_settings(flags(arguments)))
+    trust = session_trust(check_workspace(arguments.directory), once=arguments.trust or trusted_by_variable())
+    settings = load_settings(flags(arguments), workspace=trust.workspace, trusted=trust.trusted)
+    found = list_tools(settings, trust)
     lines = [find_tool(found, arguments.name)] if arguments.name else found.tools
     for line in lines if arguments.json else ():
         sys.stdout.write(f"{encode(line).decode()}\n")

@@ -8,7 +8,7 @@ from treadle.app.config.places import config_file, database
 from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.models.model_choice import Models
 from treadle.app.security.trusting import SessionTrust
-from treadle.app.session.offering import ANSWERED, NO_NOTEBOOKS, NO_SKILLS, has_notebooks, offering
+from treadle.app.session.offering import ANSWERED, NO_NOTEBOOKS, has_notebooks, offering, out_of_session
 from treadle.app.session.own_tools import own_tools
 from treadle.app.session.rules.instructions import RuleBook
 from treadle.app.session.rules.prompting import Prompting, family_of, load_agents, load_skills, session_prompt
@@ -59,9 +59,9 @@ def shown_prompt(settings: Settings, trust: SessionTrust) -> ShownPrompt:
     )
     store = Store(database())
     try:
-        always_out = {} if has_notebooks(str(trust.workspace)) else NO_NOTEBOOKS
-        if skills is None or not skills.for_model:
-            always_out = {**always_out, **NO_SKILLS}
+        always_out = out_of_session(settings, skills=skills is not None and skills.callable)
+        if not has_notebooks(str(trust.workspace)):
+            always_out = {**always_out, **NO_NOTEBOOKS}
         left_out = offering(store, lambda _: spec, always_out)
         parts = session_prompt(prompting, left_out)(spec.ref, protocol, replace(ANSWERED, mode=settings.mode))
     finally:

@@ -9,8 +9,17 @@ from msgspec.structs import replace
 from treadle.app.config.places import database
 from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models
-from treadle.app.session.offering import ANSWERED, NO_NOTEBOOKS, has_notebooks, left_out, left_out_now
+from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.offering import (
+    ANSWERED,
+    NO_NOTEBOOKS,
+    has_notebooks,
+    left_out,
+    left_out_now,
+    out_of_session,
+)
 from treadle.app.session.own_tools import own_tools
+from treadle.app.session.rules.prompting import load_skills
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.tools import ToolSpec
@@ -42,15 +51,17 @@ class ToolList:
     problems: Sequence[str]
 
 
-def list_tools(settings: Settings) -> ToolList:
-    """List the tools that a session with these settings would have."""
-    model = _model(settings)
-    built_in = [tool.spec for tool in builtin_tools(open_workspace("."))]
+def list_tools(settings: Settings, trust: SessionTrust) -> ToolList:
+    """List the tools that a session with these settings would have in a folder."""
+    model, skills = _model(settings), load_skills(trust)
+    built_in = [tool.spec for tool in builtin_tools(open_workspace(trust.workspace))]
     own = own_tools([spec.name for spec in built_in])
     store = Store(database())
     try:
-        reasons = {**left_out(model, store), **left_out_now(replace(ANSWERED, mode=settings.mode))}
-        if not has_notebooks("."):
+        always_out = out_of_session(settings, skills=skills is not None and skills.callable)
+        now_out = left_out_now(replace(ANSWERED, mode=settings.mode))
+        reasons = {**left_out(model, store), **always_out, **now_out}
+        if not has_notebooks(str(trust.workspace)):
             reasons |= NO_NOTEBOOKS
     finally:
         store.close()

@@ -28,6 +28,7 @@ from treadle.protocol.permissions import Allowance
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
+from treadle.tools.declarations import RUN_CODE
 from treadle.workspace.files.file_access import DiskFiles, FileAccess
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ def no_code_mode(parts: Parts, left_out: Mapping[str, str]) -> Sequence[str]:
     """Say that the code mode that the user wants cannot be had here, and why."""
     if not parts.settings.code_mode or parts.brought.child is not None:
         return ()
-    return [f"Code mode is not offered: {why.rpartition('. ')[0]}." for why in left_out.values()]
+    why = left_out.get(RUN_CODE.name, "")
+    return [f"Code mode is not offered: {why.rpartition('. ')[0]}."] if why else []
 
 
 def called_skills(parts: Parts, skills: "SkillBook") -> "SkillTexts":

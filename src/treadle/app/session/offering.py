@@ -91,6 +91,11 @@ def no_programs(settings: "Settings") -> Mapping[str, str]:
     return {RUN_CODE.name: f"programs cannot run here: {why}. Make the calls one by one"} if why else {}
 
 
+def out_of_session(settings: "Settings", *, skills: bool) -> Mapping[str, str]:
+    """Give what no model is told of in a session with these settings, which has `skills` that a model may call."""
+    return {**({} if skills else NO_SKILLS), **no_programs(settings)}
+
+
 NO_NOTEBOOKS: Mapping[str, str] = {EDIT_NOTEBOOK.name: "no notebook was read yet. Read it with read_file first"}
 """What a session leaves out that has met no notebook."""
 
