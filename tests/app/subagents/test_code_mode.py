@@ -173,6 +173,13 @@ async def test_another_way_on_the_second_run_is_told_and_ends_the_program() -> N
     assert text.startswith("The program failed:\nIt was started again after an interruption")
 
 
+async def test_an_argument_that_a_tool_does_not_have_makes_no_other_call(folder: Path) -> None:
+    code = "print(await execute_command(command='true', requires_approval=False))\nprint('after')"
+    async with family(folder, *runs(code), code_mode=True, mode=Mode.FULL) as own:
+        await own.turn()
+    assert own.text == "Exit status 0.\n(no output)\nafter"
+
+
 async def test_an_interrupt_ends_the_program_with_all_that_it_started(folder: Path) -> None:
     code = "import time\nprint('begun', flush=True)\nwhile True: time.sleep(1)"
     async with family(folder, *runs(code), code_mode=True) as own, own.live.follow() as feed:

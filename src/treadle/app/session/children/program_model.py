@@ -86,9 +86,11 @@ class ProgramModel:
             self._process = await run_shut_off(self.code, _parameters(request))
             self._answered, self._said = 0, None
         for calls, results in steps[self._answered :]:
-            said = self._said or await self._process.said()
-            if said.error is None and said.calls != calls:
-                said = ProgramSaid(error=_OTHER_WAY)
+            said = self._said
+            if said is None:  # it runs again: the calls of one that runs are in the log as they were read, not as said
+                said = await self._process.said()
+                if said.error is None and said.calls != calls:
+                    said = ProgramSaid(error=_OTHER_WAY)
             if said.error is not None:
                 return said
             await self._process.answer(results)
