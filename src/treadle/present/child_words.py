@@ -7,7 +7,7 @@ from treadle.protocol.notifications import BY_HOOK, ChildChanged
 _TASK = 60
 _ENDED = {
     ChildOutcome.DONE: "done",
-    ChildOutcome.LIMIT: "stopped by",
+    ChildOutcome.LIMIT: "stopped:",
     ChildOutcome.REFUSED: "refused:",
     ChildOutcome.FAILED: "failed:",
     ChildOutcome.INTERRUPTED: "stopped",
@@ -40,7 +40,7 @@ def _where(child: ChildChanged) -> str:
     words = _ENDED[child.outcome]
     if child.why.startswith(BY_HOOK):
         return f"stopped by {child.why}"
-    return f"{words} {child.why or 'without a reason'}" if words.endswith((":", " by")) else words
+    return f"{words} {child.why or 'without a reason'}" if words.endswith(":") else words
 
 
 def child_note(child: ChildChanged) -> str:

@@ -6,11 +6,12 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
-from tests.app.subagents.families import ME, call, events_of, family
+from tests.app.subagents.families import ME, Family, call, events_of, family
 from treadle.app.models.model_notes import PROGRAM_REF
 from treadle.app.reports.usage_report import UsageKey, usage_report
 from treadle.app.session.children import child_book, code_mode
 from treadle.app.session.children.program_model import ProgramModel
+from treadle.present.child_words import child_line
 from treadle.protocol.children import ChildEnded, ChildOutcome
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Compacted, Interrupt, Prompt, SessionStarted
@@ -25,6 +26,12 @@ from treadle.tools import declarations
 
 def runs(code: str) -> tuple[Turn, ...]:
     return (Turn(items=(call("run_code", code=code),)), Turn(items=(SayText(text="Done."),)))
+
+
+def ended_line(own: Family) -> str:
+    """How a surface says that the program ended."""
+    (line,) = [child_line(one) for one in own.heard if isinstance(one, ChildChanged) and one.outcome is not None]
+    return line
 
 
 async def test_only_what_a_program_prints_comes_back(folder: Path) -> None:
@@ -126,6 +133,37 @@ async def test_a_program_that_fails_says_so_with_its_own_lines_alone(folder: Pat
     assert ended.why in own.text
 
 
+@pytest.mark.parametrize(
+    ("code", "says"),
+    [
+        (
+            "t = asyncio.create_task(write_to_file(path='x', content='1'))",
+            "coroutine 'write_to_file' was never awaited",
+        ),
+        ("read_file('a.py')", "<program>:1: RuntimeWarning: coroutine 'read_file' was never awaited"),
+        (
+            "asyncio.create_task(read_file('missing.py'))\nfor _ in range(3): await asyncio.sleep(0.01)",
+            "Task exception was never retrieved\nToolError: ",
+        ),
+    ],
+)
+async def test_a_call_that_nothing_waits_for_is_told_without_lines_of_ours(folder: Path, code: str, says: str) -> None:
+    async with family(folder, *runs(code), code_mode=True) as own:
+        await own.turn()
+    assert says in own.text
+    assert "program_runner" not in own.text
+
+
+async def test_a_failed_command_without_output_is_summed_up_by_its_status(folder: Path) -> None:
+    code = "await execute_command(command='false')"
+    async with family(folder, *runs(code), code_mode=True, mode=Mode.FULL) as own:
+        await own.turn()
+    (ended,) = events_of(ChildEnded)
+    assert ended.why == "ToolError: Exit status 1."
+    assert own.text.startswith("The program failed:\nTraceback")
+    assert "ToolError: Exit status 1.\n(no output)" in own.text
+
+
 async def test_a_program_that_calls_without_end_is_stopped_by_its_limit_and_keeps_what_it_printed(
     folder: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -137,6 +175,7 @@ async def test_a_program_that_calls_without_end_is_stopped_by_its_limit_and_keep
     assert own.result.outcome is Outcome.FAILED
     assert own.text.startswith("once\nonce\n")
     assert "limit of steps" in own.text
+    assert '": stopped: it reached its limit of steps, 3 steps' in ended_line(own)
 
 
 def conversation(path: str, text: str, *, failed: bool = False) -> tuple[Message, ...]:

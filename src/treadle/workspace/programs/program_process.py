@@ -49,10 +49,11 @@ class ProgramCall(Struct, frozen=True):
 
 
 class ProgramSaid(Struct, frozen=True, kw_only=True):
-    """What a program says: the `calls` that it waits for, or that it is over, with what went wrong."""
+    """What a program says: the `calls` that it waits for, or that it is over, with the `error`, and `why` in a line."""
 
     calls: tuple[ProgramCall, ...] = ()
     error: str | None = None
+    why: str = ""
 
 
 class ProgramResult(Struct, frozen=True, kw_only=True):

@@ -2,7 +2,8 @@
 
 Run as `python -s -S -P program_runner.py`, where nothing else can be reached. Each line is a JSON object. The first one
 that is read has the `code`, the `tools` with their required parameters, and the bound on `tasks`. Then `calls` are
-written, all that the program waits for, and their `results` are read; at the end `error`, which is empty for none.
+written, all that the program waits for, and their `results` are read; at the end `error`, which is empty for none, and
+`why`, which says it in a line.
 What the program prints goes to standard error. The same results make the same program do the same: the clock of its
 event loop moves only where it sleeps, and chance begins alike each time.
 """
@@ -19,6 +20,7 @@ import resource
 import sys
 import time
 import traceback
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import IO, Any
 
@@ -159,17 +161,36 @@ def _run(code: str, names: dict[str, Any], loop: _Loop) -> None:
         loop.run_until_complete(asyncio.gather(*left, return_exceptions=True))
 
 
-def _trouble(code: str, error: BaseException) -> str:
+def _trouble(error: BaseException) -> str:
     """Say what went wrong, with the lines of the program alone."""
     if isinstance(error, _StuckError):
         return "It waits for something that never comes."
     if isinstance(error, SystemExit):
         return "" if error.code in (None, 0) else f"It ended itself: exit({error.code!r})."
-    linecache.cache[_NAME] = (len(code), None, code.splitlines(keepends=True), _NAME)
     frames = [one for one in traceback.extract_tb(error.__traceback__) if one.filename == _NAME]
     where = traceback.format_list(frames[-_MOST_FRAMES:])
     what = traceback.format_exception_only(error)
     return "".join(["Traceback (most recent call last):\n", *where, *what] if where else what).rstrip()
+
+
+def _why(error: BaseException) -> str:
+    """Say it in a line: of what an error says, which may be the whole output of a command, the first."""
+    if isinstance(error, (_StuckError, SystemExit)):
+        return _trouble(error)
+    first = next(iter(str(error).strip().splitlines()), "")
+    return ": ".join(filter(None, (type(error).__name__, first)))
+
+
+def _warned(message: Any, category: type[Warning], filename: str, lineno: int, *_: Any, **__: Any) -> str:
+    """Name the line of a warning where it is one of the program."""
+    where = f"{filename}:{lineno}: " if filename == _NAME else ""
+    return f"{where}{category.__name__}: {message}\n"
+
+
+def _show_lost(_: Any, context: Mapping[str, Any]) -> None:
+    """Print what went wrong in a task that nothing waited for."""
+    error = context.get("exception")
+    print("\n".join([context["message"], *([] if error is None else [_trouble(error)])]))  # noqa: T201 - its own output
 
 
 def _bounded(tasks: int) -> None:
@@ -196,18 +217,22 @@ def main() -> None:
     _bounded(begin["tasks"])
     sys.stdout.reconfigure(line_buffering=True, errors="replace")  # type: ignore[union-attr]
     loop = _Loop(outward)
+    loop.set_exception_handler(_show_lost)
     asyncio.set_event_loop(loop)
+    code = begin["code"]
+    linecache.cache[_NAME] = (len(code), None, code.splitlines(keepends=True), _NAME)
+    warnings.formatwarning = _warned
     random.seed(0)
     names = {"__name__": "__main__", "asyncio": asyncio, "json": json, "ToolError": _ToolError}
-    trouble = ""
+    trouble = why = ""
     try:
-        _run(begin["code"], {**names, **_functions(outward, begin["tools"])}, loop)
+        _run(code, {**names, **_functions(outward, begin["tools"])}, loop)
     except BaseException as error:  # noqa: BLE001 - whatever it is, it is the program's, and is told
-        trouble = _trouble(begin["code"], error)
+        trouble, why = _trouble(error), _why(error)
     try:
         sys.stdout.flush()
     finally:
-        outward.say({"error": trouble})
+        outward.say({"error": trouble, "why": why})
         os._exit(0)
 
 

@@ -82,9 +82,8 @@ async def run_in_session(
     finally:
         await program.close()
     ended = replace(result.ended, changes=run.changes)
-    if is_done(result) and program.failed:
-        why = text.rpartition(f"{FAILED}\n")[2].rpartition("\n")[2]
-        ended = replace(ended, outcome=ChildOutcome.FAILED, why=why or "its program failed")
+    if is_done(result) and program.failed_by:
+        ended = replace(ended, outcome=ChildOutcome.FAILED, why=program.failed_by)
     return replace(result, ended=ended, text=text, applied=run.changes)
 
 

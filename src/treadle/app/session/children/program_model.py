@@ -48,7 +48,8 @@ class ProgramModel:
     """Runs one program for one session.
 
     What was said so far is in the request. So a program that is not running any more is run again from its beginning,
-    and given the results that are there: it comes to the same place, or it is ended.
+    and given the results that are there: it comes to the same place, or it is ended. `failed_by` says in a line what
+    it failed by, if it did.
     """
 
     def __init__(self, code: str) -> None:
@@ -56,7 +57,7 @@ class ProgramModel:
         self._process: ProgramProcess | None = None
         self._answered = 0
         self._said: ProgramSaid | None = None
-        self.failed = False
+        self.failed_by = ""
 
     async def stream(self, request: ModelRequest) -> AsyncGenerator[StreamEvent, None]:
         """Give the next calls of the program; at its end what it printed."""
@@ -76,7 +77,7 @@ class ProgramModel:
                 yield event
             yield StreamStop(reason=ReplyStop.TOOL_USE, usage=Usage())
             return
-        yield StreamText(text=self._outcome(said.error))
+        yield StreamText(text=self._outcome(said.error, said.why))
         yield StreamStop(reason=ReplyStop.END_TURN, usage=Usage())
 
     async def _next(self, request: ModelRequest) -> ProgramSaid:
@@ -99,9 +100,9 @@ class ProgramModel:
         self._said = self._said or await self._process.said()
         return self._said
 
-    def _outcome(self, error: str) -> str:
+    def _outcome(self, error: str, why: str) -> str:
         printed = self.printed().rstrip()
-        self.failed = bool(error)
+        self.failed_by = why or error
         if error:
             return "\n\n".join(filter(None, (printed, f"{FAILED}\n{error}")))
         return printed or "(it printed nothing)"
