@@ -50,8 +50,8 @@ class ChildEnded(Tagged, frozen=True, kw_only=True, tag="child_ended"):
     """A subagent is over; `why` says of any outcome but `done` what ended it.
 
     `usage` and `cost` (US dollars, None if unknown) are what it used in all, `changes` the files that it changed in its
-    copy. `denied` of its calls were. `digest` is the SHA-256 (hex) of the text that it ended with, which its own log
-    has.
+    copy; `exact` says that these are all, as no command ran where nothing tells what it changes. `denied` of its calls
+    were. `digest` is the SHA-256 (hex) of the text that it ended with, which its own log has.
     """
 
     session_id: str
@@ -61,5 +61,6 @@ class ChildEnded(Tagged, frozen=True, kw_only=True, tag="child_ended"):
     usage: Usage = Usage()
     cost: float | None = 0.0
     changes: tuple[FileChange, ...] = ()
+    exact: bool = True
     denied: int = 0
     digest: str = ""

@@ -216,7 +216,7 @@ class CallOutput(Tagged, frozen=True, kw_only=True, tag="call_output"):
 class ChildChanged(Tagged, frozen=True, kw_only=True, tag="child_changed"):
     """Where a subagent of a call is: it began, does something now (live), or ended with this `outcome`.
 
-    `cost` is in US dollars, None if unknown.
+    `cost` is in US dollars, None if unknown. `files` were changed, as far as all are known.
     """
 
     session_id: str
@@ -251,7 +251,7 @@ def child_changed(started: ChildStarted, ended: ChildEnded | None = None) -> Chi
         steps=ended.steps,
         usage=ended.usage,
         cost=ended.cost,
-        files=len(ended.changes),
+        files=len(ended.changes) if ended.exact else 0,
     )
 
 

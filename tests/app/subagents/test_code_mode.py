@@ -92,6 +92,19 @@ print(await write_to_file("b.py", "B = 2\\n"))
     assert ended.changes == own.result.changes
 
 
+async def test_the_number_of_files_is_said_where_no_command_may_have_changed_more(folder: Path) -> None:
+    code = "await write_to_file('n1', '1')\n"
+    async with family(folder, *runs(code), code_mode=True, mode=Mode.FULL) as own:
+        await own.turn()
+    assert ended_line(own).endswith(", 1 file changed")
+    code = "await write_to_file('n2', '1')\nawait execute_command('echo 1 > a.txt; echo 1 > z.txt')\n"
+    async with family(folder, *runs(code), code_mode=True, mode=Mode.FULL) as own:
+        outcome = await own.turn()
+    assert "changed" not in ended_line(own)
+    assert len(outcome.changes) == 3
+    assert [(ended.exact, len(ended.changes)) for ended in events_of(ChildEnded)] == [(True, 1), (False, 1)]
+
+
 async def test_a_call_that_is_denied_raises_in_the_program_which_may_go_on(folder: Path) -> None:
     code = """
 try:

@@ -35,7 +35,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import Mode, Question
 from treadle.protocol.sealed import TurnSettled
-from treadle.protocol.tools import OUTSIDE, FileChange
+from treadle.protocol.tools import OUTSIDE, FileChange, ToolKind
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
@@ -53,6 +53,9 @@ _WHY = {
     TurnStop.REFUSAL: "the model refused",
     TurnStop.CANCELLED: "it was stopped",
 }
+
+_UNTOLD = (ToolKind.EXECUTE, ToolKind.OTHER)
+"""Kinds of tools whose calls do not say which files they change."""
 
 _LOOK = "It had changed {}. See whether that is in the workspace."
 
@@ -76,7 +79,8 @@ class ChildResult(Struct, frozen=True, kw_only=True):
 class ChildRun:
     """A subagent that works; `publish` tells the surfaces of the parent, `ask` asks the user there.
 
-    What one asks that works in a copy has the `names` of the workspace in the place of those of the copy.
+    What one asks that works in a copy has the `names` of the workspace in the place of those of the copy. Once a call
+    ran that does not say which files it changes, such as a command, `changes_are_all` is False.
     """
 
     names: "Renaming | None" = None
@@ -91,6 +95,7 @@ class ChildRun:
         self._tainted = False
         self._tools: dict[str, str] = {}
         self._changes: dict[str, FileChange] = {}
+        self.changes_are_all = True
         self._outcome: TurnOutcome | None = None
         self._in_turn = False
         self.stopped = False
@@ -197,6 +202,8 @@ class ChildRun:
 
     def _look_at(self, changed: CallChanged) -> None:
         self._tainted = self._tainted or _brings_outside(changed)
+        if changed.kind in _UNTOLD and changed.status is CallStatus.RUNNING:
+            self.changes_are_all = False
         if changed.status is CallStatus.FINISHED and changed.result is not None:
             for one in changed.result.changes:
                 first = self._changes.get(one.path)

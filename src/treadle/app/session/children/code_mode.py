@@ -81,7 +81,7 @@ async def run_in_session(
         text = result.text or program.printed()
     finally:
         await program.close()
-    ended = replace(result.ended, changes=run.changes)
+    ended = replace(result.ended, changes=run.changes, exact=run.changes_are_all)
     if is_done(result) and program.failed_by:
         ended = replace(ended, outcome=ChildOutcome.FAILED, why=program.failed_by)
     return replace(result, ended=ended, text=text, applied=run.changes)
