@@ -20,6 +20,7 @@ CATCHES_EVERYTHING = {
     "headless/fleet/dbos_engine.py": "whatever fails in the process of the engine is the answer to the worker",
     "workspace/programs/program_runner.py": "what a program of the model's raises is what the model reads",
     "tools/plugins.py": "a package that cannot be loaded must not keep Treadle from starting",
+    "tools/foreign_calls.py": "a function of others may raise what would end the program or the event loop",
 }
 IMPORTS_LATE = {
     "__init__.py": "the library is loaded where a program asks for it",
