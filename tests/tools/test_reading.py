@@ -10,9 +10,10 @@ import pytest
 from tests.pictures import gif, jpeg, png, webp
 from tests.tools.calls import call, prepare, text
 
+from treadle.present.words import counted, lines_read, note_of
 from treadle.protocol.errors import ToolError
 from treadle.protocol.messages import Image, text_of
-from treadle.protocol.tools import Origin, Outcome, ReadPath
+from treadle.protocol.tools import Origin, Outcome, ReadPath, ToolKind
 from treadle.tools.quoted_words import result_of
 from treadle.workspace.files.text_files import sha256
 from treadle.workspace.workspace import Conversation, Workspace, open_workspace
@@ -45,6 +46,32 @@ async def test_a_long_file_comes_in_pages(workspace: Workspace) -> None:
     assert first.endswith("2000 | 2000\n[lines 1-2000 of 4501; read on with start_line=2001]")
     last = await text(workspace, "read_file", path="long", start_line=4001)
     assert last.endswith("4501 | 4501")
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        ("naïve rôle\ndéjà\n".encode("latin-1"), 2),
+        (b"", 0),
+        (b"x\n" * 2001, 2000),
+        (b"[a note]\n=== b\n\n1 | one\n", 4),
+        (b"two\x1b\n", 1),
+    ],
+)
+async def test_the_lines_of_a_file_are_counted_without_the_notes_on_it(
+    workspace: Workspace, content: bytes, lines: int
+) -> None:
+    _write(workspace, "a", content)
+    _write(workspace, "b", content)
+    one, both = [await call(workspace, "read_file", path="a", other_paths=others) for others in ([], ["b"])]
+    assert [lines_read(ToolKind.READ, result) for result in (one, both)] == [lines, 2 * lines]
+    assert note_of(ToolKind.READ, one) == (counted(lines, "line") if lines else "")
+
+
+async def test_the_lines_that_a_tool_without_numbers_reads_are_all_counted(workspace: Workspace) -> None:
+    _write(workspace, "a.py", "def one(): pass\n\n\ndef two(): pass\n")
+    outline = await call(workspace, "list_code_definition_names", path="a.py")
+    assert lines_read(ToolKind.READ, outline) == len(text_of(outline.content).splitlines())
 
 
 async def test_a_range_is_read_without_a_note_when_it_is_all_there(workspace: Workspace) -> None:

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from treadle.engine.core.texts import rejected
 from treadle.present.edit_words import first_reason, refused_edit
 from treadle.present.escape import printable
+from treadle.present.result_counts import count_matches, count_read_lines
 from treadle.protocol.checkpoints import Restored
 from treadle.protocol.messages import (
     OWN_COMMAND,
@@ -30,9 +31,7 @@ from treadle.protocol.usage import Usage
 _SHOWN_TITLE, _SHOWN_REASON, _MOST_NAMED = 160, 240, 20
 _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
 _GOES_ON = regex(r"Command \d+ continues in the background\.")
-_MATCH = regex(r"\d+: ")
 _PATCHED = regex(r"(?m)^\*\*\* (?:Add|Update|Delete) File: *(.+)$")
-_FOUND_LINE = regex(r"\d+[:-] |\.\.\.$|\[|$")
 _NOTHING_PRINTED = "(no output)"
 CHANGED_BY_HOOK = "A hook changed this call. "
 _CHANGED = ("The user changed this call before approving it. ", CHANGED_BY_HOOK)
@@ -230,8 +229,8 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
 
 def lines_read(kind: ToolKind, result: CallResult) -> int:
     """Count the lines that a call read; 0 for one that reads no file, or did not do it."""
-    text = plain(_without_remarks(result.content)).strip()
-    return text.count("\n") + 1 if kind is ToolKind.READ and result.outcome is Outcome.OK and text else 0
+    reads = kind is ToolKind.READ and result.outcome is Outcome.OK
+    return count_read_lines(plain(_without_remarks(result.content)).strip()) if reads else 0
 
 
 _NOT_RUN = frozenset({Outcome.DENIED, Outcome.REJECTED, Outcome.SKIPPED})
@@ -290,9 +289,7 @@ def _found(text: str) -> str:
     """Count what a search found: its results are a file's name, then numbered lines; empty for other results."""
     if text.startswith("[no match"):
         return "no match"
-    lines = text.split("\n")
-    matches = sum(_MATCH.match(line) is not None for line in lines)
-    files = sum(_FOUND_LINE.match(line) is None for line in lines)
+    matches, files = count_matches(text)
     found = f"{matches:,} {'match' if matches == 1 else 'matches'} in {counted(files, 'file')}"
     return found if matches and files else ""
 
