@@ -12,7 +12,8 @@ from treadle.workspace.files.text import visible
 _MESSAGE = 300
 _WIDEST = 4_000
 PATTERN = re.compile(
-    r"(?!\d+:)(?P<path>[^\s:(][^:(\n]*?)(?::(?P<line>\d+)(?::(?P<column>\d+))?|\((?P<line2>\d+),(?P<column2>\d+)\))\s*:?\s+"
+    r"(?!\d+:)(?P<path>[^\s:](?:(?!\(\d+,\d+\))[^:\n])*?)"
+    r"(?::(?P<line>\d+)(?::(?P<column>\d+))?|\((?P<line2>\d+),(?P<column2>\d+)\))\s*:?\s+"
     r"(?P<message>\S.*)"
 )
 """Lines such as `path:line:column: message` and `path(line,column): message`."""
