@@ -22,6 +22,9 @@ _LOOKALIKES = str.maketrans(
     {**dict.fromkeys(_SLASHES, "/"), **dict.fromkeys("\uff0e\u2024\ufe52", "."), "\u2025": "..", "\u2026": "..."}
 )
 """Characters that some systems and programs take for slashes and dots."""
+_PARTING = r"\s=:@,;\"'()"
+_SOME_FOLDER = "folder"
+"""What may stand before and behind a path in a word, and a name that is none of the protected ones."""
 _OTHER_ROOT = re.compile(r"(?:^|/)(?:[A-Za-z]:[\\/]|\\\\)")
 """A drive, or a share of another machine."""
 
@@ -131,6 +134,19 @@ def _below(path: str, roots: tuple[str, ...]) -> str:
     """
     root = max((root for root in roots if is_below(path, (root,))), key=len, default="")
     return path if not root or _is_kept_back(root) else path[len(root) :]
+
+
+def named_part(text: str, context: PolicyContext) -> str:
+    """Give what of a word or path, perhaps with unknown parts, is tested by name: a root in it says nothing.
+
+    What climbs may leave the root that it begins with, and is tested whole.
+    """
+    if ".." in text.split("/"):
+        return text
+    roots = context.usable or usable_roots(context, context.files)
+    for root in sorted((root for root in roots if root in text and not _is_kept_back(root)), key=len, reverse=True):
+        text = re.sub(rf"(?<![^{_PARTING}]){re.escape(root)}(?![^/{_PARTING}])", _SOME_FOLDER, text)
+    return text
 
 
 @lru_cache(maxsize=64)

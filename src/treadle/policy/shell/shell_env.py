@@ -12,7 +12,7 @@ from treadle.policy.decision_context import MAX_NAMES, PolicyContext, is_below
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.name_patterns import pattern_hits
-from treadle.policy.path_check import LISTED, MAX_PATH_BYTES, Where, check_path
+from treadle.policy.path_check import LISTED, MAX_PATH_BYTES, Where, check_path, named_part
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables, expand_text
 from treadle.policy.shell.syntax import ShellScript, Simple
@@ -110,10 +110,9 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         self.effort.spend(1 + len(text) // CHARACTERS_A_STEP)
         if is_static(text) and (self.cwd != UNKNOWN or text.startswith("/")):
             return [_static_path(text, op, self)]
-        joined = re.sub(r"[^/]+/\.\./", "", posixpath.join(self.cwd, text))
-        writes = op is PathOp.WRITE
-        name = secret_name(joined) or pattern_hits(joined, writing=writes) if op is not PathOp.LIST else None
-        name = (later_name(joined) if writes else None) or name
+        tested, writes = self._tested(text), op is PathOp.WRITE
+        name = secret_name(tested) or pattern_hits(tested, writing=writes) if op is not PathOp.LIST else None
+        name = (later_name(tested) if writes else None) or name
         if name and not (writes and self.throws_away(text)):
             does = "changes" if writes else "reads"
             rule = "control-write" if writes else "secret-read"
@@ -123,6 +122,13 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         place = " (the directory is unknown)" if self.cwd == UNKNOWN and is_static(text) else ""
         does = "writes to" if writes else "reads"
         return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
+
+    def _tested(self, text: str) -> str:
+        """Give what of a path with unknown parts is tested by name: below the root, unless it climbs out of it."""
+        joined = posixpath.join(self.cwd, text)
+        short = re.sub(r"[^/]+/\.\./", "", joined)
+        is_inside = is_below(posixpath.normpath(joined), self.context.roots)
+        return named_part(short, self.context) if is_inside else short
 
     def throws_away(self, text: str) -> bool:
         """Whether a path to be changed is in a place for files that are thrown away, however a pattern ends it."""
@@ -146,7 +152,8 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
                 continue
             self.effort.spend(1 + len(piece) // CHARACTERS_A_STEP)
             # A quoted pattern is one for the program that gets it.
-            name = secret_name(piece) or pattern_hits(as_glob(piece), writing=False)
+            tested = named_part(piece, self.context)
+            name = secret_name(tested) or pattern_hits(as_glob(tested), writing=False)
             why, listed = f"names {name}, which is protected from being read", False
             if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
@@ -155,7 +162,7 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
                 listed = check.reasons[0].rule == LISTED
             if name is not None:
                 found.append(dangerous("secret-read", why, held=not listed))
-            elif (control := control_name(piece)) is not None:
+            elif (control := control_name(tested)) is not None:
                 why = f"names {control}, which is protected from being changed"
                 found.append(dangerous("control-write", why, held=True))
         return found

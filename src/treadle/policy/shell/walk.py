@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from treadle.policy.decision_context import is_below
 from treadle.policy.findings import Finding, dangerous, unclear
 from treadle.policy.marks import UNKNOWN, is_static
+from treadle.policy.path_check import named_part
 from treadle.policy.rules import Trace
 from treadle.policy.shell.builtins import (
     judge_assignment,
@@ -118,7 +119,9 @@ class Walk:
             # Where the directory is not there, to change to it may fail; out of the workspace, or where something is
             # protected, it is worse if it does not.
             is_sure = after.cwd == env.cwd or (pipeline.after == "&&" and not pipeline.negated)
-            is_worse = not is_below(after.cwd, env.context.roots) or later_name(after.cwd) is not None
+            is_worse = (
+                not is_below(after.cwd, env.context.roots) or later_name(named_part(after.cwd, env.context)) is not None
+            )
             is_there = is_static(after.cwd) and env.context.files.facts(after.cwd) is not None
             return after if is_sure or is_worse or is_there else replace(after, cwd=UNKNOWN)
         # Each command runs in a shell of its own.
