@@ -68,8 +68,11 @@ class Matches(Struct, frozen=True, kw_only=True):
     unread: bool = False
 
 
-def options_of(query: Query) -> list[str]:
-    """Put a query into options. Raises `ToolError` for what no program can be given."""
+def options_of(query: Query, written: str = "") -> list[str]:
+    """Put a query into options. Raises `ToolError` for what no program can be given.
+
+    `written` is the expression in another syntax, for a program that knows only that.
+    """
     for what, given in (("expression", query.regex), ("pattern", query.pattern)):
         if "\0" in given or not _can_be_sent(given):
             raise ToolError(f"The {what} has a character that cannot be searched for. Write it without.")
@@ -86,7 +89,7 @@ def options_of(query: Query) -> list[str]:
     # Mapped: otherwise a whole line, and over lines a whole file, is copied; and with columns all places of a line are.
     options += ["--mmap"] if over_lines or query.frugal else []
     options += [] if query.frugal else ["--column"]
-    return [*options, f"--regexp={query.regex}"]
+    return [*options, f"--regexp={written or query.regex}"]
 
 
 def _can_be_sent(text: str) -> bool:

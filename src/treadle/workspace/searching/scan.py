@@ -1,12 +1,13 @@
 """A small stand-in for ripgrep, run as a program of its own so that it can be stopped like it.
 
 `python -I -S scan.py OPTIONS -- PATH` understands the options that `search.py` gives and prints what ripgrep would.
-It skips hidden and well-known generated directories and binary files; it does not know ignore files.
+It skips hidden and well-known generated directories, what is no regular file, and binary files; it does not know
+ignore files. The expression comes in the syntax of Python.
 """
 
-import fnmatch
 import os
 import re
+import stat
 import sys
 from collections.abc import Iterator
 
@@ -27,31 +28,81 @@ def _options(arguments: list[str]) -> tuple[dict[str, str], list[str], str]:
     return named, globs, arguments[-1]
 
 
-def _files(path: str, globs: list[str]) -> Iterator[str]:
+_Shapes = list[tuple[bool, re.Pattern[str]]]
+"""Globs in their order, each with whether it includes what it matches."""
+
+
+def _files(path: str, shapes: _Shapes) -> Iterator[str]:
     if not os.path.isdir(path):  # noqa: PTH112 - loads fast, like the rest here
         yield path
         return
     for directory, below, names in os.walk(path):
-        below[:] = sorted(name for name in below if not name.startswith(".") and name not in _SKIPPED)
+        # Patterns are relative to where the search runs, or to the folder that is searched elsewhere.
+        place = os.path.relpath(directory, path if path.startswith("/") else ".")
+        beginning = "" if place == "." else f"{place}/"
+        below[:] = sorted(
+            name
+            for name in below
+            if not name.startswith(".")
+            and name not in _SKIPPED
+            and _decided(f"{beginning}{name}/", shapes) is not False
+        )
         for name in sorted(names):
             full = f"{directory.rstrip('/')}/{name}"
-            if not name.startswith(".") and _wanted(os.path.relpath(full, path), globs):
+            if not name.startswith(".") and _wanted(f"{beginning}{name}", shapes) and _is_regular(full):
                 yield full
 
 
-def _wanted(relative: str, globs: list[str]) -> bool:
-    """Whether the globs let a file through: excluded by none that starts with `!`, and included if any includes."""
-    excluded = [glob[1:] for glob in globs if glob.startswith("!")]
-    included = [glob for glob in globs if not glob.startswith("!")]
-    if any(_matches(relative, glob) for glob in excluded):
+def _is_regular(path: str) -> bool:
+    try:
+        return stat.S_ISREG(os.lstat(path).st_mode)
+    except OSError:
         return False
-    return not included or any(_matches(relative, glob) for glob in included)
 
 
-def _matches(relative: str, glob: str) -> bool:
-    glob = glob.removeprefix("**/")
-    name = relative if "/" in glob else relative.rpartition("/")[2]
-    return fnmatch.fnmatchcase(name, glob.lstrip("/"))
+def _wanted(relative: str, shapes: _Shapes) -> bool:
+    """Whether the globs let a file through: the last that it matches says so, or none of them includes any."""
+    decided = _decided(relative, shapes)
+    return not any(includes for includes, _ in shapes) if decided is None else decided
+
+
+def _decided(relative: str, shapes: _Shapes) -> bool | None:
+    return next((includes for includes, shape in reversed(shapes) if shape.fullmatch(relative)), None)
+
+
+_SIGN = re.compile(
+    r"(?P<any>(?:^|(?<=/))\*\*/)|(?P<end>(?<=/)\*\*$)|(?P<some>\*+)|\\.|\[(?P<not>[!^]?)(?P<of>\]?[^]]*)\]|.", re.DOTALL
+)
+_WRITTEN = {"?": "[^/]", "{": "(?:", "}": ")"}
+_IN_CLASS = re.compile(r"([][&~|^])")
+
+
+def _shape(glob: str) -> re.Pattern[str]:
+    """Write a glob as an expression; one without a slash before its end matches at any depth, as in ignore files."""
+    written, depth = "" if "/" in glob.rstrip("/") else "(?:.*/)?", 0
+    for found in _SIGN.finditer(glob.removeprefix("/")):
+        depth += (found[0] == "{") - (found[0] == "}")
+        if depth < 0 or found[0] == "[":
+            break
+        written += "|" if depth and found[0] == "," else _written(found)
+    else:
+        if depth == 0:
+            return re.compile(written if glob.endswith("/") else f"{written}/?", re.DOTALL)
+    raise ValueError(f"the pattern {glob} has a brace or bracket without its other half")
+
+
+def _written(found: re.Match[str]) -> str:
+    """Write one sign of a glob."""
+    if found["any"]:
+        return "(?:.*/)?"
+    if found["end"]:
+        return ".+"
+    if found["some"]:
+        return "[^/]*"
+    if found["of"]:
+        inside = _IN_CLASS.sub(r"\\\1", found["of"])
+        return f"(?!/)[{'^' if found['not'] else ''}{inside}]"
+    return _WRITTEN.get(found[0]) or re.escape(found[0][-1])
 
 
 def _print_matches(path: str, regex: re.Pattern[str], context: int, width: int) -> bool:
@@ -94,18 +145,20 @@ def main() -> None:
     """Search or list as the arguments say; exit status 2 for an invalid expression or a file that cannot be read."""
     named, globs, path = _options(sys.argv[1:])
     sys.stdout.reconfigure(encoding="utf-8", errors="surrogateescape")  # type: ignore[union-attr]
+    try:
+        shapes = [(not glob.startswith("!"), _shape(glob.removeprefix("!"))) for glob in globs]
+        regex = re.compile(named.get("--regexp", ""), re.MULTILINE if "--multiline" in named else 0)
+    except (re.error, ValueError) as error:
+        told = error if isinstance(error, ValueError) else f"the expression is not valid without ripgrep: {error}"
+        sys.stderr.write(str(told))
+        sys.exit(2)
     if "--files" in named:
-        for file in _files(path, globs):
+        for file in _files(path, shapes):
             sys.stdout.write(f"{file}\0")
         return
-    try:
-        regex = re.compile(named["--regexp"], re.MULTILINE if "--multiline" in named else 0)
-    except re.error as error:
-        sys.stderr.write(f"invalid regular expression: {error}")
-        sys.exit(2)
     read = [
         _print_matches(file, regex, int(named["--context"]), int(named["--max-columns"]))
-        for file in _files(path, globs)
+        for file in _files(path, shapes)
     ]
     if not all(read):
         sys.exit(2)

@@ -91,11 +91,11 @@ class Search(Struct, frozen=True, kw_only=True):
     async def _lines(self, query: "Query") -> "tuple[int, Gathered]":
         from treadle.workspace.searching.matches import Gathered, options_of
 
+        options = ["--no-messages", *options_of(query, "" if self.ripgrep else await _in_python(query.regex))]
         ignoring = self._ignoring(query.path)
         is_listed = self._listed_below(query.path)
         gathered = Gathered(query, lambda path: self._is_closed(path, query.path, ignoring) or is_listed(path))
         ended = _Ended()
-        options = ["--no-messages", *options_of(query)]
         async with contextlib.aclosing(self._run(options, ignoring, b"\n", ended)) as lines:
             async for raw in _each(lines):
                 gathered.add(raw)
@@ -203,6 +203,12 @@ class Search(Struct, frozen=True, kw_only=True):
             raise ToolError(f"The search failed: {why_failed(complaint)}. Correct the expression or the pattern.")
 
 
+async def _in_python(expression: str) -> str:
+    from treadle.workspace.searching.python_expressions import in_python
+
+    return await asyncio.to_thread(in_python, expression)
+
+
 class _Ended:
     """How a program ended: its exit status, and what it could not read."""
 
@@ -228,7 +234,7 @@ def _has_other_names(path: str) -> bool:
         return True
 
 
-_FALLBACK = (sys.executable, "-I", "-S", str(Path(__file__).with_name("scan.py")))
+_FALLBACK = (sys.executable, "-I", "-S", "-W", "ignore", str(Path(__file__).with_name("scan.py")))
 
 
 async def _items(pipe: asyncio.StreamReader, end: bytes) -> AsyncIterator[list[bytes]]:
