@@ -13,7 +13,7 @@ import pytest
 from tests.e2e.running import PATIENCE
 from treadle.app.compose import list_sessions
 from treadle.app.instruction_tests.instruction_file import CalledTool, Expected, read_instruction_tests
-from treadle.app.instruction_tests.log_expectations import FinishedRun, MadeCall, failed_expectations
+from treadle.app.instruction_tests.log_expectations import FinishedRun, MadeCall, failed_expectations, finished_run
 from treadle.app.instruction_tests.reply_tape import (
     InstructionTape,
     InstructionTapeHead,
@@ -31,7 +31,8 @@ from treadle.app.instruction_tests.running_tests import (
 from treadle.app.security.trusting import session_trust
 from treadle.policy.secrets import known_secrets
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.messages import WireData
+from treadle.protocol.events import ENGINE, Event, ReplyFinished
+from treadle.protocol.messages import Message, Role, Text, WireData
 from treadle.protocol.models import (
     ErrorKind,
     ModelError,
@@ -380,3 +381,25 @@ async def test_an_interrupt_ends_a_check_that_runs(tmp_path: Path) -> None:
     async with asyncio.timeout(PATIENCE):
         with pytest.raises(asyncio.CancelledError):
             await work
+
+
+@pytest.mark.parametrize(
+    ("replies", "answer", "said"),
+    [
+        (["done"], "done", "done"),
+        (["I look.", "", "done"], "done", "I look.\ndone"),
+        (["I look.", "one hal", "f"], "one half", "I look.\none half"),
+        (["I look."], "done", "I look.\ndone"),
+        (["I look."], "", "I look."),
+    ],
+    ids=["once", "after a step", "cut off", "presented by a call", "none"],
+)
+def test_what_the_model_wrote_is_said_once(replies: list[str], answer: str, said: str) -> None:
+    events = [Event(seq=seq, at=seq, source=ENGINE, data=_reply(seq, text)) for seq, text in enumerate(replies, 1)]
+    outcome = TurnOutcome(stop=TurnStop.END_TURN, text=answer)
+    assert finished_run(events, outcome, (), "/w").said == said
+
+
+def _reply(step: int, text: str) -> ReplyFinished:
+    message = Message(role=Role.ASSISTANT, content=(Text(text=text),) if text else ())
+    return ReplyFinished(step=step, attempt=1, message=message, stop=ReplyStop.END_TURN, usage=Usage())

@@ -79,9 +79,16 @@ def finished_run(events: Sequence[Event], outcome: TurnOutcome, changed: Sequenc
                 said.append(text_of(message.content))
             case _:
                 pass
-    return FinishedRun(
-        calls=tuple(calls.values()), said="\n".join([*said, outcome.text]), changed=changed, outcome=outcome
-    )
+    texts_of_model = "\n".join(_with_answer([text for text in said if text], outcome.text))
+    return FinishedRun(calls=tuple(calls.values()), said=texts_of_model, changed=changed, outcome=outcome)
+
+
+def _with_answer(said: Sequence[str], answer: str) -> Sequence[str]:
+    """Add the answer of the turn, in the place of the replies that it was put together from."""
+    for at in range(len(said)):
+        if "".join(said[at:]).strip() == answer.strip():
+            return [*said[:at], answer]
+    return [*said, answer] if answer else said
 
 
 def _as_text(value: object) -> str:
