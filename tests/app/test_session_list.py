@@ -7,10 +7,20 @@ from typing import Any
 
 import pytest
 
-from treadle.app.reports.known_sessions import SessionState, listed_runs, listed_sessions
+from treadle.app.reports.known_sessions import (
+    SessionState,
+    how_it_ended,
+    listed_runs,
+    listed_sessions,
+    state_words,
+)
+from treadle.present.fold import fold_notification
+from treadle.present.view import SessionView
+from treadle.protocol.attach import Stamped
 from treadle.protocol.events import ENGINE, Event, EventData, Prompt, SessionStarted
 from treadle.protocol.messages import Text
 from treadle.protocol.models import ModelChoice, ToolProtocol
+from treadle.protocol.notifications import TurnEnded, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Mode
 from treadle.protocol.sealed import PromptsDelivered
 from treadle.store.sqlite import SessionRow, Store
@@ -72,3 +82,14 @@ def test_the_sessions_of_a_batch_stand_apart_from_the_others(home: Path) -> None
     assert [row.id for row in listed_sessions(None)] == ["mine"]
     assert [row.id for row in listed_sessions(Path("/out/batch-2.a"))] == ["batch-2.a"]
     assert listed_runs() == {"batch-1": (2, 3), "batch-2": (1, 4)}
+
+
+@pytest.mark.parametrize(
+    ("why", "ended", "words"),
+    [("a hook: no more today", "hook", "stopped: a hook ended it"), ("", "cancelled", "stopped: interrupted")],
+)
+def test_a_turn_that_a_hook_ended_is_not_called_interrupted(why: str, ended: str, words: str) -> None:
+    over = TurnEnded(outcome=TurnOutcome(stop=TurnStop.CANCELLED, why=why))
+    view, _ = fold_notification(SessionView(), Stamped(notification=over))
+    assert how_it_ended(view.stop) == (SessionState.STOPPED, ended)
+    assert state_words(*how_it_ended(view.stop)) == words

@@ -166,6 +166,8 @@ async def test_a_turn_that_a_hook_ends_is_told_with_its_reason(place: Place) -> 
     result = json.loads(ended.out.splitlines()[-1])
     assert (ended.code, result["terminal_reason"]) == (Exit.FAILED, "hook_stopped")
     assert result["errors"] == ["The turn was stopped by a hook: Enough for today."]
+    listed = (await place.program.run("sessions", "--json", "-C", str(place.folder))).out.splitlines()
+    assert [(row["state"], row["ended"]) for row in map(json.loads, listed)] == [("stopped", "hook")] * 2
 
 
 async def test_a_subagent_that_a_hook_ends_is_told_with_the_reason(place: Place) -> None:

@@ -69,7 +69,7 @@ class Work:
         return json.dumps(self.here.server.requests[-1].body, ensure_ascii=False)
 
     def is_over(self) -> bool:
-        return not self.page.session.status.turn_active and self.page.content.view.stop is TurnStop.END_TURN
+        return not self.page.session.status.turn_active and self.page.content.view.stop == TurnStop.END_TURN
 
     def lines(self) -> str:
         return "".join(f"{self.chance.choice('abcdef')} {number}\n" for number in range(self.chance.randrange(1, 9)))

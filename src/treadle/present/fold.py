@@ -195,7 +195,7 @@ def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:
         started=None,
         retry=None,
         presented="",
-        stop=outcome.stop,
+        stop=outcome.ended,
         listed=False,
         spending=view.spending.with_turn(outcome),
         added=view.added + sum(0 if view.counted else change.added for change in outcome.changes),

@@ -9,7 +9,7 @@ from treadle.present.prose import Growing
 from treadle.present.spending_words import Spending
 from treadle.protocol.goals import GoalStatus
 from treadle.protocol.models import ModelError
-from treadle.protocol.notifications import ChildChanged, Phase, QueuedPrompt, TurnStop
+from treadle.protocol.notifications import ChildChanged, Phase, QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode, Question
 
 _LEAST_TIME = 0.5
@@ -113,7 +113,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     counted: bool = False
     added: int = 0
     removed: int = 0
-    stop: TurnStop | None = None
+    stop: str | None = None
     retry: Retry | None = None
     questions: tuple[Question, ...] = ()
     queue: tuple[QueuedPrompt, ...] = ()

@@ -103,6 +103,11 @@ class TurnOutcome(Record, frozen=True, kw_only=True):
         """Whether a hook of the user ended it."""
         return self.stop is TurnStop.CANCELLED and self.why.startswith(BY_HOOK)
 
+    @property
+    def ended(self) -> str:
+        """What ended it, in a word for lists: its `stop`, or `hook`."""
+        return "hook" if self.by_hook else self.stop.value
+
 
 class PhaseChanged(Tagged, frozen=True, kw_only=True, tag="phase_changed"):
     """The session waits for something else now."""

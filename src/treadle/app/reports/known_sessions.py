@@ -100,6 +100,7 @@ _ENDED: Mapping[str, str] = MappingProxyType(
     {
         "max_turn_requests": "step limit",
         "cancelled": "interrupted",
+        "hook": "a hook ended it",
         "time": "time limit",
         "refusal": "refused",
     }
@@ -334,7 +335,7 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
         mode=str(state.mode),
         active=state.turn is not None,
         asking=bool(state.questions),
-        stop=str(ended[-1].stop) if ended else None,
+        stop=ended[-1].ended if ended else None,
         usage=reader.logged(),
         added=total.added,
         removed=total.removed,
