@@ -7,12 +7,24 @@ from treadle.engine.core.calls import with_remark
 from treadle.engine.ports import HookWord
 from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
 from treadle.present.call_words import end_of, said_of
+from treadle.present.item_lines import ProgressLines
 from treadle.present.items import Answered, CallItem
 from treadle.present.words import note_of, output_of
+from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.notifications import CallChanged, CallStatus
 from treadle.protocol.permissions import OptionKind
-from treadle.protocol.tools import CallResult, Outcome, ToolCall, ToolKind, result_text
+from treadle.protocol.tools import (
+    CallResult,
+    ChangeKind,
+    CopyChange,
+    CopyChanges,
+    CopyFate,
+    Outcome,
+    ToolCall,
+    ToolKind,
+    result_text,
+)
 from treadle.workspace.untrusted import mark_untrusted
 
 REFUSAL = mark_untrusted("bad thing\nmore", "MCP server s")
@@ -104,3 +116,25 @@ def test_it_is_said_where_somebody_answered_unless_that_is_here(here: str, by: s
     changed = CallChanged(call=call, kind=ToolKind.EXECUTE, status=CallStatus.RUNNING)
     item = CallItem(changed, asked=True, answers=(Answered(OptionKind.ALLOW_ONCE, by=by),))
     assert said_of(item, here) == f"you allowed it{where}"
+
+
+@pytest.mark.parametrize(
+    ("changes", "fate", "lines"),
+    [
+        (("n1",), CopyFate.DISCARDED, ["> Run ls", "! Run ls: its changes were discarded"]),
+        (("n1",), CopyFate.NOT_APPLIED, ["> Run ls", "! Run ls: its changes could not be applied"]),
+        (("n1",), CopyFate.KEPT, ["> Run ls"]),
+        ((), CopyFate.DISCARDED, ["> Run ls"]),
+    ],
+)
+def test_progress_says_of_a_command_whose_changes_are_lost_that_they_are(
+    changes: tuple[str, ...], fate: CopyFate, lines: list[str]
+) -> None:
+    made = tuple(CopyChange(path=f"/w/{name}", kind=ChangeKind.ADDED) for name in changes)
+    result = CallResult(outcome=OK, content=(), copy=CopyChanges(changes=made, fate=fate))
+    call = ToolCall(id="c", name="execute_command", arguments={"command": "ls"})
+    progress, said = ProgressLines("headless"), []
+    for status, came in ((CallStatus.RUNNING, None), (CallStatus.FINISHED, result)):
+        changed = CallChanged(call=call, kind=ToolKind.EXECUTE, status=status, result=came)
+        said += [line.signed for line in progress.take(Stamped(notification=changed))]
+    assert said == lines

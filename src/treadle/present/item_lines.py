@@ -22,6 +22,7 @@ from treadle.present.items import (
     RetryItem,
     SaidItem,
 )
+from treadle.present.trial_words import is_lost
 from treadle.present.view import SessionView
 from treadle.present.words import (
     ANSWERS,
@@ -49,6 +50,9 @@ PIECES = (TextDelta, ThinkingDelta, CallDelta, CallOutput)
 """What says nothing that the whole message, or the end of the call, does not say."""
 
 _LONGEST = 200
+
+_IN_WORDS = frozenset({Outcome.OK, Outcome.FAILED})
+"""Outcomes of which the end of the line says more."""
 
 
 def note_line(item: Item) -> str:
@@ -83,7 +87,7 @@ def _again(retry: RetryItem) -> str:
 
 
 class ProgressLine(Struct, frozen=True):
-    """A line, and what it is: prose (no sign), a call that begins (`>`) or failed (`!`), anything else (`~`)."""
+    """A line, and what it is: prose (no sign), a call that begins (`>`), failed or was in vain (`!`), or else (`~`)."""
 
     sign: str
     text: str
@@ -140,9 +144,9 @@ class ProgressLines:
             yield ProgressLine(">", name)
         if changed.status is CallStatus.FINISHED and result is not None:
             self._begun.discard(position)
-            if result.is_error:
+            if result.is_error or is_lost(result.copy):
                 end = end_of(item, self._here)
-                outcome = "" if result.outcome is Outcome.FAILED and end else result.outcome.value
+                outcome = "" if result.outcome in _IN_WORDS and end else result.outcome.value
                 yield ProgressLine("!", ": ".join(filter(None, (name, outcome, end))))
 
 

@@ -57,6 +57,11 @@ def lines_of(copy: CopyChanges) -> str:
     return _sum(copy.changes)
 
 
+def is_lost(copy: CopyChanges | None) -> bool:
+    """Whether a command changed something that did not come into the workspace."""
+    return copy is not None and copy.fate is not CopyFate.KEPT and bool(fate_of(copy))
+
+
 def fate_of(copy: CopyChanges | None) -> str:
     """Say in a few words what became of the changes; empty where there were none."""
     if copy is None or not (copy.changes or copy.outputs):
