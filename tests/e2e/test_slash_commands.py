@@ -1,14 +1,16 @@
 """Slash commands through the real program: as a task, and in the terminal."""
 
+import asyncio
 import json
 import re
+import signal
 from pathlib import Path
 
 import pytest
 
 from tests.e2e.process import Ended, Program
 from tests.e2e.pseudo_terminal import on_terminal
-from tests.e2e.running import log_of, model, running
+from tests.e2e.running import PATIENCE, log_of, model, running
 from tests.e2e.test_sessions import listed
 from tests.person import CTRL_C, CTRL_D, ENTER
 from treadle.protocol.events import CompactNow, SetMode
@@ -90,6 +92,22 @@ async def test_a_command_is_a_record_of_json_output(project: Path) -> None:
     (ended,), _ = await run(project, "/todo", flags=("--output-format", "json"))
     record = json.loads(ended.out)
     assert (record["type"], record["name"], record["text"]) == ("command", "todo", "The task has no checklist yet.")
+
+
+async def test_a_command_that_a_signal_cuts_off_is_a_record_too(project: Path) -> None:
+    await run(project, "begin", "go on", turns=2)
+    program, slow = Program(project.parent / "home"), Turn(items=(Wait(seconds=PATIENCE), SayText(text="Later.")))
+    async with ScriptedServer(Script(turns=(slow,))) as server:
+        given = (*model(server), "-C", str(project), "--continue")
+        async with running(program, "-p", "/compact", *given) as session:
+            while not server.requests:
+                await asyncio.sleep(0.01)
+            session.send(signal.SIGTERM)
+            ended = await session.end()
+    record = json.loads(ended.out.splitlines()[-1])
+    assert (ended.code, record["exit_code"]) == (143, 143), ended.err
+    assert (record["type"], record["name"]) == ("command", "compact")
+    assert record["text"].startswith("A signal ended the program")
 
 
 async def test_a_markdown_command_is_a_task(project: Path) -> None:

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 import subprocess
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
@@ -240,6 +241,35 @@ async def test_a_signal_takes_back_the_task_and_the_session_stays(
                 await asyncio.sleep(0.1)
         assert (row["state"], row["ended"], row["open"]) == ("stopped", "cancelled", True)
         assert (await place.run("-p", "What is it?", "--attach", session)).out == "It is 42.\n"
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGHUP, 129)])
+async def test_further_signals_change_nothing_and_a_record_says_how_the_task_ended(
+    tmp_path: Path, number: signal.Signals, code: int
+) -> None:
+    async with in_background(tmp_path, STAYS) as place:
+        session = await staying(place)
+        first = await begin(place, "-p", "A long one.", "--attach", session, "--output-format", "stream-json")
+        assert first.stdout is not None
+        while b"text_delta" not in (line := await first.stdout.readline()):
+            assert line, await end(first)
+        second = await begin(place, "-p", "Another.", "--attach", session, "--output-format", "json")
+        while sum(isinstance(one.data, Prompt) for one in log_of(place, session)) < 3:
+            await asyncio.sleep(0.1)
+        records = []
+        for process in (second, first):
+            process.send_signal(number)
+            while process.returncode is None:
+                with suppress(ProcessLookupError):
+                    process.send_signal(number)
+                await asyncio.sleep(0.01)
+            ended = await end(process)
+            assert (ended.code, "Traceback" in ended.err) == (code, False), ended.err
+            records.append(json.loads(ended.out.splitlines()[-1]))
+        assert [(one["type"], one["exit_code"], one["stop"]) for one in records] == [
+            ("result", code, "unfinished"),  # it was taken back
+            ("result", code, "cancelled"),
+        ]
 
 
 async def test_what_an_open_session_cannot_be_asked_is_refused(tmp_path: Path) -> None:

@@ -12,7 +12,8 @@ from treadle.door.program import Exit, harmless, write_wrapped
 from treadle.headless.headless_main import HEADLESS, HeadlessConsole, OutputFormat, TextWriter
 from treadle.protocol.errors import SessionClosedError, SessionError, TreadleError
 from treadle.protocol.messages import UserContent
-from treadle.protocol.notifications import Notification, PromptDelivered, QuestionAsked, TurnOutcome
+from treadle.protocol.notifications import Notification, PromptDelivered, QuestionAsked, TurnOutcome, TurnStop
+from treadle.protocol.usage import Usage
 
 _LEAVES_WITHIN = 2.0
 """Seconds that a prompt has to be withdrawn in when the program is to end."""
@@ -31,32 +32,45 @@ async def run_attached(
     The session stays as it is. Its questions are for those who attach to it and can answer.
     """
     console = HeadlessConsole(remote, output, out, err)
-    async with SessionClient(remote, HEADLESS) as client:
-        asking = _Asking(client, console, err)
+    with _Signals() as signals:
         try:
-            console.begin()
-            with _Signals(asking) as signals:
+            async with SessionClient(remote, HEADLESS) as client:
+                asking = signals.asking = _Asking(client, console, err)
                 try:
-                    outcome = await asking.ask(task)
-                except asyncio.CancelledError:
-                    if signals.code is None:
-                        raise
-                    await asking.leave()
-                    return signals.code
-                except SessionError as error:
-                    if asking.withdrawn is None or error.code != "prompt-dropped":
-                        raise
-                    asking.say("# The task was taken back before its turn.")
-                    return Exit.INTERRUPTED
-                except SessionClosedError as error:
-                    raise SessionError(
-                        "session-closed",
-                        f"Session {remote.id} was closed before it took the task.",
-                        fix=f"Continue it with: treadle -p TASK --resume {remote.id}",
-                    ) from error
-            return console.conclude(outcome)
-        finally:
-            console.end()
+                    console.begin()
+                    return await _until_end(asking, task, console, signals)
+                finally:
+                    signals.only_note()
+                    console.end()
+        except asyncio.CancelledError:
+            if signals.code is None:
+                raise
+            return signals.code
+
+
+async def _until_end(
+    asking: "_Asking", task: tuple[UserContent, ...], console: HeadlessConsole, signals: "_Signals"
+) -> int:
+    try:
+        outcome = await asking.ask(task)
+    except asyncio.CancelledError:
+        if signals.code is None:
+            raise
+        ended = await asking.leave(waits=console.writes_record)
+        return console.cut_off(signals.code, ended, asking.by_now)
+    except SessionError as error:
+        if asking.withdrawn is None or error.code != "prompt-dropped":
+            raise
+        asking.say("# The task was taken back before its turn.")
+        return console.cut_off(Exit.INTERRUPTED, None, asking.by_now)
+    except SessionClosedError as error:
+        session = asking.session_id
+        raise SessionError(
+            "session-closed",
+            f"Session {session} was closed before it took the task.",
+            fix=f"Continue it with: treadle -p TASK --resume {session}",
+        ) from error
+    return console.conclude(outcome)
 
 
 class _Asking:
@@ -68,6 +82,14 @@ class _Asking:
         self._err = err
         self._run: PromptRun | None = None
         self.withdrawn: asyncio.Task[None] | None = None
+        self.session_id = client.session.id
+
+    @property
+    def by_now(self) -> TurnOutcome:
+        """What is known of the turn before its end: what it cost only where it has not begun."""
+        begun = self._run is not None and self._run.delivered
+        usage = Usage(estimated=begun)
+        return TurnOutcome(stop=TurnStop.CANCELLED, usage=usage, cost=None if begun else 0.0)
 
     async def ask(self, task: tuple[UserContent, ...]) -> TurnOutcome:
         """Send it, and show its turn; raises `TreadleError` where it has no end."""
@@ -92,14 +114,17 @@ class _Asking:
         self.withdrawn = asyncio.create_task(self._quietly(self._client.withdraw(self._run)), name="withdraw")
         return True
 
-    async def leave(self) -> None:
-        """Take it back before the program ends, if that does not take long."""
-        with suppress(TimeoutError):
+    async def leave(self, *, waits: bool) -> TurnOutcome | None:
+        """Take it back before the program ends, if that does not take long; one that `waits` is given how it ended."""
+        run = self._run
+        if run is None:
+            return None
+        with suppress(TimeoutError, TreadleError):
             async with asyncio.timeout(_LEAVES_WITHIN):
-                if self.withdrawn is not None:
-                    await self.withdrawn
-                elif self._run is not None:
-                    await self._quietly(self._client.withdraw(self._run))
+                await (self.withdrawn or self._quietly(self._client.withdraw(run)))
+                if waits and run.delivered:
+                    return await run.wait()
+        return None
 
     async def _quietly(self, withdrawing: Awaitable[None]) -> None:
         with suppress(TreadleError):  # it is closed, or out of reach: how it ended is known then
@@ -107,7 +132,7 @@ class _Asking:
 
     def _leave_to_others(self, question: str) -> bool:
         line = " ".join(question.split())
-        self.say(f"# The session asks: {line} Answer it with: treadle --attach {self._client.session.id}")
+        self.say(f"# The session asks: {line} Answer it with: treadle --attach {self.session_id}")
         return True
 
     def say(self, text: str) -> None:
@@ -121,10 +146,13 @@ def _delivers(notification: Notification, run: PromptRun) -> bool:
 
 
 class _Signals:
-    """SIGINT takes the prompt back or interrupts its turn, a second one ends the program, as the others do."""
+    """SIGINT takes the prompt back or interrupts its turn, a second one ends the program, as the others do.
 
-    def __init__(self, asking: _Asking) -> None:
-        self._asking = asking
+    Once the program ends, further signals change nothing.
+    """
+
+    def __init__(self) -> None:
+        self.asking: _Asking | None = None
         self._loop = asyncio.get_running_loop()
         self._main = asyncio.current_task()
         self._numbers = [signal.SIGINT, signal.SIGTERM]
@@ -140,10 +168,16 @@ class _Signals:
     def __exit__(self, *_: object) -> None:
         for number in self._numbers:
             self._loop.remove_signal_handler(number)
+            if self.code is not None:
+                signal.signal(number, signal.SIG_IGN)  # the program ends with the code of the first one
+
+    def only_note(self) -> None:
+        """End nothing any more."""
+        self._main = None
 
     def _take(self, number: signal.Signals) -> None:
-        if number is signal.SIGINT and self._asking.withdraw():
+        if self._main is None or (number is signal.SIGINT and self.asking is not None and self.asking.withdraw()):
             return
         self.code = Exit(128 + number)
-        if self._main is not None:
-            self._main.cancel()
+        self._main.cancel()
+        self.only_note()

@@ -142,7 +142,8 @@ async def finish_task(
         except asyncio.CancelledError:
             if signals.code is None:
                 raise
-            return console.cut_off(signals.code, await _end_on_its_way(live, feed) if followed else None)
+            ended = await _end_on_its_way(live, feed) if followed else None
+            return console.cut_off(signals.code, ended, live.by_now)
     if structured is None:
         return console.conclude(outcome)
     from treadle.door.program import Exit
@@ -252,7 +253,7 @@ class HeadlessConsole:
     def answer(self, record: "CommandRecord", *, warning: bool) -> int:
         """Write what a command gave; returns the exit code."""
         self._says_how_to_go_on = False
-        if self._output is not OutputFormat.TEXT:
+        if self.writes_record:
             self._record(record)
         elif record.text:
             write_wrapped(self._err if warning else self._out, harmless(record.text))
@@ -265,18 +266,23 @@ class HeadlessConsole:
         from treadle.headless.continuing import NOTHING_LEFT
 
         self._say([NOTHING_LEFT])
-        if self._output is not OutputFormat.TEXT:
+        if self.writes_record:
             from treadle.headless.records import result_record
 
             self._record(result_record(self._live, TurnOutcome(stop=TurnStop.END_TURN), Exit.DONE))
         return Exit.DONE
 
-    def cut_off(self, code: "Exit", ended: TurnOutcome | None) -> "Exit":
+    @property
+    def writes_record(self) -> bool:
+        """Whether the end is written as a record."""
+        return self._output is not OutputFormat.TEXT
+
+    def cut_off(self, code: "Exit", ended: TurnOutcome | None, by_now: TurnOutcome | None) -> "Exit":
         """Write how the turn `ended`, or what it has come to, where a record is wanted before a signal ends it all."""
         from treadle.headless.records import result_record
 
-        outcome = ended or (self._live.by_now if isinstance(self._live, LiveSession) else None)
-        if outcome is not None and self._output is not OutputFormat.TEXT:
+        outcome = ended or by_now
+        if outcome is not None and self.writes_record:
             with suppress(OSError):
                 self._record(result_record(self._live, outcome, code, goal=self._goal, cut_off=ended is None))
         return code

@@ -23,6 +23,8 @@ from treadle.protocol.checkpoints import Restore
 from treadle.protocol.goals import GoalState
 from treadle.protocol.messages import Text
 
+_CUT_OFF = "A signal ended the program before the command was done. Enter it again."
+
 
 def for_command(opening: Opening, row: SlashCommand, argument: str) -> Opening:
     """Open a session as a command needs it: one that looks leaves a turn that was going on, any other stops it."""
@@ -47,12 +49,7 @@ async def run_slash_command(
     async with live.follow() as feed, live:
         try:
             console.begin()
-            if was_active and looks:
-                console.note('The turn that was going on when the session ended is open: treadle -p "" --continue')
-            elif was_active:
-                await _until_quiet(live, feed, console)
-                console.note("The turn that was going on when the session ended is stopped.")
-            return await _run(live, command, feed, console, waits=not (was_active and looks))
+            return await _run(live, command, feed, console, was_active=was_active, looks=looks)
         finally:
             console.end()
 
@@ -63,26 +60,30 @@ async def _run(
     feed: Feed,
     console: HeadlessConsole,
     *,
-    waits: bool,
+    was_active: bool,
+    looks: bool,
 ) -> int:
     row, argument = command
     post, problem = partial(live.post, source=HEADLESS), Exit.USAGE
     with HeadlessSignals(live) as signals:
         try:
+            if was_active:
+                await _leave_turn(live, feed, console, looks=looks)
             answer = await run_entered(row, argument, live, post)
             if answer.send and row.name == "btw":
                 answer, problem = await answered_aside(answer.send, live, post), Exit.FAILED
             elif not answer.send:
                 if any(isinstance(op, Restore) for op in answer.ops):
                     problem = Exit.FAILED
-                if waits:
+                if not (was_active and looks):
                     await _until_quiet(live, feed, console)
                 for notification in feed.taken():
                     console.show(notification)
         except asyncio.CancelledError:
             if signals.code is None:
                 raise
-            return signals.code
+            record = CommandRecord(session_id=live.id, name=row.name, text=_CUT_OFF, exit_code=signals.code)
+            return console.answer(record, warning=True) if console.writes_record else signals.code
     if answer.send:
         return await finish_task(live, (Text(text=answer.send),), feed, console)
     goal = live.status.goal
@@ -90,6 +91,15 @@ async def _run(
     code = problem if answer.warning else Exit.GOAL if blocked and argument == "resume" else Exit.DONE
     record = CommandRecord(session_id=live.id, name=row.name, text=answer.text, exit_code=code)
     return console.answer(record, warning=answer.warning)
+
+
+async def _leave_turn(live: LiveSession, feed: Feed, console: HeadlessConsole, *, looks: bool) -> None:
+    """Say what becomes of the turn that was going on: where the command only `looks`, it stays open."""
+    if looks:
+        console.note('The turn that was going on when the session ended is open: treadle -p "" --continue')
+        return
+    await _until_quiet(live, feed, console)
+    console.note("The turn that was going on when the session ended is stopped.")
 
 
 async def _until_quiet(live: LiveSession, feed: Feed, console: HeadlessConsole) -> None:
