@@ -42,6 +42,7 @@ async def test_a_goal_is_met_or_given_up_and_the_exit_code_says_which(tmp_path: 
         rows = [json.loads(line) for line in listed.out.splitlines()]
         assert (blocked.code, [row["goal"] for row in rows]) == (Exit.GOAL, ["blocked", "met"])
         assert "3 checks in a row failed in the same way: Exit status 1" in blocked.err
+        assert "\n# Checking the goal\n" in blocked.err
         (folder / "c.txt").touch()
         again = await program.run("-p", "/goal resume", "--continue", "-C", str(folder), *words)
     assert (again.code, "The goal is met" in again.err) == (Exit.DONE, True)

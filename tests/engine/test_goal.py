@@ -404,6 +404,45 @@ async def test_it_is_not_asked_before_the_subagents_in_the_background_have_ended
     assert state.turns == 2
 
 
+@pytest.mark.parametrize(
+    "said",
+    [SetGoal(), replace(TESTS_PASS, paused=True), SetGoal(condition="another", check="make lint")],
+    ids=["cleared", "paused", "changed"],
+)
+async def test_the_check_of_a_goal_that_is_cleared_paused_or_changed_is_cut_short(said: SetGoal) -> None:
+    log, ended = FakeLog(), asyncio.Event()
+    check = Waits()
+
+    async def work(output: Output) -> CallResult:
+        try:
+            return await check(output)
+        finally:
+            ended.set()
+
+    async with working(ports(Replies(DONE), command(work), log=log), log, *AT_IT) as run:
+        await run.session.post(TESTS_PASS)
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await asyncio.wait_for(check.begun.wait(), PATIENCE)
+        await run.session.post(said)
+        await asyncio.wait_for(ended.wait(), PATIENCE)
+        assert (await run.end()).stop is TurnStop.END_TURN
+    assert (check.runs, checks(log)) == (1, [])
+
+
+async def test_a_goal_that_is_paused_and_continued_at_once_is_checked_anew() -> None:
+    log, check = FakeLog(), Waits()
+    async with working(ports(Replies(DONE), command(check), log=log), log, *AT_IT) as run:
+        await run.session.post(TESTS_PASS)
+        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
+        await asyncio.wait_for(check.begun.wait(), PATIENCE)
+        await run.session.post(replace(TESTS_PASS, paused=True))
+        await run.session.post(TESTS_PASS)
+        check.go.set()
+        await stands(run, GoalState.MET)
+        assert (await run.end()).stop is TurnStop.END_TURN
+    assert check.runs == 2
+
+
 async def test_a_goal_is_changed_and_cleared_while_it_is_checked() -> None:
     log, check = FakeLog(), Waits(fails("1 failed"))
     async with working(ports(Replies(DONE), command(check), log=log), log, *AT_IT) as run:

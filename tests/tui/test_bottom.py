@@ -6,6 +6,7 @@ from prompt_toolkit.utils import get_cwidth
 
 from tests.tui.drawing import IDLE, STATES, WINDOW, WORKING, below
 from treadle.present.view import SessionView
+from treadle.protocol.goals import GoalState, GoalStatus
 from treadle.protocol.notifications import Phase
 from treadle.tui.paint.lines import line_text
 from treadle.tui.paint.theme import ASCII_SIGNS, Signs
@@ -32,6 +33,15 @@ def test_without_utf_8_the_signs_are_ascii() -> None:
 def test_no_clock_runs_while_a_person_is_awaited(phase: Phase) -> None:
     assert clock_runs(WORKING)
     assert not clock_runs(replace(WORKING, phase=phase))
+
+
+def test_the_check_of_a_goal_is_named_and_its_time_passes() -> None:
+    goal = GoalStatus(condition="tests pass", check="make test")
+    view = replace(WORKING, phase=Phase.WAITING_FOR_EVENT, calls=(), goal=goal)
+    assert clock_runs(view)
+    assert "Checking the goal" in line_text(above_rule(view, BottomState(now=164.0), 80, Signs())[0])
+    paused = replace(view, goal=replace(goal, state=GoalState.PAUSED))
+    assert "Checking the goal" not in line_text(above_rule(paused, BottomState(now=164.0), 80, Signs())[0])
 
 
 def test_a_call_counts_its_own_seconds_and_the_turn_leaves_out_what_the_person_took() -> None:

@@ -25,6 +25,7 @@ from treadle.protocol.notifications import (
     ChildChanged,
     GoalChanged,
     Notification,
+    PhaseChanged,
     TurnEnded,
     TurnOutcome,
     TurnStarted,
@@ -245,6 +246,10 @@ class HeadlessConsole:
         """Write one thing that happened."""
         if isinstance(notification, GoalChanged):
             self._goal = notification.goal
+        if isinstance(notification, PhaseChanged) and self._live.status.checking:
+            from treadle.present.goal_words import CHECKING_GOAL
+
+            self.note(CHECKING_GOAL)
         if self._output is OutputFormat.STREAM_JSON:
             self._record(notification)
         else:

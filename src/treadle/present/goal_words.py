@@ -4,6 +4,9 @@ from treadle.present.escape import exact
 from treadle.present.words import clip_text
 from treadle.protocol.goals import GoalJudge, GoalState, GoalStatus
 
+CHECKING_GOAL = "Checking the goal"
+"""What is done while it is asked if the goal is met."""
+
 _SHOWN = 300
 
 

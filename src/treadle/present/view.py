@@ -7,7 +7,7 @@ from msgspec import Struct, field
 from treadle.present.items import CallItem, Item, Placed
 from treadle.present.prose import Growing
 from treadle.present.spending_words import Spending
-from treadle.protocol.goals import GoalStatus
+from treadle.protocol.goals import GoalState, GoalStatus
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import ChildChanged, Phase, QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode, Question
@@ -142,6 +142,12 @@ class SessionView(Struct, frozen=True, kw_only=True):
     def open_calls(self) -> tuple[CallItem, ...]:
         """The calls without a result, in the order in which they came."""
         return tuple(one.item for one in self.calls if isinstance(one.item, CallItem))
+
+    @property
+    def checks_goal(self) -> bool:
+        """Whether the turn is over but for the check of the goal."""
+        is_set = self.goal is not None and self.goal.state is GoalState.ACTIVE
+        return self.active and self.phase is Phase.WAITING_FOR_EVENT and is_set
 
     def has_left(self, placed: Placed) -> bool:
         """Whether an item has left the conversation, since the user went back to before it."""

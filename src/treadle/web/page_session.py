@@ -93,7 +93,8 @@ class PageSession:
 
     async def stop(self, visitor: Visitor) -> None:
         """Stop the work that goes on as a person does, and wait for its end; what waits to be sent is held."""
-        if not self.session.status.turn_active:
+        status = self.session.status
+        if not (status.turn_active or status.checking):
             return
         with suppress(RefusedError):
             await self.post(Interrupt(hold=True), visitor)

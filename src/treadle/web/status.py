@@ -10,7 +10,7 @@ from treadle.door.past import DAMAGED, LEFT_OFF, UNREADABLE, SessionState, end_w
 from treadle.present.checklist_items import todo_of
 from treadle.present.context_use import filled_words, percent_full
 from treadle.present.failure_words import is_failure, waiting_words
-from treadle.present.goal_words import goal_label, goal_words
+from treadle.present.goal_words import CHECKING_GOAL, goal_label, goal_words
 from treadle.present.spending_words import Spending
 from treadle.present.view import SessionView
 from treadle.present.words import tokens
@@ -30,7 +30,8 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
     return {
         "phase": status.phase.value,
         "active": status.turn_active,
-        "stops": status.turn_active or status.phase is Phase.COMPACTING,
+        "stops": status.turn_active or status.checking or status.phase is Phase.COMPACTING,
+        "checking": CHECKING_GOAL if status.checking else "",
         "mode": status.mode.value,
         "modes": [_mode(mode, status.mode) for mode in page.modes(who)],
         "model": status.model,

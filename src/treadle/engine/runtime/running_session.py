@@ -248,7 +248,7 @@ class Session:
             raise
         for posted in accepted:
             posted.accept()
-        if self.state.goal is not None:
+        if self.state.goal is not None or self._ending is not None:
             effects = self._held_for(ports, effects, performer)
         # Files are kept before a person is asked: what they do meanwhile would be taken for the session's work.
         for effect in sorted(effects, key=lambda effect: not isinstance(effect, TakeCheckpoint)):
@@ -262,7 +262,8 @@ class Session:
         """Hold back what says that a turn is over until the goal has let it end; gives what is to be done now.
 
         Where the next turn has begun nothing is held any more: it is asked about its end. A goal that is to be
-        checked is so without the end of a turn, too, such as after a restart.
+        checked is so without the end of a turn, too, such as after a restart. The check of one that is paused, changed
+        or cleared is cut short.
         """
         from treadle.engine.runtime.hooked import going_on, reports_end
 
@@ -270,10 +271,13 @@ class Session:
             if self._ending is not None:
                 self._ending.cancel()
             return [*self._released(), *effects]
+        if self._ending is not None and not (self.state.goal is not None and self.state.goal.due):
+            self._ending.cancel()
+            self._ending = None
         ends = [effect for effect in effects if reports_end(effect)]
         if not goal.is_due(self.state) or (self._ending is not None and not ends):
             return effects
-        held = self._held = ends
+        self._held += ends
 
         async def end() -> None:
             asking = self._ending
@@ -294,7 +298,7 @@ class Session:
 
         self._ending = asyncio.ensure_future(going_on(ports, self, performer.checkpointed))
         performer.begin("end of turn", end)
-        return [effect for effect in effects if effect not in held]
+        return [effect for effect in effects if effect not in ends]
 
     def _released(self) -> list[Effect]:
         held, self._held = self._held, []

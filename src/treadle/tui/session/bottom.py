@@ -9,7 +9,7 @@ from treadle.present.child_words import child_line
 from treadle.present.context_use import filled_words, percent_full
 from treadle.present.escape import printable
 from treadle.present.failure_words import waiting_words
-from treadle.present.goal_words import goal_label
+from treadle.present.goal_words import CHECKING_GOAL, goal_label
 from treadle.present.view import SessionView
 from treadle.present.words import clip_text, describe_call, span, tokens, written_text
 from treadle.protocol.goals import GoalState
@@ -68,7 +68,8 @@ class BottomState(Struct, frozen=True, kw_only=True):
 
 def clock_runs(view: SessionView) -> bool:
     """Whether time passes visibly: something works, or a countdown runs."""
-    return view.active and view.phase not in (Phase.WAITING_FOR_EVENT, Phase.AWAITING_USER_CONFIRMATION)
+    waits = view.phase in (Phase.WAITING_FOR_EVENT, Phase.AWAITING_USER_CONFIRMATION)
+    return view.active and (view.checks_goal or not waits)
 
 
 def above_rule(view: SessionView, around: BottomState, width: int, signs: Signs) -> list[Line]:
@@ -168,22 +169,17 @@ def _activity(view: SessionView, now: float, width: int) -> tuple[str, float]:
         reads = running.changed.kind in (ToolKind.READ, ToolKind.SEARCH)
         text = "Reading" if reads else f"{_DOING.get(name.verb, name.verb)} {clip_text(name.about, 60)}".rstrip()
         return text, now - (running.since if running.since is not None else now)
-    match view.phase:
-        case Phase.AWAITING_LLM_RESPONSE if view.reply.heard and view.reply.thought is None:
-            return "Writing", since
-        case Phase.AWAITING_LLM_RESPONSE:
-            return "Thinking", since
-        case Phase.COMPACTING:
-            return "Making room in the context", since
-        case Phase.CANCELLING:
-            return "Stopping", since
-        case Phase.JUDGING:
-            return "Checking", since
-        case Phase.EXECUTING_TOOL:
-            return "Working", since
-        case _:
-            return "Preparing", since
+    if view.phase is Phase.AWAITING_LLM_RESPONSE:
+        return ("Writing" if view.reply.heard and view.reply.thought is None else "Thinking"), since
+    return (CHECKING_GOAL if view.checks_goal else _IN_PHASE.get(view.phase, "Preparing")), since
 
+
+_IN_PHASE = {
+    Phase.COMPACTING: "Making room in the context",
+    Phase.CANCELLING: "Stopping",
+    Phase.JUDGING: "Checking",
+    Phase.EXECUTING_TOOL: "Working",
+}
 
 _DOING = {
     "Run": "Running",

@@ -388,9 +388,10 @@ function tick() {
   const retry = status.retry && `${status.retry}${status.retry_at ? ` in ${span(left(status.retry_at))}` : ""}.`;
   const asks = status.questions.length > 0;
   const growing = items.querySelector(".growing") !== null && status.phase === "AWAITING_LLM_RESPONSE";
-  const doing = retry || (asks ? WORDS.AWAITING_USER_CONFIRMATION : growing ? "Writing" : (WORDS[status.phase] ?? "Working"));
-  put(now, !status.active ? "" : lost() ? `Was ${doing.charAt(0).toLowerCase()}${doing.slice(1)}` : doing);
-  line.hidden = !status.active;
+  const doing = retry || (asks ? WORDS.AWAITING_USER_CONFIRMATION : growing ? "Writing" : (status.checking || (WORDS[status.phase] ?? "Working")));
+  const works = status.active || status.checking;
+  put(now, !works ? "" : lost() ? `Was ${doing.charAt(0).toLowerCase()}${doing.slice(1)}` : doing);
+  line.hidden = !works;
   sign.className = asks || lost() ? "dot" : "spin";
   const counts = !asks && !lost();
   const facts = [counts && status.since && span(seconds(status.since)), status.step && `step ${status.step}`, counts && status.came].filter(Boolean);
