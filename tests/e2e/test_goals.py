@@ -48,6 +48,19 @@ async def test_a_goal_is_met_or_given_up_and_the_exit_code_says_which(tmp_path: 
     assert (again.code, "The goal is met" in again.err) == (Exit.DONE, True)
 
 
+async def test_a_goal_that_plan_mode_leaves_unchecked_says_so(tmp_path: Path) -> None:
+    folder, program = tmp_path / "ws", Program(tmp_path / "home")
+    folder.mkdir()
+    async with ScriptedServer(Script(turns=(DONE,))) as server:
+        task = ("-p", "Look.", "--goal", "n", "--check", "true", "--mode", "plan", "-C", str(folder), *model(server))
+        ended = await program.run(*task, "--output-format", "json")
+    goal = json.loads(ended.out.splitlines()[-1])["goal"]
+    assert (ended.code, goal["state"]) == (Exit.GOAL, "active")
+    why = "it was not checked, because the session is in plan mode; continue in another one, such as --mode edits"
+    assert goal["reason"] == why
+    assert f"The goal is not met yet: {why}" in " ".join(ended.err.split())
+
+
 async def test_a_program_that_was_killed_during_the_check_checks_again(tmp_path: Path) -> None:
     folder, program = tmp_path / "ws", Program(tmp_path / "home")
     folder.mkdir()

@@ -5,17 +5,15 @@ import os
 import signal
 import sys
 import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Any, Protocol, Self
 
-from msgspec.structs import replace
-
 from treadle.door.open_session import Feed, LiveSession
 from treadle.door.program import harmless, write_wrapped
 from treadle.door.settings import outputs
-from treadle.headless.progress import Progress, summary_lines
+from treadle.headless.progress import Progress, summary_lines, turns_together
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import RefusedError, SessionError
 from treadle.protocol.events import Delivery, Interrupt, Prompt, Source
@@ -166,9 +164,9 @@ async def _until_end(live: LiveSession, feed: Feed, console: "HeadlessConsole") 
                 waits = outcome.stop is TurnStop.END_TURN and live.awaits_subagents()
                 woken = woken or waits
                 if not (live.status.turn_active or waits):
-                    return _together(outcomes)
+                    return turns_together(outcomes)
             case ChildChanged() if (woken or only_checked) and not _is_at_work(live):
-                return _together(outcomes) if outcomes else TurnOutcome(stop=TurnStop.END_TURN)
+                return turns_together(outcomes) if outcomes else TurnOutcome(stop=TurnStop.END_TURN)
             case TurnStarted():
                 only_checked = False
             case GoalChanged() if only_checked and not (live.status.checking or live.status.turn_active):
@@ -193,24 +191,6 @@ async def _end_on_its_way(live: LiveSession, feed: Feed) -> TurnOutcome | None:
 def _is_at_work(live: LiveSession) -> bool:
     status = live.status
     return bool(status.turn_active or status.checking or status.queue or live.awaits_subagents())
-
-
-def _together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:
-    """Sum up turns that followed on each other by themselves; the last one says how they ended."""
-    whole = outcomes[0]
-    for one in outcomes[1:]:
-        whole = replace(
-            one,
-            steps=whole.steps + one.steps,
-            usage=whole.usage + one.usage,
-            cost=None if whole.cost is None or one.cost is None else whole.cost + one.cost,
-            changes=(*whole.changes, *one.changes),
-            denied=whole.denied + one.denied,
-            exact=whole.exact
-            and one.exact
-            and not {each.path for each in whole.changes} & {each.path for each in one.changes},
-        )
-    return whole
 
 
 class HeadlessConsole:
@@ -298,6 +278,7 @@ class HeadlessConsole:
 
         code = exit_code(outcome, self._goal) if code is None else code
         self._say(self._progress.finish(outcome.text))
+        self._say(self._goal_unchecked())
         if self._output is OutputFormat.TEXT:
             if outcome.text and not self._was_seen(outcome):
                 write_wrapped(self._out, harmless(outcome.text.rstrip()))
@@ -326,6 +307,16 @@ class HeadlessConsole:
         from treadle.door.reports import armed_lines
 
         return [f"# ended with this run: {one}" for one in armed_lines(self._live.id)]
+
+    def _goal_unchecked(self) -> list[str]:
+        """Say of a goal that nothing checked why, here and in the record."""
+        if self._goal is None:
+            return []
+        from treadle.present.goal_words import goal_words, left_unchecked
+
+        left = left_unchecked(self._goal, self._live.status.mode)
+        self._goal = left or self._goal
+        return [f"# {goal_words(left)}"] if left else []
 
     def _left_open(self, outcome: TurnOutcome) -> list[str]:
         """Say what of the checklist is not done where the model said that the task is."""

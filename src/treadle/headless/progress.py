@@ -3,6 +3,8 @@
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from msgspec.structs import replace
+
 from treadle.protocol.attach import Stamped
 from treadle.protocol.notifications import (
     CallChanged,
@@ -121,3 +123,21 @@ def summary_lines(outcome: TurnOutcome, *, may_change: bool = True) -> Iterator[
         yield f"# {calls} denied because nobody was there to approve {them}; see --mode"
     if outcome.why:
         yield f"# stopped by {outcome.why}"
+
+
+def turns_together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:
+    """Sum up turns that followed on each other by themselves; the last one says how they ended."""
+    whole = outcomes[0]
+    for one in outcomes[1:]:
+        whole = replace(
+            one,
+            steps=whole.steps + one.steps,
+            usage=whole.usage + one.usage,
+            cost=None if whole.cost is None or one.cost is None else whole.cost + one.cost,
+            changes=(*whole.changes, *one.changes),
+            denied=whole.denied + one.denied,
+            exact=whole.exact
+            and one.exact
+            and not {each.path for each in whole.changes} & {each.path for each in one.changes},
+        )
+    return whole

@@ -1,11 +1,16 @@
 """The goal of a session in words; what is the model's own judgement is marked wherever it is shown."""
 
+from msgspec.structs import replace
+
 from treadle.present.escape import exact
 from treadle.present.words import clip_text
 from treadle.protocol.goals import GoalJudge, GoalState, GoalStatus
+from treadle.protocol.permissions import Mode
 
 CHECKING_GOAL = "Checking the goal"
 """What is done while it is asked if the goal is met."""
+
+_NOT_IN_PLAN = "it was not checked, because the session is in plan mode; continue in another one, such as --mode edits"
 
 _SHOWN = 300
 
@@ -26,6 +31,13 @@ def goal_words(goal: GoalStatus | None) -> str:
             return f"The goal is blocked{reason}. Goal: {condition} (/goal resume checks it again)"
         case GoalState.MET:
             return f"The goal is met{reason}. Goal: {condition}"
+
+
+def left_unchecked(goal: GoalStatus | None, mode: Mode) -> GoalStatus | None:
+    """Give the goal after a run with why it was not checked; None where that is not because of plan mode."""
+    if goal is None or goal.state is not GoalState.ACTIVE or mode is not Mode.PLAN:
+        return None
+    return replace(goal, reason=_NOT_IN_PLAN, by=None)
 
 
 def judged_by(goal: GoalStatus) -> str:
