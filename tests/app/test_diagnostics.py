@@ -25,9 +25,10 @@ def around(workspace: Workspace) -> CheckerFolders:
         (DiagnosticSettings(command="x", server=("y",), files=("*.py",)), "It needs either `command`"),
         (DiagnosticSettings(command="x"), "It needs `files`"),
         (DiagnosticSettings(command="x", files=("*",), language="py", options={"a": 1}), "has no language or options."),
-        (DiagnosticSettings(command="x", files=("*",), pattern="("), "not a regular expression"),
-        (DiagnosticSettings(command="x", files=("*",), pattern="(?P<line>.)"), "no group (?P<path>...), (?P<message>"),
-        (DiagnosticSettings(server=("x",), files=("*",), pattern="x"), "A language server has no `pattern`."),
+        (
+            DiagnosticSettings(server=("x",), files=("*",), pattern="(?P<path>)(?P<line>)(?P<message>)"),
+            "A language server has no `pattern`.",
+        ),
         (DiagnosticSettings(server=("x", "{files}"), files=("*",)), "{files} is for linters"),
     ],
 )

@@ -96,6 +96,29 @@ def test_a_wrong_value_is_told_with_its_file_and_line(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("text", "key", "why"),
+    [
+        ('[providers.x]\nbase_url = "not a url"\n', "providers.x.base_url", "base_url is not a base URL."),
+        ('[providers.x]\nbase_url = "http://h:99999/v1"\n', "providers.x.base_url", "base_url is not a base URL."),
+        ('[profiles.x]\nbase_url = "ftp://h"\n', "profiles.x.base_url", "base_url is not a base URL."),
+        ('[diagnostics.a]\npattern = "("\n', "diagnostics.a.pattern", "pattern is not a regular expression"),
+        (
+            '[diagnostics.a]\npattern = "(?P<path>.*)"\n',
+            "diagnostics.a.pattern",
+            "no group (?P<line>...), (?P<message>",
+        ),
+    ],
+)
+def test_what_would_fail_at_its_first_use_is_refused_with_its_file_and_key(
+    tmp_path: Path, text: str, key: str, why: str
+) -> None:
+    file = _file(tmp_path, text)
+    error = _error(file)
+    assert (error.code, error.what) == ("config-value", f"A setting from {file}, line 2, is wrong.")
+    assert (why in error.why, key in error.fix) == (True, True)
+
+
+@pytest.mark.parametrize(
     ("text", "line"),
     [
         ("[nonsense]\n", 1),

@@ -195,3 +195,28 @@ def test_the_doctor_says_whether_programs_of_code_mode_can_be_shut_off(
         monkeypatch.setattr(program_process, "probe", lambda state=state: state)
         found = _checks(treadle("doctor", "--offline", "--json").out)["code mode"]
         assert (found[0], words in found[1]) == (status, True), found
+
+
+@pytest.mark.parametrize("of_folder", [False, True])
+@pytest.mark.parametrize(
+    ("text", "said_of_it"),
+    [
+        (
+            '[diagnostics.a]\ncommand = "lint"\nfiles = ["*"]\npattern = "(?P<path>.*)"\n',
+            "config.toml, line 4, is wrong",
+        ),
+        ('[diagnostics.a]\ncommand = "lint"\n', "The setting diagnostics.a cannot be used."),
+    ],
+)
+def test_what_keeps_a_session_from_starting_is_no_setting_without_mistakes(
+    treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch, text: str, said_of_it: str, of_folder: bool
+) -> None:
+    folder = home / "ws"
+    (folder / ".treadle").mkdir(parents=True)
+    (folder / ".treadle" / "config.toml" if of_folder else home / "config.toml").write_text(text)
+    monkeypatch.chdir(folder)
+    if of_folder:
+        assert treadle("trust", str(folder), "--yes").code == 0
+    said = treadle("doctor", "--offline")
+    assert (said.code, "no mistakes" in said.out) == (1, False)
+    assert said_of_it in said.out

@@ -1,5 +1,6 @@
 """The settings as a person writes them, section by section; `Settings` is the whole."""
 
+import re
 from collections.abc import Mapping
 from enum import StrEnum
 from typing import Annotated, Any, Literal, TypeAlias
@@ -79,6 +80,11 @@ class DiagnosticSettings(Record, frozen=True, kw_only=True, forbid_unknown_field
     settings: Mapping[str, Any] = {}
     seconds: Annotated[float, msgspec.Meta(gt=0, le=60)] = 5.0
 
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for a pattern that cannot be used."""
+        if self.pattern:
+            _check_pattern(self.pattern)
+
 
 class Colours(StrEnum):
     """Which colours the terminal app uses; `auto` goes by the terminal's background."""
@@ -114,6 +120,13 @@ class ProviderSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=
     progress_timeout: Seconds | None = None
     reply_timeout: Seconds | None = None
 
+    def __post_init__(self) -> None:
+        """Raise `ValueError` for an address that names no server."""
+        if self.base_url:
+            from treadle.app.config.addresses import require_address
+
+            require_address(self.base_url)
+
 
 class ProfileSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What goes along with the keys that are stored under a name: `treadle login PROVIDER --as NAME`.
@@ -127,7 +140,11 @@ class ProfileSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
     folders: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
-        """Raise `ValueError` for a folder that could be any."""
+        """Raise `ValueError` for an address that names no server, and for a folder that could be any."""
+        if self.base_url:
+            from treadle.app.config.addresses import require_address
+
+            require_address(self.base_url)
         if some := next((one for one in self.folders if not one.startswith(("/", "~/"))), ""):
             raise ValueError(f"folders contains {some!r}, which is neither absolute nor begins with '~/'")
 
@@ -268,6 +285,16 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
             model=said.model or self.model,
             thinking_budget=self.thinking_budget if said.thinking_budget is None else said.thinking_budget,
         )
+
+
+def _check_pattern(text: str) -> None:
+    """Raise `ValueError` for what finds no problems in the output of a linter."""
+    try:
+        groups = re.compile(text).groupindex
+    except re.error as error:
+        raise ValueError(f"pattern is not a regular expression: {error}") from error
+    if missing := [group for group in ("path", "line", "message") if group not in groups]:
+        raise ValueError(f"pattern has no group {', '.join(f'(?P<{group}>...)' for group in missing)}")
 
 
 def _check_variables(settings: Settings) -> None:

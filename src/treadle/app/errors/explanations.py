@@ -113,7 +113,8 @@ _SETTINGS = {
         'Write it with dots, and quotes around names with slashes: models."PROVIDER/NAME".max_output.',
     ),
     "base-url-invalid": Explanation(
-        "A base URL has no http:// or https://.", "Write it like http://localhost:8000/v1."
+        "A base URL (--base-url, TREADLE_BASE_URL, or base_url at the top of the settings) names no server.",
+        "Write it like http://localhost:8000/v1.",
     ),
     "base-url-alone": Explanation(
         "A base URL was given (--base-url, TREADLE_BASE_URL or base_url), but not the provider that it belongs to.",

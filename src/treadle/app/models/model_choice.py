@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from treadle.app.config.addresses import bind_base_url, require_bound
+from treadle.app.config.addresses import bind_base_url, checked_url, require_bound
 from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
 from treadle.app.models.ahead import load_ahead
 from treadle.app.models.known import (
@@ -35,7 +35,6 @@ from treadle.app.models.model_notes import (
     SelectedModel,
     as_found,
     as_spoken_elsewhere,
-    checked_url,
     clip_thinking,
     in_profile,
     limits_for,

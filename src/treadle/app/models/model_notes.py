@@ -11,7 +11,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelChoice, ModelSpec, Prices, ToolProtocol
 from treadle.providers.catalogue import find_provider
-from treadle.providers.endpoint import CONNECT_HERE, StreamLimits, is_web_address
+from treadle.providers.endpoint import CONNECT_HERE, StreamLimits
 from treadle.providers.provider_rows import ProviderRow, Wire
 
 if TYPE_CHECKING:
@@ -134,18 +134,6 @@ def profile_said(said: ProviderSettings, row: ProviderRow, own: ProfileSettings 
     provider = "" if own is None else own.model.partition("/")[0].partition("@")[0]
     base_url = own.base_url if own is not None and provider in row.aliases and own.base_url else said.base_url
     return msgspec.structs.replace(said, base_url=base_url, api_key_env="", token_command=())
-
-
-def checked_url(url: str) -> str:
-    """Give a base URL back if it is one; raises `ConfigError`."""
-    if url.startswith(("http://", "https://")) and is_web_address(url):
-        return url
-    raise ConfigError(
-        "base-url-invalid",
-        f"{url!r} is not a base URL.",
-        why="It must have http:// or https://, a host, and a port from 1 to 65535 if it has one.",
-        fix="Write it like --base-url http://localhost:8000/v1.",
-    )
 
 
 def limits_for(row: ProviderRow, said: ProviderSettings, *, here: bool) -> StreamLimits:

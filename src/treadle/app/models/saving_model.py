@@ -1,11 +1,10 @@
 """Settings that name models: checked before they are written, and the default model as it is saved."""
 
-from treadle.app.config.addresses import bind_base_url, require_bound
+from treadle.app.config.addresses import bind_base_url, checked_url, require_bound
 from treadle.app.config.edit import set_value
 from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models
 from treadle.app.models.model_names import named_models, said_elsewhere
-from treadle.app.models.model_notes import checked_url
 
 
 def check_setting(settings: Settings, path: tuple[str, ...]) -> None:
@@ -13,11 +12,8 @@ def check_setting(settings: Settings, path: tuple[str, ...]) -> None:
     models = Models(settings)
     if path[0] in ("model", "base_url"):
         require_bound(bind_base_url(settings, settings.model))
-    if path[-1] == "base_url":
-        table = settings.profiles if path[0] == "profiles" else settings.providers
-        said = settings.base_url if len(path) == 1 else table[path[1]].base_url
-        if said:
-            checked_url(said)
+    if path == ("base_url",) and settings.base_url:
+        checked_url(settings.base_url)
     for key, ref in named_models(settings):
         touched = (
             key == path[: len(key)] or path == key[: len(path)] or path[:2] == ("providers", ref.partition("/")[0])

@@ -20,6 +20,7 @@ from treadle.app.reports.doctor_checks import Check, fail, failed_check, ok, war
 from treadle.app.reports.installation import installation_checks
 from treadle.app.security.policy_files import FileState, PolicyFiles, usual_places
 from treadle.app.security.trusting import session_trust, trust_command
+from treadle.app.session.files.edit_diagnostics import require_diagnostics
 from treadle.app.subagents.writer_copies import left_copies
 from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
@@ -37,6 +38,7 @@ async def examine(*, offline: bool) -> AsyncIterator[Check]:
     try:
         settings = load_settings({})
         require_bound(settings)
+        require_diagnostics(_settings_here().diagnostics)
         models = Models(settings)
         keys = list(_keys(models))
     except ConfigError as error:
@@ -69,6 +71,15 @@ async def _here() -> AsyncIterator[Check]:
     yield _this_folder()
     for check in await asyncio.to_thread(lambda: tuple(_writer_copies())):
         yield check
+
+
+def _settings_here() -> Settings:
+    """Give the settings with which a session would start in this folder; raises `ConfigError`."""
+    try:
+        trust = session_trust(Path.cwd())
+    except OSError:  # said of the folder itself
+        return load_settings({})
+    return load_settings({}, workspace=trust.workspace, trusted=trust.trusted)
 
 
 def _this_folder() -> Check:

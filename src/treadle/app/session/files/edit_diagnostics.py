@@ -25,7 +25,6 @@ from treadle.workspace.diagnostics.problems import PATTERN
 from treadle.workspace.sandbox import probe
 from treadle.workspace.workspace import Workspace
 
-_GROUPS = ("path", "line", "message")
 _LOOKS = Rights(confinement=Confinement.LOOK)
 
 
@@ -54,21 +53,34 @@ def diagnosed(tools: Mapping[str, Tool], diagnostics: Diagnostics, workspace: Wo
     }
 
 
-def _source(name: str, wanted: DiagnosticSettings, around: CheckerFolders) -> DiagnosticSource:
+def require_diagnostics(settings: Mapping[str, DiagnosticSettings]) -> None:
+    """Raise `ConfigError` for a source that cannot be set up."""
+    for name, wanted in settings.items():
+        _require(name, wanted)
+
+
+def _require(name: str, wanted: DiagnosticSettings) -> None:
     if bool(wanted.command) == bool(wanted.server):
         raise _wrong(
             name, "It needs either `command`, a linter's shell line, or `server`, a language server's program."
         )
     if not wanted.files:
         raise _wrong(name, 'It needs `files`, the names of the files that it checks, such as ["*.py"].')
-    if wanted.server:
-        return _server(name, wanted, around)
-    return _linter(name, wanted, around)
+    unused = [key for key in ("language", "options", "settings") if getattr(wanted, key)]
+    if wanted.command and unused:
+        raise _wrong(name, f"A linter has no {' or '.join(unused)}.")
+    if wanted.server and wanted.pattern:
+        raise _wrong(name, "A language server has no `pattern`.")
+    if any(FILES_PLACEHOLDER in word for word in wanted.server):
+        raise _wrong(name, f"{FILES_PLACEHOLDER} is for linters. A language server is notified of the files.")
+
+
+def _source(name: str, wanted: DiagnosticSettings, around: CheckerFolders) -> DiagnosticSource:
+    _require(name, wanted)
+    return _server(name, wanted, around) if wanted.server else _linter(name, wanted, around)
 
 
 def _linter(name: str, wanted: DiagnosticSettings, around: CheckerFolders) -> Linter:
-    if unused := [key for key in ("language", "options", "settings") if getattr(wanted, key)]:
-        raise _wrong(name, f"A linter has no {' or '.join(unused)}.")
     workspace = around.workspace
 
     def confine(line: str) -> Setup:
@@ -85,15 +97,11 @@ def _linter(name: str, wanted: DiagnosticSettings, around: CheckerFolders) -> Li
         root=workspace.root,
         start=start,
         seconds=wanted.seconds,
-        pattern=_pattern(name, wanted.pattern),
+        pattern=re.compile(wanted.pattern) if wanted.pattern else PATTERN,
     )
 
 
 def _server(name: str, wanted: DiagnosticSettings, around: CheckerFolders) -> LanguageServer:
-    if wanted.pattern:
-        raise _wrong(name, "A language server has no `pattern`.")
-    if any(FILES_PLACEHOLDER in word for word in wanted.server):
-        raise _wrong(name, f"{FILES_PLACEHOLDER} is for linters. A language server is notified of the files.")
     command = ServerCommand(
         name=name,
         argv=wanted.server,
@@ -111,18 +119,6 @@ def _server(name: str, wanted: DiagnosticSettings, around: CheckerFolders) -> La
     return LanguageServer(
         command, ServerConfinement(state=around.mode, wrap=lambda: confine_server(around.mode(), place))
     )
-
-
-def _pattern(name: str, text: str) -> re.Pattern[str]:
-    if not text:
-        return PATTERN
-    try:
-        pattern = re.compile(text)
-    except re.error as error:
-        raise _wrong(name, f"Its pattern is not a regular expression: {error}.") from error
-    if missing := [group for group in _GROUPS if group not in pattern.groupindex]:
-        raise _wrong(name, f"Its pattern has no group {', '.join(f'(?P<{group}>...)' for group in missing)}.")
-    return pattern
 
 
 def _wrong(name: str, why: str) -> ConfigError:
