@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 
 from msgspec import Struct
@@ -17,11 +17,11 @@ from treadle.engine.ports import Asked, OutputHandler, PersonReply, Ports
 from treadle.engine.runtime.feeds import REPLY_PIECES, Feed, Feeds
 from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
-from treadle.engine.runtime.track import Posted, Track, closed_error, is_of_reply
+from treadle.engine.runtime.track import Posted, Track, closed_error, is_of_reply, observed
 from treadle.protocol.attach import Snapshot
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restored, Rewound
 from treadle.protocol.codec import encodable
-from treadle.protocol.errors import RefusedError, SessionClosedError, StoreError, TreadleError
+from treadle.protocol.errors import RefusedError, SessionClosedError, StoreError
 from treadle.protocol.events import (
     ENGINE,
     CallFinished,
@@ -256,14 +256,13 @@ class Session:
         self._calling = any(map(is_of_reply, self._inbox))
         if events:
             self._published = events[-1].seq
-            await self._observe(ports, events)
+            await observed(ports.observers, events, self.tell)
 
     def _held_for(self, ports: Ports, effects: list[Effect], performer: Performer) -> list[Effect]:
         """Hold back what says that a turn is over until the goal has let it end; gives what is to be done now.
 
         Where the next turn has begun nothing is held any more: it is asked about its end. A goal that is to be
-        checked is so without the end of a turn, too, such as after a restart. The check of one that is paused, changed
-        or cleared is cut short.
+        checked is so without the end of a turn, too, as after a restart; a check that is off by now is cut short.
         """
         from treadle.engine.runtime.hooked import going_on, reports_end
 
@@ -303,13 +302,6 @@ class Session:
     def _released(self) -> list[Effect]:
         held, self._held = self._held, []
         return held
-
-    async def _observe(self, ports: Ports, events: Sequence[Event]) -> None:
-        for observer in ports.observers:
-            try:
-                await observer(events)
-            except TreadleError as error:
-                self.tell(f"{error.what} {error.why}".strip())
 
     def _stamp(self, data: EventData, source: Source) -> Event:
         # Whatever made the text, what is said now is what a resumed session reads.
@@ -395,7 +387,7 @@ class Session:
             for effect in effects:
                 if isinstance(effect, Notify):
                     self._notify(effect)
-            await self._observe(ports, events)
+            await observed(ports.observers, events, self.tell)
 
     def _refuse_rest(self) -> None:
         for posted in self._inbox:

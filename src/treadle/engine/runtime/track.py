@@ -4,7 +4,7 @@ The session alone brings it forward.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
@@ -15,11 +15,12 @@ from treadle.engine.core.advance import advance
 from treadle.engine.core.machine_effects import Effect, Notify
 from treadle.engine.core.state import State
 from treadle.protocol.checkpoints import Rewound
-from treadle.protocol.errors import RefusedError, SessionClosedError
+from treadle.protocol.errors import RefusedError, SessionClosedError, TreadleError
 from treadle.protocol.events import CallProposed, Event, EventData, Source
 
 if TYPE_CHECKING:
     from treadle.engine.core.past_history import Past
+    from treadle.engine.ports import Observer
 
 
 class Track:
@@ -89,3 +90,12 @@ def is_of_reply(posted: Posted | Notify) -> bool:
 def closed_error(data: EventData) -> SessionClosedError:
     """Say that an event comes too late."""
     return SessionClosedError(type(data).__name__, "the session is closed")
+
+
+async def observed(observers: "Sequence[Observer]", events: Sequence[Event], tell: Callable[[str], None]) -> None:
+    """Give each observer what was logged; an error of one is told, and the session goes on."""
+    for observer in observers:
+        try:
+            await observer(events)
+        except TreadleError as error:
+            tell(f"{error.what} {error.why}".strip())
