@@ -2,12 +2,9 @@
 
 from msgspec.structs import replace
 
-from treadle.app.config.sections import ProviderSettings, Settings
+from treadle.app.config.sections import ADDRESS_RULE, ProviderSettings, Settings, is_base_url
 from treadle.protocol.errors import ConfigError
 from treadle.providers.catalogue import find_provider
-from treadle.providers.endpoint import is_web_address
-
-_RULE = "It must have http:// or https://, a host, and a port from 1 to 65535 if it has one."
 
 
 def bind_base_url(settings: Settings, model: str) -> Settings:
@@ -26,25 +23,15 @@ def bind_base_url(settings: Settings, model: str) -> Settings:
 
 def checked_url(url: str) -> str:
     """Give a base URL back if it is one; raises `ConfigError`."""
-    if _is_base_url(url):
+    if is_base_url(url):
         return url
     raise ConfigError(
         "base-url-invalid",
         f"{url!r} is not a base URL.",
-        why=_RULE,
+        why=ADDRESS_RULE,
         fix="Write it like http://localhost:8000/v1, where it was given: --base-url, TREADLE_BASE_URL, or base_url at "
         "the top of your settings file.",
     )
-
-
-def require_address(url: str) -> None:
-    """Raise `ValueError` for what is no base URL; it is not shown, since it may hold a secret."""
-    if not _is_base_url(url):
-        raise ValueError(f"base_url is not a base URL. {_RULE.removesuffix('.')}")
-
-
-def _is_base_url(url: str) -> bool:
-    return url.startswith(("http://", "https://")) and is_web_address(url)
 
 
 def require_bound(settings: Settings) -> None:

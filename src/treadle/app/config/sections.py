@@ -17,6 +17,8 @@ Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
 Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
 Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
 
+ADDRESS_RULE = "It must have http:// or https://, a host, and a port from 1 to 65535 if it has one."
+
 _HOST_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-_.")
 
 
@@ -123,9 +125,7 @@ class ProviderSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=
     def __post_init__(self) -> None:
         """Raise `ValueError` for an address that names no server."""
         if self.base_url:
-            from treadle.app.config.addresses import require_address
-
-            require_address(self.base_url)
+            _check_address(self.base_url)
 
 
 class ProfileSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -142,9 +142,7 @@ class ProfileSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
     def __post_init__(self) -> None:
         """Raise `ValueError` for an address that names no server, and for a folder that could be any."""
         if self.base_url:
-            from treadle.app.config.addresses import require_address
-
-            require_address(self.base_url)
+            _check_address(self.base_url)
         if some := next((one for one in self.folders if not one.startswith(("/", "~/"))), ""):
             raise ValueError(f"folders contains {some!r}, which is neither absolute nor begins with '~/'")
 
@@ -285,6 +283,19 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
             model=said.model or self.model,
             thinking_budget=self.thinking_budget if said.thinking_budget is None else said.thinking_budget,
         )
+
+
+def is_base_url(url: str) -> bool:
+    """Whether it is the address of a provider."""
+    from treadle.providers.endpoint import is_web_address
+
+    return url.startswith(("http://", "https://")) and is_web_address(url)
+
+
+def _check_address(url: str) -> None:
+    """Raise `ValueError` for what is no base URL; it is not shown, since it may hold a secret."""
+    if not is_base_url(url):
+        raise ValueError(f"base_url is not a base URL. {ADDRESS_RULE.removesuffix('.')}")
 
 
 def _check_pattern(text: str) -> None:
