@@ -21,5 +21,5 @@ def program_status(view: SessionView, turns: int) -> str:
     elif is_failure(view.stop):
         state = "error"
     else:
-        state = "done" if view.stop is TurnStop.END_TURN else "idle"
+        state = "done" if view.stop == TurnStop.END_TURN else "idle"
     return f"\x1b]7501;state={state}:app=treadle\x1b\\"
