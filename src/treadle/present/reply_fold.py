@@ -184,6 +184,7 @@ def drop_reply(canvas: Canvas, dropped: ReplyDropped) -> None:
     canvas.view = replace(canvas.view, reply=ReplyView(), calls=(), proposed=(), silent={})
     if kept is not None and not heard:
         _show_message(canvas, kept, in_one=False)
+        canvas.view = replace(canvas.view, reply=ReplyView())  # what is dropped later is another reply
     if kept is not None and dropped.left:
         canvas.add(NoteItem(CUT_OFF_HERE))
     canvas.await_reply(canvas.view.awaiting and canvas.view.phase is Phase.AWAITING_LLM_RESPONSE)
