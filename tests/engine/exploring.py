@@ -381,7 +381,7 @@ def explore(jitter: random.Random, walks: int, *, longest: int = 60) -> Iterator
         world.take(SetPresence(user_present=jitter.random() < 0.8))
         for number in range(longest):
             before, known = phase(world.state), len(world.log)
-            _move(world, jitter, number, _WITH_CHILDREN)
+            _move(world, jitter, number)
             for event in world.log[known:]:
                 yield before, type(event.data).__name__, phase(world.state)
 
@@ -478,14 +478,14 @@ def children_may(world: World, number: int, choice: Choose) -> list[EventData]:
     return found
 
 
-def _move(world: World, jitter: random.Random, number: int, moves: Sequence[str] | None = None) -> None:
+def _move(world: World, jitter: random.Random, number: int) -> None:
     """Make one move, most often the next thing that outstanding work reports."""
-    kind = jitter.choice(moves or _MOVES)
+    kind = jitter.choice(_MOVES)
     if kind == "work" and world.outstanding:
         world.work_on(jitter.choice(list(world.outstanding.values())), jitter.choice)
     elif kind == "call":
         data = world.new_call(
-            jitter.choice([*TRAITS] if moves else [name for name in TRAITS if name != "agents"]),
+            jitter.choice(list(TRAITS)),
             jitter.choice(["", "", "", "not valid"]),
         )
         if data is not None and not world.try_take(data):
@@ -502,5 +502,4 @@ def _move(world: World, jitter: random.Random, number: int, moves: Sequence[str]
 
 
 _OFTEN_BOUNDED = 0.3
-_MOVES = (*["work"] * 10, *["call"] * 5, *["answer"] * 3, *["user"] * 3, "resume")
-_WITH_CHILDREN = (*_MOVES, *["child"] * 2)
+_MOVES = (*["work"] * 10, *["call"] * 5, *["answer"] * 3, *["user"] * 3, *["child"] * 2, "resume")
