@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from tests.engine.exploring import explore
 from treadle.protocol.notifications import Phase
 
-_WALKS = 1_000
+_WALKS = 4_000
 _MEANING = {
     Phase.WAITING_FOR_EVENT: "idle; a prompt starts a turn",
     Phase.ASSEMBLING_CONTEXT: "the next user message is being built",
