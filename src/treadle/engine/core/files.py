@@ -58,7 +58,7 @@ def merges(state: State, data: ChildMerges) -> Transition:
     """Keep the files as they are right before and after a subagent's changes come in: around them others may work."""
     if data.over:
         return replace(state, merging=tuple(one for one in state.merging if one != data.session_id)), []
-    moment = Moment.AFTER if state.files.changing == state.step else Moment.BEFORE
+    moment = Moment.AFTER if state.files.changing > 0 else Moment.BEFORE
     files = replace(state.files, covered=state.step, changing=state.step)
     state = replace(state, files=files, merging=(*state.merging, data.session_id))
     return state, [TakeCheckpoint(step=state.step, moment=moment)]
@@ -165,6 +165,7 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
         cancelling=False,
         stopping=None,
         stopped_by="",
+        merging=state.merging,
     )
     back, effects = goal.keep_goal(state, back)
     return with_note(back, texts.back_in_conversation(files=data.files)), effects

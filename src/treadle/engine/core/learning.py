@@ -97,7 +97,8 @@ def subagent_ended(state: State, data: ChildEnded) -> Transition:
         for one in state.children
         if one is not child or not child.started.background
     )
-    state = bill_child(replace(state, children=children), data.usage, data.cost)
+    merging = tuple(one for one in state.merging if one != data.session_id)
+    state = bill_child(replace(state, children=children, merging=merging), data.usage, data.cost)
     if state.turn is not None and data.denied:
         state = replace(state, turn=replace(state.turn, denied=state.turn.denied + data.denied))
     return state, [Notify(notification=child_changed(child.started, data))]
