@@ -1,13 +1,14 @@
 """Asks before a call spells out a known secret: on a command line, in a file, or in an address."""
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 from treadle.policy.secrets import Redactor
+from treadle.protocol.codec import texts_within
 from treadle.protocol.permissions import Decision, Part, Reason, Verdict
 from treadle.protocol.tools import Risk, ToolSpec
 
@@ -19,7 +20,7 @@ def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str
     """Make a call ask in every mode whose arguments hold a known value, also encoded; nothing else is ever lifted."""
     if spec.risk is Risk.NONE:
         return decision
-    names = dict.fromkeys(name for text in _texts(arguments) for name in _telling(redactor).known_in(text))
+    names = dict.fromkeys(name for text in texts_within(arguments) for name in _telling(redactor).known_in(text))
     if not names:
         return decision
     advice = "do not write secrets into a call: let the program read it from where it is stored"
@@ -40,14 +41,3 @@ def asked_for_secrets(decision: Decision, spec: ToolSpec, arguments: Mapping[str
 def _telling(redactor: Redactor) -> Redactor:
     """Give one that knows the values alone that are worth a question; a session has the same all the time."""
     return Redactor(tuple((value, name) for value, name in redactor.values if not _ORDINARY.fullmatch(value)))
-
-
-def _texts(value: Any) -> Iterator[str]:
-    """Give every text in what a model wrote: a value of JSON."""
-    if isinstance(value, str):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _texts([*value, *value.values()])
-    elif isinstance(value, (list, tuple)):
-        for inner in value:
-            yield from _texts(inner)

@@ -1,5 +1,6 @@
 """The one JSON codec."""
 
+from collections.abc import Iterator, Mapping
 from functools import cache
 from threading import Lock
 from typing import Any, TypeVar
@@ -129,3 +130,14 @@ def damaged(what: str, why: str) -> StoreError:
 def schemas() -> dict[str, dict[str, Any]]:
     """JSON Schemas of the log and of the notifications."""
     return {"event": msgspec.json.schema(EventData), "notification": msgspec.json.schema(Notification)}
+
+
+def texts_within(value: Any) -> Iterator[str]:
+    """Give every text in a value of JSON, the names of its objects too."""
+    if isinstance(value, str):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from texts_within([*value, *value.values()])
+    elif isinstance(value, (list, tuple)):
+        for inner in value:
+            yield from texts_within(inner)

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from treadle.protocol.codec import texts_within
 from treadle.protocol.patterns import regex
 
 _MOST = 200
@@ -20,7 +21,7 @@ _FROM_VARIABLE = regex(r"\$\{?\w+\}?[\"']?/")
 def named_scripts(workspace: Path, top: Path, name: str, content: bytes) -> list[Path]:
     """Find the files that the hooks of a settings file name, in the folder or up to the top of its repository."""
     found: dict[Path, None] = {}
-    for text in _texts(_hooks(name, content)):
+    for text in texts_within(_hooks(name, content)):
         for word in _words(text):
             file = Path(os.path.normpath(workspace / word))
             if len(found) < _MOST and file.is_relative_to(top) and _is_file(file):
@@ -36,20 +37,6 @@ def _hooks(name: str, content: bytes) -> Any:
     except (ValueError, RecursionError):
         return text
     return table.get("hooks") if isinstance(table, dict) else None
-
-
-def _texts(value: Any) -> Iterator[str]:
-    match value:
-        case str():
-            yield value
-        case dict():
-            for one in value.values():
-                yield from _texts(one)
-        case list():
-            for one in value:
-                yield from _texts(one)
-        case _:
-            pass
 
 
 def _words(text: str) -> Iterator[str]:
