@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-user soak check format bench docs picture package real-model vscode editors fleet-demo fleet-sim clean
+.PHONY: help run demo test test-user soak check format bench docs picture package real-model vscode editors browsers fleet-demo fleet-sim clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -73,6 +73,9 @@ vscode: ## Build the extension for VS Code, editors/vscode/dist/treadle.vsix (ne
 editors: $(VENV)/.dev vscode ## Install real editors and drive Treadle in them: minutes, needs node, npm, Emacs, tmux and Chromium
 	@scripts/editors.sh
 	@$(BIN)/python -m pytest -m "soak or not soak" tests/editors $(ARGS)
+
+browsers: $(VENV)/.dev ## Drive the page in Firefox and WebKit (firefox-esr; webkit2gtk-driver and xvfb)
+	@$(BIN)/python -m pytest -m "soak or not soak" tests/browsers $(ARGS)
 
 picture: $(VENV)/.dev ## Draw docs/terminal.svg from a run of the demo
 	@$(BIN)/python scripts/picture.py

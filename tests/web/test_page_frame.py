@@ -115,6 +115,8 @@ def test_nothing_of_the_page_is_inline_and_its_files_stay_small() -> None:
     assert sum(map(_size, files)) < 5_000
     makes = r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|setHTML|parseFromString|createContextualFragment"
     assert [one.name for one in files if re.search(makes, one.read_text())] == ["morph.js"], "else the policy stops it"
+    waits = [one.name for one in files if one.suffix == ".js" and re.search(r"(?m)^(\w+ .*= )?await ", one.read_text())]
+    assert waits == ["enter.js"], "WebKit says before a module that waits at its top level that all have run"
     for template in (WEB / "templates").glob("*.html"):
         text = template.read_text()
         assert not re.search(r"\sstyle=|<style|<script(?![^>]*\bsrc=)|\son[a-z]+=", text), template.name

@@ -160,15 +160,11 @@ async function comeAgain() {
 
 takeLook();
 addEventListener("hashchange", comeAgain);
-await comeAgain();
+const coming = comeAgain(); // no module waits for it at its top level: WebKit would say before it that all have run
 
-/** Say that the modules of the screen have run: keys are heard, and what came before is done now. */
-function ready() {
-  setTimeout(() => {
-    document.documentElement.dataset.ready = "1";
-    document.dispatchEvent(new Event("ready"));
-  });
-}
-
-if (document.readyState === "complete") ready();
-else addEventListener("load", ready);
+// All modules of the screen have run: keys are heard, news is read, and what came before is done now.
+document.addEventListener("DOMContentLoaded", async () => {
+  await coming;
+  document.documentElement.dataset.ready = "1";
+  document.dispatchEvent(new Event("ready"));
+});
