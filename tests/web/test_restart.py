@@ -28,7 +28,7 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
             await page.wait_for_selector("#chip:has-text('No connection')")
             await becomes(page, "document.title.includes('No connection · ')")  # behind how many questions wait
             await page.wait_for_selector(".question button[data-act=allow][disabled][title='No connection']")
-            await page.wait_for_selector("#now:has-text('Was waits for your answer')")
+            await page.wait_for_selector("#now:has-text('Was waiting for your answer')")
             await page.fill("#text", "Then look.")
             await page.press("#text", "Enter")
             await page.wait_for_selector("#hint:has-text('Sends when the connection is back.')")

@@ -2,6 +2,7 @@
 
 import { sessionDone } from "./doing.js";
 import { at, keepLook, shownSession } from "./entering.js";
+import { lost } from "./line.js";
 import { fragment, morph, put } from "./morph.js";
 import { keep, kept } from "./pages.js";
 
@@ -81,7 +82,8 @@ document.addEventListener("line", ({ detail: { lost } }) => {
 
 document.addEventListener("news", ({ detail: news }) => {
   const own = news.bar ?? news.states?.[shownSession];
-  if (own) showBar((bar = own));
+  if (own) bar = own;
+  if (own && !lost()) showBar(own);
   if (news.listed !== undefined) {
     if (listed !== news.listed) readSoon();
     listed = news.listed;

@@ -5,20 +5,26 @@ import { at, key } from "./entering.js";
 const SILENT = 20_000; // milliseconds without a byte after which the line counts as lost
 const PAUSES = [1_000, 2_000, 4_000, 8_000, 10_000]; // before each further try; the last one again and again
 const LIVES = 3_000; // milliseconds of life after which the strip goes
-const SHARED = ["waiting", "asked", "answered", "states", "listed", "now"];
+const STREAMS = 3; // of one browser, beside that of the tab that leads: it has six connections for one address
+const ASKS_AGAIN = 2_000; // milliseconds after which a tab without a stream asks for news
+const SHARED = ["waiting", "asked", "states", "listed", "answered", "now"];
+const WHOLE = SHARED.slice(0, 4); // each says all of what it is about
 
 const strip = document.getElementById("lost");
 const words = document.getElementById("lost-words");
 const channel = typeof BroadcastChannel === "function" ? new BroadcastChannel("treadle-news") : null;
 
 let heardAt = performance.now(); // when the last byte came
-let begun = -Infinity; // since when this stream lives
+let asked = 0; // when this stream was asked for, which a proxy may never answer
+let begun = -Infinity; // since when it lives
 let nextTry = 0;
 let tries = 0;
 let stream = null;
 let isLost = false;
 let leads = false; // this tab reads for the others, also while nobody sees it
+let leave = null; // gives back the place of this tab's stream
 let settings = null;
+const latest = {}; // what a tab that comes has missed
 let retry = 0;
 
 /** Whether this tab reads for all of its browser; without locks each tab reads for itself. */
@@ -50,6 +56,7 @@ function said(news) {
 
 function share(news) {
   const shared = Object.fromEntries(SHARED.filter((name) => name in news).map((name) => [name, news[name]]));
+  for (const name of WHOLE) if (name in news) latest[name] = news[name];
   if (leads && Object.keys(shared).length > 1) channel?.postMessage(shared);
 }
 
@@ -67,7 +74,7 @@ export async function* records(answer, between, heard = () => {}) {
   }
 }
 
-async function read(answer) {
+async function read(answer, stays) {
   for await (const record of records(answer, "\n\n", () => (heardAt = performance.now()))) {
     let data = "";
     for (const line of record.split("\n")) {
@@ -78,33 +85,49 @@ async function read(answer) {
     const news = JSON.parse(data);
     share(news);
     said(news);
+    if (!stays) return;
   }
+}
+
+/** Whether this tab may keep a stream. Others ask for news again and again, so that one connection is free for what is sent. */
+async function keeps() {
+  for (let place = 0; place < STREAMS && !leads && !leave && navigator.locks; place++) {
+    const held = (known) => (lock) => (known(), lock && new Promise((done) => (leave = done))); // until this tab leaves it
+    await new Promise((known) => navigator.locks.request(`treadle-stream-${place}`, { ifAvailable: true }, held(known)));
+  }
+  return leads || leave || !navigator.locks;
 }
 
 async function open() {
   clearTimeout(retry);
   stream?.abort();
   const mine = (stream = new AbortController());
+  asked = performance.now();
+  const stays = await keeps();
   const opened = document.body.dataset.opened === undefined ? "" : "yes";
   const query = new URLSearchParams({ session: settings.session, cursor: settings.cursor, opened });
   let told = 0;
+  let asksAgain = false;
   try {
     const answer = await fetch(`${at}/events?${query}`, { headers: { "x-treadle-key": key() }, signal: mine.signal });
     if (answer.status === 401) return location.reload(); // the page that says so is shown
     told = Number(answer.headers.get("retry-after")) * 1_000; // by a server that is busy
     if (answer.ok) {
       begun = heardAt = performance.now();
-      await read(answer);
+      await read(answer, stays);
+      asksAgain = !stays;
     }
   } catch {
     // It is tried again.
   }
   if (mine !== stream) return; // another one is read meanwhile
+  mine.abort();
   const lived = performance.now() - begun;
   begun = -Infinity;
-  if (lived > LIVES && lived < Infinity) tries = 0;
-  const pause = Math.max(told, PAUSES[Math.min(tries++, PAUSES.length - 1)]);
-  if (tries > 1 || told) setLost(true);
+  if (asksAgain || (lived > LIVES && lived < Infinity)) tries = 0;
+  const pause = asksAgain ? ASKS_AGAIN : Math.max(told, PAUSES[Math.min(tries++, PAUSES.length - 1)]);
+  if (asksAgain) setLost(false);
+  else if (tries > 1 || told) setLost(true);
   nextTry = performance.now() + pause;
   retry = setTimeout(open, pause);
 }
@@ -120,7 +143,7 @@ const wanted = () => leads || !document.hidden;
 function look() {
   if (!wanted()) return;
   const now = performance.now();
-  if (begun > -Infinity && now - heardAt > SILENT) {
+  if (now > nextTry && now - Math.max(heardAt, asked) > SILENT) {
     setLost(true);
     tries = Math.max(tries, 1);
     begun = -Infinity;
@@ -140,11 +163,12 @@ function look() {
 /** Listen to what happens, from when all modules have run: the first piece of news has all that later ones change. `heard` gets each, and so does who listens for the event `news`. */
 export function listen(heard, session = "", cursor = "") {
   settings = { heard, session, cursor };
-  document.addEventListener("DOMContentLoaded", begin);
+  document.addEventListener("ready", begin);
 }
 
 function begin() {
-  open();
+  if (wanted()) open();
+  else channel?.postMessage({ missed: true }); // it is opened behind another tab, of many perhaps
   setInterval(look, 1_000);
   document.getElementById("try-now").addEventListener("click", again);
   addEventListener("online", again);
@@ -162,17 +186,20 @@ function begin() {
         const old = stream;
         stream = null; // it ends because nobody sees it, and is not tried again
         old?.abort();
+        leave = leave?.(); // another tab may have its place
         begun = -Infinity;
       }, 10_000);
     }
   });
   if (channel) {
     channel.onmessage = ({ data }) => {
-      if (!wanted()) document.dispatchEvent(new CustomEvent("news", { detail: data }));
+      if (data.missed) leads && channel.postMessage(latest);
+      else if (!wanted()) document.dispatchEvent(new CustomEvent("news", { detail: data }));
     };
   }
   navigator.locks?.request("treadle-line", () => {
     leads = true;
+    leave = leave?.();
     if (!stream) open();
     return new Promise(() => {}); // as long as this tab is there
   });

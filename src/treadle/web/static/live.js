@@ -390,7 +390,8 @@ function tick() {
   const growing = items.querySelector(".growing") !== null && status.phase === "AWAITING_LLM_RESPONSE";
   const doing = retry || (asks ? WORDS.AWAITING_USER_CONFIRMATION : growing ? "Writing" : (status.checking || (WORDS[status.phase] ?? "Working")));
   const works = status.active || status.checking;
-  put(now, !works ? "" : lost() ? `Was ${doing.charAt(0).toLowerCase()}${doing.slice(1)}` : doing);
+  const was = `Was ${asks ? "waiting for your answer" : doing.charAt(0).toLowerCase() + doing.slice(1)}`;
+  put(now, works ? (lost() ? was : doing) : "");
   line.hidden = !works;
   sign.className = asks || lost() ? "dot" : "spin";
   const counts = !asks && !lost();
@@ -426,6 +427,7 @@ document.addEventListener("line", ({ detail }) => {
     button.title = detail.lost ? "No connection" : "";
   }
   tick();
+  if (following) toEnd(); // the strip takes room
 });
 document.getElementById("stop").addEventListener("click", () => writing.stop());
 for (const card of questions.querySelectorAll(".question")) came(card);

@@ -1,0 +1,92 @@
+"""The line of a page is cut in several ways: right words in time, no spinner, nothing twice or lost."""
+
+import signal
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+from playwright.async_api import Page, Route
+
+from tests.web.driving import Served, becomes, in_shared_browser, page_with_model, start_session
+from treadle.providers.scripted.script import SayText, Turn, Wait
+
+pytestmark = in_shared_browser
+
+LATER = 25_000
+"""Milliseconds after which a line that brings nothing counts as lost."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """A way in which a line is cut and comes back."""
+
+    cut: Callable[[Page, Served], Awaitable[None]]
+    mend: Callable[[Page, Served], Awaitable[None]]
+
+
+async def _stop(page: Page, served: Served) -> None:
+    served.process.send_signal(signal.SIGSTOP)
+
+
+async def _continue(page: Page, served: Served) -> None:
+    served.process.send_signal(signal.SIGCONT)
+
+
+async def _go_offline(page: Page, served: Served) -> None:
+    await page.context.set_offline(True)
+
+
+async def _come_back(page: Page, served: Served) -> None:
+    await page.context.set_offline(False)
+
+
+async def _buffer(page: Page, served: Served) -> None:
+    """A proxy keeps what comes until it ends, which it never does."""
+
+    async def keep(_: Route) -> None:
+        pass
+
+    await page.context.route("**/events?*", keep)
+    await page.reload()
+
+
+async def _pass_on(page: Page, served: Served) -> None:
+    await page.context.unroute_all()
+
+
+CUTS = {
+    "stopped": Cut(_stop, _continue),
+    "offline": Cut(_go_offline, _come_back),
+    "buffered": Cut(_buffer, _pass_on),
+}
+SPINS = "document.getAnimations().filter((one) => one.animationName === 'spin' && one.playState === 'running').length"
+
+
+@pytest.mark.parametrize("cut", CUTS)
+async def test_a_line_that_is_cut_says_so_and_comes_back_with_nothing_twice(tmp_path: Path, cut: str) -> None:
+    way = CUTS[cut]
+    slow = Turn(items=(SayText(text="I begin. "), Wait(seconds=4.0), SayText(text="I end.")))
+    async with page_with_model(tmp_path, [slow, Turn(items=(SayText(text="Seen."),))]) as (served, seen):
+        page = await seen.page(served)
+        await page.clock.install()
+        await page.goto(f"{served.address}/")
+        await start_session(page, "Work.")
+        await page.wait_for_selector(".item.prose:has-text('I begin.')")
+        await way.cut(page, served)
+        await page.clock.fast_forward(LATER)
+        await page.wait_for_selector("#lost:has-text('No connection since 0:2')")
+        await page.wait_for_selector("#chip:has-text('No connection')")
+        if cut != "buffered":  # the document says nothing of the work, which comes by the line
+            await page.wait_for_selector("#now:has-text('Was writing')")
+        assert await page.evaluate(SPINS) == 0
+        await page.fill("#text", "Then look.")
+        await page.press("#text", "Enter")
+        await page.wait_for_selector("#hint:has-text('Sends when the connection is back.')")
+        await way.mend(page, served)
+        await page.click("#try-now")
+        await page.wait_for_selector(".item.prose:has-text('Seen.')")
+        await becomes(page, "document.getElementById('lost').hidden")
+        assert await page.locator(".item.prose:has-text('I begin. I end.')").count() == 1
+        assert await page.locator(".item.said:has-text('Then look.')").count() == 1
+        seen.complaints.clear()  # of requests that nobody answered
