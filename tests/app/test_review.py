@@ -179,6 +179,33 @@ async def test_new_and_deleted_files_modes_and_links_are_taken_back_whole() -> N
         assert state(work) == {b"gone.txt": ("file", b"kept\n", 0o644), b"run.sh": ("file", b"echo\n", 0o755)}
 
 
+@pytest.mark.parametrize("hunks", [(), (HunkChoice(0),)])
+async def test_what_others_wrote_stays_where_a_file_is_taken_back_as_a_whole(hunks: tuple[HunkChoice, ...]) -> None:
+    async with worked() as session:
+        work = session.work
+        (work / "old.txt").write_text(TEN)
+
+        def edit() -> None:
+            (work / "old.txt").write_text(TEN.replace("line 2\n", "session\n"))
+            (work / "new.txt").write_text("session\n")
+            (work / "again.txt").write_text("session\n")
+
+        await session.step(edit)
+        await session.step((work / "again.txt").unlink)
+        (work / "old.txt").write_text((work / "old.txt").read_text().replace("line 9\n", "mine\n"))
+        (work / "new.txt").write_text("session\nmine\n")
+        (work / "again.txt").write_text("mine\n")
+        review = session.review()
+        found = {one.path: (one.own, one.added, one.removed) for one in review.files}
+        assert found == {"again.txt": (False, 0, 0), "new.txt": (True, 1, 0), "old.txt": (True, 1, 1)}
+        with pytest.raises(ConfigError, match="not changed by this session"):
+            review.take_back([FileChoice("again.txt", hunks)])
+        with pytest.raises(ConfigError, match="others changed the same lines"):
+            review.take_back([FileChoice("new.txt", hunks)])
+        await session.reject(review, FileChoice("old.txt", hunks))
+        assert (work / "old.txt").read_text() == TEN.replace("line 9\n", "mine\n")
+
+
 async def test_a_text_in_utf_16_is_counted_and_taken_back_as_a_whole() -> None:
     async with worked() as session:
         text = session.work / "wide.txt"

@@ -12,7 +12,7 @@ from treadle.protocol.checkpoints import MOST_NAMED, CheckpointTaken, OwnTotal
 from treadle.protocol.codec import encodable
 from treadle.protocol.tools import FileChange
 from treadle.workspace.checkpoints.own_work import OwnChange, OwnWork
-from treadle.workspace.checkpoints.planning import Interval
+from treadle.workspace.checkpoints.planning import Interval, WantedFile
 from treadle.workspace.checkpoints.store import CheckpointStore
 from treadle.workspace.files.names import logged_path, shown_name
 from treadle.workspace.files.paths import may_be_there
@@ -138,6 +138,10 @@ class OwnFiles:
     def change(self, number: int, path: bytes) -> OwnChange | None:
         """Give what is left of the session's change of a path; None for nothing."""
         return self._left.get((number, path))
+
+    def without(self, number: int, path: bytes) -> WantedFile:
+        """Give what a path would be without the session's changes. Raises `ClashError` where nobody can tell."""
+        return self._works[number].without(path)
 
 
 def _nothing(path: str) -> FileChange:

@@ -16,6 +16,7 @@ from treadle.protocol.checkpoints import CheckpointTaken, Restore
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.workspace.checkpoints.comparing import TreeChange
 from treadle.workspace.checkpoints.merging import LineChange, is_binary, line_edits, split_lines
+from treadle.workspace.checkpoints.planning import ClashError
 from treadle.workspace.checkpoints.revising import RevisedFile, revise_lines
 from treadle.workspace.checkpoints.store import CheckpointStore
 from treadle.workspace.checkpoints.trees import TreeEntry, TreeKind
@@ -111,13 +112,13 @@ class SessionReview:
     ) -> None:
         self.old, self.new = tuple(old), tuple(new)
         self._kept = kept
-        own = OwnFiles(kept.roots, taken)
-        own.look(new, by_session=kept.background_ran())
+        self._own = OwnFiles(kept.roots, taken)
+        self._own.look(new, by_session=kept.background_ran())
         numbers = {root.path: number for number, root in enumerate(kept.roots)}
-        self.files = tuple(self._file(own, numbers[root.path], change) for root, change in kept.changes(old, new))
+        self.files = tuple(self._file(numbers[root.path], change) for root, change in kept.changes(old, new))
 
-    def _file(self, own: OwnFiles, root: int, change: TreeChange) -> FileToReview:
-        mine = own.change(root, os.fsencode(change.path))
+    def _file(self, root: int, change: TreeChange) -> FileToReview:
+        mine = self._own.change(root, os.fsencode(change.path))
         return FileToReview(
             path=_path(self._kept.roots, root, change.path),
             root=root,
@@ -201,18 +202,29 @@ class SessionReview:
     def _revised(self, file: FileToReview, hunks: Sequence[HunkChoice]) -> RevisedFile | None:
         before, after = file.change.before, file.change.after
         text = self._text(file)
-        whole = None if before is None else RevisedFile(entry=before)
         if not hunks:
-            return whole
+            return self._without_own(file)
         wanted = {one.index: one.text for one in hunks}
         if text is None or not all(0 <= index < len(text.changes) for index in wanted):
             raise ConfigError("review-gone", f"There is no such change in {file.path}.", fix="Load the changes again.")
         entry = after or before
         assert entry is not None  # noqa: S101 - one of them is there
         if len(wanted) == len(text.changes) and set(wanted.values()) == {None} and None in (before, after):
-            return whole
+            return self._without_own(file)
         made = {index: None if given is None else text.bytes_of(index, given) for index, given in wanted.items()}
         return RevisedFile(entry=entry, content=revise_lines(text.old, text.new, text.changes, made))
+
+    def _without_own(self, file: FileToReview) -> RevisedFile | None:
+        """Give what a file is without all that is the session's in it. Raises `ConfigError`."""
+        try:
+            wanted = self._own.without(file.root, os.fsencode(file.change.path))
+        except ClashError as error:
+            raise ConfigError(
+                "review-mixed",
+                f"{file.path} is not taken back as a whole: others changed the same lines as the session.",
+                fix="Reject single changes, or change the file in an editor.",
+            ) from error
+        return None if wanted.entry is None else RevisedFile(entry=wanted.entry, content=wanted.content)
 
     def _text(self, file: FileToReview) -> "TextVersions | None":
         before, after = file.change.before, file.change.after

@@ -1,10 +1,13 @@
 """What of the files is the session's own work: what taking it back would change, file by file, and in lines."""
 
+from enum import Enum
 from functools import lru_cache
+from itertools import pairwise
 
 from msgspec import Struct
 
 from treadle.workspace.checkpoints.comparing import lines_between
+from treadle.workspace.checkpoints.merging import is_binary, line_edits, split_lines
 from treadle.workspace.checkpoints.planning import ClashError, Interval, WantedFile, without_change
 from treadle.workspace.checkpoints.trees import BlobReader, TreeEntry, TreeKind, TreeReader, tree_differences
 
@@ -31,6 +34,12 @@ class _Touch(Struct, frozen=True):
     after: TreeEntry | None
 
 
+class _Owner(Enum):
+    BEFORE = "before"
+    SESSION = "session"
+    OTHERS = "others"
+
+
 class OwnWork:
     """Takes intervals of one root as they come, and says what of the session's changes is left in the files."""
 
@@ -39,6 +48,7 @@ class OwnWork:
         self._touched: dict[bytes, list[_Touch]] = {}
         self._intervals = 0
         self._lines = lru_cache(_KEPT_COUNTS)(self._count)
+        self._attributed = lru_cache(_KEPT_COUNTS)(self._count_attributed)
 
     def add(self, interval: Interval) -> frozenset[bytes]:
         """Take what happened next; gives the paths of it. Where it is unclear who it was, it may be the session's."""
@@ -56,29 +66,71 @@ class OwnWork:
 
     def change(self, path: bytes, since: int = 0) -> OwnChange | None:
         """Give what is left of the session's changes of a path; None for nothing."""
-        touched = [one for one in self._touched.get(path, ()) if one.interval > since]
+        touched = self._since(path, since)
         if not any(one.by_session for one in touched):
             return None
-        now, wanted = touched[-1].after, self._without_own(touched)
+        now = touched[-1].after
+        try:
+            wanted = self._without_own(touched)
+        except ClashError:
+            wanted = WantedFile(touched[0].before)
+            lines = self._attributed(tuple(touched))
+        else:
+            lines = self._lines(wanted, now)
         kinds = {entry.kind for entry in (now, wanted.entry) if entry is not None}
         if wanted.entry == now or TreeKind.NOT_COVERED in kinds:
             return None
-        added, removed = self._lines(wanted, now)
         before = "" if wanted.entry is None else wanted.entry.what
-        return OwnChange(path=path, before=before, after=now, added=added, removed=removed)
+        return OwnChange(path=path, before=before, after=now, added=lines[0], removed=lines[1])
+
+    def without(self, path: bytes) -> WantedFile:
+        """Give what a path would be without the session's changes. Raises `ClashError` where nobody can tell."""
+        return self._without_own(self._since(path, 0))
+
+    def _since(self, path: bytes, since: int) -> list[_Touch]:
+        """Give the changes behind an interval; of those that led back to what had been before, nothing is left."""
+        left: list[_Touch] = []
+        places: dict[TreeEntry | None, int] = {}
+        for one in self._touched.get(path, ()):
+            if one.interval <= since:
+                continue
+            places.setdefault(one.before, len(left))
+            left.append(one)
+            if (place := places.get(one.after)) is not None:
+                for gone in left[place:]:
+                    places.pop(gone.before, None)
+                del left[place:]
+        return left
 
     def _without_own(self, touched: list[_Touch]) -> WantedFile:
-        """Say what the path would be; where others changed the same lines since, as it was before all of that."""
         if all(one.by_session for one in touched):
             return WantedFile(touched[0].before)
         wanted = WantedFile(touched[-1].after)
-        try:
-            for one in reversed(touched):
-                if one.by_session:
-                    wanted = without_change(one.after, wanted, one.before, self._blob)
-        except ClashError:
-            return WantedFile(touched[0].before)
+        for one in reversed(touched):
+            if one.by_session:
+                wanted = without_change(one.after, wanted, one.before, self._blob)
         return wanted
+
+    def _count_attributed(self, touched: tuple[_Touch, ...]) -> tuple[int | None, int | None]:
+        """Count lines one change after the other, where others changed the same ones: those that the session added and
+        that are left, and those that were there before and that it removed.
+        """
+        versions = [self._bytes(touched[0].before), *(self._bytes(one.after) for one in touched)]
+        if any(map(is_binary, versions)):
+            return None, None
+        texts = [split_lines(version) for version in versions]
+        owners: list[_Owner] = [_Owner.BEFORE] * len(texts[0])
+        removed = 0
+        for one, (old, new) in zip(touched, pairwise(texts), strict=True):
+            made: list[_Owner] = []
+            at = 0
+            for edit in line_edits(old, new):
+                made += owners[at : edit.start]
+                made += [_Owner.SESSION if one.by_session else _Owner.OTHERS] * (edit.new_end - edit.new_start)
+                removed += one.by_session * owners[edit.start : edit.end].count(_Owner.BEFORE)
+                at = edit.end
+            owners = made + owners[at:]
+        return owners.count(_Owner.SESSION), removed
 
     def _count(self, wanted: WantedFile, now: TreeEntry | None) -> tuple[int | None, int | None]:
         old = self._bytes(wanted.entry) if wanted.content is None else wanted.content

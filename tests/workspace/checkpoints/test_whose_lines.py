@@ -1,0 +1,87 @@
+"""Whose lines of a file are whose, after any order of changes by the session and others, deletions and ways back."""
+
+import random
+from dataclasses import dataclass, field
+from hashlib import sha256
+
+import pytest
+
+from treadle.workspace.checkpoints.own_work import OwnWork
+from treadle.workspace.checkpoints.planning import ClashError, Interval
+from treadle.workspace.checkpoints.trees import TreeEntry, TreeKind
+
+PATH = b"a.txt"
+SAMPLE, ALL = 200, 4_000
+
+
+@dataclass
+class OneFile:
+    """A folder with one file, or none: its versions, and who wrote each line, which no two lines share."""
+
+    chance: random.Random
+    lines: list[str] | None = None
+    written: int = 0
+    blobs: dict[str, bytes] = field(default_factory=dict)
+    versions: list[list[str] | None] = field(default_factory=list)
+
+    def tree(self) -> str:
+        if self.lines is None:
+            return ""
+        data = "".join(self.lines).encode()
+        self.blobs[sha256(data).hexdigest()] = data
+        return f"{sha256(data).hexdigest()} {len(data)}"
+
+    def listing(self, tree: str) -> dict[bytes, TreeEntry]:
+        if not tree:
+            return {}
+        what, size = tree.split()
+        return {PATH: TreeEntry(TreeKind.FILE, 0o644, int(size), what)}
+
+    def change(self, who: str) -> None:
+        """Write, take lines out, delete, or go back to an earlier version that nobody went back behind."""
+        self.versions.append(self.lines)
+        kind = self.chance.random()
+        if self.lines is not None and kind < 0.1:
+            self.lines = None
+        elif kind < 0.25:
+            self.lines = self.chance.choice(self.versions)
+        else:
+            self.lines = [*(line for line in self.lines or () if self.chance.random() > 0.15)]
+            for _ in range(self.chance.randint(0, 3)):
+                self.written += 1
+                self.lines.insert(self.chance.randint(0, len(self.lines)), f"{who} {self.written}\n")
+        if self.lines in self.versions:
+            del self.versions[self.versions.index(self.lines) :]
+
+    def whose(self, who: str) -> list[str]:
+        return [line for line in self.lines or () if line.startswith(who)]
+
+
+@pytest.mark.parametrize(
+    "seed", [pytest.param(seed, marks=pytest.mark.soak if seed >= SAMPLE else ()) for seed in range(ALL)]
+)
+def test_lines_of_others_are_never_the_sessions(seed: int) -> None:
+    chance = random.Random(seed)
+    file = OneFile(chance)
+    if chance.random() < 0.5:
+        file.lines = [f"before {n}\n" for n in range(chance.randint(1, 6))]
+    work = OwnWork(file.listing, file.blobs.__getitem__)
+    start = file.tree()
+    for _ in range(chance.randint(1, 8)):
+        before, by_session = file.tree(), chance.random() < 0.5
+        file.change("session" if by_session else "others")
+        work.add(Interval(before=before, after=file.tree(), by_session=by_session))
+        found = work.change(PATH)
+        own = len(file.whose("session"))
+        assert (found.added if found else 0) == own, file.lines
+        if file.tree() == start:
+            assert found is None
+        try:
+            wanted = work.without(PATH) if found else None
+        except ClashError:
+            continue
+        if wanted is not None:
+            left = b"" if wanted.entry is None else wanted.content or file.blobs[wanted.entry.what]
+            texts = left.decode().splitlines(keepends=True)
+            assert set(file.whose("others")) <= set(texts)
+            assert not any(line.startswith("session") for line in texts)
