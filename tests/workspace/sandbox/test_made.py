@@ -92,6 +92,33 @@ def test_what_somebody_allowed_stays(work: Path) -> None:
     assert (work / "AGENTS.md").read_text() == "wanted"
 
 
+def test_of_a_new_folder_that_controls_tools_what_somebody_allowed_stays_and_the_rest_is_moved(work: Path) -> None:
+    run = begin(work, allowed=(f"{work}/.vscode/tasks.json", f"{work}/sub/.github/workflows/w.yml", f"{work}/.idea/x"))
+    for name in (".vscode/tasks.json", ".vscode/settings.json", "sub/.github/workflows/w.yml", ".claude/settings.json"):
+        (work / name).parent.mkdir(parents=True, exist_ok=True)
+        (work / name).write_text("x")
+    (work / ".vscode/launch.json").symlink_to("/etc/passwd")
+    (work / ".idea").mkdir()
+    assert len(run.end()) == 3
+    assert [path.name for path in (work / ".vscode").iterdir()] == ["tasks.json"]
+    assert (work / "sub/.github/workflows/w.yml").read_text() == "x"
+    assert (work / ".idea").is_dir(), "an empty one, in the middle of what was allowed"
+    assert not (work / ".claude").exists()
+
+
+def test_what_one_command_may_make_stays_while_another_runs(work: Path) -> None:
+    server = begin(work)
+    other = begin(work, allowed=(f"{work}/AGENTS.md", f"{work}/.vscode/tasks.json"))
+    (work / "AGENTS.md").write_text("wanted")
+    (work / ".vscode").mkdir()
+    (work / ".vscode/tasks.json").write_text("wanted")
+    (work / "CLAUDE.md").write_text("evil")
+    assert server.check()[0].startswith("CLAUDE.md was made while the command ran.")
+    assert other.end() == ()
+    assert server.end() == ()
+    assert (work / ".vscode/tasks.json").exists()
+
+
 def test_parts_of_a_repository_that_make_git_run_something_are_moved(work: Path) -> None:
     (work / ".git/hooks").mkdir(parents=True)
     run = begin(work, repositories=(f"{work}/.git",))

@@ -1,7 +1,7 @@
 """How a command is run: in which sandbox, with which right that a person granted, and how hardened its git is."""
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -67,10 +67,17 @@ class _Known:
     made: list[MadeFiles] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     copies: Copies = field(default_factory=Copies)
+    tell: Callable[[str], None] = lambda _: None
 
     def say_next(self, remarks: Sequence[Remark]) -> None:
         """Have what no result said go with the next one."""
         self.notes.extend(one.text for one in remarks)
+
+    def tell_user(self, line: str, remarks: Sequence[Remark]) -> None:
+        """Tell the user at once what was taken back beside a command that runs: it may be theirs."""
+        for one in remarks:
+            if one.undone:
+                self.tell(f"{one.text} If it is yours, bring it back once `{line}` has ended.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -246,7 +253,9 @@ def confine_as(
         empty=_reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else (),
         unlisted=tuple(path for found in surveys for path in found.unlisted),
     )
-    setup = Setup(find_denial=denial, settle=settle, unsaid=place.known.say_next)
+    setup = Setup(
+        find_denial=denial, settle=settle, unsaid=place.known.say_next, meanwhile=partial(place.known.tell_user, line)
+    )
     if not profile.change_root:
         if hold is not None and not why_no_copy(profile, state, place.data):
             copy = place.known.copies.make(profile, state, place.data, holder)

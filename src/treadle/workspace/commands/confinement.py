@@ -52,7 +52,8 @@ class Setup(Struct, frozen=True):
 
     `started` is told which process is above all of the command's. `changes` reads what it changed in its throw-away
     copy; None where it has none. With `refused` it is not run: that right is known to be missing before. `unsaid` takes
-    the remarks that came too late for the command's result.
+    the remarks that came too late for the command's result, and `meanwhile` those that are made while it runs, which
+    its result has, too.
     """
 
     wrapping: Wrapping = UNWRAPPED
@@ -63,6 +64,7 @@ class Setup(Struct, frozen=True):
     refused: SandboxDenial | None = None
     started: Callable[[int], None] = _unnoted
     unsaid: Callable[[Sequence[Remark]], object] = list
+    meanwhile: Callable[[Sequence[Remark]], object] = list
 
 
 OPEN = Rights(confinement=Confinement.OPEN)

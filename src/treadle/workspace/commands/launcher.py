@@ -68,7 +68,7 @@ class Launcher:
         used = ready or self._spawn_with(order, wrapping, descriptors)
         spool = self._spool / f"output-{os.urandom(6).hex()}.txt"
         command = CommandProcess(line, used, spool=spool, bounds=bounds or Bounds(), hidden=self._hide())
-        command.settle_with(setup.settle, setup.unsaid)
+        command.settle_with(setup)
         setup.started(command.pid)
         self._put_off()
         if not descriptors:  # what is given some stays, and is not the first of many

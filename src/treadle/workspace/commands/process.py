@@ -7,13 +7,13 @@ import os
 import signal
 import subprocess
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from pathlib import Path
 from typing import IO
 
 from msgspec import Struct
 
-from treadle.workspace.commands.confinement import Remark, Settle
+from treadle.workspace.commands.confinement import Remark, Settle, Setup
 from treadle.workspace.commands.hiding import Hidden
 from treadle.workspace.commands.meter import descendants, inner_number, process_name, remove_group
 from treadle.workspace.commands.pacing import Paced
@@ -99,7 +99,7 @@ class CommandProcess:
         self._gone: list[Callable[[], None]] = []
         self.listeners: list[_Output] = []  # an empty text says that `flush` may bring more
         self._settle: Settle | None = None
-        self._unsaid: Callable[[Sequence[Remark]], object] = list
+        self._setup = Setup()
         self._later: asyncio.TimerHandle | None = None
         self._looking: asyncio.Future[tuple[Remark, ...]] | None = None
         self._said: list[Remark] = []
@@ -214,9 +214,9 @@ class CommandProcess:
         if text := self._hidden.flush():
             self._keep(text)
 
-    def settle_with(self, settle: Settle, unsaid: Callable[[Sequence[Remark]], object]) -> None:
-        """Look from time to time, while the command runs, at what it did; `unsaid` takes what nobody asked for."""
-        self._settle, self._unsaid = settle, unsaid
+    def settle_with(self, setup: Setup) -> None:
+        """Look from time to time, while the command runs, at what it did."""
+        self._settle, self._setup = setup.settle, setup
         self._look_later()
 
     def _look_later(self) -> None:
@@ -232,6 +232,7 @@ class CommandProcess:
     def _looked(self, looking: "asyncio.Future[tuple[Remark, ...]]") -> None:
         if not looking.cancelled() and looking.exception() is None:
             self._said += looking.result()
+            self._setup.meanwhile(looking.result())
         if self._settle is not None:
             self._look_later()
 
@@ -332,7 +333,7 @@ class CommandProcess:
         if self.alive:
             await self.stop("Treadle stopped it" if self.running else "", grace=_GRACE_ON_CANCEL)
         if left := await self.settle(""):
-            self._unsaid(left)
+            self._setup.unsaid(left)
         self._settle = None
         for pipe in (self._guard.output, self._guard.report):
             if not pipe.closed:

@@ -17,7 +17,7 @@ from pathlib import Path
 import msgspec
 
 from treadle.workspace.files.owners import Owner, lives, owner_of
-from treadle.workspace.files.paths import Unlisted, list_folder, may_be_there
+from treadle.workspace.files.paths import Listed, Unlisted, list_folder, may_be_there
 from treadle.workspace.sandbox.moving import copy_over, make_listable, opened_folder, writable_entry
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.survey import PathFilter, Survey, Surveyor
@@ -89,6 +89,8 @@ class MadeFiles:
             allowed=tuple(allowed),
             unlisted=tuple(path for found in surveys for path in found.unlisted),
         )
+        for path in self._before.allowed:
+            allow_made(data, path)
         self._note = _write_note(data, self._before)
 
     def check(self) -> tuple[str, ...]:
@@ -110,7 +112,7 @@ class MadeFiles:
 
 
 def allow_made(data: Path, path: str) -> None:
-    """Note for every command that runs now that a control file was written with somebody's yes."""
+    """Note for every command that runs now that a control file is written with somebody's yes."""
     for note in _notes(data):
         with contextlib.suppress(OSError), Path(f"{note}{_ALLOWED}").open("ab") as file:
             file.write(os.fsencode(path) + b"\0")
@@ -185,17 +187,29 @@ def _check(data: Path, surveyors: Sequence[Surveyor], before: Before, allowed: t
             if path in known and known[path] == target:
                 continue
             # What could not be listed before could not be changed either: nothing in there was made.
-            if not any(is_within(path, each) for each in (*free, *before.unlisted)):
-                _move_away(surveyor.root, path, place, found, link=known.get(path, ""))
+            for each in _not_free(path, (*free, *before.unlisted)):
+                _move_away(surveyor.root, each, place, found, link=known.get(each, ""))
         for path in [path for path, target in known.items() if target and path not in control]:
             found.said += _restored(surveyor.root, path, known[path])
     for repository in before.repositories:
         for path in _made_parts(repository, before, found):
-            if not any(is_within(path, each) for each in free):
-                _move_away(repository, path, place, found)
+            for each in _not_free(path, free):
+                _move_away(repository, each, place, found)
     if len(found.said) > _SHOWN:
         found.said[_SHOWN:] = [f"{len(found.said) - _SHOWN} more such files were moved to {place}."]
     return found
+
+
+def _not_free(path: str, free: Sequence[str]) -> Iterator[str]:
+    """Give what of a path may not have been made: all of it, or where a part is `free` the rest of it."""
+    if any(is_within(path, each) for each in free):
+        return
+    inside = list_folder(path) if any(is_within(each, path) for each in free) else None
+    if not isinstance(inside, Listed):
+        yield path
+        return
+    for entry in inside.entries:
+        yield from _not_free(f"{path}/{entry.name}", free)
 
 
 def _listed_again(surveyor: Surveyor, before: Before, found: _Found) -> Survey:

@@ -62,6 +62,7 @@ class ConfinedCommands:
         self._callers: Callers | None = None
         self._ports: OwnPorts | None = None
         self._hosts: HostDecisions | None = None
+        self._tell: Callable[[str], None] = lambda _: None
         self._networks: dict[SessionNamespaces, NetworkBroker] = {}
 
     @cached_property
@@ -81,8 +82,12 @@ class ConfinedCommands:
             devices=gpu_devices() if self._gpu else (),
         )
         found.known.notes += recover_control_files(found.data)
+        found.known.tell = self._tell_user
         remove_left_groups()
         return found
+
+    def _tell_user(self, text: str) -> None:
+        self._tell(text)
 
     def set_up(self, line: str, rights: Rights, *, background: bool = False, cwd: str = "") -> "Setup":
         """Set up the run of a line under its rights, in a folder of the workspace; looks at the disk.
@@ -169,6 +174,7 @@ class ConfinedCommands:
         from treadle.app.session.commands.network_settings import CurrentNetwork
         from treadle.workspace.namespaces.network_broker import NetworkBroker
 
+        self._tell = tell
         mode = self._standing().mode
         if mode is Mode.FULL or not await asyncio.to_thread(brokers_git):
             return
