@@ -40,7 +40,7 @@ from treadle.engine.runtime.window import bounded_content, most_of_one_result
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
 from treadle.protocol.events import HOOK, CallFinished, CallStarted, EventData, Interrupt, TimerFired, TurnMayEnd
-from treadle.protocol.permissions import Allowance
+from treadle.protocol.permissions import Allowance, Mode
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
 
 if TYPE_CHECKING:
@@ -62,6 +62,7 @@ class Performer:
         self._group = group
         self._tasks: dict[str, OwnedWork] = {}
         self._prepared: dict[str, Prepared] = {}
+        self._modes: dict[str, Mode] = {}
         self._heard: dict[str, BeforeCall] = {}
         self._assembler = Assembler(ports, session)
         self.checkpointer = cache(partial(_checkpointer, ports, session))
@@ -190,8 +191,8 @@ class Performer:
 
     async def _call_model(self, step: int, attempt: int, bill: CallBill) -> None:
         state, ports = self._session.state, self._ports
-        self._prepared.clear()
-        self._heard.clear()
+        for known in (self._prepared, self._heard, self._modes):
+            known.clear()
         spec = ports.model(state.choice.model)
         offered = self._assembler.tools()
         offer = offer_now(ports, state, offered)
@@ -246,6 +247,7 @@ class Performer:
 
     async def _judge(self, call: ToolCall) -> None:
         now = standing(self._session.state)
+        self._modes[call.id] = now.mode
         heard = None
         if self._ports.hooks is None:
             event, prepared = await tool_call.judge_call(self._ports, call, now)
@@ -325,13 +327,12 @@ class Performer:
         return tool_call.redacted(result, self._ports.redactor())
 
     async def _ready(self, effect: RunTool) -> Prepared | None:
-        """Give what was judged; after a restart it is prepared anew and must be the same."""
+        """Give what was judged; for another run, and after a restart, it is prepared anew and must be the same."""
         kept = self._prepared.pop(effect.call.id, None)
         if kept is not None:
             return kept
-        event, prepared = await tool_call.judge_call(self._ports, effect.call, standing(self._session.state))
-        same = not isinstance(event, CallFinished) and event.decision.digest == effect.digest
-        return prepared if same else None
+        now = standing(self._session.state)
+        return await tool_call.judged_again(self._ports, effect, now, self._modes.get(effect.call.id, now.mode))
 
     async def _run_prepared(self, effect: RunTool, prepared: Prepared) -> CallResult:
         redactor = self._ports.redactor()

@@ -12,7 +12,7 @@ from treadle.protocol.errors import ToolError
 from treadle.protocol.events import CallFinished, CallJudged
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallOutput
-from treadle.protocol.permissions import Standing
+from treadle.protocol.permissions import Mode, Standing
 from treadle.protocol.tools import (
     Access,
     CallResult,
@@ -85,6 +85,17 @@ class PublishedOutput(LiveOutput):
         if text:
             super().add(text)
             self._session.publish(CallOutput(call_id=self._call_id, text=text))
+
+
+async def judged_again(ports: Ports, effect: RunTool, now: Standing, then: Mode) -> Prepared | None:
+    """Prepare a call anew that was judged in the mode `then`; None where it is not the same any more.
+
+    A yes is to what was asked about, whatever mode was chosen meanwhile, but for plan mode, which lets less.
+    """
+    now = replace(now, mode=now.mode if now.mode is Mode.PLAN else then)
+    event, prepared = await judge_call(ports, effect.call, now)
+    same = not isinstance(event, CallFinished) and event.decision.digest == effect.digest
+    return prepared if same else None
 
 
 async def judge_call(
