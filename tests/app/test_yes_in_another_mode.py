@@ -1,4 +1,4 @@
-"""Another mode is chosen while a question about a copy is open: the yes is to what was asked about, and is carried out."""
+"""Another mode is chosen while a question about a copy is open: the yes is to what was asked about."""
 
 import asyncio
 from pathlib import Path

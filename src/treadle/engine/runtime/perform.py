@@ -328,8 +328,7 @@ class Performer:
 
     async def _ready(self, effect: RunTool) -> Prepared | None:
         """Give what was judged; for another run, and after a restart, it is prepared anew and must be the same."""
-        kept = self._prepared.pop(effect.call.id, None)
-        if kept is not None:
+        if (kept := self._prepared.pop(effect.call.id, None)) is not None:
             return kept
         now = standing(self._session.state)
         return await tool_call.judged_again(self._ports, effect, now, self._modes.get(effect.call.id, now.mode))
