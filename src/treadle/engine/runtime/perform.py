@@ -191,8 +191,8 @@ class Performer:
 
     async def _call_model(self, step: int, attempt: int, bill: CallBill) -> None:
         state, ports = self._session.state, self._ports
-        for known in (self._prepared, self._heard, self._modes):
-            known.clear()
+        for left in (self._prepared, self._heard, self._modes):
+            left.clear()
         spec = ports.model(state.choice.model)
         offered = self._assembler.tools()
         offer = offer_now(ports, state, offered)
