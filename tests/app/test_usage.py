@@ -15,9 +15,9 @@ from msgspec.structs import replace
 
 from tests.engine.exploring import BOUNDED, walk
 from tests.fakes.folding import spending_of
-from treadle.app.reports.known_sessions import SessionUsage, listed_sessions, sessions_usage
+from treadle.app.reports.known_sessions import listed_sessions, sessions_usage
 from treadle.app.reports.usage_report import UsageKey, UsageReport, since_day, summed_usage, usage_lines
-from treadle.app.reports.usage_sums import LoggedUsage, UsageReader, sum_amounts
+from treadle.app.reports.usage_sums import LoggedUsage, SessionUsage, UsageReader, sum_amounts
 from treadle.protocol.checkpoints import Parent
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import (
@@ -40,7 +40,13 @@ from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ErrorKind, ModelChoice, ModelError, ReplyStop, ToolProtocol
 from treadle.protocol.notifications import MessageDone
 from treadle.protocol.permissions import Mode
-from treadle.protocol.sealed import ModelReplaced, ResultMade, RetryPlanned, SideAnswered
+from treadle.protocol.sealed import (
+    ModelReplaced,
+    ResultMade,
+    RetryPlanned,
+    SideAnswered,
+    SideAsked,
+)
 from treadle.protocol.tools import CallResult, Outcome, ToolCall, ToolTraits, result_text
 from treadle.protocol.usage import Usage
 from treadle.store.sqlite import SessionRow, Store
@@ -324,6 +330,33 @@ def test_only_what_is_new_in_a_log_is_read(home: Path, monkeypatch: pytest.Monke
     assert [one.cost for one in listed_sessions(None)] == [125.0]
     assert [one.cost for one in listed_sessions(None)] == [125.0]
     assert reads == [0, 900, 0]
+
+
+UNDER_WAY: Sequence[tuple[str, Sequence[EventData]]] = (
+    ("a reply", (asked("go"), ContextReady(step=1, tokens=10))),
+    ("a question", (SideAsked(question="why?"),)),
+    ("two questions", (SideAsked(question="why?"), SideAsked(question="why?"))),
+    ("a reply and a question", (SideAsked(question="why?"), asked("go"), ContextReady(step=1, tokens=10))),
+)
+
+
+@pytest.mark.parametrize("going_on", [False, True])
+@pytest.mark.parametrize("begun", [one[1] for one in UNDER_WAY], ids=[one[0] for one in UNDER_WAY])
+def test_calls_of_a_killed_program_are_named_as_unknown_and_the_sum_is_that_of_the_list(
+    home: Path, begun: Sequence[EventData], going_on: bool
+) -> None:
+    before = (started(), SideAsked(question="q"), SideAnswered(question="q", cost=0.5))
+    events = log(
+        *before, *begun, *((SideAsked(question="z"), SideAnswered(question="z", cost=0.5)) if going_on else ())
+    )
+    lost = len([one for one in begun if isinstance(one, SideAsked | ContextReady)])
+    write(home, "s", events[:3])
+    assert summed_usage(sessions_usage(None), UsageKey.MODEL, None).total.unpriced == 0
+    write(home, "s", events[3:], new=False)
+    for _ in range(2):
+        total = summed_usage(sessions_usage(None), UsageKey.MODEL, None).total
+        assert (total.unpriced, total.uncounted, total.requests) == (lost, lost, lost + 1 + going_on)
+        assert [one.cost for one in listed_sessions(None)] == [None]
 
 
 def test_a_damaged_log_is_named_and_the_rest_is_counted(home: Path) -> None:

@@ -13,18 +13,19 @@ from tests.fakes.folding import spending_of
 from treadle.app.reports.usage_sums import UsageReader
 from treadle.context.compaction_words import CompactionSettings, CompactionStrategy
 from treadle.context.log_reader import TranscriptReader
+from treadle.engine.core import compaction
 from treadle.engine.core.advance import fold
 from treadle.engine.core.budgets import LEAST_REPLY
-from treadle.engine.core.past_history import read_past
+from treadle.engine.core.past_history import calls_under_way, read_past
 from treadle.engine.core.state import Compacting, Retrying, replace
 from treadle.engine.ports import UnsentError, unsent
-from treadle.engine.runtime.lost import lost_call
+from treadle.engine.runtime.lost import lost_calls
 from treadle.engine.runtime.model_requests import CallMeter, RequestSize, priced
 from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.side_question import answer_aside
 from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import SessionClosedError
-from treadle.protocol.events import CompactNow, Interrupt, Prompt, ReplyFailed, ReplyFinished
+from treadle.protocol.events import ENGINE, CompactNow, Event, Interrupt, Prompt, ReplyFailed, ReplyFinished
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import (
@@ -244,18 +245,18 @@ async def test_a_call_of_a_session_that_is_closed_is_billed_and_made_again_when_
     assert isinstance(session.state.activity, Retrying)
     assert session.state.turn is not None
     assert fold(log.events) == session.state
-    assert lost_call(session.state, session.reader, PRICED) is None
+    assert not list(lost_calls(session.state, session.reader, PRICED))
 
 
 async def test_a_call_of_a_killed_program_is_billed_by_our_own_count() -> None:
     provider, log = hanging(*WRITTEN), FakeLog()
     session, working = await begun(provider, log)
     await provider.said.wait()
-    lost = lost_call(session.state, session.reader, PRICED)
+    (lost,) = lost_calls(session.state, session.reader, PRICED)
     assert isinstance(lost, ReplyFailed)
     assert (lost.left, lost.usage.estimated, lost.usage.output_tokens) == (True, True, 0)
     assert lost.cost == lost.usage.input_tokens * 1_000 / 1_000_000 > 0
-    unpriced = lost_call(session.state, session.reader, None)
+    (unpriced,) = lost_calls(session.state, session.reader, None)
     assert isinstance(unpriced, ReplyFailed)
     assert (unpriced.usage, unpriced.cost) == (lost.usage, None)
     reader, events = TranscriptReader(), list(log.events)
@@ -263,7 +264,7 @@ async def test_a_call_of_a_killed_program_is_billed_by_our_own_count() -> None:
         reader.take(event)
     working.cancel()
     await asyncio.gather(working, return_exceptions=True)
-    assert lost_call(fold(events), reader, PRICED) == lost
+    assert list(lost_calls(fold(events), reader, PRICED)) == [lost]
 
 
 async def asked_aside() -> "tuple[Session, FakeLog, asyncio.Task[None], asyncio.Task[Any]]":
@@ -340,12 +341,34 @@ async def test_an_answer_of_which_the_provider_tells_nothing_is_billed_by_our_ow
     await working
 
 
-@pytest.mark.parametrize(("attempt", "written", "billed"), [(0, False, True), (0, True, False), (1, False, False)])
-def test_room_is_billed_after_a_kill_where_a_summary_was_being_written(
-    attempt: int, written: bool, billed: bool
-) -> None:
-    making = replace(fold([]), activity=Compacting(step=1, attempt=attempt, written=written))
-    assert (lost_call(making, TranscriptReader(), PRICED) is not None) is billed
+async def test_a_side_question_of_a_killed_program_is_billed_once_by_our_own_count() -> None:
+    _, log, working, asking = await asked_aside()
+    events = list(log.events)
+    working.cancel()
+    asking.cancel()
+    await asyncio.gather(working, asking, return_exceptions=True)
+    past = read_past(events)
+    assert (past.state.asked, calls_under_way(past.state)) == (("why?",), 1)
+    (lost,) = lost_calls(past.state, past.reader, PRICED)
+    assert isinstance(lost, SideAnswered)
+    assert (lost.question, lost.usage.estimated, lost.usage.output_tokens) == ("why?", True, 0)
+    assert lost.cost is not None
+    assert lost.cost > 0
+    track = Track(past)
+    track.take(Event(seq=events[-1].seq + 1, at=events[-1].at, source=ENGINE, data=lost))
+    assert not list(lost_calls(track.state, track.reader, PRICED))
+    assert track.state.money.spent.cost == pytest.approx(past.state.money.spent.cost + lost.cost)
+
+
+def test_every_call_beside_the_work_is_billed_after_a_kill_and_none_that_was_not_sent() -> None:
+    making = replace(fold([]), activity=Compacting(step=1, attempt=0, wanted=True))
+    assert not list(lost_calls(making, TranscriptReader(), PRICED)), "the summary was not asked for yet"
+    asked = replace(making, asked=("why?", OF_SUMMARY, "why?"))
+    lost = [one for one in lost_calls(asked, TranscriptReader(), PRICED) if isinstance(one, SideAnswered)]
+    assert [one.question for one in lost] == ["why?", OF_SUMMARY, "why?"]
+    for one in lost:
+        asked = compaction.side_answered(asked, one)[0]
+    assert asked.asked == ()
 
 
 def said(text: str) -> list[StreamEvent]:
@@ -372,10 +395,12 @@ async def cut_summary(limits: Limits, *, of_turn: bool) -> tuple[Session, FakeLo
     await provider.said.wait()
     assert isinstance(session.state.activity, Compacting)
     assert (session.state.turn is not None) is of_turn
+    assert (session.state.asked, calls_under_way(session.state)) == ((OF_SUMMARY,), 1)
     await session.post(Interrupt())
     await over(session)
     while not of(log, SideAnswered):
         await asyncio.sleep(0)
+    assert session.state.asked == ()
     await session.close()
     await working
     return session, log, [item async for item in feed]

@@ -37,7 +37,7 @@ from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import ReplyStop, StreamEvent, StreamStop, StreamText
 from treadle.protocol.notifications import ContextCompacted, FilesRestored, GoalChanged, TurnEnded, TurnStop
 from treadle.protocol.permissions import Decision, Mode, OptionKind, Verdict
-from treadle.protocol.sealed import OF_GOAL, SideAnswered
+from treadle.protocol.sealed import OF_GOAL, SideAnswered, SideAsked
 from treadle.protocol.tools import CallResult, Outcome, Right, Risk, SandboxDenial, result_text
 
 TESTS_PASS = SetGoal(condition="all tests pass", check="make test")
@@ -161,6 +161,7 @@ async def test_the_model_judges_where_there_is_no_command_and_that_is_billed_and
     ]
     asides = [event.data for event in log.events if isinstance(event.data, SideAnswered)]
     assert [(one.question, one.usage) for one in asides] == [(OF_GOAL, USAGE)] * 2
+    assert [event.data.question for event in log.events if isinstance(event.data, SideAsked)] == [OF_GOAL] * 2
     assert state.money.spent.tokens == 4 * (USAGE.input_tokens + USAGE.output_tokens)
     assert "Is this condition met now? the answer is polite" in text_of(provider.requests[1].messages[-1].content)
 

@@ -15,7 +15,7 @@ from treadle.context.notified import stamped_notifications
 from treadle.engine.core.advance import fold
 from treadle.engine.core.state import Retrying
 from treadle.engine.runtime import model_call
-from treadle.engine.runtime.lost import lost_call
+from treadle.engine.runtime.lost import lost_calls
 from treadle.engine.runtime.model_requests import request_size
 from treadle.present.fold import fold_notification
 from treadle.present.items import Item, NoteItem, ProseItem
@@ -75,7 +75,7 @@ async def test_what_a_killed_program_had_heard_is_shown_as_cut_off_and_not_sent(
     assert prose(list(with_cut_reply(events))) == "The first half"
     assert shown[-1] == NoteItem(CUT_OFF_HERE)
     reader, state = read(events), fold(events)
-    lost = lost_call(state, reader, PRICED)
+    (lost,) = lost_calls(state, reader, PRICED)
     assert isinstance(lost, ReplyFailed)
     assert lost.left
     assert lost.partial is not None
@@ -87,7 +87,7 @@ async def test_what_a_killed_program_had_heard_is_shown_as_cut_off_and_not_sent(
     assert request_size(after) == before
     assert isinstance(fold(events).activity, Retrying)
     assert items(events) == shown
-    assert lost_call(fold(events), after, PRICED) is None
+    assert not list(lost_calls(fold(events), after, PRICED))
     await end(working)
 
 

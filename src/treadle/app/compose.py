@@ -211,7 +211,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     # Whoever made an imported log may name any folder in it.
     began = () if store.has_source(row.id, encode(IMPORTED)) else store.read(row.id, before=2)
     roots = past_roots(workspace, began, opening.settings.add_dirs if "add_dirs" in opening.given else None)
-    first = [*_lost_call(opening, models, recalled.past), *_changed_settings(opening, models, state)]
+    first = [*_lost_calls(opening, models, recalled.past), *_changed_settings(opening, models, state)]
     own = None
     if mode is not state.mode and not MODEL_FLAGS & opening.given:
         own = await model_for(models, settings, mode, state.choice.model)
@@ -238,20 +238,18 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     return assemble(parts, () if opening.looks else first)
 
 
-def _lost_call(opening: Opening, models: Models, past: "Past") -> Iterator[EventData]:
-    """Give what the model call has used that was going on when the session's program was killed."""
+def _lost_calls(opening: Opening, models: Models, past: "Past") -> Iterator[EventData]:
+    """Give what the model calls have used that were going on when the session's program was killed."""
     unbilled = opening.child is not None and opening.child.program is not None
-    if unbilled or isinstance(past.state.activity, Idle):
+    if unbilled or (isinstance(past.state.activity, Idle) and not past.state.asked):
         return
-    from treadle.engine.runtime.lost import lost_call
+    from treadle.engine.runtime.lost import lost_calls
 
     try:
         spec = models.spec(past.state.choice.model)
     except ConfigError:
         spec = None
-    lost = lost_call(past.state, past.reader, spec)
-    if lost is not None:
-        yield lost
+    yield from lost_calls(past.state, past.reader, spec)
 
 
 async def _leave_out(store: Store, row: SessionRow, damage: "Damage") -> str:

@@ -31,6 +31,7 @@ from treadle.protocol.sealed import (
     RetryPlanned,
     SealedResult,
     SideAnswered,
+    SideAsked,
     StateSealed,
     TurnSettled,
 )
@@ -428,6 +429,7 @@ EventData: TypeAlias = (
     | CheckpointTaken
     | Restored
     | Rewound
+    | SideAsked
     | SideAnswered
     | SessionStarted
     | Resumed

@@ -127,6 +127,12 @@ OF_GOAL = "(a check of the goal)"
 _WHAT = {OF_SUMMARY: "The summary that was cut", OF_GOAL: "The check of the goal"}
 
 
+class SideAsked(Tagged, frozen=True, kw_only=True, tag="side_asked"):
+    """The model is about to be asked something beside the work, or for a summary: it is billed from here on."""
+
+    question: str
+
+
 class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
     """A question beside the work was answered, or why not (`error`). The conversation has nothing of it."""
 

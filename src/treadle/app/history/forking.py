@@ -153,7 +153,7 @@ def _cut_short(past: State) -> State:
 
 def _settled(past: State, *, earlier: bool) -> State:
     """Give the state with which the copy begins: nothing is going on in it."""
-    state = replace(past, turn=None, activity=Idle(), questions=(), queue=(), calls=())
+    state = replace(past, turn=None, activity=Idle(), questions=(), queue=(), calls=(), asked=())
     state = replace(state, files=replace(past.files, restoring=None, changing=0), cancelling=False, stopping=None)
     if past.goal is not None:  # two sessions do not go on with one by themselves
         state = replace(state, goal=replace(past.goal, due=False))

@@ -6,9 +6,9 @@ from contextlib import asynccontextmanager, suppress
 from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
 from treadle.app.session.parts import clock
 from treadle.engine.core.machine_effects import RestoreCheckpoint, TakeCheckpoint
-from treadle.engine.core.past_history import conversation, last_state, next_to_end, take_whole
-from treadle.engine.core.state import Idle, State
-from treadle.engine.runtime.lost import lost_call
+from treadle.engine.core.past_history import calls_under_way, conversation, last_state, next_to_end, take_whole
+from treadle.engine.core.state import State
+from treadle.engine.runtime.lost import lost_calls
 from treadle.engine.runtime.step_checkpoints import Checkpointer
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.codec import encodable
@@ -58,7 +58,7 @@ class ClosedSession:
 
     async def end_turn(self) -> None:
         """End what was going on when its process was killed; messages that nobody has read are dropped."""
-        await self._settle_lost_call()
+        await self._settle_lost_calls()
         files = self._state.files
         if self._state.turn is not None or files.restoring is not None or files.changing:
             # First of all: what changed since that process ended is not the session's work.
@@ -66,13 +66,12 @@ class ClosedSession:
         while (ending := next_to_end(self._state)) is not None:
             await self.post(ending, ENGINE if isinstance(ending, Resumed) else _TERMINAL)
 
-    async def _settle_lost_call(self) -> None:
-        """Log what the model call has used that was going on; at what price is not known here."""
-        if isinstance(self._state.activity, Idle):
+    async def _settle_lost_calls(self) -> None:
+        """Log what the model calls have used that were going on; at what price is not known here."""
+        if not calls_under_way(self._state):
             return
         reader = conversation(self._store.read(self._id, whole=False))
-        lost = lost_call(self._state, reader, None)
-        if lost is not None:
+        for lost in lost_calls(self._state, reader, None):
             await self.post(lost)
 
 

@@ -70,6 +70,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     SideAnswered,
+    SideAsked,
     StateSealed,
     TurnSettled,
 )
@@ -123,6 +124,8 @@ def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one
         case PromptsDelivered(turn=turn, prompt_ids=ids):
             title = f"Turn {turn}: {counted(len(ids), 'message')} delivered"
             return EventWords(title=title, turn=turn, topics=(EventTopic.PROMPTS,))
+        case SideAsked(question=question):
+            return EventWords(title="Asked beside the work", text=question, topics=(EventTopic.PROMPTS,))
         case SideAnswered(question=question, text=text, error=error, usage=usage, cost=cost):
             return EventWords(
                 title="Question beside the work",

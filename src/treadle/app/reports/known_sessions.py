@@ -11,9 +11,9 @@ import msgspec
 from msgspec.structs import replace
 
 from treadle.app.compose import open_store
-from treadle.app.reports.usage_sums import LoggedUsage, UsageReader, spending_of
+from treadle.app.reports.usage_sums import LoggedUsage, SessionUsage, UsageReader, spending_of, with_lost
 from treadle.app.session.shared.session_wire import background_sessions
-from treadle.engine.core.past_history import is_calling, last_state
+from treadle.engine.core.past_history import calls_under_way, last_state
 from treadle.engine.core.state import TurnState
 from treadle.present.goal_words import goal_label
 from treadle.present.spending_words import Spending
@@ -133,6 +133,7 @@ class _Digest(Record, frozen=True, kw_only=True):
 
     The steps are those of all turns; None stands for a log that was not read. A digest without them, or without the
     mode, is of an older version, and is not used, nor is one without `usage`, which may go further than the rest.
+    `calling` counts the model calls that go on.
     """
 
     steps: int | None
@@ -145,7 +146,7 @@ class _Digest(Record, frozen=True, kw_only=True):
     removed: int = 0
     first: str = ""
     goal: GoalState | None = None
-    calling: bool = False
+    calling: int = 0
 
 
 _FIRST = 400
@@ -236,32 +237,26 @@ def _digests(store: Store, rows: Collection[SessionRow], *, read: bool, unread: 
     return found
 
 
-class SessionUsage(Record, frozen=True, kw_only=True):
-    """What a session used; of one that is not `whole` a part of the log is missing or cannot be read."""
-
-    id: str
-    workspace: str
-    usage: LoggedUsage
-    whole: bool
-
-
 def sessions_usage(workspace: Path | None) -> list[SessionUsage]:
     """Give what each session used, of one workspace if given; of a log that went on only what is new is read."""
     store = open_store()
     try:
         rows = store.sessions(None if workspace is None else str(workspace), subagents=True)
-        kept = kept_summaries(store)
+        leased, kept = store.leased(), kept_summaries(store)
         new: dict[str, tuple[int, bytes]] = {}
         found = []
         for row in rows:
             seq, data = kept.get(row.id, (0, b""))
-            before = _decoded(data)
+            before, live = _decoded(data), row.id in leased
             digest = before if _covers(before, row.events) else _read_on(store, row.id, before)
+            if digest.usage is not None and digest.usage.begun and seq < row.events and not live:
+                before, digest = None, _read(store, row.id)  # what was kept does not say whether a call was lost
             whole = _covers(digest, row.events)
             if whole and digest is not before and digest.stop != UNREADABLE:
                 # What is not the usage was read up to `seq` only, unless there was no digest.
                 new[row.id] = (row.events if before is None else seq, msgspec.json.encode(digest))
             used = digest.usage or LoggedUsage()
+            used = with_lost(used, digest.calling if used.begun and not live else 0, row.updated_at)
             found.append(SessionUsage(id=row.id, workspace=row.workspace, usage=used, whole=whole))
         _keep(store, new)
         return found
@@ -341,13 +336,13 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
         removed=total.removed,
         first=first,
         goal=None if state.goal is None else state.goal.stands,
-        calling=is_calling(state),
+        calling=calls_under_way(state),
     )
 
 
 def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live: bool) -> ListedSession:
     state, ended = _standing(digest, live=live)
-    spending, *others = [spending_of(one.usage, lost=one.calling and not live) for one in (digest, *below)]
+    spending, *others = [spending_of(one.usage, lost=one.calling > 0 and not live) for one in (digest, *below)]
     unpriced = spending.unpriced or any(one.unpriced for one in others)
     total = spending.total + sum(one.total for one in others)
     return ListedSession(

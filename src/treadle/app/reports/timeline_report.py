@@ -44,6 +44,7 @@ from treadle.protocol.sealed import (
     ResultMade,
     RetryPlanned,
     SideAnswered,
+    SideAsked,
     TurnSettled,
 )
 from treadle.store.appending import tag_of
@@ -58,7 +59,7 @@ _MOST_SHOWN = 200_000
 
 _TYPES: Mapping[EventTopic, tuple[type[msgspec.Struct], ...]] = MappingProxyType(
     {
-        EventTopic.PROMPTS: (Prompt, EditQueued, MoveQueued, PromptsDelivered, SideAnswered),
+        EventTopic.PROMPTS: (Prompt, EditQueued, MoveQueued, PromptsDelivered, SideAsked, SideAnswered),
         EventTopic.CALLS: (CallProposed, CallStarted, CallFinished, ResultMade, ChildStarted),
         EventTopic.DECISIONS: (CallJudged, Answer, RevokeAllowance),
         EventTopic.QUESTIONS: (QuestionPut, CallAsked, Answer),

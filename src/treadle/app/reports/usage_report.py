@@ -12,9 +12,9 @@ from treadle.app.config.layers import load_settings
 from treadle.app.models.known import known_models
 from treadle.app.models.model_choice import Models
 from treadle.app.models.model_notes import PROGRAM_REF
-from treadle.app.reports.known_sessions import SessionUsage, sessions_usage
+from treadle.app.reports.known_sessions import sessions_usage
 from treadle.app.reports.line_wrapping import columns, harmless, shortened, wrapped
-from treadle.app.reports.usage_sums import SLOT, Amounts, UsageSlot, sum_amounts
+from treadle.app.reports.usage_sums import SLOT, Amounts, SessionUsage, UsageSlot, sum_amounts
 from treadle.present.words import counted, tokens
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError

@@ -28,7 +28,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.messages import ResultContent, Text
 from treadle.protocol.models import ModelChoice
-from treadle.protocol.sealed import ModelReplaced, ResultMade, RetryPlanned, SideAnswered, TurnSettled
+from treadle.protocol.sealed import ModelReplaced, ResultMade, RetryPlanned, SideAnswered, SideAsked, TurnSettled
 from treadle.protocol.tools import CallResult, Outcome
 from treadle.protocol.usage import Usage
 
@@ -57,6 +57,7 @@ _TAKEN = frozenset(
         ReplyFinished,
         ReplyFailed,
         SummaryWritten,
+        SideAsked,
         SideAnswered,
         CallProposed,
         CallFinished,
@@ -124,7 +125,8 @@ class LoggedUsage(Record, frozen=True, kw_only=True):
     """What a log says was used, up to event number `through`; what else is here is needed to read on from there.
 
     `chosen` is the model that the user chose, `model` the one that is called, `sent` the one of the last request. While
-    a limit's reset is waited for (`waits`), another model gets the request as soon as it is chosen.
+    a limit's reset is waited for (`waits`), another model gets the request as soon as it is chosen. `begun`: since the
+    last turn ended a call may have begun.
     """
 
     through: int = 0
@@ -135,6 +137,7 @@ class LoggedUsage(Record, frozen=True, kw_only=True):
     sent: str = ""
     mode: str = ""
     waits: bool = False
+    begun: bool = False
     open_calls: dict[str, _OpenCall] = field(default_factory=dict)
 
     @property
@@ -149,10 +152,31 @@ class LoggedUsage(Record, frozen=True, kw_only=True):
         return tuple(dict.fromkeys(one.model for one in self.slots if one.amounts.requests))
 
 
+class SessionUsage(Record, frozen=True, kw_only=True):
+    """What a session used; of one that is not `whole` a part of the log is missing or cannot be read.
+
+    Calls of which nobody will tell what they used, since their program was killed, are in it as unpriced.
+    """
+
+    id: str
+    workspace: str
+    usage: LoggedUsage
+    whole: bool
+
+
 def spending_of(usage: LoggedUsage | None, *, lost: bool) -> Spending:
     """Give what a log says was spent; unknown is that of a log that was not read, and of a call that was `lost`."""
     known = Spending(unpriced=True) if usage is None else usage.spending
     return replace(known, unpriced=True) if lost else known
+
+
+def with_lost(usage: LoggedUsage, calls: int, at: int) -> LoggedUsage:
+    """Add calls that were lost at a time (milliseconds since 1970): that there were these is all that is known."""
+    if not calls:
+        return usage
+    lost = Amounts(requests=calls, unpriced=calls, uncounted=calls)
+    slot = UsageSlot(slot=at // SLOT, model=usage.sent or usage.model, mode=usage.mode, tool=NO_TOOL, amounts=lost)
+    return replace(usage, slots=(*usage.slots, slot))
 
 
 _Key = tuple[int, str, str, str]
@@ -164,7 +188,7 @@ class UsageReader:
     def __init__(self, known: LoggedUsage = LoggedUsage()) -> None:  # noqa: B008 - it is frozen
         self._through, self._shared = known.through, known.shared
         self._chosen, self._model, self._sent, self._mode = known.chosen, known.model, known.sent, known.mode
-        self._waits = known.waits
+        self._waits, self._begun = known.waits, known.begun
         self._open = dict(known.open_calls)
         self._slots: dict[_Key, list[Amounts]] = {one.key: [one.amounts] for one in known.slots}
 
@@ -173,6 +197,7 @@ class UsageReader:
         self._through = event.seq
         if type(event.data) in _TAKEN:
             self._follow(event)
+            self._note_begun(event)
             self._count(event)
 
     def logged(self) -> LoggedUsage:
@@ -186,6 +211,7 @@ class UsageReader:
             sent=self._sent,
             mode=self._mode,
             waits=self._waits,
+            begun=self._begun,
             open_calls=self._open,
         )
 
@@ -219,6 +245,15 @@ class UsageReader:
                     self._open.clear()  # the model has their results now
             case CallProposed(call=call):
                 self._open[call.id] = _OpenCall(model=self._sent, tool=call.name, mode=self._mode)
+            case _:
+                pass
+
+    def _note_begun(self, event: Event) -> None:
+        match event.data:
+            case ContextReady() | SideAsked():
+                self._begun = True
+            case TurnSettled(state=state):
+                self._begun = bool(state.get("asked"))
             case _:
                 pass
 

@@ -7,7 +7,7 @@ from typing import TypeAlias
 from treadle.context.log_reader import TranscriptReader
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
-from treadle.engine.runtime.whole_reply import CutAside, whole_reply
+from treadle.engine.runtime.whole_reply import AsideLog, whole_reply
 from treadle.mcp.callbacks import SampleAsked
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest
@@ -16,7 +16,7 @@ from treadle.protocol.sealed import SideAnswered
 _MOST_TOKENS = 4_096
 
 AskAside: TypeAlias = Callable[
-    [Callable[[Ports, State, TranscriptReader, CutAside], Awaitable[SideAnswered]]], Awaitable[SideAnswered]
+    [Callable[[Ports, State, TranscriptReader, AsideLog], Awaitable[SideAnswered]]], Awaitable[SideAnswered]
 ]
 """Has a question answered beside the conversation, which does not learn of it; the log does."""
 
@@ -25,7 +25,7 @@ async def sample_for(aside: AskAside, asked: SampleAsked) -> tuple[str, str] | N
     """Ask the session's model, without the conversation; gives its name and its answer, None where there is none."""
     models: list[str] = []
 
-    async def ask(ports: Ports, state: State, reader: TranscriptReader, cut: CutAside) -> SideAnswered:
+    async def ask(ports: Ports, state: State, reader: TranscriptReader, log: AsideLog) -> SideAnswered:
         models.append(state.choice.model)
         question = f"[{asked.who}] {asked.texts[-1][1] if asked.texts else asked.system}"
         reply = await whole_reply(
@@ -33,8 +33,8 @@ async def sample_for(aside: AskAside, asked: SampleAsked) -> tuple[str, str] | N
             state,
             reader,
             _request(asked, ports, state),
-            cut=lambda reply: cut(reply.answer_to(question)),
-            aside=True,
+            question=question,
+            log=log,
             alone=True,
         )
         return reply.answer_to(question)

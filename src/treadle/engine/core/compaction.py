@@ -12,7 +12,7 @@ from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import ContextCompacted, Notice, QuestionAsked, QuestionClosed, TurnStop
 from treadle.protocol.permissions import Question, QuestionKind
-from treadle.protocol.sealed import SideAnswered
+from treadle.protocol.sealed import OF_SUMMARY, SideAnswered
 
 
 def context_exceeded(state: State, data: ContextExceeded) -> Transition:
@@ -28,7 +28,7 @@ def context_exceeded(state: State, data: ContextExceeded) -> Transition:
 def summary_written(state: State, data: SummaryWritten) -> Transition:
     """The model wrote the summary, or could not: a person looks at it where one is there and wants to."""
     activity = _compacting(state)
-    state = bill(state, data.usage, data.cost)
+    state = bill(_answered(state, OF_SUMMARY), data.usage, data.cost)
     activity = replace(activity, written=True, summary=data.text)
     state = replace(state, activity=activity)
     if data.error:
@@ -38,8 +38,22 @@ def summary_written(state: State, data: SummaryWritten) -> Transition:
     return state, [room.work_of(activity)]
 
 
+def side_asked(state: State, question: str) -> State:
+    """Note that the model is asked something: a program that is killed now has a call to pay for."""
+    return replace(state, asked=(*state.asked, question))
+
+
+def _answered(state: State, question: str) -> State:
+    """Forget one of those that ask this; logs of before say only how they ended."""
+    if question not in state.asked:
+        return state
+    at = state.asked.index(question)
+    return replace(state, asked=(*state.asked[:at], *state.asked[at + 1 :]))
+
+
 def side_answered(state: State, data: SideAnswered) -> Transition:
     """A question beside the work, or a summary that was cut, is billed; where no turn will tell it, a notice does."""
+    state = _answered(state, data.question)
     untold = state.turn is None and data.usage.context_tokens
     told: list[Effect] = [Notify(notification=data.notice)] if untold else []
     return bill(state, data.usage, data.cost), told

@@ -166,6 +166,7 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
         stopping=None,
         stopped_by="",
         merging=state.merging,
+        asked=state.asked,
     )
     back, effects = goal.keep_goal(state, back)
     return with_note(back, texts.back_in_conversation(files=data.files)), effects

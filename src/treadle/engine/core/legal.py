@@ -66,6 +66,7 @@ from treadle.protocol.sealed import (
     RetryPlanned,
     Sealed,
     SideAnswered,
+    SideAsked,
     StateSealed,
     TurnSettled,
 )
@@ -93,7 +94,7 @@ def _why_not(state: State, event: Event) -> str:
 
 def _objection(state: State, data: EventData) -> str:  # noqa: C901, PLR0911, PLR0912 - one line for each event
     match data:
-        case SideAnswered() | Resumed():
+        case SideAsked() | SideAnswered() | Resumed():
             return ""
         case GoalChecked():
             return "" if goal.is_due(state) else "no goal is being checked"

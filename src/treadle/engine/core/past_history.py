@@ -76,13 +76,9 @@ def last_state(events: Iterable[Event]) -> State:
     return fold(tail)
 
 
-def is_calling(state: State) -> bool:
-    """Whether a model call goes on, so that no event tells yet what it uses."""
-    match state.activity:
-        case AwaitingReply() | Compacting(written=False, attempt=0):
-            return True
-        case _:
-            return False
+def calls_under_way(state: State) -> int:
+    """Count the model calls that go on, so that no event tells yet what they use."""
+    return len(state.asked) + isinstance(state.activity, AwaitingReply)
 
 
 def take_whole(state: State, event: Event) -> tuple[State, list[Event], tuple[Effect, ...]]:

@@ -266,7 +266,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     on, or that their call has yet to tell of. `held` are prompts that wait for the user, not for the session.
     `stopping` is why the turn is being cancelled if it was not the user, `stopped_by` what a hook said that did. `cut`
     is what there is of an answer that the output limit cut off. `returns`: hooks have sent the answer back so often
-    since the last call. What the subagents `merging` changed comes into the workspace now.
+    since the last call. Changes of the subagents `merging` come in now. What was `asked` besides has no answer yet.
     """
 
     session_id: str = ""
@@ -307,6 +307,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     cut: str = ""
     returns: int = 0
     merging: tuple[str, ...] = ()
+    asked: tuple[str, ...] = ()
 
     @property
     def choice(self) -> ModelChoice:

@@ -1,7 +1,7 @@
 """Getting a request ready: the tools and the surroundings of a step, the check of the window, and making room in it."""
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 from treadle.context.log_reader import TranscriptReader, offer_size
 from treadle.engine.core.machine_effects import MakeRoom
@@ -30,9 +30,6 @@ from treadle.protocol.notifications import Notification
 from treadle.protocol.permissions import Situation
 from treadle.protocol.sealed import OF_SUMMARY
 from treadle.protocol.tools import Flow, ToolSpec
-
-if TYPE_CHECKING:
-    from treadle.engine.runtime.whole_reply import WholeReply
 
 CACHE_SECONDS = 300.0
 """How long providers keep the beginning of a request at the usual price."""
@@ -125,12 +122,8 @@ class Assembler:
         )
         request = build_request(ports, state, session.reader)
         request = ask_for_summary(request, pending.content, effect.focus, self.spec)
-        reply = await whole_reply(ports, state, session.reader, request, cut=self._cut_summary)
+        reply = await whole_reply(ports, state, session.reader, request, question=OF_SUMMARY, log=session)
         return written_summary(reply, effect.step)
-
-    def _cut_summary(self, reply: "WholeReply") -> None:
-        """Log what a summary used that was interrupted: by now nothing waits for it."""
-        self._session.post_soon(reply.answer_to(OF_SUMMARY))
 
     async def assemble(self, step: int) -> None:
         """Seal the user message of a step, or say that it does not fit."""

@@ -13,13 +13,13 @@ from treadle.context.log_reader import TranscriptReader
 from treadle.engine.core.calls import rights_of
 from treadle.engine.core.goal import bounded_check, is_active, is_due
 from treadle.engine.core.machine_effects import RunTool
-from treadle.engine.core.state import Goal, State, replace, standing
+from treadle.engine.core.state import Goal, State, standing
 from treadle.engine.core.texts import NOT_RUN, goal_not_met, goal_question
 from treadle.engine.ports import Asked, PersonReply, Ports, ask_person
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.side_question import answer_aside
-from treadle.engine.runtime.whole_reply import CutAside
+from treadle.engine.runtime.whole_reply import AsideLog
 from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import CallFinished, EventData
 from treadle.protocol.goals import GoalChecked, GoalJudge
@@ -64,7 +64,7 @@ class GoalSession(Protocol):
 
     async def aside(
         self,
-        ask: Callable[[Ports, State, TranscriptReader, Callable[[SideAnswered], None]], Awaitable[SideAnswered]],
+        ask: Callable[[Ports, State, TranscriptReader, AsideLog], Awaitable[SideAnswered]],
         /,
     ) -> SideAnswered:
         """Have a question answered beside the work, reserved and billed."""
@@ -109,7 +109,7 @@ def _works_behind(state: State) -> bool:
 async def _by_model(ports: Ports, session: GoalSession, goal: Goal) -> GoalChecked:  # noqa: ARG001 - as by a command
     if session.state.turns == 0:
         return GoalChecked(by=GoalJudge.MODEL, reason="Nothing was done yet.")
-    answered = await session.aside(partial(_asked_aside, goal_question(goal.condition)))
+    answered = await session.aside(partial(answer_aside, goal_question(goal.condition), logged=OF_GOAL))
     if answered.error:
         why = f"the model could not be asked: {answered.error}"
         return GoalChecked(by=GoalJudge.MODEL, reason=why, blocked=True)
@@ -120,17 +120,6 @@ async def _by_model(ports: Ports, session: GoalSession, goal: Goal) -> GoalCheck
     reason = _shortened(answered.text[found.start(2) :]) or "It gave no reason."
     met = found.group(1).lower() == "yes"
     return GoalChecked(met=met, by=GoalJudge.MODEL, reason=reason, digest="" if met else _digest(reason))
-
-
-async def _asked_aside(  # noqa: PLR0917 - what a session gives whoever asks beside the work
-    question: str,
-    ports: Ports,
-    state: State,
-    reader: TranscriptReader,
-    cut: CutAside,
-) -> SideAnswered:
-    answered = await answer_aside(question, ports, state, reader, lambda one: cut(replace(one, question=OF_GOAL)))
-    return replace(answered, question=OF_GOAL)
 
 
 async def _by_command(ports: Ports, session: GoalSession, goal: Goal) -> GoalChecked:

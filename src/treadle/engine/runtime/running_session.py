@@ -4,6 +4,7 @@ import asyncio
 from collections import deque
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -37,6 +38,9 @@ from treadle.protocol.events import (
 from treadle.protocol.notifications import Notice, Notification, QuestionAsked, QuestionClosed
 from treadle.protocol.sealed import SideAnswered, TurnSettled
 from treadle.protocol.tools import ToolEffect
+
+if TYPE_CHECKING:
+    from treadle.engine.runtime.whole_reply import AsideLog
 
 
 class Attachment(Struct, frozen=True):
@@ -124,7 +128,7 @@ class Session:
 
     async def aside(
         self,
-        ask: Callable[[Ports, State, TranscriptReader, Callable[[SideAnswered], None]], Awaitable[SideAnswered]],
+        ask: "Callable[[Ports, State, TranscriptReader, AsideLog], Awaitable[SideAnswered]]",
     ) -> SideAnswered:
         """Have a question answered from the conversation, which does not learn of it; the log does.
 
@@ -133,7 +137,7 @@ class Session:
         """
         if self._ports is None:
             raise SessionClosedError(SideAnswered.__name__, "the session does not run yet")
-        asking = asyncio.ensure_future(ask(self._ports, self.state, self.reader, self.post_soon))
+        asking = asyncio.ensure_future(ask(self._ports, self.state, self.reader, self))
         self._asides.add(asking)
         try:
             answered = await asking

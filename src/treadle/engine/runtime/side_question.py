@@ -8,7 +8,7 @@ from treadle.context.log_reader import TranscriptReader
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports
 from treadle.engine.runtime.model_requests import build_request
-from treadle.engine.runtime.whole_reply import CutAside, whole_reply
+from treadle.engine.runtime.whole_reply import AsideLog, whole_reply
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import ModelRequest
 from treadle.protocol.sealed import SideAnswered
@@ -21,14 +21,16 @@ _ASKED = (
 
 
 async def answer_aside(  # noqa: PLR0917 - what a session gives whoever asks beside the work
-    question: str, ports: Ports, state: State, reader: TranscriptReader, cut: CutAside
+    question: str, ports: Ports, state: State, reader: TranscriptReader, log: AsideLog, *, logged: str = ""
 ) -> SideAnswered:
-    """Ask the model. What is sent before the question is what the provider's cache has, so tools are part of it."""
+    """Ask the model. What is sent before the question is what the provider's cache has, so tools are part of it.
+
+    In the log it is called `logged`, if that is given.
+    """
+    name = logged or question
     request = _request(question, build_request(ports, state, reader))
-    reply = await whole_reply(
-        ports, state, reader, request, aside=True, cut=lambda reply: cut(reply.answer_to(question))
-    )
-    return reply.answer_to(question)
+    reply = await whole_reply(ports, state, reader, request, question=name, log=log)
+    return reply.answer_to(name)
 
 
 def _request(question: str, request: ModelRequest) -> ModelRequest:

@@ -1,8 +1,8 @@
 """A reply of the model that nobody watches being written: a summary, or the answer to a side question."""
 
 import asyncio
-from collections.abc import Callable
 from contextlib import aclosing
+from typing import Protocol
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -13,8 +13,9 @@ from treadle.engine.core.budgets import Send, check_budgets
 from treadle.engine.core.state import State
 from treadle.engine.ports import Ports, Provider
 from treadle.engine.runtime.model_requests import CallMeter, own_size, priced, request_size, reserved_terms
+from treadle.protocol.events import EventData
 from treadle.protocol.models import ModelError, ModelRequest, ReplyStop, StreamFailure, StreamStop, StreamText
-from treadle.protocol.sealed import SideAnswered
+from treadle.protocol.sealed import OF_SUMMARY, SideAnswered, SideAsked
 from treadle.protocol.usage import Usage
 
 
@@ -31,10 +32,16 @@ class WholeReply(Struct, frozen=True, kw_only=True):
         return SideAnswered(question=question, text=self.text, error=self.error, usage=self.usage, cost=self.cost)
 
 
-TakeCut = Callable[[WholeReply], None]
-"""Takes what a reply used that nobody waits for any more."""
-CutAside = Callable[[SideAnswered], None]
-"""The same, as it is logged."""
+class AsideLog(Protocol):
+    """The log of a session: it has that the model is asked, and what was used where nobody waits for it any more."""
+
+    async def post(self, data: EventData, /) -> None:
+        """Queue an event and wait until it is in the log; raises `RefusedError`."""
+        ...
+
+    def post_soon(self, data: EventData, /) -> None:
+        """Queue an event; a refusal is of no interest any more."""
+        ...
 
 
 async def whole_reply(
@@ -43,27 +50,28 @@ async def whole_reply(
     reader: TranscriptReader,
     request: ModelRequest,
     *,
-    cut: TakeCut,
-    aside: bool = False,
+    question: str,
+    log: AsideLog,
     alone: bool = False,
 ) -> WholeReply:
     """Call the model once, if the budgets allow it, and wait for all of it. Calls that it makes are ignored.
 
-    When this is cancelled in the middle of a reply, what it used goes to `cut`. `aside`: no step
-    of a turn waits for it. `alone`: it is not about the conversation.
+    The `log` has the `question` before the request leaves; when this is cancelled in the middle of a reply, also what
+    it used. `alone`: it is not about the conversation.
     """
     new = sum(map(size, request.messages[-1:]))
-    terms = await reserved_terms(ports, state, reader.transcript, new, aside=aside)
+    terms = await reserved_terms(ports, state, reader.transcript, new, aside=question != OF_SUMMARY)
     if terms is not None and not isinstance(check_budgets(state, terms), Send):
         return WholeReply(error="the budget does not allow it")
     meter, spec = CallMeter(), ports.model(state.choice.model)
-    meter.send(own_size(reader, request) if alone else request_size(reader, new))
     try:
+        await log.post(SideAsked(question=question))
+        meter.send(own_size(reader, request) if alone else request_size(reader, new))
         reply = await _read(ports.provider(state.choice.model), request, meter)
     except asyncio.CancelledError as cancelled:
         meter.cut(cancelled)
         usage, cost = priced(spec, meter.used)
-        cut(WholeReply(error="it was interrupted", usage=usage, cost=cost))
+        log.post_soon(WholeReply(error="it was interrupted", usage=usage, cost=cost).answer_to(question))
         raise
     redact = ports.redactor().redact
     usage, cost = priced(spec, reply.usage if reply.usage.context_tokens else meter.used)
