@@ -12,9 +12,9 @@ from tests.e2e.process import Program
 from tests.e2e.test_kill import events_of, flags
 from tests.rehearsal.bills import WITHIN, count_tokens
 from treadle.protocol.events import Event, ReplyFailed, ReplyFinished
-from treadle.protocol.sealed import TurnSettled
+from treadle.protocol.sealed import SideAnswered, TurnSettled
 from treadle.protocol.usage import Usage
-from treadle.providers.scripted.script import SayText, Script, Turn, Wait
+from treadle.providers.scripted.script import Expectation, SayText, Script, Texts, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 QUICK = Script(turns=(Turn(items=(SayText(text="Done."),)),))
@@ -72,6 +72,8 @@ async def test_a_call_of_a_killed_program_is_counted_once_when_its_session_is_ta
     assert used(events_of(tmp_path / "home")) == Usage()
     (row,) = map(json.loads, (await program.run("sessions", "--json", "--all")).out.splitlines())
     assert (row["cost"], row["known_cost"], row["tree_cost"]) == (None, 0.0, None), "what was cut is in no event yet"
+    total = json.loads((await program.run("usage", "--json")).out)["total"]
+    assert (total["cost"], total["requests"], total["unpriced"], total["uncounted"]) == (0.0, 1, 1, 1)
     async with ScriptedServer(QUICK, tokens=count_tokens) as server:
         ended = await program.run("-p", "", "--continue", "--output-format", "json", *flags(server, tmp_path / "w"))
         assert ended.code == 0, ended.err
@@ -109,3 +111,83 @@ async def test_an_interrupted_turn_says_about_and_one_without_a_price_says_that_
     assert "about $0.0" in said[0]
     assert "$" not in said[1]
     assert "cost unknown, about" in said[1]
+
+
+async def ended_at(program: Program, task: str, work: Path, number: signal.Signals = signal.SIGKILL) -> None:
+    """End the program while the model answers a slash command."""
+    always = Script(turns=(), otherwise=SLOW.turns[0])
+    async with ScriptedServer(always, tokens=count_tokens) as server:
+        process = await program.start("-p", task, "--continue", *flags(server, work))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        process.send_signal(number)
+        await process.communicate()
+
+
+async def told_of(program: Program) -> tuple[float | None, bool]:
+    (row,) = map(json.loads, (await program.run("sessions", "--json", "--all")).out.splitlines())
+    return row["cost"], row["estimated"]
+
+
+async def test_a_side_question_of_a_killed_program_is_unknown_until_its_session_is_taken_up(tmp_path: Path) -> None:
+    program, work = priced(tmp_path), tmp_path / "w"
+    async with ScriptedServer(QUICK, tokens=count_tokens) as server:
+        await program.run("-p", "Go.", *flags(server, work))
+    before, _ = await told_of(program)
+    assert before is not None
+    await ended_at(program, "/btw why?", work)
+    assert (await told_of(program))[0] is None
+    async with ScriptedServer(QUICK, tokens=count_tokens) as server:
+        for _ in range(2):
+            await program.run("-p", "", "--continue", *flags(server, work))
+        assert not server.requests
+    cost, estimated = await told_of(program)
+    assert cost is not None
+    assert (cost > before, estimated) == (True, True)
+    (answered,) = [event.data for event in events_of(tmp_path / "home") if isinstance(event.data, SideAnswered)]
+    assert answered.question == "why?"
+    assert answered.cost == pytest.approx(cost - before)
+
+
+LONG = Script(turns=(), otherwise=Turn(items=(SayText(text="A long answer. " * 400),)))
+ABOUT = Expectation(last_user=Texts(contains=("about to lose its older messages",)))
+SUMMED = Script(
+    turns=(Turn(when=ABOUT, items=(SayText(text="The user asked for long answers, and got them. " * 4),)),),
+    otherwise=QUICK.turns[0],
+)
+
+
+async def ended_in_summary(tmp_path: Path, number: signal.Signals) -> Program:
+    """A session of a few turns whose program was ended while the model wrote a summary."""
+    program, work = priced(tmp_path), tmp_path / "w"
+    async with ScriptedServer(LONG, tokens=count_tokens) as server:
+        for more in ((), ("--continue",), ("--continue",)):
+            assert (await program.run("-p", "Go on.", *more, *flags(server, work))).code == 0
+    await ended_at(program, "/compact", work, number)
+    return program
+
+
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGTERM])
+async def test_a_task_is_done_after_a_program_that_was_ended_while_it_made_room(
+    tmp_path: Path, number: signal.Signals
+) -> None:
+    program = await ended_in_summary(tmp_path, number)
+    async with ScriptedServer(SUMMED, tokens=count_tokens) as server:
+        more = ("--continue", "--output-format", "json", *flags(server, tmp_path / "w"))
+        ended = await program.run("-p", "Go.", *more)
+        told = json.loads(ended.out)
+        assert (ended.code, told["text"], told["steps"]) == (0, "Done.", 1), ended.err
+        assert len(server.requests) == 2, "the summary, and the task"
+    events = [event.data for event in events_of(tmp_path / "home")]
+    assert len([one for one in events if isinstance(one, SideAnswered)]) == 1, "what was sent is billed, once"
+    assert (await told_of(program))[0] is not None
+
+
+async def test_room_that_was_being_made_is_made_before_it_is_said_that_nothing_is_left(tmp_path: Path) -> None:
+    program = await ended_in_summary(tmp_path, signal.SIGKILL)
+    async with ScriptedServer(SUMMED, tokens=count_tokens) as server:
+        ended = await program.run("-p", "", "--continue", *flags(server, tmp_path / "w"))
+        assert (ended.code, len(server.requests)) == (0, 1), ended.err
+    assert "This session has nothing left to do." in ended.err
+    kinds = [type(event.data).__name__ for event in events_of(tmp_path / "home")]
+    assert [kinds.count(one) for one in ("SummaryWritten", "Compacted", "SideAnswered")] == [1, 1, 1]

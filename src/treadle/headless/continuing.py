@@ -1,9 +1,11 @@
 """A session that is to continue without a task: what the model reads where its last turn was stopped."""
 
-from treadle.door.open_session import LiveSession
+from collections.abc import Callable
+
+from treadle.door.open_session import Feed, LiveSession
 from treadle.door.reports import session_account
 from treadle.protocol.messages import Text, UserContent
-from treadle.protocol.notifications import TurnStop
+from treadle.protocol.notifications import Notification, TurnStop
 
 CONTINUE = "Continue with the task."
 NOTHING_LEFT = "This session has nothing left to do. Give it a task with -p."
@@ -18,3 +20,13 @@ def words_to_continue(live: LiveSession) -> tuple[UserContent, ...]:
     if account is None or account.active or account.outcome is None:
         return ()
     return () if account.outcome.stop is TurnStop.END_TURN else (Text(text=CONTINUE),)
+
+
+async def until_quiet(live: LiveSession, feed: Feed, show: Callable[[Notification], None]) -> None:
+    """Wait until what goes on besides a turn is done, such as a summary that frees space in the model's window."""
+    while not live.quiet:
+        notification = await anext(feed, None)
+        if notification is None:
+            await live.failure()
+            return
+        show(notification)

@@ -128,7 +128,10 @@ async def finish_task(
                 # The model reads it at its next step where a turn still goes on: it may say what to do otherwise.
                 delivery = Delivery.STEER if live.status.turn_active else Delivery.QUEUE
                 await live.post(Prompt(id=uuid.uuid4().hex, content=task, delivery=delivery), HEADLESS)
-            if not (live.status.turn_active or live.status.checking or live.awaits_subagents()):
+            if not _is_at_work(live):
+                from treadle.headless.continuing import until_quiet
+
+                await until_quiet(live, feed, console.show)
                 return console.nothing_to_do()
             followed = True
             outcome = await _until_end(live, feed, console)
@@ -169,7 +172,7 @@ async def _until_end(live: LiveSession, feed: Feed, console: "HeadlessConsole") 
                 return turns_together(outcomes) if outcomes else TurnOutcome(stop=TurnStop.END_TURN)
             case TurnStarted():
                 only_checked = False
-            case GoalChanged() if only_checked and not (live.status.checking or live.status.turn_active):
+            case GoalChanged() if only_checked and not _is_at_work(live):
                 return TurnOutcome(stop=TurnStop.END_TURN)
             case _:
                 pass

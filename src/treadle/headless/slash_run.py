@@ -10,6 +10,7 @@ from treadle.door.commands import SlashCommand, answered_aside, run_entered
 from treadle.door.open_session import Feed, LiveSession, Reach
 from treadle.door.opening import Opening
 from treadle.door.program import Exit
+from treadle.headless.continuing import until_quiet
 from treadle.headless.headless_main import (
     HEADLESS,
     HeadlessConsole,
@@ -76,7 +77,7 @@ async def _run(
                 if any(isinstance(op, Restore) for op in answer.ops):
                     problem = Exit.FAILED
                 if not (was_active and looks):
-                    await _until_quiet(live, feed, console)
+                    await until_quiet(live, feed, console.show)
                 for notification in feed.taken():
                     console.show(notification)
         except asyncio.CancelledError:
@@ -98,15 +99,5 @@ async def _leave_turn(live: LiveSession, feed: Feed, console: HeadlessConsole, *
     if looks:
         console.note('The turn that was going on when the session ended is open: treadle -p "" --continue')
         return
-    await _until_quiet(live, feed, console)
+    await until_quiet(live, feed, console.show)
     console.note("The turn that was going on when the session ended is stopped.")
-
-
-async def _until_quiet(live: LiveSession, feed: Feed, console: HeadlessConsole) -> None:
-    """Wait until what a command began is done, such as a summary that frees space in the model's window."""
-    while not live.quiet:
-        notification = await anext(feed, None)
-        if notification is None:
-            await live.failure()
-            return
-        console.show(notification)
