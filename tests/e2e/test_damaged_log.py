@@ -1,14 +1,18 @@
 """A session whose log lost something: what is sound is shown, it goes on from there, and the rest is said."""
 
+import asyncio
 import json
 import shutil
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from tests.e2e.process import Ended, Program
 from tests.e2e.running import log_of, model
 from tests.store.sessions import change
 from treadle.app.errors.exits import Exit
+from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.events import Prompt, ReplyFinished, Resumed
 from treadle.providers.scripted.script import SayText, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
@@ -69,6 +73,60 @@ async def test_a_damaged_event_is_said_and_the_session_goes_on_before_it(tmp_pat
     assert (verified.code, f"{events + 1 - damaged} damaged set aside" in verified.out) == (Exit.DONE, True)
     again = await ask(program, tmp_path, "Name the fish.", "Wanda is the name.", "--continue")
     assert "cannot be read" not in again.err
+
+
+@pytest.fixture(scope="module")
+def went_back(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, range]:
+    """A folder with a session that went back in its conversation, and on; the events that left, and the way back."""
+    folder = tmp_path_factory.mktemp("went_back")
+
+    async def work() -> None:
+        program = Program(folder / "home")
+        (folder / "w").mkdir()
+        for number, task in enumerate(("Name the cat.", "Name the dog.", "Name the bird.", "/rewind 2", "Go on.")):
+            more = ("--continue",) if number else ()
+            ended = await ask(program, folder / "w", task, "Wanda is the name.", *more)
+            assert ended.code == Exit.DONE, ended.err
+
+    asyncio.run(work())
+    (left,) = [range(one.data.to + 1, one.seq + 1) for one in log_of(folder / "home") if isinstance(one.data, Rewound)]
+    return folder, left
+
+
+NO_JSON = "UPDATE events SET data = x'7b22' WHERE seq = {}"
+ANOTHER_SHAPE = "UPDATE events SET data = x'7b7d' WHERE seq = {}"
+DELETED = "DELETE FROM events WHERE seq = {}"
+
+
+@pytest.mark.parametrize(
+    ("place", "fault"),
+    [(0, NO_JSON), (0.5, DELETED), (0.9, ANOTHER_SHAPE), (1, NO_JSON), (1, ANOTHER_SHAPE), (1, DELETED)],
+    ids=["the first", "in the middle", "one of the last", "the way back", "its shape", "no way back"],
+)
+async def test_damage_in_what_left_the_conversation_or_in_the_way_back_is_said_and_the_session_goes_on_before_it(
+    went_back: tuple[Path, range], tmp_path: Path, place: float, fault: str
+) -> None:
+    folder, left = went_back
+    shutil.copytree(folder, tmp_path, dirs_exist_ok=True, ignore=shutil.ignore_patterns("live"))
+    home, work, at = tmp_path / "home", tmp_path / "w", left[int(place * (len(left) - 1))]
+    change(home / "sessions.db", fault.format(at))
+    change(home / "sessions.db", f"UPDATE sessions SET workspace = '{work}'")
+    program = Program(home)
+    for command in (("fork",), ("checkpoint", "list"), ("checkpoint", "restore", "1")):
+        (row,) = [json.loads(one) for one in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
+        ended = await program.run(*command, *(() if command[0] == "checkpoint" else (row["id"],)), cwd=work)
+        assert "Something went wrong inside Treadle" not in ended.err
+        assert "[log-conflict]" not in ended.err
+        if command[0] == "fork":
+            assert "[event-damaged]" in ended.err
+    resumed = await ask(program, work, "Name the cow.", "Berta is the name.", "--continue")
+    assert (resumed.code, "Berta" in resumed.out) == (Exit.DONE, True), resumed.err
+    assert f"It continues after event {at - 1}." in resumed.err
+    log = log_of(home)
+    assert [event.seq for event in log] == list(range(1, len(log) + 1))
+    assert not [event for event in log if isinstance(event.data, Rewound)]
+    again = await ask(program, work, "Name the horse.", "Ed is the name.", "--continue")
+    assert (again.code, "cannot be read" in again.err) == (Exit.DONE, False)
 
 
 async def test_a_session_without_a_readable_beginning_is_refused_and_the_others_are_not_affected(

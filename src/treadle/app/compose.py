@@ -195,11 +195,11 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     row = store.find(opening.resume)
     workspace = check_workspace(Path(logged_path(row.workspace)))
     missing, _ = store.missing(row.id)
-    log = store.read(row.id, whole=False)
-    recalled = recall(log)
+    recalled = recall(log := store.read(row.id, whole=False))
     lost = [] if missing is None else [missing_events(missing)]
     if log.damage is not None:
         lost.append(await _leave_out(store, row, log.damage))
+        recalled = recall(store.read(row.id, whole=False))  # what was left by a way back that is gone is back
     state = recalled.past.state
     require_model(state.choice.model, opening.models)
     settings = bind_base_url(opening.settings, opening.settings.model or state.choice.model)

@@ -1,11 +1,13 @@
 """Reading a log a piece at a time: its events up to the first that is missing or damaged, and what is wrong there."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import suppress
 from typing import Any
 
-from msgspec import Struct, json
+from msgspec import Struct
 
 from treadle.protocol.base import StoredEvent
+from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.codec import decode_source
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import SCHEMA_VERSION, Event, Source
@@ -144,16 +146,19 @@ class _DamagedError(Exception):
     """A row that gives no event."""
 
 
-class _To(Struct):
-    to: int
-
-
 def ranges_left(ways_back: Sequence[Stored]) -> tuple[range, ...]:
-    """Give the numbers of the events that the ways back of a session, in order, have left behind."""
+    """Give the numbers of the events that the ways back of a session, in order, have left behind.
+
+    One that is damaged has left none: a log is read up to there.
+    """
     cuts: list[range] = []
-    for seq, _, data, _ in reversed(ways_back):
-        if not cuts or seq < cuts[-1].start:  # else that way back has left the conversation itself
-            cuts.append(range(json.decode(data, type=_To).to + 1, seq))
+    for seq, _, data, version in reversed(ways_back):
+        if cuts and seq >= cuts[-1].start:
+            continue  # that way back has left the conversation itself
+        with suppress(StoreError):
+            back = event_data(data, version)
+            if isinstance(back, Rewound):
+                cuts.append(range(back.to + 1, seq))
     return tuple(cuts)
 
 

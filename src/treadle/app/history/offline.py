@@ -77,10 +77,12 @@ class ClosedSession:
 
 @asynccontextmanager
 async def closed_session(store: Store, session_id: str, checkpoints: FileCheckpoints) -> AsyncIterator[ClosedSession]:
-    """Take the lease of a session that is open nowhere. Raises `SessionError` or `StoreError`."""
+    """Take the lease of a session that is open nowhere. Raises `SessionError`; `StoreError`, as where it is damaged."""
     await store.acquire(session_id)
     try:
-        state = last_state(store.read(session_id, whole=False))
+        state = last_state(log := store.read(session_id, whole=False))
+        if log.damage is not None:
+            raise log.damage.error()
         yield ClosedSession(store, session_id, state, checkpoints)
     finally:
         with suppress(TreadleError):
