@@ -191,3 +191,39 @@ async def test_room_that_was_being_made_is_made_before_it_is_said_that_nothing_i
     assert "This session has nothing left to do." in ended.err
     kinds = [type(event.data).__name__ for event in events_of(tmp_path / "home")]
     assert [kinds.count(one) for one in ("SummaryWritten", "Compacted", "SideAnswered")] == [1, 1, 1]
+
+
+ANSWERED = Turn(items=(SayText(text="It is so. " * 20),))
+
+
+@pytest.mark.parametrize(
+    ("command", "model_of"), [("/compact", SUMMED), ("/btw why?", Script(turns=(), otherwise=ANSWERED))]
+)
+async def test_a_command_that_asks_the_model_says_what_that_cost(
+    tmp_path: Path, command: str, model_of: Script
+) -> None:
+    program, work = priced(tmp_path), tmp_path / "w"
+    async with ScriptedServer(LONG, tokens=count_tokens) as server:
+        for more in ((), ("--continue",), ("--continue",)):
+            assert (await program.run("-p", "Go on.", *more, *flags(server, work))).code == 0
+    (before, _) = await told_of(program)
+    async with ScriptedServer(model_of, tokens=count_tokens) as server:
+        shape = ("--output-format", "json", *flags(server, work))
+        ended = await program.run("-p", command, "--continue", *shape)
+        record = json.loads(ended.out)
+        (after, _) = await told_of(program)
+        assert before is not None
+        assert after is not None
+        assert record["cost"] == pytest.approx(after - before)
+        assert (record["cost"] > 0, record["usage"]["output_tokens"] > 0) == (True, True)
+        status = json.loads((await program.run("-p", "/status", "--continue", *shape)).out)
+        assert (status["cost"], status["usage"].get("output_tokens", 0)) == (0.0, 0)
+        frames = ("--output-format", "stream-json", "--verbose", *flags(server, work))
+        hosted = await program.run("-p", "/btw why?", "--continue", *frames)
+        result = json.loads(hosted.out.splitlines()[-1])
+        (last, _) = await told_of(program)
+    assert last is not None
+    assert result["total_cost_usd"] == pytest.approx(last - after, abs=1e-6)
+    assert result["total_cost_usd"] > 0
+    (used,) = result["modelUsage"].values()
+    assert used["outputTokens"] == result["usage"]["output_tokens"] > 0

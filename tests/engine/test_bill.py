@@ -25,7 +25,17 @@ from treadle.engine.runtime.running_session import Session
 from treadle.engine.runtime.side_question import answer_aside
 from treadle.engine.runtime.track import Track
 from treadle.protocol.errors import SessionClosedError
-from treadle.protocol.events import ENGINE, CompactNow, Event, Interrupt, Prompt, ReplyFailed, ReplyFinished
+from treadle.protocol.events import (
+    ENGINE,
+    Compacted,
+    CompactNow,
+    Event,
+    Interrupt,
+    Prompt,
+    ReplyFailed,
+    ReplyFinished,
+    SummaryWritten,
+)
 from treadle.protocol.limits import Budget, Limits
 from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import (
@@ -404,6 +414,35 @@ async def cut_summary(limits: Limits, *, of_turn: bool) -> tuple[Session, FakeLo
     await session.close()
     await working
     return session, log, [item async for item in feed]
+
+
+@pytest.mark.parametrize("refused", [False, True])
+async def test_a_summary_between_turns_is_in_what_surfaces_show_live_and_from_the_log(refused: bool) -> None:
+    summary = [StreamText(text="short" if refused else "A summary. " * 10), *said("")[1:]]
+    provider, log = hanging(before=[*(said(f"{n} one more word " * 200) for n in range(3)), summary]), FakeLog()
+    made = ports(provider, log=log, model=lambda _: PRICED)
+    session = Session(Track(), made.clock)
+    feed = session.follow()
+    working = asyncio.create_task(session.run(made))
+    await session.post(STARTED)
+    for number in range(3):
+        await session.post(Prompt(id=str(number), content=(Text(text="a question " * 40),)))
+        await over(session)
+    await session.post(CompactNow())
+    while not of(log, Compacted):
+        await asyncio.sleep(0)
+    await session.close()
+    await working
+    (written,) = of(log, SummaryWritten)
+    assert (bool(written.error), written.cost > 0, session.state.asked) == (refused, True, ())
+    spent = sum(one.cost for one in of(log, ReplyFinished)) + written.cost
+    told = [item async for item in feed]
+    live, past = spending_of(told), spending_of(one.notification for one in read_past(log.events).stamped)
+    assert live.total == past.total == pytest.approx(spent) == pytest.approx(session.state.money.spent.cost)
+    notices = [one.text for one in told if isinstance(one, Notice) and one.cost]
+    assert notices == [
+        f"The summary used 110 tokens, ${written.cost:.2f}. The session and the day have it, and no turn."
+    ]
 
 
 @pytest.mark.parametrize("of_turn", [True, False])

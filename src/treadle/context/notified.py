@@ -29,6 +29,7 @@ from treadle.protocol.events import (
     SetMode,
     SetModel,
     Source,
+    SummaryWritten,
     TimerFired,
 )
 from treadle.protocol.goals import GOAL_INTERRUPTED, GoalChecked, GoalState, GoalStatus, SetGoal
@@ -63,6 +64,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.permissions import CallAsked, Question, QuestionKind
 from treadle.protocol.sealed import (
+    WRITTEN_SUMMARY,
     ChecklistUpdated,
     ModelReplaced,
     PromptsDelivered,
@@ -72,6 +74,7 @@ from treadle.protocol.sealed import (
     Sealed,
     SideAnswered,
     TurnSettled,
+    used_outside,
 )
 from treadle.protocol.tools import Access, CallResult, Flow, Preview, ToolTraits
 
@@ -170,6 +173,8 @@ class NotificationReader:
                 yield self._of_goal(said)
             case SideAnswered(usage=usage) as answered if usage.context_tokens and not self._working:
                 yield answered.notice
+            case SummaryWritten(usage=usage, cost=cost) if usage.context_tokens and not self._working:
+                yield used_outside(WRITTEN_SUMMARY, usage, cost)
             case Compacted() as made if made.dropped or made.shortened:
                 yield ContextCompacted(dropped=made.dropped, summary=made.summary, before=made.before, after=made.after)
             case SetMode(mode=mode, choice=choice):

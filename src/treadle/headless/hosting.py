@@ -25,6 +25,7 @@ from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
 from treadle.protocol.events import EditQueued, Interrupt, SetMode, SetPresence, Source
 from treadle.protocol.notifications import (
+    Notice,
     Notification,
     Phase,
     PhaseChanged,
@@ -295,6 +296,8 @@ class HostedSession:
             case TurnEnded(outcome=outcome):
                 await self._ended(live, outcome)
             case _:
+                if isinstance(notification, Notice):
+                    self._count.add_outside(notification, live.status.model, live.status.window)
                 if isinstance(notification, PromptDelivered):
                     self.messages.delivered(notification.prompt_id)
                 for frame in self.frames.take(notification):
@@ -382,5 +385,5 @@ class HostedSession:
 
     def result(self, fields: Frame) -> None:
         """Send the end of a turn."""
-        said = {**self._count.facts(), **fields, "permission_denials": self.frames.denials}
+        said = {**self._count.taken(), **fields, "permission_denials": self.frames.denials}
         self.channel.send(self.frames.frame("result", **said))

@@ -62,12 +62,14 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
 
 
 class CommandRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="command"):
-    """What a slash command gave, in the place of a result."""
+    """What a slash command gave, in the place of a result; `cost` is that of the models it used, null where unknown."""
 
     session_id: str
     name: str
     text: str
     exit_code: int
+    usage: Usage
+    cost: float | None
 
 
 def session_record(live: "LiveSession | RemoteSession") -> SessionRecord:

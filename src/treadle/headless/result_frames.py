@@ -9,7 +9,7 @@ from treadle.headless.channel import Frame
 from treadle.headless.frames import usage_of
 from treadle.present.failure_words import facts_of, reset_words
 from treadle.protocol.errors import TreadleError
-from treadle.protocol.notifications import Phase, TurnOutcome, TurnStop
+from treadle.protocol.notifications import Notice, Phase, TurnOutcome, TurnStop
 from treadle.protocol.usage import Usage
 
 _SUBTYPES = {
@@ -43,7 +43,6 @@ class TurnCount:
     def begin(self) -> None:
         """Begin what one result is about."""
         self._began, self._asked_at, self._waited = time.monotonic(), None, 0.0
-        self._steps, self._usage = 0, Usage()
 
     def phase(self, phase: Phase) -> None:
         """Take the time of the model."""
@@ -61,15 +60,22 @@ class TurnCount:
         self._steps += outcome.steps
         self._usage += outcome.usage
 
-    def facts(self) -> Frame:
-        """Give what every result has."""
+    def add_outside(self, notice: Notice, model: str, window: int | None) -> None:
+        """Add what was billed while no turn went on: the next result has it."""
+        if notice.usage != Usage():
+            self.add(TurnOutcome(stop=TurnStop.END_TURN, usage=notice.usage, cost=notice.cost), model, window)
+
+    def taken(self) -> Frame:
+        """Give what every result has, and count the next one anew."""
+        usage, steps = self._usage, self._steps
+        self._usage, self._steps = Usage(), 0
         return {
             "duration_ms": round((time.monotonic() - self._began) * 1000),
             "duration_api_ms": round(self._waited * 1000),
-            "num_turns": self._steps,
+            "num_turns": steps,
             "total_cost_usd": _rounded(self.cost),
             **({"total_cost_is_estimated": True} if self._estimated else {}),
-            "usage": usage_of(self._usage),
+            "usage": usage_of(usage),
             "modelUsage": {model: _model_usage(*said) for model, said in self._models.items()},
         }
 
@@ -180,7 +186,7 @@ def unopened_frame(error: BaseException) -> Frame:
     """Say why there is no session at all."""
     return {
         "type": "result",
-        **TurnCount().facts(),
+        **TurnCount().taken(),
         **failed_fields(error),
         "permission_denials": [],
         "uuid": str(uuid.uuid4()),

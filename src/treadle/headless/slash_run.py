@@ -2,6 +2,7 @@
 
 import asyncio
 import sys
+from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
@@ -23,6 +24,8 @@ from treadle.headless.records import CommandRecord
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.goals import GoalState
 from treadle.protocol.messages import Text
+from treadle.protocol.notifications import Notice, Notification
+from treadle.protocol.usage import Usage
 
 _CUT_OFF = "A signal ended the program before the command was done. Enter it again."
 
@@ -65,33 +68,65 @@ async def _run(
     looks: bool,
 ) -> int:
     row, argument = command
-    post, problem = partial(live.post, source=HEADLESS), Exit.USAGE
+    post, problem, used = partial(live.post, source=HEADLESS), Exit.USAGE, _Used(console)
     with HeadlessSignals(live) as signals:
         try:
             if was_active:
                 await _leave_turn(live, feed, console, looks=looks)
+            _each(feed, console.show)
             answer = await run_entered(row, argument, live, post)
             if answer.send and row.name == "btw":
                 answer, problem = await answered_aside(answer.send, live, post), Exit.FAILED
+                _each(feed, used.count)
             elif not answer.send:
                 if any(isinstance(op, Restore) for op in answer.ops):
                     problem = Exit.FAILED
                 if not (was_active and looks):
-                    await until_quiet(live, feed, console.show)
-                for notification in feed.taken():
-                    console.show(notification)
+                    await until_quiet(live, feed, used.show)
+                _each(feed, used.show)
         except asyncio.CancelledError:
             if signals.code is None:
                 raise
-            record = CommandRecord(session_id=live.id, name=row.name, text=_CUT_OFF, exit_code=signals.code)
-            return console.answer(record, warning=True) if console.writes_record else signals.code
+            record = used.record(live.id, row.name, _CUT_OFF, signals.code)
+            return console.answer(replace(record, cost=None), warning=True) if console.writes_record else signals.code
     if answer.send:
         return await finish_task(live, (Text(text=answer.send),), feed, console)
     goal = live.status.goal
     blocked = row.name == "goal" and goal is not None and goal.state is GoalState.BLOCKED
     code = problem if answer.warning else Exit.GOAL if blocked and argument == "resume" else Exit.DONE
-    record = CommandRecord(session_id=live.id, name=row.name, text=answer.text, exit_code=code)
-    return console.answer(record, warning=answer.warning)
+    return console.answer(used.record(live.id, row.name, answer.text, code), warning=answer.warning)
+
+
+def _each(feed: Feed, take: Callable[[Notification], None]) -> None:
+    for notification in feed.taken():
+        take(notification)
+
+
+class _Used:
+    """What models used for a command, while no turn went on."""
+
+    def __init__(self, console: HeadlessConsole) -> None:
+        self._console = console
+        self._usage = Usage()
+        self._cost: float | None = 0.0
+
+    def count(self, notification: Notification) -> None:
+        """Take what it tells of that no turn counts."""
+        if isinstance(notification, Notice) and notification.usage != Usage():
+            unknown = self._cost is None or notification.cost is None
+            self._usage += notification.usage
+            self._cost = None if unknown else (self._cost or 0.0) + (notification.cost or 0.0)
+
+    def show(self, notification: Notification) -> None:
+        """Count it, and write it."""
+        self.count(notification)
+        self._console.show(notification)
+
+    def record(self, session_id: str, name: str, text: str, code: int) -> CommandRecord:
+        """Say what the command gave."""
+        return CommandRecord(
+            session_id=session_id, name=name, text=text, exit_code=code, usage=self._usage, cost=self._cost
+        )
 
 
 async def _leave_turn(live: LiveSession, feed: Feed, console: HeadlessConsole, *, looks: bool) -> None:

@@ -124,7 +124,15 @@ OF_SUMMARY = "(a summary of the conversation)"
 OF_GOAL = "(a check of the goal)"
 """In its place: the model is asked whether the goal of the session is met."""
 
+WRITTEN_SUMMARY = "The summary"
+"""What it is called that the model wrote for a person."""
 _WHAT = {OF_SUMMARY: "The summary that was cut", OF_GOAL: "The check of the goal"}
+
+
+def used_outside(what: str, usage: Usage, cost: float | None) -> Notice:
+    """Tell what a model call used that is of no turn."""
+    spent = f"{usage.context_tokens:,} tokens, {money(cost, estimated=usage.estimated)}"
+    return Notice(text=f"{what} used {spent}. The session and the day have it, and no turn.", usage=usage, cost=cost)
 
 
 class SideAsked(Tagged, frozen=True, kw_only=True, tag="side_asked"):
@@ -145,10 +153,7 @@ class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
     @property
     def notice(self) -> Notice:
         """What the user is shown of it where no turn goes on, whose line would have it."""
-        what = _WHAT.get(self.question, "The question beside the work")
-        spent = f"{self.usage.context_tokens:,} tokens, {money(self.cost, estimated=self.usage.estimated)}"
-        text = f"{what} used {spent}. The session and the day have it, and no turn."
-        return Notice(text=text, usage=self.usage, cost=self.cost)
+        return used_outside(_WHAT.get(self.question, "The question beside the work"), self.usage, self.cost)
 
 
 Sealed: TypeAlias = (

@@ -12,7 +12,7 @@ from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import ContextCompacted, Notice, QuestionAsked, QuestionClosed, TurnStop
 from treadle.protocol.permissions import Question, QuestionKind
-from treadle.protocol.sealed import OF_SUMMARY, SideAnswered
+from treadle.protocol.sealed import OF_SUMMARY, WRITTEN_SUMMARY, SideAnswered, used_outside
 
 
 def context_exceeded(state: State, data: ContextExceeded) -> Transition:
@@ -31,11 +31,15 @@ def summary_written(state: State, data: SummaryWritten) -> Transition:
     state = bill(_answered(state, OF_SUMMARY), data.usage, data.cost)
     activity = replace(activity, written=True, summary=data.text)
     state = replace(state, activity=activity)
+    told: list[Effect] = []
+    if state.turn is None and data.usage.context_tokens:
+        told.append(Notify(notification=used_outside(WRITTEN_SUMMARY, data.usage, data.cost)))
     if data.error:
-        return state, [Notify(notification=Notice(text=texts.no_summary(data.error))), room.work_of(activity)]
-    if room.is_reviewed(state, activity):
-        return room.review(state, data.text)
-    return state, [room.work_of(activity)]
+        told.append(Notify(notification=Notice(text=texts.no_summary(data.error))))
+    if not data.error and room.is_reviewed(state, activity):
+        state, more = room.review(state, data.text)
+        return state, told + more
+    return state, [*told, room.work_of(activity)]
 
 
 def side_asked(state: State, question: str) -> State:
