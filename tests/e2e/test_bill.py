@@ -227,3 +227,18 @@ async def test_a_command_that_asks_the_model_says_what_that_cost(
     assert result["total_cost_usd"] > 0
     (used,) = result["modelUsage"].values()
     assert used["outputTokens"] == result["usage"]["output_tokens"] > 0
+
+
+async def test_the_cost_names_every_model_that_it_is_of_also_of_turns_that_left(tmp_path: Path) -> None:
+    program, work = priced(tmp_path), tmp_path / "w"
+    for name, more in (("scripted", ()), ("other", ("--continue",)), ("third", ("--continue",))):
+        async with ScriptedServer(Script(turns=(), otherwise=QUICK.turns[0], model=name)) as server:
+            address = ("--model", f"anthropic-compatible/{name}", *flags(server, work)[2:])
+            ended = await program.run("-p", "Go on.", *more, *address)
+            assert ended.code == 0, ended.err
+    async with ScriptedServer(QUICK) as server:
+        back = await program.run("-p", "/rewind 2", "--continue", *flags(server, work))
+        assert back.code == 0, back.err
+        told = await program.run("-p", "/cost", "--continue", *flags(server, work))
+    names = " and ".join(f"anthropic-compatible/{one}" for one in ("scripted", "other", "third"))
+    assert told.out.endswith(f", 3 steps, {names}.\n"), told.out

@@ -100,8 +100,10 @@ def _cost(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG0
         return CommandAnswer(text="Nothing was spent in this session yet.")
     reader = UsageReader()
     with session_log(session.id) as (row, store):
-        for event in store.read(row.id, whole=False):
-            reader.take(event)
+        # What left the conversation is paid, and so is what subagents do.
+        for one in (row.id, *(child.id for child in store.sessions(subagents=True) if child.root == row.id)):
+            for event in store.read(one):
+                reader.take(event)
     called = " and ".join(reader.logged().models) or found.model
     return CommandAnswer(text=f"This session so far: {found.spending.words}, {counted(found.steps, 'step')}, {called}.")
 
