@@ -51,7 +51,12 @@ def test_the_end_of_a_turn_has_what_no_reply_told_of() -> None:
         (0.5, False, True, "about $0.50"),
         (1200.0, False, True, "about $1,200.00"),
         (0.5, True, False, "over $0.50"),
-        (0.004, True, False, "over $0.01"),
+        (0.004, True, False, "over $0.0040"),
+        (0.0075, True, True, "over about $0.0075"),
+        (0.00000042, True, False, "cost unknown"),
+        (1.496, True, False, "over $1.49"),
+        (0.1 + 0.7, True, False, "over $0.80"),
+        (0.29, True, False, "over $0.29"),
         (0.5, True, True, "over about $0.50"),
     ],
 )

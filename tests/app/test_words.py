@@ -38,7 +38,7 @@ def test_tokens_are_short(count: int, shown: str) -> None:
         (0.01234, False, "$0.01"),
         (1_234.567, False, "$1,234.57"),
         (0.5, True, "over $0.50"),
-        (0.001, True, "over $0.01"),
+        (0.001, True, "over $0.0010"),
     ],
 )
 def test_money_has_the_digits_that_matter(spent: float, unpriced: bool, shown: str) -> None:

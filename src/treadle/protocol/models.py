@@ -11,6 +11,8 @@ from treadle.protocol.usage import Usage
 _CENT = 0.01
 _LEAST = 0.0001
 """The least amount that is shown; what is not nothing never looks like it."""
+_SLIP = 1e-9
+"""By what a sum of amounts may be off."""
 
 
 class ToolProtocol(StrEnum):
@@ -38,14 +40,21 @@ class Spent(Record, frozen=True, kw_only=True):
 def money(spent: float | None, *, unpriced: bool = False, estimated: bool = False, fine: bool = False) -> str:
     """Write an amount of US dollars: $0.09, $1,200.00, <$0.01, about $0.0042, over $0.09, cost unknown.
 
-    `unpriced`: a part of it is not known; None: nothing of it is. `estimated`: a part is our own estimate, and less
-    than a cent is shown as it is then. `fine` shows parts of a cent.
+    `unpriced`: a part of it is not known, and the rest is not rounded up; None: nothing of it is. `estimated`: a part
+    is our own estimate. Less than a cent is shown as it is then. `fine` shows parts of a cent.
     """
+    fine = fine or ((estimated or unpriced) and spent is not None and spent < _CENT)
+    spent = _rounded_down(spent, places=4 if fine else 2) if spent and unpriced else spent
     if spent is None or (unpriced and not spent):
         return "cost unknown"
-    amount = _dollars(spent, fine=fine or (estimated and spent < _CENT))
+    amount = _dollars(spent, fine=fine)
     about = f"about {amount}" if estimated and spent else amount
-    return f"over {about.removeprefix('<')}" if unpriced else about
+    return f"over {about}" if unpriced else about
+
+
+def _rounded_down(amount: float, places: int) -> float:
+    shown = round(amount, places)
+    return shown if shown <= amount + _SLIP else round(shown - 10**-places, places)
 
 
 def _dollars(amount: float, *, fine: bool) -> str:
