@@ -4,6 +4,7 @@ import json
 import os
 import shutil
 import subprocess
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from treadle.app.code_review.review_run import ReviewEffort, ReviewReport, findi
 from treadle.app.compose import Opening, open_session
 from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.history.keeping_sessions import delete_session, find_session
+from treadle.app.reports.known_sessions import sessions_usage
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.own_commands.slash_commands import find_slash
 from treadle.app.session.shared.turn_asking import SessionClient
@@ -515,8 +517,9 @@ async def test_a_change_is_applied_as_an_edit_and_undo_takes_it_back(place: Plac
     place.says(found({**MEAN, "change": CHANGE}))
     report = await place.review()
     file = place.folder / "src" / "stats.py"
-    finding = report.findings[0].finding
+    finding, used = report.findings[0].finding, models_used()
     applied = await apply_finding(finding, lambda: place.opening(report.session))
+    assert models_used() == used, "no model applies it"
     assert (applied.problem, file.read_text()) == ("", FIXED)
     assert [(Path(one.path).name, one.added, one.removed) for one in applied.changes] == [("stats.py", 1, 1)]
     again = await apply_finding(finding, lambda: place.opening(report.session))
@@ -530,6 +533,12 @@ async def test_a_change_is_applied_as_an_edit_and_undo_takes_it_back(place: Plac
         async for _ in _until_quiet(client):
             pass
     assert file.read_text() == AFTER
+
+
+def models_used() -> Counter[str]:
+    """How many requests each model had in all sessions."""
+    slots = [slot for one in sessions_usage(None) for slot in one.usage.slots]
+    return Counter(one.model for one in slots for _ in range(one.amounts.requests))
 
 
 async def _until_quiet(client: SessionClient) -> Any:

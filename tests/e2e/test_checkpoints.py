@@ -375,7 +375,7 @@ async def test_the_tools_of_a_session_run_again_in_a_copy_and_what_differs_is_na
         await headless(program, work, server, "The first task, see @own.txt.")
         await headless(program, work, server, "The second task.", "--continue")
     (row,) = [json.loads(line) for line in (await program.run("sessions", "--json", cwd=work)).out.splitlines()]
-    before = tree(work)
+    before, used = tree(work), json.loads((await program.run("usage", "--json")).out)["total"]
     again = await program.run("replay", row["id"], "--tools", "live", "--json", "--mode", "full", "--trust", cwd=work)
     drifts = [json.loads(line) for line in again.out.splitlines()]
     assert [(one["step"], one["tool"], one["outcome"]) for one in drifts] == [
@@ -395,6 +395,13 @@ async def test_the_tools_of_a_session_run_again_in_a_copy_and_what_differs_is_na
     careful = await program.run("replay", row["id"], "--tools", "live", "--mode", "plan", cwd=work)
     assert (careful.code, "1 the same, 2 different, 1 not run" in careful.out) == (Exit.FAILED, True), careful.out
     assert "write_to_file: not run: Denied: plan mode changes nothing" in careful.out
+    models = ("cost", "unpriced", "estimated", "requests", "uncounted", "input_tokens", "output_tokens")
+    total = json.loads((await program.run("usage", "--json")).out)["total"]
+    assert {one: total[one] for one in models} == {one: used[one] for one in models}, "no model was called"
+    (said,) = map(
+        json.loads, (await program.run("sessions", "--json", cwd=tmp_path / "work-replay-1")).out.splitlines()
+    )
+    assert (said["cost"], said["estimated"]) == (0.0, False)
 
 
 async def test_what_no_checkpoint_holds_is_not_said_to_be_unchanged(tmp_path: Path) -> None:

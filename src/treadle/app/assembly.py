@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from msgspec import Struct
 
 from treadle.app.config.places import data_directory, outputs
-from treadle.app.models.model_notes import with_searches
+from treadle.app.models.model_notes import NO_MODELS, with_searches
 from treadle.app.security.policy_files import PolicyFiles, usual_places
 from treadle.app.session import first_use
 from treadle.app.session.commands.confined_commands import ConfinedCommands, recover_changes
@@ -328,6 +328,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
         keep=commands.keep,
         hooks=along.hooks,
         checkpoints=ground.checkpoints,
+        unbilled=NO_MODELS,
     )
     return ports if parts.brought.shape is None else parts.brought.shape.applied(ports)
 

@@ -15,7 +15,7 @@ from treadle.app.config.addresses import bind_base_url
 from treadle.app.config.places import database, outputs
 from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models
-from treadle.app.models.model_notes import named_profile, plain_ref
+from treadle.app.models.model_notes import NO_MODELS, named_profile, plain_ref
 from treadle.app.security.trusting import SessionTrust, session_trust
 from treadle.app.session.files.roots import further_roots, past_roots
 from treadle.app.session.live import LiveSession
@@ -211,7 +211,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     # Whoever made an imported log may name any folder in it.
     began = () if store.has_source(row.id, encode(IMPORTED)) else store.read(row.id, before=2)
     roots = past_roots(workspace, began, opening.settings.add_dirs if "add_dirs" in opening.given else None)
-    first = [*_lost_calls(opening, models, recalled.past), *_changed_settings(opening, models, state)]
+    first = [*_lost_calls(models, recalled.past), *_changed_settings(opening, models, state)]
     own = None
     if mode is not state.mode and not MODEL_FLAGS & opening.given:
         own = await model_for(models, settings, mode, state.choice.model)
@@ -238,10 +238,10 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     return assemble(parts, () if opening.looks else first)
 
 
-def _lost_calls(opening: Opening, models: Models, past: "Past") -> Iterator[EventData]:
+def _lost_calls(models: Models, past: "Past") -> Iterator[EventData]:
     """Give what the model calls have used that were going on when the session's program was killed."""
-    unbilled = opening.child is not None and opening.child.program is not None
-    if unbilled or (isinstance(past.state.activity, Idle) and not past.state.asked):
+    idle = isinstance(past.state.activity, Idle) and not past.state.asked
+    if idle or past.state.choice.model in NO_MODELS:
         return
     from treadle.engine.runtime.lost import lost_calls
 

@@ -1,7 +1,7 @@
 """What the engine needs from outside, as Protocols; adapters implement them without importing the engine's insides."""
 
 from asyncio import CancelledError
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from enum import StrEnum
@@ -335,8 +335,8 @@ class Ports(Struct, frozen=True, kw_only=True):
     what to do; without a reason a call of it is judged like any other. `remember` writes allowances to the user's
     rules; raises `StoreError`. `keep` applies what a command changed in a throw-away copy. Without `checkpoints` none
     are taken. With `checklist` any call may carry the task's checklist. `check_tool`
-    names the tool that runs the command of a goal; empty: none does. `unbilled`: what is called is no model but a
-    program, which takes no tokens and no money.
+    names the tool that runs the command of a goal; empty: none does. `unbilled` names what is called and is no
+    model but a program: it takes no tokens and no money.
     """
 
     log: EventLog
@@ -355,7 +355,7 @@ class Ports(Struct, frozen=True, kw_only=True):
     compaction: CompactionSettings = CompactionSettings()
     keep: KeepChanges = keep_nothing
     checkpoints: Checkpoints | None = None
-    unbilled: bool = False
+    unbilled: Collection[str] = ()
     hooks: Hooks | None = None
     clock: Callable[[], int]
     jitter: Callable[[], float]

@@ -8,6 +8,7 @@ from msgspec import Struct
 from treadle.app.code_review.finding_forms import ReviewFinding
 from treadle.app.compose import Opening, open_session
 from treadle.app.models.model_choice import OwnModel
+from treadle.app.models.model_notes import FINDING
 from treadle.app.session.shared.turn_asking import SessionClient
 from treadle.present.words import plain
 from treadle.protocol.events import SetMode, Source
@@ -30,7 +31,7 @@ from treadle.protocol.tools import CallResult, FileChange, Outcome
 from treadle.protocol.usage import Usage
 from treadle.tools.declarations import REPLACE_IN_FILE
 
-_SPEC = ModelSpec(provider="scripted", name="finding", context_window=1_000_000, prices=Prices(input=0.0, output=0.0))
+_SPEC = ModelSpec(provider="scripted", name=FINDING, context_window=1_000_000, prices=Prices(input=0.0, output=0.0))
 _APPLY = Source(kind="headless", id="review")
 
 

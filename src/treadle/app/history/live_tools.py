@@ -13,6 +13,7 @@ from treadle.app.compose import Opening, open_session, session_log
 from treadle.app.history.branching import copied_files
 from treadle.app.history.session_export import with_each_text
 from treadle.app.models.model_choice import OwnModel
+from treadle.app.models.model_notes import RECORDED
 from treadle.app.session.shared.turn_asking import SessionClient
 from treadle.present.words import clip_text, counted
 from treadle.protocol.base import Record
@@ -21,6 +22,7 @@ from treadle.protocol.messages import Text, text_of
 from treadle.protocol.models import (
     ModelRequest,
     ModelSpec,
+    Prices,
     ReplyStop,
     StreamCallArguments,
     StreamCallDone,
@@ -34,7 +36,7 @@ from treadle.protocol.sealed import ResultMade, TurnSettled
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall
 from treadle.protocol.usage import Usage
 
-RECORDED = ModelSpec(provider="scripted", name="recorded")
+_SPEC = ModelSpec(provider="scripted", name=RECORDED, prices=Prices(input=0.0, output=0.0))
 _REPLAY = Source(kind="replay", id="main")
 _PROMPT = (Text(text="Run the recorded calls again."),)
 """What was asked then could enclose files, or run commands."""
@@ -135,9 +137,9 @@ async def run_tools_again(prefix: str, folder: Path, opening: Callable[[], Openi
             raise log.damage.error()
         copied_files(store, row, 1, folder)
     replies = RecordedReplies(lambda text: text.replace(row.workspace, str(folder)))
-    model = OwnModel(spec=RECORDED, provider=replies)
+    model = OwnModel(spec=_SPEC, provider=replies)
     wanted = opening()
-    settings = msgspec.structs.replace(wanted.settings, model=RECORDED.ref)
+    settings = msgspec.structs.replace(wanted.settings, model=_SPEC.ref)
     wanted = msgspec.structs.replace(wanted, models=(model,), settings=settings)
     found: list[Drift] = []
     async with SessionClient(await open_session(wanted), _REPLAY) as client:

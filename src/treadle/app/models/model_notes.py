@@ -25,6 +25,10 @@ UNHOSTED = ("scripted", "local")
 
 PROGRAM_REF = "treadle/program"
 """Stands in place of a model in the session of a program of code mode."""
+RECORDED, FINDING = "recorded", "finding"
+"""What is scripted: the calls of a session that are run again, and the change of a finding."""
+NO_MODELS = frozenset({PROGRAM_REF, f"scripted/{RECORDED}", f"scripted/{FINDING}"})
+"""What is called and is no model: it takes no tokens and no money."""
 
 
 class SelectedModel(Record, frozen=True, kw_only=True):

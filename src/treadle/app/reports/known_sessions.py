@@ -342,7 +342,7 @@ def _followed(events: Iterable[Event], reader: UsageReader) -> _Digest:
 
 def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live: bool) -> ListedSession:
     state, ended = _standing(digest, live=live)
-    spending, *others = [spending_of(one.usage, lost=one.calling > 0 and not live) for one in (digest, *below)]
+    spending, *others = [spending_of(one.usage, lost=0 if live else one.calling) for one in (digest, *below)]
     unpriced = spending.unpriced or any(one.unpriced for one in others)
     total = spending.total + sum(one.total for one in others)
     return ListedSession(

@@ -6,7 +6,7 @@ from math import fsum
 from msgspec import field
 from msgspec.structs import replace
 
-from treadle.app.models.model_notes import PROGRAM_REF
+from treadle.app.models.model_notes import NO_MODELS
 from treadle.context.sizes import bytes_of_text
 from treadle.context.transcript import estimated_tokens
 from treadle.present.spending_words import Spending
@@ -164,18 +164,18 @@ class SessionUsage(Record, frozen=True, kw_only=True):
     whole: bool
 
 
-def spending_of(usage: LoggedUsage | None, *, lost: bool) -> Spending:
-    """Give what a log says was spent; unknown is that of a log that was not read, and of a call that was `lost`."""
-    known = Spending(unpriced=True) if usage is None else usage.spending
-    return replace(known, unpriced=True) if lost else known
+def spending_of(usage: LoggedUsage | None, *, lost: int) -> Spending:
+    """Give what a log says was spent; unknown is that of a log that was not read, and of calls that were `lost`."""
+    return Spending(unpriced=True) if usage is None else with_lost(usage, lost, 0).spending
 
 
 def with_lost(usage: LoggedUsage, calls: int, at: int) -> LoggedUsage:
     """Add calls that were lost at a time (milliseconds since 1970): that there were these is all that is known."""
-    if not calls:
+    model = usage.sent or usage.model
+    if not calls or model in NO_MODELS:
         return usage
     lost = Amounts(requests=calls, unpriced=calls, uncounted=calls)
-    slot = UsageSlot(slot=at // SLOT, model=usage.sent or usage.model, mode=usage.mode, tool=NO_TOOL, amounts=lost)
+    slot = UsageSlot(slot=at // SLOT, model=model, mode=usage.mode, tool=NO_TOOL, amounts=lost)
     return replace(usage, slots=(*usage.slots, slot))
 
 
@@ -281,7 +281,7 @@ class UsageReader:
                 pass
 
     def _request(self, event: Event, model: str, usage: Usage, cost: float | None, *, uncounted: bool = False) -> None:
-        if model == PROGRAM_REF:  # no model was called
+        if model in NO_MODELS:  # no model was called
             return
         amounts = Amounts(
             requests=1, usage=usage, cost=cost or 0.0, unpriced=int(cost is None), uncounted=int(uncounted)

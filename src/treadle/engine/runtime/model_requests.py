@@ -110,7 +110,7 @@ async def reserved_terms(
     ports: Ports, state: State, transcript: Transcript, new_bytes: int, *, aside: bool = False
 ) -> Terms | None:
     """Say what the next model call can cost where a budget is set, and reserve it where other sessions share one."""
-    if ports.unbilled or not bounded(state.limits):
+    if state.choice.model in ports.unbilled or not bounded(state.limits):
         return None
     terms = terms_of(ports, state, transcript, new_bytes)
     room = check_budgets(state, terms)

@@ -213,7 +213,7 @@ class Performer:
             attempt=attempt,
             provider=await provider_with_room(ports, state, attempt),
             request=build_request(ports, state, self._session.reader),
-            size=None if ports.unbilled else request_size(self._session.reader),
+            size=None if state.choice.model in ports.unbilled else request_size(self._session.reader),
             reader=reader,
             bill=bill,
             jitter=ports.jitter,

@@ -66,7 +66,8 @@ async def whole_reply(
     meter, spec = CallMeter(), ports.model(state.choice.model)
     try:
         await log.post(SideAsked(question=question))
-        meter.send(own_size(reader, request) if alone else request_size(reader, new))
+        if state.choice.model not in ports.unbilled:
+            meter.send(own_size(reader, request) if alone else request_size(reader, new))
         reply = await _read(ports.provider(state.choice.model), request, meter)
     except asyncio.CancelledError as cancelled:
         meter.cut(cancelled)

@@ -51,7 +51,7 @@ class ProgramShape(ChildShape, frozen=True, kw_only=True):
     """The shape of a session whose model is a program: no words but one line, and nothing is billed."""
 
     def applied(self, ports: Ports) -> Ports:
-        return replace(super().applied(ports), environment=_NoSurroundings(), unbilled=True)
+        return replace(super().applied(ports), environment=_NoSurroundings())
 
     def _shaped(self, parts: tuple[PromptPart, ...]) -> tuple[PromptPart, ...]:  # noqa: ARG002 - the shape of all
         return (self.words,)
