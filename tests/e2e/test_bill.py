@@ -242,3 +242,26 @@ async def test_the_cost_names_every_model_that_it_is_of_also_of_turns_that_left(
         told = await program.run("-p", "/cost", "--continue", *flags(server, work))
     names = " and ".join(f"anthropic-compatible/{one}" for one in ("scripted", "other", "third"))
     assert told.out.endswith(f", 3 steps, {names}.\n"), told.out
+
+
+@pytest.mark.parametrize("task", ["Go on.", "/btw why?", "/compact"])
+async def test_an_imported_session_whose_program_was_killed_has_an_unknown_cost_and_is_replayed(
+    tmp_path: Path, task: str
+) -> None:
+    program, work = priced(tmp_path), tmp_path / "w"
+    async with ScriptedServer(LONG, tokens=count_tokens) as server:
+        for more in ((), ("--continue",), ("--continue",)):
+            assert (await program.run("-p", "Go on.", *more, *flags(server, work))).code == 0
+    (before, _) = await told_of(program)
+    await ended_at(program, task, work)
+    (row,) = map(json.loads, (await program.run("sessions", "--json", "--all")).out.splitlines())
+    file = str(tmp_path / "export.jsonl")
+    assert (await program.run("export", row["id"], "--format", "json", "-o", file)).code == 0
+    other = Program(tmp_path / "other")
+    assert (await other.run("import", file)).code == 0
+    (there,) = map(json.loads, (await other.run("sessions", "--json", "--all")).out.splitlines())
+    assert (there["cost"], there["known_cost"]) == (None, pytest.approx(before))
+    total = json.loads((await other.run("usage", "--json")).out)["total"]
+    assert (total["unpriced"], total["cost"]) == (1, pytest.approx(before))
+    replayed = await other.run("replay", row["id"])
+    assert replayed.code == 0, replayed.out

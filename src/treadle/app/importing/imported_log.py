@@ -8,9 +8,10 @@ from typing import Any
 
 from msgspec import Struct, field
 
-from treadle.engine.core.past_history import next_to_end, take_whole
+from treadle.engine.core.past_history import calls_under_way, conversation, next_to_end, take_whole
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import Assembling, Calling, Money, Space, State
+from treadle.engine.runtime.lost import lost_calls
 from treadle.present.words import clip_text
 from treadle.protocol.codec import encodable
 from treadle.protocol.events import (
@@ -137,8 +138,12 @@ class LogBuilder:
     def settle(self, session_id: str, at: int = 0) -> None:
         """End what is open, then keep of the state only what the conversation needs: no mode, allowance or yes.
 
-        This is what the session goes on from, whatever the log before says.
+        This is what the session goes on from, whatever the log before says. What a model call that was going on has
+        used is estimated, and at what price is not known here.
         """
+        if calls_under_way(self.state):
+            for lost in tuple(lost_calls(self.state, conversation(self.events), None)):
+                self.post(lost, at)
         while (ending := next_to_end(self.state)) is not None:
             self.post(ending, at)
         old = self.state

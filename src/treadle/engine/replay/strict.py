@@ -187,7 +187,8 @@ class _Replay:
             if isinstance(data, Sealed):
                 raise _unexpected(recorded, "Nothing in the log is the cause of it.")
             seq = self._track.state.seq + 1 if recorded.own else recorded.event.seq
-            source = recorded.event.source if isinstance(data, Op) else ENGINE
+            said_elsewhere = isinstance(data, Op) or recorded.event.source == IMPORTED
+            source = recorded.event.source if said_elsewhere else ENGINE
             made: list[Event] = []
             for one in self._made(data, recorded):
                 made.append(Event(seq=seq, at=recorded.event.at, source=source, data=encodable(one)))
