@@ -1,8 +1,10 @@
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from msgspec import inspect
 
 from treadle.app.compose import limits_of
 from treadle.app.config.layers import load_settings
@@ -116,6 +118,49 @@ def test_what_would_fail_at_its_first_use_is_refused_with_its_file_and_key(
     error = _error(file)
     assert (error.code, error.what) == ("config-value", f"A setting from {file}, line 2, is wrong.")
     assert (why in error.why, key in error.fix) == (True, True)
+
+
+NUMBERS = (
+    "max_seconds",
+    "budget.turn_cost",
+    "budget.session_cost",
+    "budget.day_cost",
+    "budget.ask_at",
+    "context.compact_at",
+    "context.costly_request",
+    'models."a/b".input_price',
+    'models."a/b".output_price',
+    'models."a/b".search_price',
+    "providers.openai.idle_timeout",
+)
+
+
+@pytest.mark.parametrize("value", ["inf", "-inf", "nan", "1e999"])
+@pytest.mark.parametrize("key", NUMBERS)
+def test_no_number_is_infinite(tmp_path: Path, key: str, value: str) -> None:
+    assert _error(_file(tmp_path, f"{key} = {value}\n")).code == "config-value"
+
+
+def numbers_in(node: inspect.Type, name: str = "") -> Iterator[tuple[str, inspect.FloatType]]:
+    """Every setting that is a number with a fraction, by its name."""
+    match node:
+        case inspect.FloatType():
+            yield name, node
+        case inspect.StructType(fields=fields):
+            for one in fields:
+                yield from numbers_in(one.type, f"{name}.{one.name}")
+        case inspect.UnionType(types=types):
+            for one in types:
+                yield from numbers_in(one, name)
+        case inspect.DictType(value_type=value):
+            yield from numbers_in(value, f"{name}.*")
+        case _:
+            return
+
+
+def test_every_number_has_a_bound() -> None:
+    found = dict(numbers_in(inspect.type_info(Settings)))
+    assert (len(found) > 10, [name for name, one in found.items() if one.le is None]) == (True, [])
 
 
 @pytest.mark.parametrize(

@@ -120,6 +120,12 @@ def test_a_call_that_was_never_sent_is_billed_nothing() -> None:
     assert [priced(None, one)[1] for one in (Usage(), OWN, Usage(searches=1))] == [0.0, None, None]
 
 
+@pytest.mark.parametrize("price", [float("inf"), float("nan")])
+def test_a_price_that_is_no_amount_is_unknown(price: float) -> None:
+    spec = replace(SPEC, prices=Prices(input=price, output=1.0))
+    assert [priced(spec, one)[1] for one in (OWN, Usage(output_tokens=1))] == [None, None]
+
+
 def test_text_of_a_model_with_short_tokens_counts_for_more() -> None:
     short = replace(SIZE, bytes_per_token=1.8)
     assert used(StreamText(text=PROSE), size=short).output_tokens == 40

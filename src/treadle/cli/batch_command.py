@@ -7,6 +7,7 @@ programs run, and --mode is auto unless it says otherwise.
 
 import argparse
 from importlib import import_module
+from math import inf
 from pathlib import Path
 
 from treadle.cli.command_line import flags
@@ -113,8 +114,8 @@ def execute(arguments: argparse.Namespace) -> int:
     if arguments.add_dirs:
         raise wrong_option("--add-dir does not go with batch.", "Each task works in a copy, and changes nothing else.")
     for flag, cost in (("--max-cost", arguments.max_cost), ("--task-cost", arguments.task_cost)):
-        if cost is not None and not cost > 0:
-            raise wrong_option(f"{flag} {cost} leaves nothing to spend.", "It is an amount of US dollars.")
+        if cost is not None and not 0 < cost < inf:
+            raise wrong_option(f"{flag} cannot be {cost:g}.", "It is an amount of US dollars, such as 0.5.")
     from treadle.door.trust import trusted_by_variable
     from treadle.headless.batch.batch_main import BatchWishes, run_batch
     from treadle.headless.batch.batch_tasks import TaskChoice

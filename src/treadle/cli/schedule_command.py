@@ -2,6 +2,7 @@
 
 import argparse
 import sys
+from math import inf
 from pathlib import Path
 
 from treadle.cli.work import MODES
@@ -77,7 +78,7 @@ def _add(arguments: argparse.Namespace) -> None:
 
     if arguments.task.strip() in ("", "-"):
         raise ConfigError("task-empty", "There is no task.", fix="Write it behind the time, in quotes.")
-    if not arguments.max_cost > 0:
+    if not 0 < arguments.max_cost < inf:
         raise ConfigError(
             "schedule-time", f"--max-cost cannot be {arguments.max_cost:g}.", fix="Give US dollars, such as 0.5."
         )

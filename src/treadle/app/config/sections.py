@@ -14,8 +14,10 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 
 Tokens: TypeAlias = Annotated[int, msgspec.Meta(ge=1)]
-Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0)]
-Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0)]
+_MOST = 10**9
+"""No number is infinite: a product with nothing would be none."""
+Seconds: TypeAlias = Annotated[float, msgspec.Meta(gt=0, le=_MOST)]
+Dollars: TypeAlias = Annotated[float, msgspec.Meta(ge=0, le=_MOST)]
 
 ADDRESS_RULE = "It must have http:// or https://, a host, and a port from 1 to 65535 if it has one."
 
@@ -30,10 +32,10 @@ class ContextSettings(Record, frozen=True, kw_only=True, forbid_unknown_fields=T
     request in US dollars above which a cheaper configured model is named; 0 is never.
     """
 
-    compact_at: Annotated[float, msgspec.Meta(gt=0)] | None = None
+    compact_at: Annotated[float, msgspec.Meta(gt=0, le=_MOST)] | None = None
     keep: Annotated[float, msgspec.Meta(ge=0.05, le=0.9)] = 0.5
     strategy: CompactionStrategy = CompactionStrategy.AUTO
-    costly_request: Annotated[float, msgspec.Meta(ge=0)] = 0.5
+    costly_request: Dollars = 0.5
 
     @property
     def compaction(self) -> CompactionSettings:

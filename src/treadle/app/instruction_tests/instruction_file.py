@@ -48,7 +48,7 @@ class Expected(Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     said: tuple[str, ...] = ()
     never_said: tuple[str, ...] = ()
     said_like: tuple[str, ...] = ()
-    cost_under: Annotated[float, Meta(gt=0)] | None = None
+    cost_under: Annotated[float, Meta(gt=0, le=10**9)] | None = None
     steps_under: Annotated[int, Meta(gt=0)] | None = None
     outcome: str = COMPLETED
     check: str = ""
@@ -66,7 +66,7 @@ class InstructionTest(Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     model: str = ""
     mode: Mode | None = None
     max_steps: Annotated[int, Meta(gt=0)] = 50
-    max_cost: Annotated[float, Meta(gt=0)] | None = None
+    max_cost: Annotated[float, Meta(gt=0, le=10**9)] | None = None
     hooks_from: tuple[Literal["claude"], ...] = ()
     expect: Expected = Expected()
 

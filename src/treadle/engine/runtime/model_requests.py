@@ -2,6 +2,7 @@
 
 from asyncio import CancelledError
 from collections.abc import AsyncGenerator, Mapping
+from math import isfinite
 
 from msgspec import UNSET, Struct
 
@@ -211,7 +212,7 @@ def offered_tools(ports: Ports, state: State) -> tuple[str, ...]:
 
 
 def cost(spec: ModelSpec, usage: Usage) -> float | None:
-    """Price a model call in US dollars; None where a price of it is unknown."""
+    """Price a model call in US dollars; None where a price of it is unknown, or is no amount."""
     prices = None if spec.prices is None else spec.prices.of(usage.request_tokens)
     search = 0.0 if not usage.searches else None if spec.searches is None else spec.searches.price
     if prices is None or search is None:
@@ -225,7 +226,8 @@ def cost(spec: ModelSpec, usage: Usage) -> float | None:
         + (usage.cache_write_tokens - usage.cache_write_hour_tokens) * write
         + usage.cache_write_hour_tokens * _hour_price(prices)
     )
-    return total / _TOKENS_IN_PRICE + usage.searches * search / _SEARCHES_IN_PRICE
+    whole = total / _TOKENS_IN_PRICE + usage.searches * search / _SEARCHES_IN_PRICE
+    return whole if isfinite(whole) else None  # a list may name any number as a price
 
 
 def _hour_price(prices: Prices | PriceStep) -> float:
