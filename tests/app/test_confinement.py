@@ -195,7 +195,9 @@ def test_commands_share_what_others_of_their_kind_of_mode_do(
 def test_what_is_treadles_own_is_never_offered(place: CommandFolders, bubblewrap: None) -> None:
     found = confine("cat x", Rights(confinement=Confinement.LOOK), place, context(place, Mode.AUTO))
     place.data.joinpath("keys.json").write_text("{}")
-    assert found.find_denial(f"cat: {place.data}/keys.json: Permission denied") is None
+    denial = found.find_denial(f"cat: {place.data}/keys.json: Permission denied")
+    assert denial is not None
+    assert found.why_never(denial).startswith(" No yes to that opens it: it is Treadle's own. ")
     assert found.find_denial("curl: (6) Could not resolve host: x") is not None
 
 

@@ -75,8 +75,9 @@ def lacked(asked: list[Question]) -> list[tuple[Right, str, tuple[str, ...]]]:
 
 async def test_a_yes_opens_the_one_folder_for_the_one_run(tmp_path: Path, beside: Path) -> None:
     asked, results = await work(tmp_path, beside, OptionKind.ALLOW_ONCE)
-    question = (Right.WRITE, str(beside), (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE))
-    assert lacked(asked) == [question, question], "each run asks: nothing is remembered"
+    options = (OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE)
+    questions = [(Right.WRITE, str(beside), options), (Right.WRITE, str(beside / "made"), options)]
+    assert lacked(asked) == questions, "each run asks: nothing is remembered"
     assert [result.outcome for result in results] == [Outcome.OK, Outcome.OK]
     assert (beside / "made").read_text() == "x"
 

@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,7 @@ import pytest
 from tests.needed import needs
 from treadle.app.security.command_confinement import CommandFolders, confine_as
 from treadle.protocol.tools import Confinement
-from treadle.workspace.sandbox import Backend, Installer, SandboxState
+from treadle.workspace.sandbox import Backend, SandboxState
 from treadle.workspace.sandbox.confine import version
 from treadle.workspace.workspace import open_workspace
 
@@ -33,12 +34,12 @@ class Inside:
         line: str,
         kind: Confinement = Confinement.WORK,
         *,
-        owned: frozenset[Installer] = frozenset(),
+        commands: Sequence[Sequence[str]] = (),
         status: int = 0,
     ) -> tuple[str, tuple[str, ...]]:
         """Run a line to its end; gives its output and what is said of it."""
         workspace = open_workspace(self.root, spool=self.place.data / "spool")
-        confinement = await asyncio.to_thread(confine_as, kind, line, self.place, owned=owned)
+        confinement = await asyncio.to_thread(confine_as, kind, line, self.place, commands=commands)
         command = workspace.launcher.start(line, setup=confinement)
         await command.finish(60)
         output = command.take_output()
@@ -163,9 +164,9 @@ async def test_the_program_that_installs_may_change_an_environment_and_others_no
     for name in (".venv/bin/ls", ".venv/lib/x.pth", "node_modules/.bin/tsc"):
         await inside.run(f"mkdir -p $(dirname {name}); echo evil > {name}", status=1)
     await inside.run("touch node_modules/fine")
-    await inside.run("echo x > .venv/bin/made", owned=frozenset({Installer.PYTHON}))
-    await inside.run("echo x > node_modules/.bin/made", owned=frozenset({Installer.PYTHON}), status=1)
-    await inside.run("echo x > node_modules/.bin/made", owned=frozenset({Installer.NODE}))
+    await inside.run("echo x > .venv/bin/made", commands=[("pip", "install", "x")])
+    await inside.run("echo x > node_modules/.bin/made", commands=[("pip", "install", "x")], status=1)
+    await inside.run("echo x > node_modules/.bin/made", commands=[("npm", "ci")])
 
 
 CREDENTIALS = """

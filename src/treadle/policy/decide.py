@@ -11,7 +11,16 @@ from msgspec import structs
 from treadle.policy.classify import CommandJudgement, classify_command, is_plain_git
 from treadle.policy.decision_context import PolicyContext, RememberedFiles
 from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, when_confined, worst
-from treadle.policy.modes import UNTRUSTED, asked_rights, granting, rights_beyond, rights_when_used, verdict_for
+from treadle.policy.modes import (
+    UNTRUSTED,
+    asked_rights,
+    granting,
+    needs_not_given,
+    paths_not_given,
+    rights_beyond,
+    rights_when_used,
+    verdict_for,
+)
 from treadle.policy.path_check import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
 from treadle.policy.shell.network_programs import PUBLISHES
@@ -38,6 +47,7 @@ _LOOKS = frozenset({Risk.NONE, Risk.READ, Risk.READ_OUTSIDE})
 _READING_METHODS = frozenset({"GET", "HEAD"})
 _POLICY_VERSION = "2"
 _MODE = "mode"
+_ASK = Verdict.REQUIRE_USER_CONFIRMATION
 SERVER_TOOLS = "mcp__"
 """How the names of tools of MCP servers begin."""
 
@@ -74,7 +84,7 @@ def decide(
     return Decision(
         verdict=verdict,
         risk=_riskiest(parts),
-        reasons=(first, *others, *(granting(rights) if verdict is Verdict.REQUIRE_USER_CONFIRMATION else ())),
+        reasons=(first, *others, *(_granting(judged, rights, context) if verdict is _ASK else ())),
         parts=tuple(parts),
         digest=_digest((spec.name, arguments, tuple(accesses)), accesses, confinement, context),
         confinement=confinement,
@@ -82,6 +92,15 @@ def decide(
         asks_when_used=() if verdict is Verdict.DENY else tuple(right for one in judged for right in one.later),
         outside=any(one.command is not None and one.command.outside for one in judged),
     )
+
+
+def _granting(
+    judged: Sequence["_Judged"], rights: Sequence[SandboxDenial], context: PolicyContext
+) -> tuple[Reason, ...]:
+    """Say what a yes gives to the commands of a call, and what it does not."""
+    findings = [found for one in judged if one.command is not None for found in one.command.every]
+    outside = any(right.right is Right.UNSANDBOXED for right in rights)
+    return granting(rights, {} if outside else paths_not_given(findings, context))
 
 
 def _weight(part: Part) -> tuple[int, int, int]:
@@ -244,8 +263,9 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
         alone = confined and not (mixed and any(found.rule == WRITES_GIT for found in part.findings))
         answers.append(_answer(part.text, part.own, subject, context, around=around, confined=alone, holds=holds))
     hosts = [*(host for part in parts for host in part.trace.hosts), *named]
+    refused = [_refused(need, "outside", why) for need, why in needs_not_given(access.needs, context)]
     return _Judged(
-        parts=[part for part, _ in answers],
+        parts=[*(part for part, _ in answers), *refused],
         command=line,
         rights=rights_beyond(line.every, hosts, context),
         ruled=any(ruled for _, ruled in answers),

@@ -2,11 +2,14 @@
 
 import posixpath
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
+from types import MappingProxyType
 
-from treadle.policy.decision_context import FileKind, PolicyContext, is_below
+from treadle.policy.decision_context import FileKind, FileView, PolicyContext, is_below
 from treadle.policy.findings import WITHOUT_SANDBOX, WRITES_GIT, Finding, PathOp, dangerous
 from treadle.policy.path_check import Where, check_path
 from treadle.policy.urls import matches_host
+from treadle.protocol.opened_paths import NAME_IT, is_plain_folder, why_never_opened
 from treadle.protocol.permissions import Mode, Reason, Verdict
 from treadle.protocol.protected_names import secret_name
 from treadle.protocol.tools import Right, Risk, SandboxDenial
@@ -81,7 +84,8 @@ def asked_rights(needs: Iterable[str], context: PolicyContext) -> tuple[list[Fin
                 protected = check.where is Where.PROTECTED
                 text = check.reasons[0].text if protected else f"the model asks to change {what}"
                 rule = "control-write" if protected else "write-outside"
-                findings.append(dangerous(rule, text, path=check.resolved))
+                new = "/" if what.endswith("/") and check.resolved not in ("", "/") else ""
+                findings.append(dangerous(rule, text, path=f"{check.resolved}{new}"))
             case "git":
                 text = "the model asks to change the repository's data"
                 risk = Risk.CRITICAL if context.mode is Mode.PLAN else Risk.EXECUTE  # no copy takes that
@@ -90,6 +94,20 @@ def asked_rights(needs: Iterable[str], context: PolicyContext) -> tuple[list[Fin
                 findings.append(dangerous(WITHOUT_SANDBOX, "the model asks to run it without the sandbox"))
     return findings, hosts
 
+
+def needs_not_given(needs: Iterable[str], context: PolicyContext) -> Iterator[tuple[str, str]]:
+    """Give what the model asks for and no right opens, each with the reason and the way on."""
+    for need in needs if context.confined and context.mode is not Mode.PLAN else ():
+        kind, _, what = need.partition(":")
+        if kind == "outside":
+            path = check_path(what, PathOp.WRITE, context.roots[0], context).resolved
+            if path and (why := why_not_given(path, context)):
+                yield need, f"no right opens {path}: {why}. {NAME_IT}".removesuffix(".")
+
+
+_NOTHING: Mapping[str, str] = MappingProxyType({})
+_LISTS = 0o5
+"""The bits of a mode that let somebody list a folder and go into it."""
 
 _NETWORK = frozenset({"network", "download", "upload", "private-host"})
 _READS = frozenset({"secret-read", "read-outside"})
@@ -133,27 +151,62 @@ def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[Sandb
 
 
 def _to_open(path: str, context: PolicyContext) -> str:
-    """Name what is opened so that a path can be changed: what is there, or its folder; never what holds a home.
+    """Name what is opened so that a path can be changed: the path itself, or a plain folder in which it is to be made.
 
-    At the top of the workspace it is what is new there: a command can make that, but it would not stay.
+    In the workspace it is what is there, or its folder; at the top of it what is new there: a command can make that,
+    but it would not stay. A slash at the end says that it is to be a new folder.
     """
-    new = ""
-    while (facts := context.files.facts(path)) is None and path != "/":
-        path, new = posixpath.dirname(path), path
-    if new and path in (*context.roots, *map(context.files.resolve, context.roots)):
+    named, path = path, path.rstrip("/") or "/"
+    above, new = path, ""
+    while (facts := context.files.facts(above)) is None and above != "/":
+        above, new = posixpath.dirname(above), above
+    roots = (*context.roots, *map(context.files.resolve, context.roots))
+    if new and above in roots:
         return new
-    if facts is None or facts.kind not in (FileKind.FILE, FileKind.DIRECTORY):
+    if facts is None or facts.kind not in (FileKind.FILE, FileKind.DIRECTORY) or why_not_given(path, context):
         return ""
-    kept = (context.home, *context.state, *context.own)
-    too_wide = path == "/" or any(is_below(keep, (path,)) for keep in kept if keep)
-    return "" if too_wide else path
+    if is_below(path, roots) or not new:
+        return above
+    kept = (*_homes(context), *context.state, *context.own, *roots)
+    return above if is_plain_folder(above, partial(_entries, context.files), kept=kept) else named
 
 
-def granting(rights: Iterable[SandboxDenial]) -> tuple[Reason, ...]:
-    """Say what a yes gives."""
+def why_not_given(path: str, context: PolicyContext) -> str:
+    """Say why no right opens a resolved path, as a clause; empty where one can, as in the workspace."""
+    roots = tuple(map(context.files.resolve, context.roots))
+    if is_below(path, (*roots, *context.roots)):
+        return ""
+    return why_never_opened(path, homes=_homes(context), own=(*context.state, *context.own), roots=roots)
+
+
+def _homes(context: PolicyContext) -> tuple[str, ...]:
+    return tuple(home for home in (context.home, *context.hidden) if home)
+
+
+def _entries(files: FileView, folder: str) -> list[tuple[str, bool]] | None:
+    facts = files.facts(folder)
+    if facts is None or not any((facts.mode >> shift) & _LISTS == _LISTS for shift in (0, 3, 6)):
+        return None
+    found = ((name, files.facts(posixpath.join(folder, name))) for name in files.names(folder))
+    return [(name, there is not None and there.kind is FileKind.DIRECTORY) for name, there in found]
+
+
+def paths_not_given(findings: Iterable[Finding], context: PolicyContext) -> dict[str, str]:
+    """Give the paths that a confined command would change and no right opens, each with the reason."""
+    if not context.confined or context.mode is Mode.PLAN:
+        return {}
+    named = (found.path for found in findings if found.path and found.rule in _WRITES)
+    paths = dict.fromkeys(path.rstrip("/") or "/" for path in named)
+    return {path: why for path in paths if (why := why_not_given(path, context))}
+
+
+def granting(rights: Iterable[SandboxDenial], not_given: Mapping[str, str] = _NOTHING) -> tuple[Reason, ...]:
+    """Say what a yes gives, and which paths it does not open, each with the reason."""
     said = [_SAID[right.right].format(right.target) for right in rights]
-    text = f"approving also lets it {', '.join(said)}".replace("the network ()", "the network")
-    return (Reason(rule="grants", text=text),) if said else ()
+    text = f"approving also lets it {', '.join(said)}".replace("the network ()", "the network") if said else ""
+    refused = ", ".join(f"{path} ({why})" for path, why in not_given.items())
+    more = f"{'it' if said else 'approving'} does not let it change {refused}" if refused else ""
+    return (Reason(rule="grants", text="; ".join(filter(None, (text, more)))),) if text or more else ()
 
 
 _SAID: Mapping[Right, str] = {

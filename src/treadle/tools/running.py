@@ -120,8 +120,8 @@ async def run_line(
         return await run_line(workspace, line, patience, output, rights=rights, cwd=cwd, again=False)
     denial = setup.find_denial(report) if failed and not command.why_stopped else None
     if denial is not None:
-        way = _SUBMODULES if denial.right is Right.WRITE and "/.git/modules/" in denial.text else ""
-        report = f"{report}\n[{describe_denial(denial)}{way}]"
+        never = await asyncio.to_thread(setup.why_never, denial)
+        report, denial = _with(report, (_stopped(denial, never),)), None if never else denial
     if copy is not None:
         copy = replace(copy, ended=command.describe(), output=_last_lines(printed))
         report = _with(report, (copy.trouble,) if copy.trouble else ())
@@ -129,6 +129,12 @@ async def run_line(
             denial = SandboxDenial(right=Right.WRITE, target=workspace.root, text=copy.trouble)
     result = result_of(Origin.COMMAND, outcome, report)
     return replace(result, denial=denial, full_output=command.output_file, copy=copy)
+
+
+def _stopped(denial: SandboxDenial, never: str) -> str:
+    """Say what the sandbox stopped, with the way on where that is known."""
+    in_modules = denial.right is Right.WRITE and "/.git/modules/" in denial.text
+    return f"{describe_denial(denial)}{_SUBMODULES if in_modules else never}"
 
 
 class _Told(Struct, frozen=True):

@@ -36,7 +36,7 @@ def fake(path: str) -> PathAccess | None:
     return PathAccess(is_folder=path not in FILES, is_socket=path == "/tmp/.socket", readable=True, writable=True)
 
 
-OUTSIDE = Outside(look_at=fake, listens=lambda port: port == 5432)
+OUTSIDE = Outside(look_at=fake, listens=lambda port: port == 5432, entries=lambda _: [])
 
 
 def writing(path: str) -> SandboxDenial:
@@ -64,7 +64,10 @@ def found(output: str, profile: Profile, backend: Backend, outside: Outside = OU
         ("touch: cannot touch '/h/go/pkg/x': Read-only file system", writing("/h/go")),
         ("OSError: [Errno 30] Read-only file system: 'AGENTS.md'", writing("/w/AGENTS.md")),
         ("failed to create `/h/go/x`\n\nCaused by:\n  Read-only file system (os error 30)", writing("/h/go")),
-        ("npm error EROFS: read-only file system, mkdir '/h/.npm/_cacache'", writing("/h")),
+        ("npm error EROFS: read-only file system, mkdir '/h/.npm/_cacache'", writing("/h/.npm/_cacache/")),
+        ("OSError: [Errno 30] Read-only file system: '/h/.toolrc'", writing("/h/.toolrc")),
+        ("touch: cannot touch '/h/.ssh/new': Read-only file system", writing("/h/.ssh/new")),
+        ("bash: line 1: /h/go: Read-only file system", writing("/h/go")),
         ("first\ncurl: (6) Could not resolve host: example.org\nlast", NETWORK),
         ("OSError: [Errno 101] Network is unreachable", NETWORK),
         ("npm error code EAI_AGAIN\nnpm error getaddrinfo EAI_AGAIN registry", NETWORK),
@@ -104,11 +107,12 @@ HOME = Profile(root="/h/w", hidden=("/h",), readable=("/h/go",), tmp="/p/tmp", p
     ("output", "denial"),
     [
         ("cat: /h/.ssh/id_rsa: No such file or directory", reading("/h/.ssh/id_rsa")),
-        ("bash: line 1: /h/.ssh/new: No such file or directory", writing("/h/.ssh")),
-        ("touch: cannot touch '/h/.ssh/new': No such file or directory", writing("/h/.ssh")),
+        ("bash: line 1: /h/.ssh/new: No such file or directory", writing("/h/.ssh/new")),
+        ("touch: cannot touch '/h/.ssh/new': No such file or directory", writing("/h/.ssh/new")),
+        ("mkdir: cannot create directory '/h/.ssh/new': No such file or directory", writing("/h/.ssh/new/")),
         (
             "p.write_text('x')\nFileNotFoundError: [Errno 2] No such file or directory: '/h/.ssh/id_rsa'",
-            writing("/h/.ssh"),
+            writing("/h/.ssh/id_rsa"),
         ),
         ("cat: /h/.ssh/nothing: No such file or directory", None),
         ("touch: cannot touch '/h/new': No such file or directory", None),
@@ -125,6 +129,10 @@ def test_landlock_has_other_words_for_the_same() -> None:
     line = "touch: cannot touch '/h/go/x': Permission denied"
     assert found(line, PROFILE, Backend.BUBBLEWRAP) is None
     assert found(line, PROFILE, Backend.LANDLOCK) == writing("/h/go")
+    before = "    open('/h/.ssh/id_rsa', 'w')\n"
+    line = "PermissionError: [Errno 13] Permission denied: '/h/.ssh/id_rsa'"
+    assert found(line, HOME, Backend.LANDLOCK) == reading("/h/.ssh/id_rsa")
+    assert found(before + line, HOME, Backend.LANDLOCK) == writing("/h/.ssh/id_rsa")
     traceback = "  self.sock = socket.socket()\nPermissionError: [Errno 1] Operation not permitted"
     assert found(traceback, PROFILE, Backend.BUBBLEWRAP) is None
     assert found(traceback, PROFILE, Backend.LANDLOCK) == NETWORK

@@ -9,7 +9,9 @@ from pathlib import Path
 
 from msgspec import structs
 
+from treadle.app.config.places import config_file
 from treadle.app.security.file_view import DiskView
+from treadle.app.security.given_rights import denial_in, give_rights, why_no_right
 from treadle.app.security.trial_copies import Copies
 from treadle.policy.classify import commands_of, only_reads
 from treadle.policy.decision_context import PolicyContext
@@ -24,6 +26,7 @@ from treadle.workspace.commands.confinement import Remark, Setup
 from treadle.workspace.commands.variables import HARDENED_GIT, path_outside
 from treadle.workspace.commands.wrapping import UNWRAPPED, Wrapping
 from treadle.workspace.copies import Hold, why_no_copy
+from treadle.workspace.files.owners import Owner
 from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.sandbox import (
     Backend,
@@ -32,13 +35,10 @@ from treadle.workspace.sandbox import (
     Installer,
     MadeFiles,
     Profile,
-    SandboxState,
     Surroundings,
     Survey,
     Surveyor,
-    allow,
     control_files_changed_by,
-    find_denial,
     prepare,
     probe,
     profile_for,
@@ -46,6 +46,7 @@ from treadle.workspace.sandbox import (
     repositories_of,
     tools_of,
 )
+from treadle.workspace.sandbox.made_beforehand import OpenedPaths, recover_opened
 from treadle.workspace.sandbox.profile import is_within
 
 _NAMED = 5
@@ -65,9 +66,16 @@ class _Known:
     said_unlisted: set[str] = field(default_factory=set)
     said_alone: bool = False
     made: list[MadeFiles] = field(default_factory=list)
+    paths: OpenedPaths | None = None
     notes: list[str] = field(default_factory=list)
     copies: Copies = field(default_factory=Copies)
     tell: Callable[[str], None] = lambda _: None
+
+    def opened(self, data: Path) -> OpenedPaths:
+        """What was made outside of the workspace for commands that may write it."""
+        if self.paths is None:
+            self.paths = OpenedPaths(data)
+        return self.paths
 
     def say_next(self, remarks: Sequence[Remark]) -> None:
         """Have what no result said go with the next one."""
@@ -110,6 +118,16 @@ class CommandFolders:
     def shared(self, mode: Mode) -> SessionNamespaces | None:
         """Give what the commands of a mode share."""
         return self.plan_namespaces if mode is Mode.PLAN else self.namespaces
+
+    def holder(self) -> Owner | None:
+        """Give the process that holds what commands share; says once with the next result why there is none."""
+        if self.namespaces is None:
+            return None
+        found = self.namespaces.holder()
+        if self.namespaces.trouble and not self.known.said_alone:
+            self.known.said_alone = True
+            self.known.notes.append(f"Commands share no network and no processes: {self.namespaces.trouble}.")
+        return found
 
     @property
     def surveyors(self) -> list[Surveyor]:
@@ -169,12 +187,13 @@ def confine(
     if missing := _control_files(line, rights, place, context):
         return Setup(refused=missing)
     reads = only_reads(line, place.cwd, context)
+    commands = commands_of(line, place.cwd, context)
     found = confine_as(
         rights.confinement,
         line,
         place,
         granted=rights.granted,
-        owned=tools_of(commands_of(line, place.cwd, context)),
+        commands=commands,
         hold=None if background else partial(why_held, context=context),
         access=access,
     )
@@ -219,42 +238,42 @@ def confine_as(
     place: CommandFolders,
     *,
     granted: Sequence[SandboxDenial] = (),
-    owned: AbstractSet[Installer] = frozenset(),
     hold: Hold | None = None,
     access: FurtherAccess = NO_FURTHER_ACCESS,
+    commands: Sequence[Sequence[str]] | None = None,
 ) -> Setup:
     """Set up a run in one confinement, with rights that this run has besides; looks at the disk.
 
-    `owned` names the tools of the line that install programs. With `hold` what only looks gets a throw-away copy, where
-    one can be made. Raises `ToolError`.
+    `commands` are those of a line whose rights somebody granted; without it they are named by the user's own settings.
+    With `hold` what only looks gets a throw-away copy, where one can be made. Raises `ToolError`.
     """
     if kind is Confinement.OPEN:
         return Setup()
     state = probe()
-    shared = place.namespaces if state.backend is Backend.BUBBLEWRAP else None
-    holder = None if shared is None else shared.holder()
-    if shared is not None and shared.trouble and not place.known.said_alone:
-        place.known.said_alone = True
-        place.known.notes.append(f"Commands share no network and no processes: {shared.trouble}.")
+    holder = place.holder() if state.backend is Backend.BUBBLEWRAP else None
     surveys = look_through(place)
-    profile = profile_of(kind, place, surveys, owned)
-    profile = _granted(profile, granted, place.data)
+    profile = replace(profile_of(kind, place, surveys, tools_of(commands or ())), cwd=place.cwd)
+    profile, opened, refused = give_rights(profile, granted, place.known.opened(place.data), commands)
+    place.known.notes += refused
     profile = replace(
         profile,
-        cwd=place.cwd,
         replaced=(*profile.replaced, *(place.placed if holder is not None else ())),
         readable=(*profile.readable, *access.readable),
         writable=(*profile.writable, *access.writable),
     )
-    denial = partial(_denial, profile, state, place.data)
     settle = _Settling(
         line=line,
         place=place,
+        opened=opened,
         empty=_reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else (),
         unlisted=tuple(path for found in surveys for path in found.unlisted),
     )
     setup = Setup(
-        find_denial=denial, settle=settle, unsaid=place.known.say_next, meanwhile=partial(place.known.tell_user, line)
+        find_denial=partial(denial_in, profile=profile, state=state),
+        why_never=partial(why_no_right, profile=profile),
+        settle=settle,
+        unsaid=place.known.say_next,
+        meanwhile=partial(place.known.tell_user, line),
     )
     if not profile.change_root:
         if hold is not None and not why_no_copy(profile, state, place.data):
@@ -271,15 +290,6 @@ def confine_as(
         allowed=profile.writable,
     )
     return structs.replace(setup, wrapping=prepare(profile, state, holder), settle=replace(settle, made=made))
-
-
-def _granted(profile: Profile, granted: Sequence[SandboxDenial], data: Path) -> Profile:
-    for right in granted:
-        for path in (right.target, *right.also):
-            one = structs.replace(right, target=path, also=())
-            if not is_within(path, str(data)) and not _opens_more(one, profile):
-                profile = allow(profile, one)
-    return profile
 
 
 def look_through(place: CommandFolders) -> list[Survey]:
@@ -303,10 +313,11 @@ def look_through(place: CommandFolders) -> list[Survey]:
 class _Settling:
     """Looks at what one command did: the control files that it made, and the secrets that read as `empty`.
 
-    `unlisted` are folders that it did not see.
+    `unlisted` are folders that it did not see, and `opened` paths that were made for it.
     """
 
     line: str
+    opened: Sequence[str]
     place: CommandFolders
     empty: Sequence[str]
     unlisted: Sequence[str]
@@ -321,6 +332,8 @@ class _Settling:
             made = self.made.end() if ended else self.made.check()
             if ended and self.made.remaining():
                 known.made.append(self.made)
+        if ended:
+            notes += known.opened(self.place.data).take_away(self.opened)
         seen = (*notes, *self._not_seen(), *self._reading_empty(f"{self.line}\n{output}"))
         return (*map(Remark, seen), *(Remark(text, undone=True) for text in made))
 
@@ -349,27 +362,13 @@ def _reading_empty(profile: Profile, surveys: Sequence[Survey]) -> list[str]:
 
 
 def recover_control_files(data: Path) -> tuple[str, ...]:
-    """Move away the control files of commands whose Treadle was killed, and say so."""
+    """Move away the control files of commands whose Treadle was killed, and say so; also what it made beforehand."""
+    recover_opened(data)
     return recover_made(data, is_control=is_control, is_secret=is_secret, is_inert=_is_inert)
 
 
 def _is_inert(path: str) -> bool:
     return is_inert(path, DiskView())
-
-
-def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
-    """Whether the sandbox could give a right only with a whole folder that it keeps, which nobody was asked about.
-
-    What is there can be changed by itself; for something new its folder would have to be opened.
-    """
-    match right.right:
-        case Right.READ:
-            kept = profile.masked
-        case Right.WRITE if not os.path.lexists(right.target):
-            kept = profile.protected
-        case _:
-            return False
-    return right.target not in kept and any(is_within(right.target, entry) for entry in kept)
 
 
 def confine_server(mode: Mode, place: CommandFolders) -> Wrapping:
@@ -383,21 +382,17 @@ def confine_server(mode: Mode, place: CommandFolders) -> Wrapping:
     return prepare(profile_of(Confinement.LOOK, place, surveys, frozenset()), probe())
 
 
-def _denial(profile: Profile, state: SandboxState, data: Path, output: str) -> SandboxDenial | None:
-    """Find what the sandbox stopped; what is Treadle's own is never opened."""
-    if state.backend is None:
-        return None
-    denial = find_denial(output, profile, state.backend)
-    return None if denial is not None and is_within(denial.target, str(data)) else denial
-
-
 def profile_of(
     kind: Confinement, place: CommandFolders, surveys: Sequence[Survey], owned: AbstractSet[Installer]
 ) -> Profile:
     """Give what a command may do in a confinement but OPEN; `surveys` are those of the folders, in their order."""
     place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
     around = Surroundings(
-        home=os.path.realpath(Path.home()), data=str(place.data), private=str(place.private), variables=os.environ
+        home=os.path.realpath(Path.home()),
+        data=str(place.data),
+        private=str(place.private),
+        variables=os.environ,
+        settings=str(config_file().parent),
     )
     instead = [
         pair

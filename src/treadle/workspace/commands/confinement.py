@@ -13,6 +13,10 @@ def _no_denial(output: str) -> SandboxDenial | None:  # noqa: ARG001 - nothing i
     return None
 
 
+def _never_refused(denial: SandboxDenial) -> str:  # noqa: ARG001 - nothing is denied where nothing confines
+    return ""
+
+
 class Remark(Struct, frozen=True):
     """A sentence about what a command did; `undone`: a part of that was taken back, whatever its exit status says."""
 
@@ -50,6 +54,7 @@ def _unnoted(guard: int) -> None:
 class Setup(Struct, frozen=True):
     """How to run one command; `find_denial` tells from its output, should it fail, what the sandbox stopped.
 
+    `why_never` says why no yes opens that, with the way on; it gives nothing where somebody can be asked.
     `started` is told which process is above all of the command's. `changes` reads what it changed in its throw-away
     copy; None where it has none. With `refused` it is not run: that right is known to be missing before. `unsaid` takes
     the remarks that came too late for the command's result, and `meanwhile` those that are made while it runs, which
@@ -59,6 +64,7 @@ class Setup(Struct, frozen=True):
     wrapping: Wrapping = UNWRAPPED
     variables: Mapping[str, str] = field(default_factory=dict)
     find_denial: Callable[[str], SandboxDenial | None] = _no_denial
+    why_never: Callable[[SandboxDenial], str] = _never_refused
     settle: Settle = _settled
     changes: ReadChanges | None = None
     refused: SandboxDenial | None = None

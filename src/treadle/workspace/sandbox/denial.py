@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from treadle.protocol.opened_paths import is_plain_folder
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox.backend import Backend
 from treadle.workspace.sandbox.outside import DISK, Outside
@@ -42,8 +43,11 @@ _MAKES = re.compile(
 )
 """Words of programs that make a file, and how bash begins what it says of a redirection."""
 
-_WRITES = re.compile(r"write_(?:text|bytes)|cannot create|for writing|open\(.*,\s*['\"][wax]", re.IGNORECASE)
+_WRITES = re.compile(r"write_(?:text|bytes)|cannot (?:create|touch)|for writing|open\(.*,\s*['\"][wax]", re.IGNORECASE)
 """Words that are not about reading, where the file is there."""
+
+_FOLDERS = re.compile(r"mkdir|makedirs|create_dir|creat\w* (?:\w+ )?director", re.IGNORECASE)
+"""Words of programs that make a folder."""
 
 _QUOTED = re.compile(r"""['"‘“`]([^'"’”`]+)['"’”`]""")
 _SUBJECT = re.compile(r"([^\s:'\"]+): permission denied", re.IGNORECASE)
@@ -109,7 +113,10 @@ class _Message:
             return None
         unchanged = read_only if self.backend is Backend.BUBBLEWRAP else forbidden
         for path in self._paths():
+            # Where a hidden file shows by its name, writing it fails in the same words as reading it.
+            writes = forbidden and any(map(_WRITES.search, (self.line, *self.before)))
             denial = self._not_made(path) if missing else None
+            denial = denial or (self._unchanged(path) if writes and unchanged else None)
             denial = denial or (self._hidden(path) if forbidden or missing else None)
             denial = denial or (self._unchanged(path) if unchanged else None)
             if denial is not None:
@@ -146,8 +153,9 @@ class _Message:
         if not hidden or shown or not makes or self.profile.root_of(path):
             return None
         found = self.outside.look_at(folder)
-        writable = found is not None and found.is_folder and found.writable
-        return self._denial(Right.WRITE, folder) if writable else None
+        writable = found is not None and found.is_folder and self.outside.can_write(path)
+        opened = self._place(path) if writable else ""
+        return self._denial(Right.WRITE, opened) if opened else None
 
     def _unchanged(self, path: str) -> SandboxDenial | None:
         """Judge a path that could not be changed: kept by the sandbox, and otherwise the user's to change."""
@@ -179,7 +187,23 @@ class _Message:
             return entry
         if folder := profile.root_of(path):
             return "" if profile.change_root else folder
-        return self.outside.folder(path)
+        return self._place(path)
+
+    def _place(self, path: str) -> str:
+        """Name a path outside the workspace as it is opened: with a slash at its end if it is to be a new folder.
+
+        It is empty where that is open already, under another name. For something missing it is the folder in which
+        that would be, if nothing else of worth is there.
+        """
+        path = os.path.realpath(path)
+        if any(is_within(path, other) for other in self.profile.writable):
+            return ""
+        if self.outside.look_at(path) is not None:
+            return path
+        folder = self.outside.folder(path)
+        if is_plain_folder(folder, self.outside.entries, kept=self.profile.kept):
+            return folder
+        return f"{path}/" if any(map(_FOLDERS.search, (self.line, *self.before[-3:]))) else path
 
     def _denial(self, right: Right, target: str = "") -> SandboxDenial:
         """Name a right, with the line that shows that it lacked."""

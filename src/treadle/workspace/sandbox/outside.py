@@ -6,6 +6,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from treadle.protocol.opened_paths import FolderEntries
+from treadle.workspace.files.paths import Listed, list_folder
+
 _LISTENING = "0A"  # a state in /proc/net/tcp
 _TABLES = ("/proc/net/tcp", "/proc/net/tcp6")
 
@@ -49,12 +52,22 @@ def listens(port: int) -> bool:
     return False
 
 
+def entries_of(path: str) -> list[tuple[str, bool]] | None:
+    """List a folder as `FolderEntries` says."""
+    match list_folder(path):
+        case Listed(entries=entries):
+            return [(entry.name, entry.is_folder) for entry in entries]
+        case _:
+            return None
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outside:
     """The system as it is without a sandbox."""
 
     look_at: Callable[[str], PathAccess | None] = look_at
     listens: Callable[[int], bool] = listens
+    entries: FolderEntries = entries_of
 
     def can_write(self, path: str) -> bool:
         """Whether the user may change what is at a path, or make it."""
@@ -62,7 +75,7 @@ class Outside:
         return found is not None and found.writable
 
     def folder(self, path: str) -> str:
-        """Give the folder to open for a change: a file that is replaced by renaming needs its folder."""
+        """Give the folder in which something missing would be made, or the nearest one above that is there."""
         return self._nearest(path, folder=True)
 
     def _nearest(self, path: str, *, folder: bool) -> str:

@@ -3,6 +3,7 @@
 from dataclasses import dataclass, replace
 from typing import assert_never
 
+from treadle.protocol.opened_paths import why_never_opened
 from treadle.protocol.tools import Right, SandboxDenial
 
 
@@ -38,6 +39,7 @@ class Profile:
     - `writable` paths may be written besides the workspace.
     - `devices` can be used besides the harmless ones that every command has.
     - Without `unix_sockets` none can be made: it could hand an open folder to another command of the session.
+    - `own` is Treadle's: no right opens it, nor anything in it.
     - `cwd` is where the command runs, empty for the workspace itself.
     - `tmp` is a private folder that takes the place of /tmp, `private` one for what the sandbox itself needs.
     """
@@ -58,6 +60,7 @@ class Profile:
     scratch: tuple[tuple[str, str], ...] = ()
     writable: tuple[str, ...] = ()
     devices: tuple[str, ...] = ()
+    own: tuple[str, ...] = ()
     tmp: str
     private: str
     unix_sockets: bool = True
@@ -72,6 +75,17 @@ class Profile:
     def root_of(self, path: str) -> str:
         """Give the folder of the workspace that a path lies in; empty when it lies in none."""
         return next((folder for folder in self.folders if is_within(path, folder)), "")
+
+    @property
+    def kept(self) -> tuple[str, ...]:
+        """What no folder holds that is opened for the sake of something in it."""
+        return (*self.hidden, *self.own, *self.folders, *self.masked)
+
+    def why_never_opened(self, path: str) -> str:
+        """Say why no right opens a resolved path, as a clause; empty where one can, as in the workspace."""
+        if self.root_of(path):
+            return ""
+        return why_never_opened(path, homes=self.hidden, own=self.own, roots=self.folders)
 
 
 def allow(profile: Profile, granted: SandboxDenial) -> Profile:

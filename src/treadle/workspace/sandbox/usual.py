@@ -35,11 +35,15 @@ REPOSITORY_PARTS = (
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Surroundings:
-    """Where a workspace lies: its user's home, Treadle's own data, and a private folder of the session in there."""
+    """Where a workspace lies: its user's home, Treadle's own data, and a private folder of the session in there.
+
+    `settings` is the folder of the user's settings of Treadle.
+    """
 
     home: str
     data: str
     private: str
+    settings: str = ""
     variables: Mapping[str, str]
 
 
@@ -89,6 +93,7 @@ def profile_for(
         replaced=home.replaced,
         scratch=home.scratch,
         writable=tuple(folder for folder in repositories if not any(is_within(folder, root) for root in folders)),
+        own=tuple(os.path.realpath(folder) for folder in (around.data, around.settings) if folder),
         tmp=str(Path(around.private, "tmp")),
         private=f"{around.private}/sandbox",
         unix_sockets=kind is not Confinement.GIT,

@@ -1,0 +1,112 @@
+"""Which rights beyond its confinement a command is given: those to exactly what was named, and why not another."""
+
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+
+from msgspec import structs
+
+from treadle.protocol.errors import ToolError
+from treadle.protocol.opened_paths import NAME_IT, is_plain_folder
+from treadle.protocol.tools import Right, SandboxDenial
+from treadle.workspace.sandbox import Profile, SandboxState, allow, find_denial
+from treadle.workspace.sandbox.made_beforehand import OpenedPaths
+from treadle.workspace.sandbox.outside import entries_of
+from treadle.workspace.sandbox.profile import is_within
+
+_MAKE_FOLDERS = frozenset({("mkdir",), ("git", "clone"), ("git", "init"), ("git", "worktree")})
+
+
+def give_rights(
+    profile: Profile, granted: Sequence[SandboxDenial], opened: OpenedPaths, commands: Iterable[Sequence[str]] | None
+) -> tuple[Profile, tuple[str, ...], list[str]]:
+    """Give a profile the rights that were granted, with the paths made for it and why it lacks others; makes files.
+
+    `commands` are those of the line: what one of them makes as a folder is one beforehand. Without it the user's own
+    settings name the rights, and what they name is opened whatever lies there. Raises `ToolError`.
+    """
+    if commands is None:
+        return _allow_named(profile, granted), (), []
+    refused: list[str] = []
+    missing: list[str] = []
+    folders = set(_made_folders(commands, profile.cwd or profile.root))
+    for right in granted:
+        for target in (right.target, *right.also):
+            path = os.path.normpath(target) if target.startswith("/") else target
+            one = structs.replace(right, target=path, also=())
+            names_path = right.right in (Right.READ, Right.WRITE)
+            if names_path and (why := _why_not(path, profile)):
+                refused.append(f"No right to {right.right} {path} was given: {why}. {NAME_IT}")
+                continue
+            if names_path and _opens_more(one, profile):
+                continue
+            if right.right is Right.WRITE and not profile.root_of(path) and not os.path.lexists(path):
+                missing.append(path)
+                folders.update([path] if target.endswith("/") else ())
+            profile = allow(profile, one)
+    folders.update(path for path in missing if any(is_within(other, path) for other in missing if other != path))
+    outer = [path for path in missing if not any(is_within(path, other) for other in missing if other != path)]
+    try:
+        opened.make(outer, folders=folders)
+    except OSError as error:
+        raise ToolError(
+            f"The command was not started: what it is to write cannot be made beforehand ({error}). Name another place."
+        ) from error
+    return profile, tuple(outer), refused
+
+
+def _allow_named(profile: Profile, granted: Sequence[SandboxDenial]) -> Profile:
+    for right in granted:
+        if not any(is_within(right.target, place) for place in profile.own) and not _opens_more(right, profile):
+            profile = allow(profile, right)
+    return profile
+
+
+def _why_not(path: str, profile: Profile) -> str:
+    """Say why a path is not opened: also where a link stands by now on the way to what was named."""
+    if profile.root_of(path):
+        return "it is Treadle's own" if any(is_within(path, place) for place in profile.own) else ""
+    return profile.why_never_opened(path) or ("" if os.path.realpath(path) == path else "a link is on the way to it")
+
+
+def _made_folders(commands: Iterable[Sequence[str]], cwd: str) -> Iterator[str]:
+    """Give the paths that commands make as folders, and words of theirs that are none."""
+    for words in commands:
+        if tuple(words[:1]) in _MAKE_FOLDERS or tuple(words[:2]) in _MAKE_FOLDERS:
+            for word in words[1:]:
+                yield os.path.realpath(Path(cwd, os.path.expanduser(word)))  # noqa: PTH111 - may be any text
+
+
+def _opens_more(right: SandboxDenial, profile: Profile) -> bool:
+    """Whether the sandbox could give a right only with a whole folder that it keeps, which nobody was asked about.
+
+    What is there can be changed by itself; for something new its folder would have to be opened.
+    """
+    match right.right:
+        case Right.READ:
+            kept = profile.masked
+        case Right.WRITE if not os.path.lexists(right.target):
+            kept = profile.protected
+        case _:
+            return False
+    return right.target not in kept and any(is_within(right.target, entry) for entry in kept)
+
+
+def denial_in(output: str, *, profile: Profile, state: SandboxState) -> SandboxDenial | None:
+    """Find what the sandbox stopped."""
+    return None if state.backend is None else find_denial(output, profile, state.backend)
+
+
+def why_no_right(denial: SandboxDenial, *, profile: Profile) -> str:
+    """Say why nobody is asked to open what the sandbox stopped, with the way on; empty where somebody can be.
+
+    A folder that is hidden and was to be made holds things that nobody named.
+    """
+    path = denial.target
+    if denial.right not in (Right.READ, Right.WRITE) or not path:
+        return ""
+    why = _why_not(os.path.normpath(path), profile)
+    hidden = any(is_within(path, folder) for folder in profile.hidden) and not profile.root_of(path)
+    if not why and denial.right is Right.WRITE and hidden and Path(path).is_dir():
+        why = "" if is_plain_folder(path, entries_of, kept=profile.kept) else "other things are in it"
+    return f" No yes to that opens it: {why}. {NAME_IT}" if why else ""
