@@ -65,6 +65,43 @@ async def test_a_call_that_the_mode_allows_runs_wherever_it_comes_from(folder: P
     assert "Git ran in the repository: `git tag v1`, exit status 0." in found.texts[0]
 
 
+IN_WORK = {
+    "apply": ("git apply p", "a"),
+    "apply to the index": ("git apply --check --index p", ""),
+    "archive": ("git archive HEAD -o made.tar", "made.tar"),
+    "fast-export": ("git fast-export HEAD", ""),
+    "format-patch": ("git format-patch -1", "0001-first.patch"),
+    "hash-object": ("git hash-object a", ""),
+    "list of settings": ("git config -l", ""),
+    "merge-tree": ("git merge-tree --write-tree HEAD HEAD", ""),
+    "patch-id": ("git patch-id", ""),
+    "request-pull": ("git request-pull HEAD . HEAD", ""),
+    "mailmap": ("git check-mailmap 'A <a@b>'", ""),
+    "own alias": ("git twice", ""),
+}
+
+
+@pytest.mark.parametrize("around", ["{}", "sh -c {!r}", "printf 'all:\n\t%s\n' {!r} > m; make -f m"])
+@pytest.mark.parametrize(("line", "changed"), IN_WORK.values(), ids=IN_WORK)
+async def test_a_call_that_writes_no_repository_runs_git_itself(
+    tmp_path: Path, line: str, changed: str, around: str
+) -> None:
+    bubblewrap()
+    folder = tmp_path / "ws"
+    folder.mkdir()
+    for words in (("init", "-b", "main"), ("config", "alias.twice", "!git hash-object a && git hash-object a")):
+        git(folder, *words)
+    (folder / "a").write_text("one\n")
+    git(folder, "add", "-A")
+    git(folder, "commit", "-m", "first")
+    (folder / "p").write_text("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+two\n")
+    found = await rehearse(folder, [call("execute_command", command=around.format(line), timeout=20)], mode=Mode.AUTO)
+    assert (found.asked, found.results[0].running) == ([], False), found.texts[0]
+    assert "ended" not in found.texts[0].splitlines()[0], found.texts[0]
+    if changed:
+        assert (found.results[0].outcome, changed in git(folder, "status", "--short")) == (Outcome.OK, True)
+
+
 async def test_its_input_output_and_status_are_those_of_the_call(folder: Path) -> None:
     (folder / "calls.py").write_text(
         "import subprocess as s\n"

@@ -116,7 +116,7 @@ async def test_a_failing_command_is_a_failure_with_its_output(workspace: Workspa
 async def test_a_question_about_a_copy_shows_what_the_command_printed_and_nothing_else(
     line: str, tmp_path: Path
 ) -> None:
-    def confine(line: str, rights: Rights, *, background: bool = False, cwd: str = "") -> Setup:
+    def confine(line: str, rights: Rights, *, background: bool = False, **_: object) -> Setup:
         return Setup(
             settle=lambda output, *, ended: (Remark("Treadle says so."),),
             find_denial=lambda output: SandboxDenial(right=Right.NETWORK),

@@ -101,6 +101,7 @@ def _unconfined(
     *,
     background: bool = False,  # noqa: ARG001
     cwd: str = "",  # noqa: ARG001
+    of_git: bool = False,  # noqa: ARG001
 ) -> "Setup":
     from treadle.workspace.commands.confinement import Setup
 

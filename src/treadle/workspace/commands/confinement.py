@@ -79,10 +79,13 @@ OPEN = Rights(confinement=Confinement.OPEN)
 class Confine(Protocol):
     """Sets up the run of a line under its rights; may look at the disk for some milliseconds. Raises `ToolError`."""
 
-    def __call__(self, line: str, rights: Rights, *, background: bool = False, cwd: str = "") -> Setup:
+    def __call__(
+        self, line: str, rights: Rights, *, background: bool = False, cwd: str = "", of_git: bool = False
+    ) -> Setup:
         """Set up exactly what the rights say, in a folder of the workspace.
 
-        A line in the background sees the workspace as it changes.
+        A line in the background sees the workspace as it changes. What is `of_git` is a call that came to Treadle from
+        another command: git in it is git itself, and no call of it comes to Treadle again.
         """
         ...
 

@@ -89,23 +89,27 @@ class ConfinedCommands:
     def _tell_user(self, text: str) -> None:
         self._tell(text)
 
-    def set_up(self, line: str, rights: Rights, *, background: bool = False, cwd: str = "") -> "Setup":
+    def set_up(
+        self, line: str, rights: Rights, *, background: bool = False, cwd: str = "", of_git: bool = False
+    ) -> "Setup":
         """Set up the run of a line under its rights, in a folder of the workspace; looks at the disk.
 
-        Raises `ToolError`.
+        In what is `of_git` no call of git comes to Treadle: it would come back as the call that it is of. Raises
+        `ToolError`.
         """
         from dataclasses import replace
 
         from treadle.app.security.command_confinement import confine
 
         context = self._context()
-        rights, judged = self._with_settings_written(line, rights, context, cwd)
+        broker = None if of_git or context.mode is Mode.PLAN else self._broker
+        rights, judged = self._with_settings_written(line, rights, context, cwd) if broker else (rights, frozenset())
         placed = self._ripgrep
         networked = self._serves(context.mode) and not _opens_network(rights)
         if networked:
             placed += self._resolver
-        if self._broker is not None and context.mode is not Mode.PLAN and rights.confinement is Confinement.WORK:
-            placed += self._broker.mounts
+        if broker is not None and rights.confinement is Confinement.WORK:
+            placed += broker.mounts
         found = confine(line, rights, replace(self._place, placed=placed), context, background=background, cwd=cwd)
         caller = self.callers.caller(line, judged)
         if networked and self._hosts is not None and found.wrapping.joins:
@@ -124,7 +128,7 @@ class ConfinedCommands:
 
         Gives also the calls of the line, which were allowed with it.
         """
-        if self._broker is None or context.mode is Mode.PLAN or rights.confinement is not Confinement.GIT:
+        if rights.confinement is not Confinement.GIT:
             return rights, frozenset()
 
         from treadle.policy.classify import commands_of

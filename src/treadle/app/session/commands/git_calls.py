@@ -4,6 +4,7 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
+from functools import partial
 
 from msgspec import structs
 
@@ -136,7 +137,8 @@ class GitCalls:
     ) -> tuple[int, str]:
         if caller is not None:  # what it connects to is asked about by the call that it is of
             ask_person.set(caller.ask)
-        setup = await asyncio.to_thread(self._workspace.confine, call.line, rights, background=True, cwd=call.cwd)
+        confine = partial(self._workspace.confine, background=True, cwd=call.cwd, of_git=True)
+        setup = await asyncio.to_thread(confine, call.line, rights)
         if setup.refused is not None:
             raise ToolError(f"{setup.refused.text}. Call it in a command of its own, so that the user can approve it.")
         setup = structs.replace(setup, variables={**setup.variables, **call.variables})
