@@ -145,6 +145,16 @@ async def test_a_plain_folder_is_opened_so_that_something_can_be_made_in_it(home
     assert written(home) == {"docs/new": "made", "docs/.envrc": "evil"}
 
 
+async def test_a_repository_above_the_workspace_is_not_opened_after_a_run(home: Path) -> None:
+    """Its hooks would run later; the whole of it was opened for the sake of its lock."""
+    line = f"python3 -c \"open('{home}/code/site/.git/index.lock', 'w')\""
+    seen, opened = await attack(home, line)
+    assert (opened, seen.asked, written(home)) == ([], [], {})
+    if probe().backend is Backend.BUBBLEWRAP:
+        seen, opened = await attack(home, f'echo "{home}/code/site/.git/index.lock: Read-only file system"; false')
+        assert f"It is git's, for {home}/code/site. Tell the user to start Treadle there" in seen.texts[0]
+
+
 async def test_a_new_folder_is_asked_for_with_a_slash(home: Path) -> None:
     line = f"mkdir -p {home}/.config/new && python3 attack.py {home}/.config/new/a.conf"
     command = call("execute_command", command=line, needs=[f"outside:{home}/.config/new/"])

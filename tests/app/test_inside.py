@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -77,6 +78,43 @@ def inside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Inside:
     made.git("add", "-A")
     made.git("commit", "-qm", "first")
     return made
+
+
+@pytest.mark.parametrize("kind", [Confinement.LOOK, Confinement.WORK])
+async def test_what_reads_a_linked_worktree_reads_its_repository_and_cannot_change_it(
+    inside: Inside, kind: Confinement
+) -> None:
+    linked = inside.home / "linked"
+    inside.git("worktree", "add", "-q", str(linked), "-b", "second")
+    inside.root, inside.place = linked, replace(inside.place, root=str(linked))
+    output, said = await inside.run("git status --porcelain -b; git log --format=%s; echo two >> a.txt || true", kind)
+    assert (output.splitlines()[:2], said) == (["## second", "first"], ())
+    output, _ = await inside.run("git branch third", kind, status=128)
+    assert "Read-only file system" in output
+    assert not (inside.home / "project" / ".git" / "refs" / "heads" / "third").exists()
+
+
+@pytest.mark.parametrize("kind", [Confinement.LOOK, Confinement.WORK, Confinement.GIT])
+@pytest.mark.parametrize("shape", ["folder above", "link", "file"])
+async def test_a_repository_that_lies_outside_is_named_with_the_way_on(
+    inside: Inside, shape: str, kind: Confinement
+) -> None:
+    project, work = inside.root, inside.root / "keys"
+    if shape != "folder above":
+        work = inside.home / "other"
+        work.mkdir()
+        away = inside.home / "away.git"
+        (project / ".git").rename(away)
+        (work / ".git").symlink_to(away) if shape == "link" else (work / ".git").write_text(f"gitdir: {away}\n")
+    inside.root, inside.place = work, replace(inside.place, root=str(work))
+    output, said = await inside.run("git status", kind, status=128)
+    assert "not a git repository" in output
+    where = f"in {project}" if shape == "folder above" else f"{inside.home}/away.git, to which {work}/.git leads"
+    assert len(said) == 1
+    assert said[0].startswith(f"The repository of this folder is {where}: outside of the workspace")
+    assert said[0].endswith('with needs: ["host"] for a run of git without the sandbox.')
+    output, said = await inside.run("echo 'fatal: not a git repository' > x; cat a.txt || true", Confinement.WORK)
+    assert said == ()
 
 
 @pytest.mark.parametrize("kind", [Confinement.LOOK, Confinement.WORK, Confinement.GIT])

@@ -48,6 +48,7 @@ from treadle.workspace.sandbox import (
 )
 from treadle.workspace.sandbox.made_beforehand import OpenedPaths, recover_opened
 from treadle.workspace.sandbox.profile import is_within
+from treadle.workspace.sandbox.unseen_repository import unseen_repository
 
 _NAMED = 5
 
@@ -265,6 +266,7 @@ def confine_as(
         line=line,
         place=place,
         opened=opened,
+        hidden=profile.hidden,
         empty=_reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else (),
         unlisted=tuple(path for found in surveys for path in found.unlisted),
     )
@@ -318,6 +320,7 @@ class _Settling:
 
     line: str
     opened: Sequence[str]
+    hidden: Sequence[str]
     place: CommandFolders
     empty: Sequence[str]
     unlisted: Sequence[str]
@@ -335,6 +338,7 @@ class _Settling:
         if ended:
             notes += known.opened(self.place.data).take_away(self.opened)
         seen = (*notes, *self._not_seen(), *self._reading_empty(f"{self.line}\n{output}"))
+        seen += unseen_repository(self.place.root, self.hidden, output)
         return (*map(Remark, seen), *(Remark(text, undone=True) for text in made))
 
     def _not_seen(self) -> Iterator[str]:

@@ -14,6 +14,7 @@ from treadle.workspace.sandbox.made_beforehand import OpenedPaths
 from treadle.workspace.sandbox.outside import entries_of
 from treadle.workspace.sandbox.profile import is_within
 
+_HOST = 'needs: ["host"] for a run without the sandbox.'
 _MAKE_FOLDERS = frozenset({("mkdir",), ("git", "clone"), ("git", "init"), ("git", "worktree")})
 
 
@@ -106,6 +107,9 @@ def why_no_right(denial: SandboxDenial, *, profile: Profile) -> str:
     if denial.right not in (Right.READ, Right.WRITE) or not path:
         return ""
     why = _why_not(os.path.normpath(path), profile)
+    if not why and denial.right is Right.WRITE and ".git" in path.split("/") and not profile.root_of(path):
+        top = path[: f"{path}/".index("/.git/")]
+        return f" It is git's, for {top}. Tell the user to start Treadle there, or ask with {_HOST}"
     hidden = any(is_within(path, folder) for folder in profile.hidden) and not profile.root_of(path)
     if not why and denial.right is Right.WRITE and hidden and Path(path).is_dir():
         why = "" if is_plain_folder(path, entries_of, kept=profile.kept) else "other things are in it"

@@ -72,7 +72,8 @@ def profile_for(
         age=int(time.monotonic() / _HOME_SECONDS),
     )
     data = os.path.realpath(around.data)
-    repositories = tuple(chain.from_iterable(map(repositories_of, folders))) if kind is Confinement.GIT else ()
+    known = tuple(chain.from_iterable(map(repositories_of, folders)))
+    repositories = known if kind is Confinement.GIT else ()
     return Profile(
         root=root,
         roots=tuple(roots),
@@ -89,6 +90,7 @@ def profile_for(
         instead=tuple(instead),
         empty=_empty_file(f"{around.private}/sandbox"),
         hidden=home.hidden,
+        readable=tuple(folder for folder in known if not any(is_within(folder, root) for root in folders)),
         shown=home.shown,
         replaced=home.replaced,
         scratch=home.scratch,
