@@ -120,10 +120,10 @@ class PolicyContext:
     own data and rules; `rules` are the user's and the project's. `listed` says which ignore file lists a path, with its
     line; empty where none does. `usable` are the resolved roots that may be a workspace, once they were found out.
     `unkept` says whether something at a path would be lost if it were deleted, since checkpoints may not hold it;
-    without it everything would. `brokers`: git in the middle of a confined command is judged by itself, and each host
-    that it looks up, but for `open_hosts`, which the user lets it reach. `machine_serves` says whether this machine
-    listens on a port, and no command of the session. `unapproved` are tools of MCP servers that nobody has said yes to
-    yet: no mode and no rule lets them run.
+    without it everything would. `overwritten` says the same of a file that is written anew. `brokers`: git in the
+    middle of a confined command is judged by itself, and each host that it looks up, but for `open_hosts`, which the
+    user lets it reach. `machine_serves` says whether this machine listens on a port, and no command of the session.
+    `unapproved` are tools of MCP servers that nobody has said yes to yet: no mode and no rule lets them run.
     """
 
     mode: Mode
@@ -144,6 +144,7 @@ class PolicyContext:
     rules: Ruleset = field(default_factory=Ruleset)
     listed: Callable[[str], str] = lambda _path: ""
     unkept: Callable[[str], bool] | None = None
+    overwritten: Callable[[str], bool] = lambda _path: False
     brokers: bool = False
     open_hosts: tuple[str, ...] = ()
     machine_serves: Callable[[int], bool] = lambda _port: False

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from treadle.workspace.checkpoints import unkept
+from treadle.workspace.checkpoints.trees import LARGEST_KEPT
 from treadle.workspace.checkpoints.unkept import Unkept
 
 
@@ -86,6 +87,30 @@ def test_what_is_too_much_or_too_large_to_look_at_may_be_lost(root: Path, monkey
     assert Unkept((str(root),))(str(root / "src" / "deep")) is True
     os.truncate(root / "src" / "a.py", 200 * 1024 * 1024)
     assert Unkept((str(root),))(str(root / "src" / "a.py")) is True
+
+
+@pytest.mark.parametrize(
+    ("name", "size", "loses"),
+    [
+        ("src/run.log", LARGEST_KEPT, False),
+        ("src/run.log", LARGEST_KEPT + 1, True),
+        ("src/a.py", LARGEST_KEPT + 1, True),
+        ("link", LARGEST_KEPT + 1, True),
+        ("build/sub/out.o", LARGEST_KEPT + 1, False),
+        ("__pycache__/a.pyc", LARGEST_KEPT + 1, False),
+        ("../other", LARGEST_KEPT + 1, False),
+        ("src", 0, False),
+        ("nothing", 0, False),
+    ],
+)
+def test_a_file_that_is_written_anew_is_lost_where_it_is_too_large(
+    root: Path, name: str, size: int, *, loses: bool
+) -> None:
+    (root / "link").symlink_to("src/run.log")
+    if size:
+        with (root / name).open("ab") as file:
+            file.truncate(size)
+    assert Unkept((str(root),)).by_overwriting(str(root / name)) is loses
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="modes do not bind root: `make test-user` runs it")

@@ -12,6 +12,7 @@ from tests.workspace.sandbox.running import bubblewrap
 from treadle.present.trial_words import changes_of
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Confinement, CopyChanges, Rights
+from treadle.workspace.checkpoints.trees import LARGEST_KEPT
 from treadle.workspace.copies import apply_changes, make_copy, nothing_is_held
 
 REPOSITORY = "the command also changed the repository"
@@ -178,6 +179,23 @@ async def test_what_git_ignores_and_no_checkpoint_holds_is_shown_before_it_is_lo
         "file",
         "tracked.log",
     ]
+
+
+async def test_what_is_too_large_for_a_checkpoint_is_said_where_it_changes_or_goes(bench: Bench) -> None:
+    repository(bench)
+    for name in ("data.log", "old.log", "plain"):
+        with (bench.root / name).open("wb") as file:
+            file.truncate(LARGEST_KEPT + 1)
+    await asyncio.sleep(0.02)
+    ran = await bench.run("> data.log; rm old.log; > plain; chmod +x file; echo x > new")
+    about = {os.path.relpath(one.path, bench.root): one.about for one in ran.changes().changes}
+    assert {
+        name for name, text in about.items() if "too large for a checkpoint: /undo does not restore it" in text
+    } == {
+        "data.log",
+        "old.log",
+        "plain",
+    }
 
 
 async def test_a_folder_that_moves_takes_along_what_git_ignores_in_it(bench: Bench) -> None:

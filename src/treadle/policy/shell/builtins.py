@@ -130,6 +130,9 @@ def judge_redirects(redirects: Iterable[Redirect], env: ShellEnv) -> tuple[list[
     return findings, feed
 
 
+_TRUNCATES = frozenset({">", ">|", "&>", ">&"})
+
+
 def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
     targets = expand_word(redirect.target, env.variables, env.cwd)
     findings: list[Finding] = []
@@ -143,6 +146,7 @@ def _redirect(redirect: Redirect, env: ShellEnv) -> list[Finding]:
         else:
             op = PathOp.READ if redirect.operator == "<" else PathOp.WRITE
             findings.extend(env.path(target, op))
+            findings.extend(env.overwrites(target) if redirect.operator in _TRUNCATES else [])
     if len(targets) != 1:
         findings.append(unclear("redirect", f"the file {redirect.target.text} is unknown until it runs"))
     return findings

@@ -16,7 +16,7 @@ _FORMS_TEXT = """
 git- = --exec --upload-pack --receive-pack --no-verify --extcmd --ext-diff --textconv --show-signature
     --open-files-in-pager --unsafe-paths
 git-push git-tag git-gc = -f --force* -d --delete --mirror --prune --all --aggressive
-git-clone git-init git-fetch git-pull git-ls-remote = -u -c --config --template --force*
+git-clone git-init git-fetch git-pull git-ls-remote = -f -u -c --config --template --force*
 git-reset git-read-tree git-checkout-index = --hard --merge --keep --reset -u -f -a
 git-checkout git-switch git-branch git-rm git-worktree git-submodule = -f --force* -B -C -D -M --discard-changes
 git-commit git-merge = -n

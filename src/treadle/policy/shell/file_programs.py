@@ -134,6 +134,8 @@ _FURTHER = word_set("""
 
 _RECURSIVE = re.compile(r"-\w*[aRr].*|--(r|archive).*")
 _REMOVERS = frozenset({"rm", "rimraf", "del-cli"})
+_EMPTIES = frozenset({"tee", "truncate"})
+_ADDS = re.compile(r"-\w*a\w*|--append|(--size=|-s)?\+.*")
 _COPIES = frozenset({"cp", "mv", "install", "ln", "link", "rsync", "scp"})
 _REMOTE = re.compile(r"[^/]*@?[^/]+:.*|[a-z]+://.*")
 _SCRATCH = re.compile(r"(/private)?/tmp/.")
@@ -160,6 +162,7 @@ def _write(name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         found = env.path(operand, PathOp.WRITE)
         is_scratch = name == "mkdir" and all(_SCRATCH.match(one.path) for one in found)
         findings.extend([unclear("scratch", one.text) for one in found] if is_scratch else found)
+        findings.extend(env.overwrites(operand) if name in _EMPTIES and not any(map(_ADDS.fullmatch, words)) else [])
     if name in _COPIES:
         findings.extend(_copy(name, operands or [""], env))
     opens = name in ("chmod", "install") and any(map(_OPENS.fullmatch, words))
@@ -187,7 +190,8 @@ def _copy(name: str, operands: Sequence[str], env: ShellEnv) -> list[Finding]:
         findings.extend(found for found in kept if found.rule == "control-write")
     if name == "mv" and target.startswith("/dev/"):
         findings.append(dangerous("delete-tree", f"moves files away into {target}"))
-    return [*findings, *(env.path(target, PathOp.WRITE) if target else [])]
+    loses = env.overwrites(target, *sources) if name not in ("ln", "link") or sources else []
+    return [*findings, *(env.path(target, PathOp.WRITE) if target else []), *loses]
 
 
 def _may_be_folder(path: str, env: ShellEnv) -> bool:

@@ -218,12 +218,19 @@ def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
             return f"of paths {_DISCARDS}"
         case "symbolic-ref" if len(plain) != 1 or not is_static(plain[0]) or has("-(?!q|-quiet|-short).*"):
             return "moves refs"
-        case "push" if has(r".*://.*|[\w.-]+@[\w.-]+:.*|[/~.].*"):
-            return "publishes to an address that is not a remote of the repository"
-        case "push" if has(r"[+:].*") or not all(map(is_static, words)):
-            return "rewrites or deletes what is published"
+        case "fetch" | "pull" if has(r"\+[^:]*:(?!refs/remotes/).+"):
+            return "rewrites branches or tags"
+        case "push":
+            return _publishing(words)
         case _:
             return ""
+
+
+def _publishing(words: Sequence[str]) -> str:
+    if any(re.fullmatch(r".*://.*|[\w.-]+@[\w.-]+:.*|[/~.].*", word, re.DOTALL) for word in words):
+        return "publishes to an address that is not a remote of the repository"
+    rewrites = any(word[:1] in ("+", ":") for word in words) or not all(map(is_static, words))
+    return "rewrites or deletes what is published" if rewrites else ""
 
 
 def _is_there(word: str, env: ShellEnv) -> bool:

@@ -25,13 +25,15 @@ _LONG = re.compile(
 
 def judge_outputs(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Find what is written outside the workspace or over a protected file; nothing found is no proof of anything."""
-    pairs = ((word.partition("="), after) for word, after in pairwise((*words, "")))
-    paths = (
+    pairs = [(word.partition("="), after) for word, after in pairwise((*words, ""))]
+    paths = [
         glued[2] if glued[1] else after
         for glued, after in pairs
         if "".join(glued) in ("-o", "-O") or _LONG.fullmatch(glued[0])
-    )
-    found = (one for path in paths if path and is_static(path) for one in env.path(path, PathOp.WRITE))
+    ]
+    found = [one for path in paths if path and is_static(path) for one in env.path(path, PathOp.WRITE)]
+    of_dd = [glued[2] for glued, _ in pairs if glued[0] == "of"]
+    found += [one for path in (*paths, *of_dd) if path for one in env.overwrites(path)]
     return [one for one in found if one.risk is Risk.CRITICAL]
 
 

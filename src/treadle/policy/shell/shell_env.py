@@ -123,6 +123,16 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
         does = "writes to" if writes else "reads"
         return [unclear("unknown-path", f"{does} {shown(text)!r}, a path that is unknown until it runs{place}")]
 
+    def overwrites(self, text: str, *sources: str) -> list[Finding]:
+        """Judge that a file is written anew, or one in a folder by the name of its source: are its old bytes lost?"""
+        if self.cwd == UNKNOWN or not is_static(text):
+            return []
+        names = ("", *(posixpath.basename(source.rstrip("/")) for source in sources if is_static(source)))
+        places = (posixpath.normpath(posixpath.join(self.cwd, text, name)) for name in names)
+        if not any(map(self.context.overwritten, places)):
+            return []
+        return [dangerous("data-loss", f"overwrites {shown(text)}, which is too large for a checkpoint")]
+
     def _tested(self, text: str) -> str:
         """Give what of a path with unknown parts is tested by name: below the root, unless it climbs out of it."""
         joined = posixpath.join(self.cwd, text)

@@ -18,7 +18,14 @@ from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, Resto
 from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
 from treadle.workspace.checkpoints.revising import RevisedTree, Revisions, revise_tree
 from treadle.workspace.checkpoints.scanning import TOO_MUCH_IGNORED, FolderMemory, NotCovered, Scanner
-from treadle.workspace.checkpoints.trees import TreeEntry, TreeKind, TreeListing, flat_tree, tree_differences
+from treadle.workspace.checkpoints.trees import (
+    LARGEST_KEPT,
+    TreeEntry,
+    TreeKind,
+    TreeListing,
+    flat_tree,
+    tree_differences,
+)
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.temporary_files import TemporaryFiles
 from treadle.workspace.sandbox.profile import is_within
@@ -42,7 +49,7 @@ def open_checkpoints(
     root: str,
     *,
     covers_ignored: bool = False,
-    largest: int = 50_000_000,
+    largest: int = LARGEST_KEPT,
     patience: float = _PATIENCE,
     packs: bool = True,
 ) -> "CheckpointStore":

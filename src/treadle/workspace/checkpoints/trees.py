@@ -32,6 +32,9 @@ class TreeEntry(Struct, frozen=True, array_like=True):
     what: str = ""
 
 
+LARGEST_KEPT = 50_000_000
+"""Bytes of a file beyond which no checkpoint holds it."""
+
 USUAL_RIGHTS = 0o755
 """Those of a folder of which a tree says nothing else."""
 

@@ -4,14 +4,14 @@ import os
 import stat
 from collections.abc import Callable, Sequence
 from functools import cached_property
+from pathlib import Path
 
+from treadle.workspace.checkpoints.trees import LARGEST_KEPT
 from treadle.workspace.copies.caches import CACHES, git_ignores, in_output
 from treadle.workspace.files.paths import Listed, list_folder
 
 _MOST = 5_000
 """Entries that are looked at; beyond them it is not known what there is."""
-_LARGEST = 100 * 1024 * 1024
-"""Bytes of a file beyond which it counts as one that no checkpoint holds."""
 _GIT = b".git"
 
 
@@ -42,6 +42,19 @@ class Unkept:
             self._ignores[root] = git_ignores(root)
         return self._loses(root, place, is_folder=stat.S_ISDIR(found.st_mode))
 
+    def by_overwriting(self, path: str) -> bool:
+        """Whether what a file holds would be lost if it were written anew: it is too large, and no build makes it."""
+        place = os.path.realpath(path)
+        root = next((root for root in self._roots if place.startswith(f"{root}/")), "")
+        try:
+            found = Path(place).stat()
+        except (OSError, ValueError):
+            return False
+        if not root or not stat.S_ISREG(found.st_mode) or found.st_size <= LARGEST_KEPT:
+            return False
+        name = os.fsencode(place[len(root) + 1 :])
+        return not in_output(name + b"/") and _CACHE_NAMES.isdisjoint(name.split(b"/"))
+
     def _loses(self, root: str, place: str, *, is_folder: bool) -> bool:
         ignores = self._ignores[root]
         todo, looked = [(place, is_folder)], 0
@@ -69,7 +82,7 @@ class Unkept:
 
 def _is_large(path: str) -> bool:
     try:
-        return os.lstat(path).st_size > _LARGEST
+        return os.lstat(path).st_size > LARGEST_KEPT
     except OSError:
         return True
 

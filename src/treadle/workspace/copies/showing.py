@@ -10,7 +10,7 @@ from msgspec.structs import replace
 
 from treadle.protocol.name_lists import PROJECT_SCRIPTS
 from treadle.protocol.tools import ChangeKind, CopyChange
-from treadle.workspace.checkpoints.trees import folders_above
+from treadle.workspace.checkpoints.trees import LARGEST_KEPT, folders_above
 from treadle.workspace.copies.choosing_changes import Shown
 from treadle.workspace.copies.making import Copy
 from treadle.workspace.copies.staging import Contents, Difference, EntryState
@@ -78,7 +78,7 @@ def _shown(copy: Copy, one: Shown, texts: "CopyTexts") -> tuple[CopyChange, str]
     diff = texts.diff(change) if is_about_text(change) else None
     is_text = texts.is_text(change) if diff is None else None
     size = "" if is_text is None else f"{'text' if is_text else 'binary'}, {change.size:,} bytes"
-    about = _joined(*_facts(one, size))
+    about = _joined(*_facts(one, size), _unkept(change, change.place(copy.roots)))
     row = CopyChange(
         path=change.place(copy.roots),
         kind=_kind(change),
@@ -129,6 +129,17 @@ def _facts(one: Shown, size: str) -> Iterator[str]:
         files = sum(is_about_text(change) for change in one.inner)
         what = f"{files:,} {'file' if files == 1 else 'files'} that git ignores" if one.inner else "git ignores it"
         yield what
+
+
+def _unkept(change: Difference, path: str) -> str:
+    """Say that no checkpoint holds what a file is as long as the change is not made."""
+    if change.before is None or change.before.kind != "f" or change.before == change.after:
+        return ""
+    try:
+        size = os.lstat(path).st_size
+    except OSError:
+        return ""
+    return "too large for a checkpoint: /undo does not restore it" if size > LARGEST_KEPT else ""
 
 
 _KINDS = {"f": "file", "d": "folder", "l": "link", "s": "pipe, socket or device"}

@@ -40,6 +40,7 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
     the rule files now. `unapproved` are tools of servers that nobody has said yes to; on `own_ports` commands of the
     session listen.
     """
+    unkept = Unkept((root, *further.folders))
     state = (str(data_directory()), str(config_file().parent))
     chosen = bool(os.environ.get("TREADLE_HOME"))
     return PolicyContext(
@@ -56,7 +57,8 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
         private=confining.private,
         brokers=confining.brokers,
         machine_serves=lambda port: port in machine_ports() and port not in own_ports(),
-        unkept=Unkept((root, *further.folders)) if confining.there and confining.keeps else None,
+        unkept=unkept if confining.there and confining.keeps else None,
+        overwritten=unkept.by_overwriting,
         try_first=confining.try_first,
         tainted=standing.tainted,
         approved=frozenset(approved),
