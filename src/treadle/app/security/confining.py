@@ -8,8 +8,9 @@ from pathlib import Path
 class Confining:
     """Whether something confines commands; the folders that a confined one does not see as they are, or has for itself.
 
-    `try_first`: what may change something runs in a throw-away copy before anything is asked. `keeps`: checkpoints hold
-    the files as they were before each command. `brokers`: a call of git in a command is judged by itself when it comes.
+    `try_first`: what may change something runs in a throw-away copy, where there are copies, before anything is
+    asked. `keeps`: checkpoints hold the files as they were before each command. `brokers`: a call of git in a
+    command is judged by itself when it comes.
     """
 
     there: bool
@@ -36,7 +37,7 @@ def confining_here(*, try_first: bool, keeps: bool = True, home: Path | None = N
         there=True,
         hidden=(*SHARED_FOLDERS, TMP, str(home or Path.home())),
         private=(TMP,) if whole else (),
-        try_first=try_first,
+        try_first=try_first and whole,  # only bubblewrap lays the copy over the workspace
         keeps=keeps,
         brokers=whole,
     )
