@@ -267,6 +267,77 @@ async def test_a_worktree_is_made_whole_after_a_yes_or_not_at_all(folder: Path, 
         assert "without the sandbox" in found.texts[0]
 
 
+def with_others(folder: Path) -> None:
+    """Add a worktree `side` and a submodule `part`, both with a control file, and a repository beside them."""
+    other = folder / "other.src"
+    other.mkdir()
+    git(other, "init", "-b", "main")
+    for name in ("AGENTS.md", "a"):
+        (other / name).write_text("x\n")
+    git(other, "add", "-A")
+    git(other, "commit", "-m", "first")
+    (folder / "AGENTS.md").write_text("rules\n")
+    git(folder, "add", "AGENTS.md", "a")
+    git(folder, "commit", "-m", "second")
+    git(folder, "worktree", "add", "side", "-b", "apart")
+    git(folder, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(other), "part")
+    git(folder, "commit", "-m", "part")
+
+
+OTHERS = {
+    "worktree remove": "git worktree remove --force side",
+    "worktree move": "git worktree move side moved",
+    "worktree prune": "rm -rf side; git worktree prune",
+    "submodule add": 'git -c protocol.file.allow=always submodule --quiet add "$PWD/other.src" more',
+    "submodule deinit": "git submodule deinit -q -f part",
+    "submodule set-url": "git submodule set-url part ./elsewhere",
+}
+
+
+def state_of(folder: Path) -> list[str]:
+    shown = (
+        ("worktree", "list"),
+        ("submodule", "status"),
+        ("status", "--short"),
+        ("config", "-f", ".gitmodules", "-l"),
+    )
+    files = [str(path) for name in ("side", "moved", "part", "more") for path in (folder / name).rglob("*")]
+    return [*(git(folder, *words) for words in shown), *sorted(files)]
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO])
+@pytest.mark.parametrize("line", OTHERS.values(), ids=OTHERS)
+async def test_what_changes_another_repository_happens_whole_after_a_yes_or_not_at_all(
+    folder: Path, tmp_path_factory: pytest.TempPathFactory, line: str, mode: Mode
+) -> None:
+    with_others(folder)
+    before = state_of(folder)
+    found = await rehearse(folder, [run(line)], mode=mode)
+    assert state_of(folder) == before
+    assert found.results[0].outcome is Outcome.DENIED
+    found = await rehearse(folder, [run(line)], mode=mode, present=True)
+    assert (len(found.asked), found.results[0].outcome) == (1, Outcome.OK), found.texts[0]
+    assert "run outside the sandbox" in found.asked[0].text
+    alone = tmp_path_factory.mktemp("alone") / folder.name
+    alone.mkdir()
+    git(alone, "init", "-b", "main")
+    (alone / "a").write_text("one\n")
+    with_others(alone)
+    subprocess.run(("sh", "-c", line), cwd=alone, check=True, capture_output=True)
+    made = [len(list((folder / name).rglob("*"))) for name in ("side", "moved", "part", "more")]
+    assert made == [len(list((alone / name).rglob("*"))) for name in ("side", "moved", "part", "more")]
+    assert git(folder, "status", "--short") == git(alone, "status", "--short")
+
+
+@pytest.mark.parametrize(
+    "line", ["git worktree list", "git submodule status", "git submodule", "git worktree prune -n"]
+)
+async def test_what_only_shows_other_repositories_needs_no_yes(folder: Path, line: str) -> None:
+    with_others(folder)
+    found = await ran(folder, line)
+    assert (found.asked, found.results[0].outcome) == ([], Outcome.OK), found.texts[0]
+
+
 @pytest.mark.parametrize(
     "line", ["sh s.sh; echo on > after", "sh s.sh || echo on > after", "sh -c 'sh s.sh; echo on > after'"]
 )

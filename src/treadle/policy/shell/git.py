@@ -72,6 +72,12 @@ _DRY_SHORT = re.compile(r"-[A-Za-df-z]*n[A-Za-df-z]*")
 _NOT_DRY = re.compile(r"-[a-z]*e|--no-d.*|--e.*|--pathspec.*|--chmod.*")
 """Options of which the next word may be the value, so that it may be no option, and the way back."""
 
+_OF_OTHER_REPOSITORIES = {
+    "worktree": word_set("add move prune remove repair"),
+    "submodule": word_set("absorbgitdirs add deinit init set-branch set-url sync update"),
+}
+_DRY_RUNS = frozenset({"-n", "--dry-run"})
+
 _MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
 _CONNECTS = frozenset({"fetch", "pull", "ls-remote", "clone", "submodule"})
 _ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
@@ -245,13 +251,11 @@ def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what a subcommand reads or reaches."""
     if command == "config":
         return _config(words)
-    if command == "worktree" and words[:1] == ["add"] and env.context.confined and env.context.mode is not Mode.PLAN:
-        # The folder of a worktree begins with a `.git`, which no command makes: the rest of it would stay.
-        text = "git worktree add makes a repository, so it runs without the sandbox"
-        return [Finding(Risk.EXECUTE, WITHOUT_SANDBOX, text, always_asks=True)]
+    rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
+    if without := _without_sandbox(command, rest, env):
+        return without
     if command == "push":
         return [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
-    rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
     if command == "submodule" and rest[:1] == ["foreach"]:
         return env.script(" ".join(rest[1:]))
     found = _reading(command, words, env)
@@ -264,6 +268,21 @@ def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     rule = "network" if command == "submodule" else "download"
     connects = Finding(Risk.REMOTE, rule, "git connects to another repository")
     return [connects, *(one for word in local for one in env.path(word, PathOp.READ))]
+
+
+def _without_sandbox(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
+    """Find what makes, moves or removes a repository beside the workspace's own: half of it would stay in the sandbox.
+
+    Such a folder has a `.git`, which no command makes or moves, and its data can name programs.
+    """
+    own = env.cwd != UNKNOWN and env.context.is_private(env.cwd)
+    if not words or own or not env.context.confined or env.context.mode is Mode.PLAN or _DRY_RUNS.intersection(words):
+        return []
+    first, *_ = words
+    if first not in _OF_OTHER_REPOSITORIES.get(command, ()):
+        return []
+    text = f"git {command} {first} changes another repository as a whole, so it runs without the sandbox"
+    return [Finding(Risk.EXECUTE, WITHOUT_SANDBOX, text, always_asks=True)]
 
 
 def _config(words: Sequence[str]) -> list[Finding]:
