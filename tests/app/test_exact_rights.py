@@ -137,6 +137,18 @@ async def test_nothing_opens_what_is_treadles_own(home: Path, target: str) -> No
     assert (opened, written(home)) == ([], {})
 
 
+@pytest.mark.parametrize("place", ["", ".config", ".config/treadle", ".local/share/treadle"])
+async def test_no_yes_shows_what_holds_keys_settings_or_what_is_treadles_own(home: Path, place: str) -> None:
+    name = "/config.toml" if place == ".config/treadle" else ""
+    path = f"{home}/{place}{name}".rstrip("/")
+    line = f"{'grep -r PRIVATE' if place else 'ls -a'} ~/{place}{name}; python3 attack.py x"
+    seen = await rehearse(home / "work", [run(line)], mode=Mode.AUTO, present=True)
+    rights = [right.right for question in seen.asked for right in question.rights]
+    assert (rights, written(home), "ETAVIRP" in seen.texts[0]) == ([], {}, False)
+    assert f"No right to read {path} was given: " in seen.texts[0]
+    assert not seen.asked or f"approving does not let it read {path}" in seen.asked[0].text
+
+
 async def test_a_plain_folder_is_opened_so_that_something_can_be_made_in_it(home: Path) -> None:
     seen, opened = await attack(home, f"python3 attack.py {home}/docs/new")
     assert (opened, seen.results[0].outcome) == (["docs"], Outcome.OK)

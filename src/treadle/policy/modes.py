@@ -105,7 +105,10 @@ def needs_not_given(needs: Iterable[str], context: PolicyContext) -> Iterator[tu
                 yield need, f"no right opens {path}: {why}. {NAME_IT}".removesuffix(".")
 
 
-_NOTHING: Mapping[str, str] = MappingProxyType({})
+NotGiven = Mapping[tuple[str, str], str]
+"""Why no right opens a path: by the verb that a right would stand for, and the path."""
+
+_NOTHING: NotGiven = MappingProxyType({})
 _LISTS = 0o5
 """The bits of a mode that let somebody list a folder and go into it."""
 
@@ -142,12 +145,17 @@ def rights_when_used(
 def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[SandboxDenial]:
     if (found.risk is Risk.REMOTE or found.rule in _NETWORK) and not (found.brokered and context.brokers):
         yield SandboxDenial(right=Right.NETWORK, target=hosts)
-    if found.path and found.rule in _READS and (found.rule != "read-outside" or context.is_hidden(found.path)):
+    if _is_read_beyond(found, context) and not why_not_given(found.path, context):
         yield SandboxDenial(right=Right.READ, target=found.path)
     if found.path and found.rule in _WRITES and (place := _to_open(found.path, context)):
         if secret_name(place) is not None:  # what can be written there can be read, too
             yield SandboxDenial(right=Right.READ, target=place)
         yield SandboxDenial(right=Right.WRITE, target=place)
+
+
+def _is_read_beyond(found: Finding, context: PolicyContext) -> bool:
+    shown = found.rule == "read-outside" and not context.is_hidden(found.path)
+    return bool(found.path) and found.rule in _READS and not shown
 
 
 def _to_open(path: str, context: PolicyContext) -> str:
@@ -167,20 +175,21 @@ def _to_open(path: str, context: PolicyContext) -> str:
         return ""
     if is_below(path, roots) or not new:
         return above
-    kept = (*_homes(context), *context.state, *context.own, *roots)
+    kept = _resolved((context.home, *context.hidden, *context.state, *context.own, *roots), context)
     return above if is_plain_folder(above, partial(_entries, context.files), kept=kept) else named
 
 
 def why_not_given(path: str, context: PolicyContext) -> str:
     """Say why no right opens a resolved path, as a clause; empty where one can, as in the workspace."""
-    roots = tuple(map(context.files.resolve, context.roots))
+    roots = _resolved(context.roots, context)
     if is_below(path, (*roots, *context.roots)):
         return ""
-    return why_never_opened(path, homes=_homes(context), own=(*context.state, *context.own), roots=roots)
+    homes = _resolved((context.home, *context.hidden), context)
+    return why_never_opened(path, homes=homes, own=_resolved((*context.state, *context.own), context), roots=roots)
 
 
-def _homes(context: PolicyContext) -> tuple[str, ...]:
-    return tuple(home for home in (context.home, *context.hidden) if home)
+def _resolved(paths: Iterable[str], context: PolicyContext) -> tuple[str, ...]:
+    return tuple(context.files.resolve(path) for path in paths if path)
 
 
 def _entries(files: FileView, folder: str) -> list[tuple[str, bool]] | None:
@@ -191,21 +200,26 @@ def _entries(files: FileView, folder: str) -> list[tuple[str, bool]] | None:
     return [(name, there is not None and there.kind is FileKind.DIRECTORY) for name, there in found]
 
 
-def paths_not_given(findings: Iterable[Finding], context: PolicyContext) -> dict[str, str]:
-    """Give the paths that a confined command would change and no right opens, each with the reason."""
+def paths_not_given(findings: Iterable[Finding], context: PolicyContext) -> NotGiven:
+    """Give what a confined command would read or change and no right opens, each with the reason."""
     if not context.confined or context.mode is Mode.PLAN:
         return {}
-    named = (found.path for found in findings if found.path and found.rule in _WRITES)
-    paths = dict.fromkeys(path.rstrip("/") or "/" for path in named)
-    return {path: why for path in paths if (why := why_not_given(path, context))}
+    named = dict.fromkeys(
+        ("change" if found.rule in _WRITES else "read", found.path.rstrip("/") or "/")
+        for found in findings
+        if found.path and (found.rule in _WRITES or _is_read_beyond(found, context))
+    )
+    return {(verb, path): why for verb, path in named if (why := why_not_given(path, context))}
 
 
-def granting(rights: Iterable[SandboxDenial], not_given: Mapping[str, str] = _NOTHING) -> tuple[Reason, ...]:
+def granting(
+    rights: Iterable[SandboxDenial], not_given: Mapping[tuple[str, str], str] = _NOTHING
+) -> tuple[Reason, ...]:
     """Say what a yes gives, and which paths it does not open, each with the reason."""
     said = [_SAID[right.right].format(right.target) for right in rights]
     text = f"approving also lets it {', '.join(said)}".replace("the network ()", "the network") if said else ""
-    refused = ", ".join(f"{path} ({why})" for path, why in not_given.items())
-    more = f"{'it' if said else 'approving'} does not let it change {refused}" if refused else ""
+    refused = ", ".join(f"{verb} {path} ({why})" for (verb, path), why in not_given.items())
+    more = f"{'it' if said else 'approving'} does not let it {refused}" if refused else ""
     return (Reason(rule="grants", text="; ".join(filter(None, (text, more)))),) if text or more else ()
 
 

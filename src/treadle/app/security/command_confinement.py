@@ -11,7 +11,7 @@ from msgspec import structs
 
 from treadle.app.config.places import config_file
 from treadle.app.security.file_view import DiskView
-from treadle.app.security.given_rights import denial_in, give_rights, why_no_right
+from treadle.app.security.given_rights import denial_in, give_rights, lines_not_given, why_no_right
 from treadle.app.security.trial_copies import Copies
 from treadle.policy.classify import commands_of, only_reads
 from treadle.policy.decision_context import PolicyContext
@@ -188,6 +188,7 @@ def confine(
     if missing := _control_files(line, rights, place, context):
         return Setup(refused=missing)
     reads = only_reads(line, place.cwd, context)
+    place.known.notes += lines_not_given(line, rights, place.cwd, context)
     commands = commands_of(line, place.cwd, context)
     found = confine_as(
         rights.confinement,

@@ -2,13 +2,17 @@
 
 import os
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from msgspec import structs
 
+from treadle.policy.classify import classify_command
+from treadle.policy.decision_context import PolicyContext
+from treadle.policy.modes import paths_not_given
 from treadle.protocol.errors import ToolError
 from treadle.protocol.opened_paths import NAME_IT, is_plain_folder
-from treadle.protocol.tools import Right, SandboxDenial
+from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.sandbox import Profile, SandboxState, allow, find_denial
 from treadle.workspace.sandbox.made_beforehand import OpenedPaths
 from treadle.workspace.sandbox.outside import entries_of
@@ -54,6 +58,15 @@ def give_rights(
             f"The command was not started: what it is to write cannot be made beforehand ({error}). Name another place."
         ) from error
     return profile, tuple(outer), refused
+
+
+def lines_not_given(line: str, rights: Rights, cwd: str, context: PolicyContext) -> list[str]:
+    """Say which paths that a line names no right opens: it runs without them, whatever somebody said."""
+    if rights.confinement is Confinement.OPEN:
+        return []
+    context = replace(context, confines=True, hidden=(context.home,))
+    found = paths_not_given(classify_command(line, cwd, context).every, context)
+    return [f"No right to {verb} {path} was given: {why}. {NAME_IT}" for (verb, path), why in found.items()]
 
 
 def _allow_named(profile: Profile, granted: Sequence[SandboxDenial]) -> Profile:
