@@ -82,7 +82,7 @@ def test_a_transcript_of_claude_code_becomes_a_session(tmp_path: Path) -> None:
     state = last_state(open_store().read(session.id))
     assert (state.mode, state.limits, state.turn, state.allowances) == (
         Mode.ASK,
-        Limits(reminders=1, plain_answer_ends=True, joins_cut=True, raisable=True),
+        Limits(reminders=1, plain_answer_ends=True, joins_cut=True, counts_work=True, raisable=True),
         None,
         (),
     )
@@ -297,7 +297,7 @@ def test_an_imported_log_brings_no_mode_no_allowance_and_no_prompt(
         session_id="s0",
         seq=state.seq,
         model=state.model,
-        limits=Limits(reminders=1, plain_answer_ends=True, joins_cut=True, raisable=True),
+        limits=Limits(reminders=1, plain_answer_ends=True, joins_cut=True, counts_work=True, raisable=True),
     )
     assert store.has_source("s0", b'{"kind":"import"}')
     assert store.verify("s0") is None

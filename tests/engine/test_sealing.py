@@ -156,7 +156,7 @@ def test_a_log_that_lacks_or_repeats_an_event_ends_in_a_typed_error_or_can_be_re
 
 
 def test_the_error_names_the_event_that_does_not_fit() -> None:
-    log = wander(16).log
+    log = wander(20).log
     judged = next(event for event in log if isinstance(event.data, CallJudged))
     with pytest.raises(DriftError, match=rf"Event {judged.seq} .*CallJudged") as raised:
         fold([*log[: log.index(judged) - 1], judged])

@@ -36,7 +36,7 @@ from treadle.protocol.events import (
     SetModel,
     SetPresence,
 )
-from treadle.protocol.limits import Budget, Limits
+from treadle.protocol.limits import OF_NEW_SESSIONS, Budget, Limits
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import ToolSpec
 from treadle.providers.breaker import process_circuits
@@ -324,7 +324,7 @@ def _changed_model(given: Collection[str], models: Models, state: State) -> SetM
 
 def limits_of(settings: Settings, given: Collection[str] | None = None, base: Limits | None = None) -> Limits:
     """Put the bounds of a session together; with `given`, only those settings change the bounds `base`."""
-    base = Limits(reminders=1, plain_answer_ends=True, joins_cut=True, raisable=True) if base is None else base
+    base = OF_NEW_SESSIONS if base is None else base
     said = settings.budget
     changed: dict[str, Any] = {
         name: getattr(settings, name) for name in ("max_steps", "max_seconds", "max_auto_approved")

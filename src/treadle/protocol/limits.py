@@ -20,7 +20,8 @@ class Budget(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one.
+    """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one,
+    with `counts_work`, which older logs do not have, without that for which the turn waited for a person's answer.
 
     `soft` is the part of a budget after which the user is asked once whether to go on. `max_auto_approved` bounds the
     calls that may run in a row without asking. `max_mistakes` bounds replies in a row of which no call could be
@@ -52,10 +53,15 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     plain_answer_ends: bool | UnsetType = UNSET
     joins_cut: bool | UnsetType = UNSET
     asks_end: bool | UnsetType = UNSET
+    counts_work: bool | UnsetType = UNSET
     raisable: bool = False
     wait_for_reset: bool | UnsetType = UNSET
     tree: Budget | UnsetType = UNSET
     run: Budget | UnsetType = UNSET
+
+
+OF_NEW_SESSIONS = Limits(reminders=1, plain_answer_ends=True, joins_cut=True, counts_work=True, raisable=True)
+"""The bounds of a session that begins now, before settings change them."""
 
 
 class Terms(Record, frozen=True, kw_only=True):

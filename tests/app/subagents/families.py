@@ -1,5 +1,6 @@
 """Sessions with a scripted model that begin subagents or programs, as tests drive them."""
 
+import asyncio
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -34,6 +35,8 @@ class Family:
         self.live = live
         self.heard: list[Notification] = []
         self.asked: list[Question] = []
+        self.pause = 0.0
+        """Seconds that its person takes for each answer."""
 
     async def turn(self, prompt: str = "Go.", **answer: Any) -> TurnOutcome:
         """Run one turn; each question gets the same answer."""
@@ -43,6 +46,7 @@ class Family:
                 self.heard.append(one)
                 if isinstance(one, QuestionAsked):
                     self.asked.append(one.question)
+                    await asyncio.sleep(self.pause)
                     await self.live.post(Answer(question_id=one.question.id, **answer), ME)
                 if isinstance(one, TurnEnded):
                     return one.outcome

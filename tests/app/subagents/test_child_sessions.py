@@ -17,7 +17,7 @@ from tests.workspace.sandbox.running import bubblewrap
 from treadle.app.compose import open_store
 from treadle.app.config.sections import CheckpointSettings, ModelSettings
 from treadle.app.security.trusting import session_trust
-from treadle.app.session.children import child_run
+from treadle.app.session.children import child_plans, child_run
 from treadle.app.session.children.child_run import over_before
 from treadle.app.session.children.writing import COPY_GONE
 from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
@@ -44,6 +44,7 @@ from treadle.protocol.notifications import (
     PromptDelivered,
     QuestionAsked,
     TurnEnded,
+    TurnStop,
 )
 from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.servers import McpServer, ServerTransport
@@ -140,6 +141,19 @@ async def test_a_person_is_asked_for_the_call_and_then_for_the_changes(folder: P
     assert [access.path for access in writes.accesses] == [str(folder / "b.py")]  # type: ignore[union-attr]
     assert applies.preview is not None
     assert "+B = 2" in applies.preview.text
+    assert (folder / "b.py").read_text() == "B = 2\n"
+
+
+async def test_what_a_person_takes_to_answer_is_time_neither_of_the_subagent_nor_of_its_caller(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(child_plans, "MOST_MINUTES", 0.05)
+    async with family(folder, *WRITES, max_seconds=3.0) as own:
+        own.pause = 3.5
+        outcome = await own.turn(option=OptionKind.ALLOW_ONCE)
+    assert outcome.stop is TurnStop.END_TURN
+    assert [one.outcome for one in events_of(ChildEnded)] == [ChildOutcome.DONE]
+    assert len(own.asked) == 2
     assert (folder / "b.py").read_text() == "B = 2\n"
 
 

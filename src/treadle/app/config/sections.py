@@ -204,9 +204,10 @@ class Settings(Record, frozen=True, kw_only=True, forbid_unknown_fields=True):
     before a turn ends without one (0: the first ends it); with `wait_for_reset` a turn waits until a limit of the
     provider resets, however long that is. `max_auto_approved` bounds the calls in a row that run
     without asking; `max_unasked` is its name in 0.1.0, and of both the lower applies. `max_seconds` bounds the time of
-    a turn. With `checklist` the model keeps one. `approve` names classes of risk that run without asking in every mode
-    but plan, beyond what the mode lets run. With `web_search` the provider may search the web by itself, where it can;
-    with `code_mode` the model may write programs that call its tools.
+    a turn in which it does not wait for a person. With `checklist` the model keeps one. `approve` names classes of risk
+    that run without asking in every mode but plan, beyond what the mode lets run. With `web_search` the
+    provider may search the web by itself, where it can; with `code_mode` the model may write programs that call its
+    tools.
     `language` is the one that the model writes to the user in, `instructions` are the user's own words that go along
     with every request. `profile` names the keys that new sessions use. `add_dirs` are further folders that belong to
     the workspace. With `gpu` commands in the sandbox get the devices of the GPUs. `pass_variables` names variables that

@@ -18,7 +18,7 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "code_mode": "The model may write programs that call its tools; they run shut off, where bubblewrap works.",
         "checklist": "The model keeps a checklist of the task.",
         "max_steps": "Model calls in one turn.",
-        "max_seconds": "Seconds of one turn.",
+        "max_seconds": "Seconds of one turn, without those for which it waits for your answer.",
         "max_auto_approved": "Calls in a row that may run without asking.",
         "max_unasked": "The old name of max_auto_approved; the lower of both applies.",
         "max_retries": "Failures in a row of a provider before a turn ends; 0: the first ends it.",

@@ -29,7 +29,7 @@ from treadle.protocol.events import (
     SessionStarted,
     Source,
 )
-from treadle.protocol.limits import Limits
+from treadle.protocol.limits import OF_NEW_SESSIONS, Limits
 from treadle.protocol.messages import ContentBlock, Message, ResultContent, Role, Text, Thinking, ToolUse, UserContent
 from treadle.protocol.models import ModelChoice, ReplyStop, ToolProtocol
 from treadle.protocol.patterns import regex
@@ -152,7 +152,7 @@ class LogBuilder:
             seq=old.seq,
             mode=Mode.ASK,
             model=Calling(choice=old.choice),
-            limits=Limits(reminders=1, plain_answer_ends=True, joins_cut=True, raisable=True),
+            limits=OF_NEW_SESSIONS,
             step=old.step,
             turns=old.turns,
             unread=old.unread,

@@ -131,10 +131,11 @@ def advance(state: State, event: Event) -> tuple[State, tuple[Effect, ...]]:
 
 
 def _take(state: State, event: Event) -> tuple[State, list[Effect]]:
-    before = phase(state)
+    known, before = state, phase(state)
     state, effects = _handle(replace(state, seq=event.seq), event)
     state, more = turns.settle(state)
-    effects = effects + more
+    state, timed = turn_end.keep_time(known, state, event)
+    effects = [*effects, *more, *timed]
     after = phase(state)
     if after is not before:
         effects.append(Notify(notification=PhaseChanged(phase=after)))
@@ -417,7 +418,7 @@ def _resume(state: State, data: Resumed, at: int) -> Transition:
         state, more = (interruptions.drop_unfinished_reply if unwritten else interruptions.abandon)(state)
         return replace(state, activity=Idle()), effects + more
     state, more = _take_up(state, data, at)
-    return state, [*effects, *turns.bound_time(state), *more]
+    return state, [*effects, *more]
 
 
 def _take_up(state: State, data: Resumed, at: int) -> Transition:

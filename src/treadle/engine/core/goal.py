@@ -125,6 +125,14 @@ def resumed(state: State, at: int) -> State:
     return state if state.goal is None else _with(state, since=at)
 
 
+def waited(state: State, asked_at: int, at: int) -> State:
+    """Leave out of the goal's time that for which a person was asked."""
+    if state.goal is None:
+        return state
+    since = state.goal.since
+    return _with(state, since=since + max(0, at - max(asked_at, since)))
+
+
 def remind_model(state: State) -> State:
     """Tell the model of the goal where what it was told may have left its conversation."""
     if state.goal is None or state.goal.stands is not GoalState.ACTIVE:

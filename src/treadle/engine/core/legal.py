@@ -206,7 +206,9 @@ def _busy(state: State) -> str:
 def _timer_runs(state: State, timer: str) -> bool:
     if isinstance(state.activity, Retrying) and state.activity.timer == timer:
         return True
-    return state.turn is not None and timer == turn_timer(state.turn.number) and not state.cancelling
+    if state.turn is None or timer != turn_timer(state.turn.number):
+        return False
+    return not state.cancelling and not state.asked_at
 
 
 def _prompt(state: State, prompt_id: str, *, empty: bool) -> str:

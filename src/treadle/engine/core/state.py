@@ -263,10 +263,11 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     the model has not read yet. `hint` tells it how to write what its reply seems to have meant. `changed` are the files
     that the session changed, by the checkpoint `known_at` and what calls reported since; `unseen` changed in this turn,
     and no checkpoint holds them. `runs` are its last commands. `children` are those of its `subagents` so far that go
-    on, or that their call has yet to tell of. `held` are prompts that wait for the user, not for the session.
-    `stopping` is why the turn is being cancelled if it was not the user, `stopped_by` what a hook said that did. `cut`
-    is what there is of an answer that the output limit cut off. `returns`: hooks have sent the answer back so often
-    since the last call. Changes of the subagents `merging` come in now. What was `asked` besides has no answer yet.
+    on, or that their call has yet to tell of; what those `merging` changed comes into the workspace now. `held` are
+    prompts that wait for the user. `stopping` is why the turn is being cancelled if it was not the user, `stopped_by`
+    what a hook said that did. `cut` is what there is of an answer that the output limit cut off. `returns`: hooks have
+    sent the answer back so often since the last call. What was `asked` besides has no answer yet. The time of a bounded
+    turn counts from `since` on (ms since 1970), and stands since `asked_at`.
     """
 
     session_id: str = ""
@@ -308,6 +309,8 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     returns: int = 0
     merging: tuple[str, ...] = ()
     asked: tuple[str, ...] = ()
+    since: int = 0
+    asked_at: int = 0
 
     @property
     def choice(self) -> ModelChoice:
@@ -395,6 +398,4 @@ def _phase_of_calls(state: State) -> Phase:
         return Phase.EXECUTING_TOOL
     if statuses & {CallStatus.PROPOSED, CallStatus.JUDGING} and not state.questions:
         return Phase.JUDGING
-    if state.questions:
-        return Phase.AWAITING_USER_CONFIRMATION
-    return Phase.WAITING_FOR_EVENT
+    return Phase.AWAITING_USER_CONFIRMATION if state.questions else Phase.WAITING_FOR_EVENT

@@ -1,4 +1,7 @@
-"""The end of a turn: hooks are asked first where there are some, then whoever asked for it gets its outcome."""
+"""The end of a turn: hooks are asked first where there are some, then whoever asked for it gets its outcome.
+
+Its time begins with it and anew after a restart, and stands while the turn waits for a person.
+"""
 
 from treadle.engine.core import files, goal
 from treadle.engine.core.machine_effects import (
@@ -7,17 +10,30 @@ from treadle.engine.core.machine_effects import (
     Effect,
     Notify,
     Respond,
+    StartTimer,
     Transition,
     end_work,
     timer_work,
     turn_timer,
 )
-from treadle.engine.core.state import AwaitingHooks, Idle, State, is_beside, phase, replace, with_model
+from treadle.engine.core.state import (
+    AwaitingBudget,
+    AwaitingHooks,
+    Compacting,
+    Idle,
+    State,
+    is_beside,
+    phase,
+    replace,
+    with_model,
+)
 from treadle.protocol.checkpoints import MOST_NAMED
-from treadle.protocol.events import HOOK, TurnMayEnd
+from treadle.protocol.events import HOOK, Event, Resumed, TurnMayEnd
 from treadle.protocol.goals import GoalChecked
 from treadle.protocol.models import ModelError
-from treadle.protocol.notifications import ModelChanged, Phase, TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.notifications import CallStatus, ModelChanged, Phase, TurnEnded, TurnOutcome, TurnStop
+
+_WORKS = (CallStatus.JUDGING, CallStatus.STARTING, CallStatus.RUNNING)
 
 
 def answered(state: State, text: str, *, completed: bool = False) -> Transition:
@@ -133,3 +149,53 @@ def turn_by_now(state: State) -> TurnOutcome | None:
         denied=turn.denied,
         unseen=state.unseen,
     )
+
+
+def keep_time(before: State, state: State, event: Event) -> Transition:
+    """Bound the time of the turn after this event, by `limits.max_seconds`."""
+    turn, seconds, at = state.turn, state.limits.max_seconds, event.at
+    if turn is None or seconds is None:
+        return _forgotten(state, at), []
+    timer = turn_timer(turn.number)
+    stands = state.limits.counts_work is True and waits_for_person(state)
+    if before.turns != state.turns or isinstance(event.data, Resumed):
+        if state.limits.counts_work is True:
+            state = replace(state, since=at, asked_at=at if stands else 0)
+        return state, [] if stands or state.cancelling else [StartTimer(timer=timer, seconds=seconds)]
+    effects: list[Effect] = []
+    if stands and not state.asked_at and state.since:
+        state, effects = replace(state, asked_at=at), [Cancel(work=timer_work(timer))]
+    elif state.asked_at and not stands:
+        state = _gone_on(state, at)
+        if not state.cancelling:
+            effects = [StartTimer(timer=timer, seconds=max(0.0, seconds - (at - state.since) / 1000))]
+    return state, effects
+
+
+def waits_for_person(state: State) -> bool:
+    """Whether the turn goes on only when a person answers: none of its own work goes on meanwhile.
+
+    Where a subagent asks, those beside it may work: their own limits bound them.
+    """
+    if not state.questions or not isinstance(state.activity, Idle | AwaitingBudget | Compacting):
+        return False
+    asked_by = {question.child for question in state.questions if question.child}
+    asking = {question.call_id for question in state.questions if question.call_id}
+    asking |= {child.started.call_id for child in state.children if child.started.session_id in asked_by}
+    if any(call.status in _WORKS and call.call.id not in asking for call in state.calls):
+        return False
+    if not all(map(is_beside, state.questions)):
+        return True
+    return isinstance(state.activity, Idle) and any(c.call.id in asking and not c.finished for c in state.calls)
+
+
+def _gone_on(state: State, at: int) -> State:
+    """Let the time go on that stood since a question came."""
+    state = goal.waited(state, state.asked_at, at)
+    return replace(state, since=state.since + max(0, at - state.asked_at), asked_at=0)
+
+
+def _forgotten(state: State, at: int) -> State:
+    if state.asked_at:
+        state = _gone_on(state, at)
+    return replace(state, since=0) if state.since else state

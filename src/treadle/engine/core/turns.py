@@ -11,9 +11,7 @@ from treadle.engine.core.machine_effects import (
     Assemble,
     Effect,
     Notify,
-    StartTimer,
     Transition,
-    turn_timer,
 )
 from treadle.engine.core.state import (
     Assembling,
@@ -197,15 +195,7 @@ def _start_turn(state: State) -> Transition:
     )
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
-    return state, [Notify(notification=TurnStarted(turn=turn.number)), *bound_time(state), *effects, *more]
-
-
-def bound_time(state: State) -> list[Effect]:
-    """Start the timer that bounds the turn, if there is a bound."""
-    seconds = state.limits.max_seconds
-    if state.turn is None or seconds is None:
-        return []
-    return [StartTimer(timer=turn_timer(state.turn.number), seconds=seconds)]
+    return state, [Notify(notification=TurnStarted(turn=turn.number)), *effects, *more]
 
 
 def deliver(state: State, taken: tuple[Waiting, ...]) -> Transition:

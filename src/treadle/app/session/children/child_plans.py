@@ -109,6 +109,7 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
             max_retries=state.limits.max_retries,
             plain_answer_ends=True,
             joins_cut=True,
+            counts_work=True,
         )
 
     def unsaved(self, paths: Iterable[str]) -> frozenset[str]:
