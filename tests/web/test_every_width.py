@@ -15,6 +15,7 @@ from treadle.providers.scripted.script import SayText, Turn
 
 pytestmark = in_shared_browser
 
+SOAK = pytest.mark.soak
 WIDTHS = (320, 360, 390, 820, 1080, 1440)
 FONTS = {"system": "", "serif": "DejaVu Serif Condensed", "wide": "DejaVu Sans Mono"}
 LONG = "a_very_long_name_of_a_file_that_says_all_that_is_in_it_and_more.py"
@@ -49,12 +50,12 @@ SCREENS = (
     *("/s/ID/timeline?view=events", "/s/ID/context", "/s/ID/share", "/s/ID/replay"),
 )
 
-WRONG = """() => {
+WRONG = """(width) => {
   const [found, right] = [[], document.documentElement.scrollWidth];
   const named = (one) => `<${one.localName} ${one.id || one.className}> ${one.textContent.trim().slice(0, 20)}`;
-  if (right > innerWidth) {
+  if (right > width) {
     const all = [...document.querySelectorAll("main *, header *")].filter((one) => !one.closest("pre, .tablewrap"));
-    const out = all.filter((one) => one.getBoundingClientRect().right > innerWidth + 1);
+    const out = all.filter((one) => one.getBoundingClientRect().right > width + 1);
     found.push(`it scrolls to ${right}: ${out.slice(0, 5).map(named)}`);
   }
   const layers = ".compose, .head, .strip, dialog, .side, .beside, .vtabs, footer, header";
@@ -71,8 +72,21 @@ WRONG = """() => {
       if (wide > 2 && high > 2) found.push(`${named(one)} lies over ${named(other)}`);
     }
   }
+  for (const one of document.querySelectorAll("button, .chip")) {
+    const texts = document.createTreeWalker(one, NodeFilter.SHOW_TEXT), word = document.createRange();
+    while (texts.nextNode()) {
+      for (const { index, 0: { length } } of texts.currentNode.data.matchAll(/[a-z]{1,20}/gi)) {
+        word.setStart(texts.currentNode, index), word.setEnd(texts.currentNode, index + length);
+        if (new Set([...word.getClientRects()].map((rect) => rect.top)).size > 1) found.push(`${named(one)} is broken`);
+      }
+    }
+  }
   return [...new Set(found)].slice(0, 8);
 }"""
+
+
+LONGEST = f"for (const one of document.querySelectorAll('select')) one.add(new Option('{LONG}'))"
+"""A menu is as wide as its longest line, whichever is chosen."""
 
 
 async def _wrong(page: Page, served: Served, session: str, widths: tuple[int, ...]) -> list[str]:
@@ -81,24 +95,35 @@ async def _wrong(page: Page, served: Served, session: str, widths: tuple[int, ..
         await page.set_viewport_size({"width": widths[0], "height": 800})
         await page.goto(served.address + screen.replace("ID", session))
         await page.wait_for_selector("html[data-ready]", state="attached")
+        await page.evaluate(LONGEST)
         for name, family in FONTS.items():
             if family:
                 await page.add_style_tag(content=f"* {{ font-family: '{family}' !important }}")
             for width in widths:
                 await page.set_viewport_size({"width": width, "height": 800})
-                found += [f"{screen} {name} {width}: {one}" for one in await page.evaluate(WRONG)]
+                found += [f"{screen} {name} {width}: {one}" for one in await page.evaluate(WRONG, width)]
     return found
 
 
-@pytest.mark.parametrize("widths", [(320, 820, 1440), pytest.param(WIDTHS, marks=pytest.mark.soak)])
+PHONE = {"is_mobile": True, "has_touch": True}
+"""On a phone the window grows with what sticks out."""
+
+
+@pytest.mark.parametrize(
+    ("widths", "window"),
+    [((320, 820, 1440), {}), ((320, 430), PHONE), *(pytest.param(WIDTHS, one, marks=SOAK) for one in ({}, PHONE))],
+)
 async def test_in_each_width_and_font_nothing_sticks_out_and_nothing_lies_over_another(
-    tmp_path: Path, widths: tuple[int, ...]
+    tmp_path: Path, widths: tuple[int, ...], window: dict[str, bool]
 ) -> None:
+    (tmp_path / "home").mkdir()
+    (tmp_path / "home" / "auth.json").write_text('{"version": 1, "keys": {"anthropic": "sk-of-no-use"}}')
+    (tmp_path / "home" / "auth.json").chmod(0o600)
     async with page_with_model(tmp_path, TURNS, "--mode", "edits", "--trust") as (served, seen):
-        page = await seen.page(served, bypass_csp=True)
+        page = await seen.page(served, bypass_csp=True, **window)
         session = await start_session(page, "Write it, and push it.")
         await page.wait_for_selector(".item.end", state="attached")
         await page.fill("#text", "Go on.")
-        await page.press("#text", "Enter")
+        await page.click(".compose .send")
         await page.wait_for_selector(".question")
         assert await _wrong(page, served, session, widths) == []
