@@ -70,7 +70,7 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         await inbox.keyboard.press("j")
         await inbox.wait_for_selector(".question:has-text('git push')")
         await inbox.keyboard.press("Control+Enter")
-        await inbox.wait_for_selector("#messages:has-text('This question has just appeared.')")
+        await inbox.wait_for_selector(".question .needed:has-text('This question has just appeared.')")
         await inbox.evaluate("document.querySelector('.question:not(.closed-line)').dataset.came = 0")
         await inbox.keyboard.press("x")
         await inbox.fill("input[name=comment]", "not today")
@@ -98,7 +98,9 @@ async def yes_once_all_was_seen(page: Page) -> None:
     """Say yes to a diff that is longer than its box: that goes on to what was never on the screen, until all was."""
     await page.focus(".question")
     await page.keyboard.press("Control+Enter")
-    await page.wait_for_selector("#messages:has-text('Not all of this was on the screen.')")
+    await page.wait_for_selector(".question .needed:has-text('Not all of this was on the screen.')")
+    assert await page.locator(".diff > .needed + .add").count() == 1, "where it is to be looked at"
+    assert await page.locator("#messages > *").count() == 0, "nothing lies over the page"
     async with asyncio.timeout(PATIENCE):
         while await page.locator(".question:has-text('git push')").count() == 0:
             if await page.locator(".question [data-looked]").count():
@@ -460,11 +462,12 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         await card.locator("button[data-act='for real']").click()
         await page.fill("input[name=sure]", "y")
         await page.click("button[data-act=sure]")
-        await page.wait_for_selector("#messages:has-text('Type yes into the field to continue.')")
+        await page.wait_for_selector(".question .needed:has-text('Type yes into the field to continue.')")
         assert not (folder / ".github").exists()
         await page.fill("input[name=sure]", "Yes")
         await page.press("input[name=sure]", "Enter")
         await page.wait_for_selector(".item.end")
+        assert await page.locator(".needed").count() == 0, "it went with its question"
         assert (folder / ".github" / "workflows" / "x.yml").read_text() == "on: push\n"
         assert "exit 3" in (await page.text_content("#items") or "")
 

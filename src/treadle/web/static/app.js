@@ -33,7 +33,7 @@ let used = document.body; // what the person did something with last: what goes 
 for (const kind of ["click", "change", "submit", "keydown"]) document.addEventListener(kind, ({ target }) => (used = target), true);
 
 /** Say what went wrong where the person is, until it is closed or another thing goes wrong. */
-function fail({ what, why, fix, way, path }) {
+export function fail({ what, why, fix, way, path }) {
   document.querySelector(".failed-here")?.remove();
   const near = used.closest?.("dialog, .question, .cbox, #queue, form, section.card");
   const rows = used.closest?.("[data-rows]"); // they are drawn anew, and the card would go

@@ -1,6 +1,6 @@
 // Answering questions: with the buttons of a card, or with keys while the card has the focus. Typing answers nothing.
 
-import { send, tell } from "./app.js";
+import { send } from "./app.js";
 import { keys, nameOf, OF_CARDS } from "./keys.js";
 import { lost } from "./line.js";
 import { made } from "./morph.js";
@@ -187,8 +187,15 @@ const comment = (card) => card.querySelector(".panel:not([hidden]) input[name=co
 const several = (card) => [...card.querySelectorAll("[name=chosen]:checked")].map((one) => one.value).join("\n");
 const isOpen = (card, name) => panels(card).some((one) => one.dataset.panel === name && !one.hidden);
 
+/** Say in the card what an answer still needs, before a part of it. */
+function say(card, words, where = card.querySelector("footer")) {
+  card.querySelector(".needed")?.remove();
+  if (words) where.before(made("p", words, { className: "needed", role: "alert" }));
+}
+
 function act(card, button, gone) {
   let name = button.dataset.act;
+  say(card);
   const danger = card.classList.contains("danger");
   if (name === "allow" && !danger) name = chosen(card);
   if (name === "close") {
@@ -204,20 +211,20 @@ function act(card, button, gone) {
     card.dataset.changes = name === "changed" ? "1" : "";
     open(card, "allow");
   } else if (name === "sure" && card.querySelector("input[name=sure]").value.trim().toLowerCase() !== "yes") {
-    tell("Type yes into the field to continue.");
+    say(card, "Type yes into the field to continue.");
   } else if (name === "words" && !comment(card)) {
     card.querySelector("input[name=comment]").focus();
   } else if (name === "chosen" && !several(card)) {
-    tell("Choose at least one of the answers.");
+    say(card, "Choose at least one of the answers.");
   } else if (LOOKED.includes(name) && unseen(card)) {
+    say(card, "Not all of this was on the screen. Look at it, then answer.", unseen(card));
     unseen(card).scrollIntoView({ block: "center" });
-    tell("Not all of this was on the screen. Look at it, then answer.");
   } else give(card, ACTS[name](card, button), gone);
 }
 
 async function give(card, said, gone) {
-  if (performance.now() - Number(card.dataset.came ?? 0) < QUIET) return void tell("This question has just appeared. Read it, then answer.");
-  if (lost()) return tell("No connection. Answer when it is back.");
+  if (performance.now() - Number(card.dataset.came ?? 0) < QUIET) return say(card, "This question has just appeared. Read it, then answer.");
+  if (lost()) return say(card, "No connection. Answer when it is back.");
   const fields = [...card.querySelectorAll(".field [name]")];
   if (fields.length && said.option === "allow_once") {
     if (!fields.every((field) => field.reportValidity())) return;

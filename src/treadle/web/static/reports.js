@@ -1,6 +1,6 @@
 // What the screens of reports share: fragments of HTML from the server, and forms that ask it for something.
 
-import { during, get, send, tell } from "./app.js";
+import { during, fail, get, send, tell } from "./app.js";
 import { at } from "./entering.js";
 import { ask, fragment, morph } from "./morph.js";
 
@@ -53,7 +53,7 @@ async function post(form, pressed) {
     const typed = await ask(confirm, "", does, host ? "" : null);
     answered = typed === null ? null : await send(form.dataset.post, { ...body, sure: true, host: typed });
     if (answered?.confirm) {
-      tell("That is another host. Nothing was saved.");
+      fail({ what: "That is another host. Nothing was saved." });
       answered = null;
     }
   }

@@ -1,6 +1,6 @@
 // The review: going through files and changes, deciding on them, and collecting comments for one message.
 
-import { during, get, send, tell } from "./app.js";
+import { during, fail, get, send } from "./app.js";
 import "./commit.js";
 import { closeField, comments, fieldIn, reopen, showComments } from "./comments.js";
 import { at } from "./entering.js";
@@ -187,7 +187,7 @@ async function amend(hunk) {
     event.preventDefault();
     const place = hunkOf(form);
     if (place) takeBack(form.querySelector("button"), [{ index: Number(place.dataset.index), text: area.value }], [place]);
-    else tell("This change does not exist any more. Copy what you wrote.");
+    else fail({ what: "This change does not exist any more. Copy what you wrote." });
   });
 }
 
