@@ -5,6 +5,7 @@ names.
 """
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Page
@@ -114,7 +115,7 @@ PHONE = {"is_mobile": True, "has_touch": True}
     [((320, 820, 1440), {}), ((320, 430), PHONE), *(pytest.param(WIDTHS, one, marks=SOAK) for one in ({}, PHONE))],
 )
 async def test_in_each_width_and_font_nothing_sticks_out_and_nothing_lies_over_another(
-    tmp_path: Path, widths: tuple[int, ...], window: dict[str, bool]
+    tmp_path: Path, widths: tuple[int, ...], window: dict[str, Any]
 ) -> None:
     (tmp_path / "home").mkdir()
     (tmp_path / "home" / "auth.json").write_text('{"version": 1, "keys": {"anthropic": "sk-of-no-use"}}')

@@ -34,7 +34,7 @@ from treadle.protocol.tools import (
 from treadle.protocol.usage import Usage
 from treadle.web.book import SessionBook
 from treadle.web.item_html import is_shown, item_html
-from treadle.web.markup import markdown
+from treadle.web.markup import markdown, without_commands
 from treadle.web.page_view import PageContent
 from treadle.web.templating import span_words
 
@@ -51,6 +51,22 @@ def changed(status: CallStatus) -> CallChanged:
 
 def drawn(item: CallItem) -> str:
     return item_html(Placed(position=1, version=1, seq=1, item=item), SessionView(), is_open=True)
+
+
+@pytest.mark.parametrize(
+    ("advice", "here"),
+    [
+        ("Write p/m or PROVIDER/NAME; `treadle models` lists them.", "Write p/m or PROVIDER/NAME."),
+        ("Choose another name, or go there: treadle -C /w -w fix", ""),
+        ("Resume without --resume-session-at. Name another message.", "Name another message."),
+        ("Add -w to it, or set TREADLE_BASE_URL.", ""),
+        ("Stop `npm run dev`, then delete it. `treadle jobs` lists it.", "Stop npm run dev, then delete it."),
+        ("Name an existing folder.", "Name an existing folder."),
+        ("", ""),
+    ],
+)
+def test_advice_on_the_page_names_nothing_that_is_done_in_a_terminal(advice: str, here: str) -> None:
+    assert without_commands(advice) == here
 
 
 def test_a_call_that_starts_again_begins_without_the_output_of_its_first_run() -> None:

@@ -15,10 +15,12 @@ from tests.needed import require
 from tests.web.in_process import idle, page_here, until
 from tests.web.test_page_view import shown
 from tests.workspace.test_documents import pdf_of
+from treadle.door.commands import SLASH_TABLE
 from treadle.present.items import OwnCommandItem, SaidItem
 from treadle.protocol.messages import text_of
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import SayText, SayThinking, Turn
+from treadle.web.entered import works_here
 from treadle.web.page_keys import Visitor
 from treadle.web.status import page_status
 
@@ -153,13 +155,21 @@ async def test_commands_are_done_and_those_of_terminals_say_what_to_do_here(
         page = await here.start(visit)
         await idle(page)
 
+        fixes: list[str] = []
+
         async def say(text: str) -> str:
             status, answered = await visit.post(f"/s/{page.session.id}/say", text=text)
+            fixes.append(str(answered.get("fix", "")))
             return str(answered["shown"] if status == 200 else f"{status} {answered['what']}")
 
         assert await say("/mode plan") == "", "the conversation says it"
         assert page.session.status.mode is Mode.PLAN
-        assert await say("/new") == "422 /new does not work here. Start one on the screen Sessions."
+        assert await say("/new") == "422 /new does not work here. New session, in the column, begins one."
+        elsewhere = [row for row in SLASH_TABLE if not works_here(row)]
+        for said in [await say(f"/{row.name}") for row in elsewhere]:
+            assert not any(sign in said for sign in ("treadle ", "`", " --")), said
+        assert await say("/model nosuch") == "400 'nosuch' is not a model name."
+        assert fixes[-1] == "Write PROVIDER/NAME."
         assert (await say("/hlp")).startswith("422 There is no command /hlp. Did you mean /help?")
         assert "/mode NAME" in await say("/help")
         assert "/quit" not in await say("/help")

@@ -4,6 +4,7 @@ import posixpath
 from collections.abc import Iterator, Sequence
 
 from treadle.present.escape import exact_line, output_of_command, printable
+from treadle.present.figures import shown_figures
 from treadle.present.words import counted
 from treadle.protocol.tools import ChangeKind, CopyChange, CopyChanges, CopyFate
 
@@ -52,9 +53,10 @@ def _ended(copy: CopyChanges) -> Iterator[str]:
         yield from (f"{PRINTED}{line}" for line in output_of_command(copy.output).splitlines() if line.strip())
 
 
-def lines_of(copy: CopyChanges) -> str:
-    """Count the lines that are added and removed: `+3 -1`."""
-    return _sum(copy.changes)
+def figures_of(copy: CopyChanges) -> tuple[int, int] | None:
+    """Count the lines that are added and removed; None where none are."""
+    found = _sums(copy.changes)
+    return found if any(found) else None
 
 
 def is_lost(copy: CopyChanges | None) -> bool:
@@ -78,7 +80,7 @@ def fate_of(copy: CopyChanges | None) -> str:
 
 
 def _row(one: CopyChange, roots: Sequence[str]) -> str:
-    lines = "" if one.added is None or one.removed is None else f"  +{one.added} -{one.removed}"
+    lines = "" if one.added is None or one.removed is None else f"  {shown_figures(one.added, one.removed)}"
     about = f"  {_in_line(one.about)}" if one.about else ""
     return f"{_MARKS[one.kind]} {_below(one.path, roots)}{lines}{about}"
 
@@ -91,7 +93,7 @@ def _listed(changes: Sequence[CopyChange], roots: Sequence[str]) -> Iterator[str
     for one in changes:
         folders.setdefault(posixpath.dirname(_below(one.path, roots)) or ".", []).append(one)
     for folder, found in list(folders.items())[:_MOST]:
-        yield f"{folder}/  {counted(len(found), 'file')}  {_sum(found)}"
+        yield f"{folder}/  {counted(len(found), 'file')}  {shown_figures(*_sums(found))}"
     if len(folders) > _MOST:
         yield f"and {counted(len(folders) - _MOST, 'more folder')}; the differences list each path"
 
@@ -104,5 +106,5 @@ def _below(path: str, roots: Sequence[str]) -> str:
     return exact_line(path.removeprefix(f"{next(iter(roots), '')}/"))
 
 
-def _sum(changes: Sequence[CopyChange]) -> str:
-    return f"+{sum(one.added or 0 for one in changes)} -{sum(one.removed or 0 for one in changes)}"
+def _sums(changes: Sequence[CopyChange]) -> tuple[int, int]:
+    return sum(one.added or 0 for one in changes), sum(one.removed or 0 for one in changes)

@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from treadle.door.commands import SLASH_TABLE, SlashCommand, Surfaces, entered_command, named_texts, run_entered
 from treadle.door.open_session import Reach
 from treadle.door.trust import SessionTrust
+from treadle.web.markup import without_commands
 from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
 from treadle.web.rights import require
@@ -23,9 +24,11 @@ _ON_PAGE: Mapping[str, str] = MappingProxyType(
     {
         "drop": "Each message that waits has a button for that, beside the conversation.",
         "edit": "Each message that waits has a button for that, beside the conversation.",
-        "new": "Start one on the screen Sessions.",
-        "clear": "Start one on the screen Sessions.",
-        "resume": "Choose one on the screen Sessions.",
+        "new": "New session, in the column, begins one.",
+        "clear": "New session, in the column, begins one.",
+        "resume": "Choose a session of the column, or of All sessions.",
+        "login": "Settings, Providers takes keys.",
+        "theme": "Settings, General has the themes.",
         "quit": "Close the page whenever you like: the session continues.",
     }
 )
@@ -79,7 +82,9 @@ async def do_entered(text: str, session: PageSession, who: Visitor) -> EnteredTe
         raise _refused(command)
     row, argument = command
     if not works_here(row):
-        raise _refused(f"/{row.name} does not work here. {_ON_PAGE.get(row.name, row.instead)}".strip())
+        raise _refused(
+            f"/{row.name} does not work here. {_ON_PAGE.get(row.name) or without_commands(row.instead)}".strip()
+        )
     require(who, row.effect_of(argument))
     asked = argument.removeprefix("/")
     if row.name == "help" and asked in ("", *(one.name for one in commands_here())):

@@ -47,6 +47,7 @@ from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
 from treadle.protocol.permissions import QuestionKind
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
+from treadle.web.markup import without_commands
 from treadle.web.templating import render, span_words
 
 _SHOWN_RESULT = 20_000
@@ -224,7 +225,7 @@ def _state(item: CallItem, result: CallResult | None, *, is_open: bool) -> str:
 def _problem(item: ProblemItem, *, is_open: bool) -> dict[str, Any]:
     """Say what failed; where that was a call of the model, what can be done about it are buttons."""
     if item.failed is None:
-        return {"kind": "problem", "item": item, "fix": item.fix, "ways": ()}
+        return {"kind": "problem", "item": item, "fix": without_commands(item.fix), "ways": ()}
     key = ("key",) if item.failed.kind is ErrorKind.AUTHENTICATION else ()
     ways = (*key, "model") if is_open else key  # the model of a session that nobody has open cannot be chosen
     return {"kind": "problem", "item": item, "fix": advice(item.failed, item.model, buttons=True), "ways": ways}

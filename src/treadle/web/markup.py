@@ -32,6 +32,9 @@ _DEEP = re.compile(rf"^(?:[ \t]*{_MARK}){{20}}|^[ \t]{{80,}}{_MARK}", re.MULTILI
 """Lists and quotes so deep in one another that no reader follows, so the text is shown as it was written: the parser
 leaves out what is nested deeper than `_MOST_NESTED`, and a list counts twice."""
 
+_TERMINAL = re.compile(r"\btreadle [a-z-]|(?<!\w)--?[a-z]|\bTREADLE_")
+"""What only somebody at a terminal can write."""
+
 _LINKS = ("http://", "https://", "mailto:")
 
 
@@ -52,6 +55,12 @@ def markdown(text: str, growing: bool = False) -> Markup:  # noqa: FBT001, FBT00
     if _DEEP.search(text):
         return Markup("<pre><code>{}</code></pre>\n").format(text)
     return Markup(_markdown().render(text, {"growing": growing}))  # noqa: S704 - everything in it was escaped by the renderer
+
+
+def without_commands(advice: str) -> str:
+    """Leave out of what a person can do what is done in a terminal, and the marks around names."""
+    sentences = (one for one in re.split(r"(?<=[.?!])\s+|;\s+", advice) if one and not _TERMINAL.search(one))
+    return " ".join(one if one[-1] in ".?!:" else f"{one}." for one in sentences).replace("`", "")
 
 
 def ticked(text: str) -> Markup:

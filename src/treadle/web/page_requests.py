@@ -19,6 +19,7 @@ from treadle.present.escape import printable
 from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.web.book import SessionBook
+from treadle.web.markup import without_commands
 from treadle.web.page_frame import PageColumn, page_look, whole_column
 from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
@@ -144,7 +145,7 @@ async def refusal_answer(request: Request, error: Exception) -> Response:
         case _:
             status = 500
     said = {name: printable(getattr(error, name)) for name in ("code", "what", "why", "fix")}
-    said["fix"] = _HERE.get(error.code, said["fix"])
+    said["fix"] = without_commands(_HERE.get(error.code, said["fix"]))
     words, path = _WAYS.get(said["code"].partition("-")[0], ("", ""))
     return await _problem(request, {**said, "way": words, "path": path}, status)
 
