@@ -37,3 +37,38 @@ async def test_a_file_goes_along_to_a_closed_session_and_stays_while_another_tab
         await becomes(page, "document.documentElement.dataset.ready && !document.getElementById('text').readOnly")
         assert await page.input_value("#text") == "", "what was sent is in the field no more"
         assert await page.locator(".item.said").count() == 2
+
+
+HEIC: FilePayload = {"name": "a.heic", "mimeType": "image/heic", "buffer": bytes(range(256))}
+
+
+async def test_a_file_says_itself_that_it_cannot_go_along_and_commands_leave_files_alone(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [HELLO, SEEN], "--trust") as (served, seen):
+        page = await seen.page(served)
+        await page.set_input_files("#files", files=[HEIC])
+        await page.wait_for_selector("#images li:has-text('a.heic') [role=alert]:has-text('It is not a text in UTF-8')")
+        await page.click("#images button")
+        await start_session(page, "Say hello.")
+        await page.wait_for_selector(".item >> text=Hello.")
+        await page.set_input_files("#files", files=[NOTE, HEIC])
+        await page.wait_for_selector("#images li:has-text('a.heic') [role=alert]")
+        assert await page.locator("#images [role=alert]").count() == 1
+        for command, done in (
+            ("/rename Other", "#title:has-text('Other')"),
+            ("!echo mine", ".item >> text=mine"),
+            ("/help", "#shown >> text=/rename"),
+        ):
+            await page.fill("#text", command)
+            await page.keyboard.press("Enter")
+            await page.wait_for_selector(done)
+            await becomes(page, "document.getElementById('text').value === ''")
+            assert await page.locator("#images li").count() == 2, "a command takes none along"
+        await page.fill("#text", "Look at it.")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector(".failed-here:has-text('a.heic cannot be attached.')")
+        await page.click("#images li:has-text('a.heic') button")
+        await page.keyboard.press("Enter")
+        await page.wait_for_selector(".item >> text=That is seen.")
+        assert await page.locator("#images li").count() == 0
+        assert "note.txt" in await page.inner_text(".item.said >> nth=-1")
+        seen.complaints = [said for said in seen.complaints if "400" not in said]  # the message that was refused

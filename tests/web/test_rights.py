@@ -35,6 +35,7 @@ from treadle.web.rights import PageRoute
 
 ACTING: Mapping[str, Reach] = {
     "/login": Reach.ENTER,
+    "/attached": Reach.WORK,
     "/sessions": Reach.WORK,
     "/fleet/{run}/stop": Reach.WORK,
     "/fleet/{run}/add": Reach.CONTROL,

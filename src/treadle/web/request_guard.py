@@ -225,7 +225,7 @@ def _as_hosts(address: str, port: int | None) -> tuple[str, ...]:
 def _most_bytes(path: str, visitor: Visitor | None) -> int:
     if visitor is None or path == "/login":
         return _MOST_UNKNOWN_BYTES
-    return MOST_BODY_BYTES if path.endswith(("/say", "/sessions")) else _MOST_USUAL_BYTES
+    return MOST_BODY_BYTES if path.endswith(("/say", "/sessions", "/attached")) else _MOST_USUAL_BYTES
 
 
 def bounded_receive(receive: Receive, most: int) -> Receive:

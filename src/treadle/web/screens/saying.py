@@ -37,6 +37,11 @@ class AttachedFile(Struct):
     name: str
     data: str
 
+    @property
+    def named(self) -> str:
+        """Its name as it is shown."""
+        return self.name[:200] or "image"
+
 
 class NewMessage(Struct):
     """A message; `trust` is what was said of its folder, and `seen` what the question about that showed."""
@@ -78,13 +83,18 @@ async def _say(request: Request) -> Response:
 
 
 async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, who: Visitor) -> dict[str, Any]:
-    """Send a message, or do the command that it is; gives what is `shown` of it. Raises `TreadleError`."""
+    """Send a message, or do the command that it is; gives what is `shown` of it. Raises `TreadleError`.
+
+    Files go along with messages; with a command that sends none they are `kept` for the next.
+    """
     if session.has_prompt(prompt_id):
         return {"shown": ""}
     notes: list[str] = []
-    images, enclosed = await _attached(said.files, session, notes)
     entered = await do_entered(said.text, session, who)
-    if entered.send or ((images or enclosed) and not entered.shown):
+    if not entered.send and said.text.strip():
+        return {"shown": entered.shown, "kept": bool(said.files)}
+    images, enclosed = await _attached(said.files, session, notes)
+    if entered.send or images or enclosed:
         own = session.commands.take()
         texts = (*(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
         named = () if texts or images else (Text(text=", ".join(one.origin for one in enclosed)),)
@@ -106,14 +116,9 @@ async def _attached(
     images: list[UserContent] = []
     texts: list[Enclosure] = []
     for one in given:
-        name = one.name[:200] or "image"
-        try:
-            raw = b64decode(one.data, validate=True)
-        except (binascii.Error, ValueError) as error:
-            raise ConfigError("attachment", "A file cannot be read.", why=name, fix="Attach it again.") from error
-        read = await read_attached(raw, name, notes.append)
+        read = await _read(one, notes)
         if isinstance(read, str):
-            texts.append(enclose(EnclosureKind.FILE, name, read))
+            texts.append(enclose(EnclosureKind.FILE, one.named, read))
         else:
             images.append(read)
     if images and not session.session.sees_images:
@@ -123,6 +128,23 @@ async def _attached(
             fix="Remove the image, or choose another model.",
         )
     return tuple(images), tuple(texts)
+
+
+async def _read(given: AttachedFile, notes: list[str]) -> str | UserContent:
+    try:
+        raw = b64decode(given.data, validate=True)
+    except (binascii.Error, ValueError) as error:
+        raise ConfigError("attachment", "A file cannot be read.", why=given.named, fix="Attach it again.") from error
+    return await read_attached(raw, given.named, notes.append)
+
+
+async def _look(request: Request) -> Response:
+    """Say what is `wrong` with a file that is to go along, before it is sent."""
+    try:
+        await _read(await body_of(request, AttachedFile), [])
+    except ConfigError as error:
+        return answer({"wrong": error.why or error.what})
+    return answer({"wrong": ""})
 
 
 async def _open(request: Request, said: str, seen: str) -> PageSession | dict[str, Any]:
@@ -240,6 +262,7 @@ async def _close(request: Request) -> Response:
 
 
 ROUTES = (
+    PageRoute("/attached", _look, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/say", _say, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/open", _continue, Reach.WORK, methods=["POST"]),
     PageRoute("/s/{session_id}/answer", _answer, Reach.WORK, methods=["POST"]),

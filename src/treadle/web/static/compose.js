@@ -84,7 +84,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     keep({ sending: false });
     if (!answer) return;
     if (answer.trust) return void askTrust(document.getElementById("trust"), answer.trust, (said) => say(steer, said));
-    files = [];
+    if (!answer.kept) files = [];
     showFiles();
     put("");
     followed(answer);
@@ -197,9 +197,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
     text.removeAttribute("aria-activedescendant");
   }
 
-  function before() {
-    return text.value.slice(0, text.selectionStart);
-  }
+  const before = () => text.value.slice(0, text.selectionStart);
 
   const completes = (words) => (words.startsWith("/") && !words.includes("\n")) || /(^|\s)@(\S*|"[^"\n]*)$/.test(words);
 
@@ -288,10 +286,13 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
       const size = files.reduce((sum, one) => sum + one.data.length, 0) + (file.size * 4) / 3;
       if (files.length >= MOST_FILES) tell(`A message can have at most ${MOST_FILES} files.`);
       else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: the files of a message can have ${MOST_BYTES / 1_000_000} MB in all.`);
-      else files.push(await read(file));
+      else files.push(await looked(await read(file)));
     }
     showFiles();
   }
+
+  /** Have Treadle look at a file: what cannot go along is `wrong`. */
+  const looked = async (one) => ({ ...one, ...(await send("/attached", { name: one.name, data: one.data })) });
 
   function read(file) {
     return new Promise((done) => {
@@ -324,6 +325,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
           text.focus();
         }, { ariaLabel: `Remove ${one.name}` });
         line.append(small, `${one.name} · ${Math.ceil((one.data.length * 3) / 4_000).toLocaleString()} kB `, drop);
+        if (one.wrong) line.append(made("strong", one.wrong, { className: "danger", role: "alert" }));
         draw(small, one.file);
         return line;
       }),
@@ -361,6 +363,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
 
   showAnswer(sessionStorage.getItem(`shown:${session}`));
   sessionStorage.removeItem(`shown:${session}`);
+  add([...chooser.files]); // chosen before this ran
 
   // Last, because what was on its way is sent.
   const kept = stored(key, null);
