@@ -147,8 +147,8 @@ def numbers_in(node: inspect.Type, name: str = "") -> Iterator[tuple[str, inspec
         case inspect.FloatType():
             yield name, node
         case inspect.StructType(fields=fields):
-            for one in fields:
-                yield from numbers_in(one.type, f"{name}.{one.name}")
+            for each in fields:
+                yield from numbers_in(each.type, f"{name}.{each.name}")
         case inspect.UnionType(types=types):
             for one in types:
                 yield from numbers_in(one, name)

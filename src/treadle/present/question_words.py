@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from treadle.present.escape import exact, exact_line, printable
 from treadle.present.figures import diff_figures, shown_figures
 from treadle.present.forms import form_lines
-from treadle.present.trial_words import changes_of, figures_of
+from treadle.present.trial_words import changes_of, figures_of, lines_of
 from treadle.present.words import counted
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
@@ -180,13 +180,12 @@ def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> Que
     granted = [] if rights is None else list(map(_right, rights.granted))
     if rights is not None and rights.confinement is Confinement.GIT:
         granted.insert(0, "with the right to change the repository")
-    figures = figures_of(copy)
     unshown = [f"{exact_line(one.path)}: {printable(one.about)}" for one in copy.unshown] if question.more else []
     return QuestionWords(
         title=exact_line(question.text),
         style=question_style(question),
-        counted="" if figures is None else shown_figures(*figures),
-        figures=figures,
+        counted=lines_of(copy),
+        figures=figures_of(copy),
         text=base.text,
         rights=_runs(granted),
         why=(*unshown, *changes_of(copy, roots)),
@@ -199,8 +198,7 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
     style = question_style(question)
     title, text = _title(question, roots)
     words = words_of_decision(decision)
-    preview = question.preview
-    figures = diff_figures(preview.text) if preview is not None and preview.is_diff else None
+    figures = diff_figures(preview.text) if (preview := question.preview) is not None and preview.is_diff else None
     parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
     others = tuple(map(printable, words.further)) if style is QuestionStyle.DANGER else ()
     return QuestionWords(
