@@ -5,21 +5,24 @@ from itertools import product
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from tests.policy.views import labelled
+from treadle.app.security.confining import NOTHING, Confining
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, narrower, narrower_mode
 from treadle.app.session.children.code_mode import ProgramShape
 from treadle.app.session.children.fork_shape import fork_shape
-from treadle.app.session.children.writing import as_in_workspace
+from treadle.app.session.children.renaming import as_in_workspace
 from treadle.app.session.commands.judging import policy_context
 from treadle.app.subagents.writer_record import WriterCopy
 from treadle.engine.ports import Judge
 from treadle.policy.allowances import decide_and_offer
+from treadle.policy.modes import granting
 from treadle.protocol.events import OfferChanged
-from treadle.protocol.permissions import Decision, Mode, Standing, Verdict
+from treadle.protocol.permissions import Decision, Mode, Question, QuestionKind, Standing, Verdict
 from treadle.protocol.sealed import PromptPart
-from treadle.protocol.tools import Access, Confinement, Risk, RunCommand, ToolSpec, WritePath
+from treadle.protocol.tools import Access, Confinement, Right, Risk, RunCommand, SandboxDenial, ToolSpec, WritePath
 from treadle.tools.declarations import EXECUTE_COMMAND, WRITE_TO_FILE
 
 ORDER = (Verdict.ALLOW, Verdict.REQUIRE_USER_CONFIRMATION, Verdict.DENY)
@@ -28,9 +31,11 @@ SAMPLE = 120
 """Every 120th labelled line is the sample of `make test`."""
 
 
-def judge_in(root: Path) -> Judge:
+def judge_in(root: Path, confining: Confining = NOTHING) -> Judge:
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
-        return decide_and_offer(spec, arguments, accesses, policy_context(str(root), standing, trusted=True))
+        return decide_and_offer(
+            spec, arguments, accesses, policy_context(str(root), standing, trusted=True, confining=confining)
+        )
 
     return judge
 
@@ -112,6 +117,31 @@ def test_no_file_is_written_that_the_parent_could_not_write(folders: tuple[Path,
         narrowed = shape(copied, parent, Standing(mode=mode), copy).judged(in_copy)
         below = narrowed(WRITE_TO_FILE, {}, (WritePath(path=here),), Standing(mode=own))
         assert no_wider(below, above), (name, below, above)
+
+
+@pytest.mark.parametrize("name", ["CLAUDE.md", ".vscode/tasks.json", "new/.envrc"])
+def test_a_yes_gives_what_the_parent_would_be_given_in_the_copy(folders: tuple[Path, Path], name: str) -> None:
+    root, copied = folders
+    copy = WriterCopy(child_id="c", workspace=root, folder=copied, roots=((root, copied),))
+    confines, asked = Confining(there=True), Standing(mode=Mode.AUTO)
+    narrowed = shape(copied, judge_in(root, confines), asked, copy).judged(judge_in(copied, confines))
+    below = narrowed(
+        EXECUTE_COMMAND, {"command": f"touch {name}"}, (RunCommand(command=f"touch {name}", cwd=str(copied)),), asked
+    )
+    (right,) = below.grants
+    assert below.verdict is Verdict.REQUIRE_USER_CONFIRMATION
+    assert (copied / name).is_relative_to(right.target)
+    question = Question(id="q", kind=QuestionKind.PERMISSION, text="Run?", options=(), decision=below)
+    shown = as_in_workspace(copy).question(question)
+    assert [one.target for one in shown.rights] == [right.target.replace(str(copied), str(root))]
+    assert str(copied) not in msgspec.json.encode(shown).decode()
+
+
+def test_a_right_that_the_parent_would_not_be_given_is_neither_given_nor_named() -> None:
+    right = SandboxDenial(right=Right.WRITE, target="/x/CLAUDE.md")
+    own = Decision(verdict=ORDER[1], risk=Risk.NONE, reasons=granting((right,)), grants=(right,))
+    found = narrower(own, Decision(verdict=ORDER[1], risk=Risk.NONE))
+    assert (found.grants, found.reasons) == ((), ())
 
 
 @pytest.mark.parametrize(("one", "other"), list(product(ORDER, ORDER)))

@@ -21,12 +21,12 @@ from treadle.app.session.children.child_run import (
 )
 from treadle.app.session.children.code_mode import CODE_MODE, program_answer, program_wanted, run_in_session
 from treadle.app.session.children.program_model import ProgramModel
+from treadle.app.session.children.renaming import as_in_workspace
 from treadle.app.session.children.wanted_child import OpenChild, begin_message
 from treadle.app.session.children.writing import (
     COPY_GONE,
     Approving,
     FoundOrMade,
-    as_in_workspace,
     changing_for,
     copies_for,
     hand_back,

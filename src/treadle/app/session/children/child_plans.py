@@ -6,10 +6,11 @@ from msgspec import UNSET, Struct
 
 from treadle.app.models.cheaper import cheapest_configured
 from treadle.app.models.offered import EFFORT_BUDGETS
-from treadle.app.session.children.child_shape import ChildShape, ParentStanding, in_same_folder, narrower_mode
+from treadle.app.session.children.child_shape import ChildShape, ParentStanding, narrower_mode
 from treadle.app.session.children.fork_shape import fork_shape
+from treadle.app.session.children.renaming import IN_SAME_FOLDER, as_in_workspace
 from treadle.app.session.children.wanted_child import WantedChild
-from treadle.app.session.children.writing import as_in_workspace, trust_in
+from treadle.app.session.children.writing import trust_in
 from treadle.app.session.files.editor_files import unsaved_files
 from treadle.app.session.offering import JoinedServers
 from treadle.app.session.parts import Parts
@@ -126,7 +127,7 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
         above = self.parts.brought.shape
         shape = ChildShape(
             root=self.parts.trust.workspace if copy is None else copy.folder,
-            as_parent=in_same_folder if copy is None else as_in_workspace(copy),
+            as_parent=IN_SAME_FOLDER if copy is None else as_in_workspace(copy),
             system="",
             only=None if agent.tools is None else frozenset(agent.tools),
             removed=frozenset(agent.without),

@@ -41,7 +41,7 @@ from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
 
 if TYPE_CHECKING:
-    from treadle.app.session.children.writing import Renaming
+    from treadle.app.session.children.renaming import Renaming
     from treadle.app.session.live import LiveSession
 
 _WHY = {

@@ -5,10 +5,12 @@ from typing import Any
 
 import msgspec
 
+from treadle.app.session.children.renaming import IN_SAME_FOLDER, Renaming
 from treadle.app.session.shape import SessionShape
 from treadle.engine.ports import Judge, Ports
 from treadle.policy.decide import SERVER_TOOLS
 from treadle.policy.marks import fits_glob
+from treadle.policy.modes import granting
 from treadle.protocol.permissions import Decision, Mode, Reason, Standing, Verdict
 from treadle.protocol.sealed import PromptPart
 from treadle.protocol.tools import Access, Confinement, ToolSpec
@@ -26,18 +28,10 @@ _CONFINEMENTS = (Confinement.LOOK, Confinement.WORK, Confinement.GIT, Confinemen
 
 Meant = Callable[[ToolSpec, Mapping[str, Any]], tuple[ToolSpec, Mapping[str, Any]]]
 
-AsParent = Callable[[dict[str, Any], Sequence[Access]], tuple[dict[str, Any], Sequence[Access]]]
-"""Gives a call of a subagent as the same call would be in the folder of its parent."""
-
 
 def narrower_mode(one: Mode, other: Mode) -> Mode:
     """Give the mode of two in which less runs without asking."""
     return min(one, other, key=_MODES.index)
-
-
-def in_same_folder(arguments: dict[str, Any], accesses: Sequence[Access]) -> tuple[dict[str, Any], Sequence[Access]]:
-    """Give a call of a subagent that works in the folder of its parent."""
-    return arguments, accesses
 
 
 class ParentStanding(msgspec.Struct, frozen=True):
@@ -60,7 +54,7 @@ class ChildShape(SessionShape, frozen=True, kw_only=True):
     of_servers: tuple[str, ...] | None = None
     meant: Meant | None = None
     words: PromptPart
-    as_parent: AsParent = in_same_folder
+    as_parent: Renaming = IN_SAME_FOLDER
     remember: Callable[[Any], None]
 
     def offers(self, tool: str) -> bool:
@@ -104,19 +98,22 @@ class ChildShape(SessionShape, frozen=True, kw_only=True):
                     decided, verdict=Verdict.DENY, reasons=(why, *decided.reasons), offers=(), alternatives=()
                 )
             above = msgspec.structs.replace(own, mode=now.mode)
-            meant, reached = self.as_parent(dict(arguments), accesses)
-            return narrower(decided, self.parent.judge(spec, meant, reached, above))
+            meant, reached = self.as_parent.call(dict(arguments), accesses)
+            return narrower(decided, self.parent.judge(spec, meant, reached, above), self.as_parent)
 
         return narrowed
 
 
-def narrower(own: Decision, above: Decision) -> Decision:
-    """Give a decision that is no wider than either; it names what `own` judged."""
+def narrower(own: Decision, above: Decision, as_above: Renaming = IN_SAME_FOLDER) -> Decision:
+    """Give a decision that is no wider than either; it names what `own` judged, which the other names `as_above`."""
     if own.confinement is not None and above.confinement is not None:
         confinement = min(own.confinement, above.confinement, key=_CONFINEMENTS.index)
         own = msgspec.structs.replace(own, confinement=confinement)
-    grants = tuple(one for one in own.grants if one in above.grants)
-    own = msgspec.structs.replace(own, grants=grants, outside=own.outside or above.outside)
+    grants = tuple(one for one in own.grants if as_above.right(one) in above.grants)
+    if grants != own.grants:
+        reasons = (*(one for one in own.reasons if one.rule != "grants"), *granting(grants))
+        own = msgspec.structs.replace(own, grants=grants, reasons=reasons)
+    own = msgspec.structs.replace(own, outside=own.outside or above.outside)
     if _VERDICTS.index(above.verdict) <= _VERDICTS.index(own.verdict):
         return own
     known = {one.id for one in above.offers}

@@ -3,11 +3,10 @@
 import asyncio
 import os
 import threading
-from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -33,7 +32,7 @@ from treadle.protocol.children import ChildMerges, ChildStarted
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind, Standing, Verdict
-from treadle.protocol.tools import Access, FetchUrl, FileChange, Preview, RunCommand, WritePath
+from treadle.protocol.tools import FileChange, Preview, WritePath
 from treadle.tools.declarations import WRITE_TO_FILE
 from treadle.workspace.files.names import shown_name
 
@@ -102,69 +101,6 @@ async def changing_for(engine: Session, child_id: str) -> AsyncIterator[None]:
     finally:
         with suppress(RefusedError):  # the session has closed
             await asyncio.shield(engine.post(ChildMerges(session_id=child_id, over=True)))
-
-
-class Renaming:
-    """Names folders in calls and questions otherwise: `places` has the name and the one that takes its place."""
-
-    def __init__(self, places: Iterable[tuple[str, str]]) -> None:
-        self._places = tuple(places)
-
-    def __call__(
-        self, arguments: dict[str, Any], accesses: Sequence[Access]
-    ) -> tuple[dict[str, Any], Sequence[Access]]:
-        """Give a call with the other names."""
-        return self._moved(arguments), tuple(map(self._reached, accesses))
-
-    def question(self, question: Question) -> Question:
-        """Give a question with the other names."""
-        preview, copy, named = question.preview, question.copy, self._named
-        if copy is not None:
-            changes = tuple(replace(one, path=named(one.path)) for one in copy.changes)
-            copy = replace(copy, changes=changes, diff=named(copy.diff), output=named(copy.output))
-        if preview is not None:
-            preview = replace(preview, title=named(preview.title), text=named(preview.text))
-        return replace(
-            question,
-            text=named(question.text),
-            preview=preview,
-            copy=copy,
-            accesses=tuple(map(self._reached, question.accesses)),
-            arguments=self._moved(question.arguments),
-        )
-
-    def answer(self, answer: Answer) -> Answer:
-        """Give the answer to such a question with the names as they are."""
-        if answer.arguments is None:
-            return answer
-        back = Renaming((shown, name) for name, shown in self._places)
-        return replace(answer, arguments=back._moved(answer.arguments))
-
-    def _reached(self, access: Access) -> Access:
-        if isinstance(access, RunCommand):
-            return replace(access, command=self._named(access.command), cwd=self._named(access.cwd))
-        return access if isinstance(access, FetchUrl) else replace(access, path=self._named(access.path))
-
-    def _moved(self, value: Any) -> Any:
-        match value:
-            case str():
-                return self._named(value)
-            case Mapping():
-                return {name: self._moved(one) for name, one in value.items()}
-            case list() | tuple():
-                return [self._moved(one) for one in value]
-            case _:
-                return value
-
-    def _named(self, text: str) -> str:
-        for target, source in self._places:
-            text = text.replace(target, source)
-        return text
-
-
-def as_in_workspace(copy: WriterCopy) -> Renaming:
-    """Give what names the workspace wherever a copy of it is named."""
-    return Renaming((str(target), str(source)) for source, target in copy.roots)
 
 
 async def copies_for(ids: Sequence[str], trust: SessionTrust, roots: Sequence[str]) -> "dict[str, FoundOrMade]":
