@@ -150,8 +150,8 @@ def numbers_in(node: inspect.Type, name: str = "") -> Iterator[tuple[str, inspec
             for each in fields:
                 yield from numbers_in(each.type, f"{name}.{each.name}")
         case inspect.UnionType(types=types):
-            for one in types:
-                yield from numbers_in(one, name)
+            for member in types:
+                yield from numbers_in(member, name)
         case inspect.DictType(value_type=value):
             yield from numbers_in(value, f"{name}.*")
         case _:
