@@ -188,7 +188,7 @@ def confine(
     if missing := _control_files(line, rights, place, context):
         return Setup(refused=missing)
     reads = only_reads(line, place.cwd, context)
-    place.known.notes += lines_not_given(line, rights, place.cwd, context)
+    place.known.notes += lines_not_given(line, rights, place.cwd, context) if access is NO_FURTHER_ACCESS else []
     commands = commands_of(line, place.cwd, context)
     found = confine_as(
         rights.confinement,

@@ -70,8 +70,10 @@ def lines_not_given(line: str, rights: Rights, cwd: str, context: PolicyContext)
 
 
 def _allow_named(profile: Profile, granted: Sequence[SandboxDenial]) -> Profile:
+    """Give what settings name, also beside them: a program of the user's may lie there. It is nothing of the data."""
+    data, *_ = profile.own
     for right in granted:
-        if not any(is_within(right.target, place) for place in profile.own) and not _opens_more(right, profile):
+        if not is_within(right.target, data) and not _opens_more(right, profile):
             profile = allow(profile, right)
     return profile
 

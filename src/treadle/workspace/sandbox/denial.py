@@ -139,7 +139,10 @@ class _Message:
             return None
         if found.is_socket:
             return self._denial(Right.UNSANDBOXED)
-        return self._denial(Right.READ, masked or path)
+        real = os.path.realpath(path)  # a link that is hidden itself shows nothing, whatever is opened
+        if real != path and any(is_within(real, shown) for shown in (*self.profile.readable, *self.profile.writable)):
+            return None
+        return self._denial(Right.READ, masked or real)
 
     def _not_made(self, path: str) -> SandboxDenial | None:
         """Judge a path that was to be made in a folder that is there and hidden; a missing file was perhaps read."""

@@ -39,7 +39,7 @@ class Profile:
     - `writable` paths may be written besides the workspace.
     - `devices` can be used besides the harmless ones that every command has.
     - Without `unix_sockets` none can be made: it could hand an open folder to another command of the session.
-    - `own` is Treadle's: no right opens it, nor anything in it.
+    - `own` is Treadle's, its data before its settings: no right opens it, nor anything in it.
     - `cwd` is where the command runs, empty for the workspace itself.
     - `tmp` is a private folder that takes the place of /tmp, `private` one for what the sandbox itself needs.
     """
