@@ -11,8 +11,9 @@ import pytest
 
 from tests.app.rehearsal import Rehearsal, call, rehearse, run
 from tests.needed import require
+from treadle.app.reports.policy_explain import asked_context, explain_access, explanation_lines
 from treadle.protocol.permissions import Mode
-from treadle.protocol.tools import Outcome, Right
+from treadle.protocol.tools import Outcome, Right, RunCommand
 from treadle.workspace.sandbox import Backend, probe
 from treadle.workspace.sandbox.made_beforehand import OpenedPaths, recover_opened
 
@@ -178,6 +179,22 @@ async def test_what_stays_empty_is_taken_away_and_it_is_said(home: Path) -> None
     seen = await rehearse(home / "work", [call("execute_command", command="true", needs=needs)], present=True)
     assert "was not there, so it was made empty before the command ran" in seen.texts[0]
     assert not (home / ".config" / "new").exists()
+
+
+@pytest.mark.parametrize(
+    ("line", "said"),
+    [
+        ("touch ~/.toolrc", "approving also lets it change {}/.toolrc"),
+        ("echo x > ~/.config/treadle/x", "no right lets it change {}/.config/treadle/x (it is Treadle's own)"),
+        ("cat ~/.config/treadle/x", "no right lets it read {}/.config/treadle/x (it is Treadle's own)"),
+        ("ls ~", "no right lets it read {} ({}/.local/share/treadle is in it)"),
+    ],
+)
+def test_an_explanation_says_what_a_yes_gives_and_what_none_does(home: Path, line: str, said: str) -> None:
+    context = asked_context(home / "work", Mode.AUTO, trusted=True)
+    access = RunCommand(command=line, cwd=str(home / "work"))
+    lines = list(explanation_lines(explain_access(access, context)))
+    assert [one for one in lines if "lets it" in one and "outside" not in one] == [said.format(home, home)]
 
 
 @pytest.mark.parametrize("need", ["", ".config", ".config/treadle", ".local/share/treadle/sessions.db"])

@@ -13,7 +13,7 @@ from treadle.policy.allowances import suggest_rules
 from treadle.policy.classify import classify_command
 from treadle.policy.decide import decide
 from treadle.policy.decision_context import PolicyContext
-from treadle.policy.modes import granting
+from treadle.policy.modes import NotGiven, granting, paths_not_given
 from treadle.policy.rulefile import render_rule, with_examples
 from treadle.policy.rules import Rule
 from treadle.protocol.base import Record
@@ -24,6 +24,7 @@ from treadle.protocol.tools import (
     Confinement,
     FetchUrl,
     ReadPath,
+    Right,
     Risk,
     RunCommand,
     SandboxDenial,
@@ -64,7 +65,8 @@ class _Change(Record, frozen=True, kw_only=True):
 class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A decision with its parts, and everything by itself that would change it. `shell_class` is empty for a path.
 
-    `why` is what every surface says of it, `further` its other reasons.
+    `why` is what every surface says of it, `further` its other reasons. `not_given` is what no right lets it do, each
+    as a clause.
     """
 
     asked: str
@@ -77,6 +79,7 @@ class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
     further: tuple[str, ...]
     confinement: Confinement | None
     grants: tuple[SandboxDenial, ...]
+    not_given: tuple[str, ...]
     asks_when_used: tuple[SandboxDenial, ...]
     parts: tuple[Part, ...]
     changes: tuple[_Change, ...]
@@ -119,9 +122,13 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
     decision = decide(spec, {}, (access,), context)
     words = words_of_decision(decision)
     asked, shell_class = "", ""
+    not_given: NotGiven = {}
     match access:
         case RunCommand(command=asked, cwd=cwd):
-            shell_class = classify_command(asked, cwd, context).command_class.value
+            judged = classify_command(asked, cwd, context)
+            shell_class = judged.command_class.value
+            outside = any(right.right is Right.UNSANDBOXED for right in decision.grants)
+            not_given = {} if outside or decision.confinement is None else paths_not_given(judged.every, context)
         case ReadPath(path=asked) | WritePath(path=asked) | FetchUrl(url=asked):
             pass
         case _:
@@ -137,6 +144,7 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
         further=words.further,
         confinement=decision.confinement,
         grants=decision.grants,
+        not_given=tuple(f"{verb} {path} ({why})" for (verb, path), why in not_given.items()),
         asks_when_used=decision.asks_when_used,
         parts=decision.parts,
         changes=tuple(_changes(access, spec, decision, context)),
@@ -204,6 +212,8 @@ def explanation_lines(explained: Explained) -> Iterator[str]:
     for given in granting(explained.grants):
         allowed = explained.verdict is Verdict.ALLOW
         yield visible(given.text.replace("approving also lets it", "it may also") if allowed else given.text)
+    for refused in explained.not_given:
+        yield visible(f"no right lets it {refused}")
     for right in explained.asks_when_used:
         yield visible(f"asks when it connects: {right.target or 'for each host that it looks up'}")
     for part in explained.parts:
