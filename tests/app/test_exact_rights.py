@@ -12,9 +12,10 @@ import pytest
 from tests.app.rehearsal import Rehearsal, call, rehearse, run
 from tests.needed import require
 from treadle.app.reports.policy_explain import asked_context, explain_access, explanation_lines
+from treadle.app.security.given_rights import give_rights
 from treadle.protocol.permissions import Mode
-from treadle.protocol.tools import Outcome, Right, RunCommand
-from treadle.workspace.sandbox import Backend, probe
+from treadle.protocol.tools import Outcome, Right, RunCommand, SandboxDenial
+from treadle.workspace.sandbox import Backend, Profile, probe
 from treadle.workspace.sandbox.made_beforehand import OpenedPaths, recover_opened
 
 ATTACK = """
@@ -204,6 +205,24 @@ async def test_what_no_right_opens_is_refused_when_the_model_asks_for_it(home: P
     assert (seen.asked, seen.results[0].outcome, written(home)) == ([], Outcome.DENIED, {})
     assert "Name the file or folder itself in needs" in seen.texts[0]
     assert 'needs: ["host"]' in seen.texts[0]
+
+
+def test_a_link_that_came_after_the_question_is_not_followed(tmp_path: Path) -> None:
+    """The path was named with its links followed; a program could put one there while the question is open."""
+    top = Path(os.path.realpath(tmp_path))
+    for name in ("home/.ssh", "work", "plain", "mail"):
+        (top / name).mkdir(parents=True)
+    (top / "link").symlink_to(top / "plain")
+    (top / "keys").symlink_to(top / "home")
+    (top / "masked").symlink_to(top / "mail")
+    profile = Profile(
+        root=f"{top}/work", hidden=(f"{top}/home",), masked=(f"{top}/masked",), tmp=f"{top}/t", private=f"{top}/p"
+    )
+    for name, given in {"plain": True, "link": False, "link/new": False, "keys": False, "masked": True}.items():
+        right = SandboxDenial(right=Right.WRITE, target=f"{top}/{name}")
+        found, made, refused = give_rights(profile, (right,), OpenedPaths(top / "data"), ())
+        assert (found.writable, made, bool(refused)) == ((f"{top}/{name}",) if given else (), (), not given), name
+    assert list((top / "plain").iterdir()) == []
 
 
 def test_what_a_killed_treadle_made_is_taken_away_at_the_next_start(tmp_path: Path) -> None:

@@ -79,10 +79,16 @@ def _allow_named(profile: Profile, granted: Sequence[SandboxDenial]) -> Profile:
 
 
 def _why_not(path: str, profile: Profile) -> str:
-    """Say why a path is not opened: also where a link stands by now on the way to what was named."""
+    """Say why a path is not opened: also where a link stands by now on the way to what was named.
+
+    What the sandbox masks by its name may be a link, as /var/mail is.
+    """
     if profile.root_of(path):
         return "it is Treadle's own" if any(is_within(path, place) for place in profile.own) else ""
-    return profile.why_never_opened(path) or ("" if os.path.realpath(path) == path else "a link is on the way to it")
+    real = os.path.realpath(path)
+    if why := profile.why_never_opened(path) or profile.why_never_opened(real):
+        return why
+    return "" if real == path or path in profile.masked else "a link is on the way to it"
 
 
 def _made_folders(commands: Iterable[Sequence[str]], cwd: str) -> Iterator[str]:
