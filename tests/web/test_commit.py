@@ -11,6 +11,7 @@ import pytest
 from tests.e2e.faults.driving import make
 from tests.web.in_process import Here, Visit, idle, page_here, until
 from treadle.door.review import FileToReview, plan_commit
+from treadle.present.items import NoteItem
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
 from treadle.web.page_session import PageSession
 from treadle.workspace.checkpoints.comparing import TreeChange
@@ -230,7 +231,12 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         )
         assert "></textarea>" in await visit.get(f"{path}/commit"), "half a sentence is no message"
         files = ["new.txt", "other.txt"]
+        before = len(list(page.content.items()))
         assert await visit.done(f"{path}/commit/message", paths=files) == {"text": MESSAGE}
+        await until(page, lambda: len(list(page.content.items())) > before)
+        (note,) = [one.item for one in list(page.content.items())[before:]]
+        assert isinstance(note, NoteItem)
+        assert (note.text.partition(" used ")[0], note.warns) == ("The message of the commit", False)
         chosen = await listed(visit, path, *files)
         said = await visit.done(f"{path}/commit", message=MESSAGE, paths=chosen, branch="work")
         assert (said["good"], said["branch"]) == (True, "work")

@@ -149,7 +149,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             canvas.know(cuts=cuts_of(canvas.view.cuts, WayBack(canvas.view.seq, to)))
         case Notice(text=text) as notice:
             canvas.know(spending=canvas.view.spending.with_notice(notice))
-            canvas.add(NoteItem(text, warns=True))
+            canvas.add(NoteItem(text, warns=not notice.quiet))
         case TurnEnded():
             _end_turn(canvas, notification)
         case _:

@@ -379,10 +379,12 @@ class ConversationRewound(Tagged, frozen=True, kw_only=True, tag="conversation_r
 class Notice(Tagged, frozen=True, kw_only=True, tag="notice"):
     """Live: something that the user should know and that nothing waits for.
 
-    `usage` and `cost` (US dollars, None if unknown) are what it tells of that no turn counts.
+    `usage` and `cost` (US dollars, None if unknown) are what it tells of that no turn counts. `quiet`: it warns of
+    nothing.
     """
 
     text: str
+    quiet: bool = False
     usage: Usage = Usage()
     cost: float | None = 0.0
 

@@ -123,16 +123,23 @@ OF_SUMMARY = "(a summary of the conversation)"
 """In the place of a question beside the work: a summary that nobody waits for any more."""
 OF_GOAL = "(a check of the goal)"
 """In its place: the model is asked whether the goal of the session is met."""
+OF_COMMIT = "(the message of a commit)"
+"""In its place: the model writes the message of a commit."""
 
 WRITTEN_SUMMARY = "The summary"
 """What it is called that the model wrote for a person."""
-_WHAT = {OF_SUMMARY: "The summary that was cut", OF_GOAL: "The check of the goal"}
+_WHAT = {
+    OF_SUMMARY: "The summary that was cut",
+    OF_GOAL: "The check of the goal",
+    OF_COMMIT: "The message of the commit",
+}
 
 
 def used_outside(what: str, usage: Usage, cost: float | None) -> Notice:
     """Tell what a model call used that is of no turn."""
     spent = f"{usage.context_tokens:,} tokens, {money(cost, estimated=usage.estimated)}"
-    return Notice(text=f"{what} used {spent}. The session and the day have it, and no turn.", usage=usage, cost=cost)
+    text = f"{what} used {spent}. The session and the day have it, and no turn."
+    return Notice(text=text, usage=usage, cost=cost, quiet=True)
 
 
 class SideAsked(Tagged, frozen=True, kw_only=True, tag="side_asked"):

@@ -275,12 +275,16 @@ class LiveSession:
         """Wait until every question beside the work is answered."""
         return tuple(await asyncio.gather(*self._asides))
 
-    async def _answer_aside(self, question: str) -> SideAnswered:
+    async def ask_unseen(self, question: str, named: str) -> SideAnswered:
+        """Ask the model beside the work, which no surface shows; the log has what is `named` for the question."""
         from treadle.engine.runtime.side_question import answer_aside
 
-        self.tell(f"Asked beside the work: {question}")
-        answered = await self._engine.aside(partial(answer_aside, question))
-        self.tell(answered.text or f"No answer: {answered.error}.")
+        return await self._engine.aside(partial(answer_aside, question, named=named))
+
+    async def _answer_aside(self, question: str) -> SideAnswered:
+        self._engine.tell(f"Asked beside the work: {question}", quiet=True)
+        answered = await self.ask_unseen(question, question)
+        self._engine.tell(answered.text or f"No answer: {answered.error}.", quiet=not answered.error)
         return answered
 
     async def _with_mentions(self, op: Op) -> Op:

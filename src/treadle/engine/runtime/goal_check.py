@@ -109,7 +109,7 @@ def _works_behind(state: State) -> bool:
 async def _by_model(ports: Ports, session: GoalSession, goal: Goal) -> GoalChecked:  # noqa: ARG001 - as by a command
     if session.state.turns == 0:
         return GoalChecked(by=GoalJudge.MODEL, reason="Nothing was done yet.")
-    answered = await session.aside(partial(answer_aside, goal_question(goal.condition), logged=OF_GOAL))
+    answered = await session.aside(partial(answer_aside, goal_question(goal.condition), named=OF_GOAL))
     if answered.error:
         why = f"the model could not be asked: {answered.error}"
         return GoalChecked(by=GoalJudge.MODEL, reason=why, blocked=True)

@@ -185,9 +185,9 @@ class Session:
         else:
             self._feeds.publish(notification, seq=0, at=self._clock())
 
-    def tell(self, text: str) -> None:
-        """Let every surface show a line that nothing waits for."""
-        self.publish(Notice(text=text))
+    def tell(self, text: str, *, quiet: bool = False) -> None:
+        """Let every surface show a line that nothing waits for; one that is `quiet` warns of nothing."""
+        self.publish(Notice(text=text, quiet=quiet))
 
     def _notify(self, effect: Notify) -> None:
         self._feeds.publish(effect.notification, seq=effect.seq, at=effect.at)

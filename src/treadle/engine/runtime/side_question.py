@@ -21,16 +21,15 @@ _ASKED = (
 
 
 async def answer_aside(  # noqa: PLR0917 - what a session gives whoever asks beside the work
-    question: str, ports: Ports, state: State, reader: TranscriptReader, log: AsideLog, *, logged: str = ""
+    question: str, ports: Ports, state: State, reader: TranscriptReader, log: AsideLog, *, named: str = ""
 ) -> SideAnswered:
     """Ask the model. What is sent before the question is what the provider's cache has, so tools are part of it.
 
-    In the log it is called `logged`, if that is given.
+    The log has what is `named` in the place of a question that no person wrote.
     """
-    name = logged or question
-    request = _request(question, build_request(ports, state, reader))
-    reply = await whole_reply(ports, state, reader, request, question=name, log=log)
-    return reply.answer_to(name)
+    request, named = _request(question, build_request(ports, state, reader)), named or question
+    reply = await whole_reply(ports, state, reader, request, question=named, log=log)
+    return reply.answer_to(named)
 
 
 def _request(question: str, request: ModelRequest) -> ModelRequest:

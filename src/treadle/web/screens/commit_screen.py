@@ -11,7 +11,6 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.door.commands import answered_aside
 from treadle.door.open_session import LiveSession, Reach
 from treadle.door.opening import session_log, session_workspace
 from treadle.door.review import (
@@ -31,6 +30,7 @@ from treadle.door.review import (
 )
 from treadle.door.settings import load_settings
 from treadle.protocol.errors import ConfigError, SessionError, TreadleError
+from treadle.protocol.sealed import OF_COMMIT
 from treadle.web.book import SessionBook
 from treadle.web.page_requests import answer, body_of, book_of, opened_session, visitor_of
 from treadle.web.rights import PageRoute, may, require
@@ -143,15 +143,15 @@ class _Files(Struct):
 
 async def _message(request: Request) -> Response:
     """Let the model of the session write the message, beside the work."""
-    said, who, page = await body_of(request, _Files), visitor_of(request), opened_session(request)
+    said, page = await body_of(request, _Files), opened_session(request)
     if not isinstance(page.session, LiveSession):
         raise SessionError("session-elsewhere", "This session is open in another program.", fix="Write the message.")
     subjects = await asyncio.to_thread(last_subjects, await _folder(request))
     style = f"The last ones were: {'; '.join(subjects)}. " if subjects else ""
     asked = _ASKED.format(files=", ".join(said.paths), style=style)
-    found = await answered_aside(f"/btw {asked}", page.session, partial(page.post, who=who))
-    if found.warning:
-        raise SessionError("commit-message", "The model wrote no message.", why=found.text, fix="Write one.")
+    found = await page.session.ask_unseen(asked, OF_COMMIT)
+    if found.error:
+        raise SessionError("commit-message", "The model wrote no message.", why=found.error, fix="Write one.")
     return answer({"text": found.text.strip()})
 
 
