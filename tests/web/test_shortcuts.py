@@ -137,8 +137,10 @@ async def test_two_escapes_stop_and_a_held_one_does_not(tmp_path: Path) -> None:
         await page.keyboard.up("Escape")
         assert await page.is_visible("#stop"), "it was held"
         assert "Esc Esc" in await _listed(page)
-        await _press(page, "Escape Escape")
-        await page.wait_for_selector("#stop", state="hidden")
+        await _press(page, "Escape Escape Escape")
+        await page.wait_for_selector("#text[placeholder='Stopped. What should be done instead?']")
+        assert await page.is_hidden("#stop")
+        assert await page.inner_text("#hint") == "", "nothing is there to be stopped"
 
 
 async def test_words_are_found_in_the_whole_session_and_their_place_is_loaded_and_shown(tmp_path: Path) -> None:

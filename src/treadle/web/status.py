@@ -17,7 +17,7 @@ from treadle.present.words import tokens
 from treadle.protocol.goals import GoalStatus
 from treadle.protocol.messages import Text, text_of, without_own_commands
 from treadle.protocol.models import money
-from treadle.protocol.notifications import Phase, QueuedPrompt
+from treadle.protocol.notifications import Phase, QueuedPrompt, TurnStop
 from treadle.protocol.permissions import Mode
 from treadle.web.item_html import in_milliseconds
 from treadle.web.page_keys import Visitor
@@ -30,6 +30,7 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
     return {
         "phase": status.phase.value,
         "active": status.turn_active,
+        "stopped": not status.turn_active and facts.stop == TurnStop.CANCELLED,
         "stops": status.turn_active or status.checking or status.phase is Phase.COMPACTING,
         "checking": CHECKING_GOAL if status.checking else "",
         "mode": status.mode.value,

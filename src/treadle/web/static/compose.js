@@ -23,9 +23,9 @@ const fromFinger = matchMedia("(pointer: coarse)");
 
 /**
  * Make the field work: of a session, or without one of the form that starts it, which says `more`, and `where` it is.
- * `isActive` says whether the session works, `followed` is told what came of something that was sent.
+ * `isActive` says whether the session works, `stopped` whether a person stopped it, `followed` is told what came of something that was sent.
  */
-export function composer(session, { isActive, followed, more: own = () => ({}), where = () => ({}) }) {
+export function composer(session, { isActive, stopped = () => false, followed, more: own = () => ({}), where = () => ({}) }) {
   const key = `draft:${session}`;
   let draft = { text: "", id: newId(), sending: false };
   let files = [];
@@ -118,15 +118,17 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
   });
 
   let waits = false;
+  const dropAgain = () => hint.textContent.startsWith("Esc") && (hint.textContent = "");
 
   /** Say in the empty field what comes of a message. */
   function invite(asks = waits) {
     waits = asks;
+    if (!isActive()) dropAgain();
     if (document.body.dataset.opened === undefined) return;
     text.placeholder = lost()
       ? "Sends when the connection is back"
       : !isActive()
-        ? "Describe the next task, / for commands, @ for files"
+        ? stopped() ? "Stopped. What should be done instead?" : "Describe the next task, / for commands, @ for files"
         : waits && !fromFinger.matches
           ? "Type to queue a message. The question above waits for you."
           : "Type to queue a message";
@@ -177,9 +179,7 @@ export function composer(session, { isActive, followed, more: own = () => ({}), 
   document.addEventListener("half-key", ({ detail: { name, within } }) => {
     if (name !== "Esc") return;
     hint.textContent = "Esc again stops.";
-    setTimeout(() => {
-      hint.textContent = "";
-    }, within);
+    setTimeout(dropAgain, within);
   });
 
   // ---- completing

@@ -249,7 +249,7 @@ const WORDS = {
 };
 
 const side = beside(session);
-const writing = composer(session, { isActive: () => status?.active ?? false, followed: toNewest });
+const writing = composer(session, { isActive: () => status?.active ?? false, stopped: () => status?.stopped, followed: toNewest });
 
 function show(news) {
   status = news;
