@@ -12,7 +12,8 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from treadle.app.security.command_confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import confine_as
+from treadle.app.security.command_folders import CommandFolders
 from treadle.app.session.commands.host_decisions import RESOLVED_BY_TREADLE, RESOLVER
 from treadle.protocol.tools import Confinement
 from treadle.tools.tool_catalogue import builtin_tools

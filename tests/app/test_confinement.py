@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from treadle.app.security.command_confinement import CommandFolders, confine, confine_as, look_through
+from treadle.app.security.command_confinement import confine, confine_as, look_through
+from treadle.app.security.command_folders import CommandFolders
 from treadle.app.session.commands.judging import policy_context
 from treadle.policy.decision_context import PolicyContext
 from treadle.protocol.errors import ToolError

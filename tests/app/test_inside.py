@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from tests.needed import needs
-from treadle.app.security.command_confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import confine_as
+from treadle.app.security.command_folders import CommandFolders
 from treadle.protocol.tools import Confinement
 from treadle.workspace.sandbox import Backend, SandboxState
 from treadle.workspace.sandbox.confine import version

@@ -15,7 +15,8 @@ import pytest
 
 from tests.normal_user import MODES, normal_user
 from tests.workspace.sandbox.running import bubblewrap, landlock
-from treadle.app.security.command_confinement import CommandFolders, confine_as, is_control, is_secret
+from treadle.app.security.command_confinement import confine_as
+from treadle.app.security.command_folders import CommandFolders, is_control, is_secret
 from treadle.app.security.trusting import session_trust, trust_store, whole_trust
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Confinement

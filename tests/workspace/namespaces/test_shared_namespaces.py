@@ -16,7 +16,8 @@ from tests.orphans import command_line
 from tests.workspace.processes import lasting, living, until
 from tests.workspace.sandbox.running import Box, bubblewrap, close_namespaces, namespaces_of
 
-from treadle.app.security.command_confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import confine_as
+from treadle.app.security.command_folders import CommandFolders
 from treadle.protocol.tools import Confinement
 from treadle.workspace.commands.meter import descendants
 from treadle.workspace.commands.process import CommandProcess
@@ -250,7 +251,8 @@ def test_the_death_of_treadle_ends_everything(no_orphans: None) -> None:
 _RUNS = """
 import asyncio, sys
 from pathlib import Path
-from treadle.app.security.command_confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import confine_as
+from treadle.app.security.command_folders import CommandFolders
 from treadle.protocol.tools import Confinement
 from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.workspace import open_workspace

@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 from tests.workspace.sandbox.running import bubblewrap
 
-from treadle.app.security.command_confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import confine_as
+from treadle.app.security.command_folders import CommandFolders
 from treadle.protocol.tools import Confinement
 from treadle.workspace.sandbox import Committed, GitReader
 

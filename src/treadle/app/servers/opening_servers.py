@@ -111,7 +111,7 @@ def _plan(one: ConfiguredServer, slug: str, place: ServersPlace, exchange: Excha
 
 def _program(one: ConfiguredServer, place: ServersPlace) -> ProgramStart:
     """Say how the program of a server is started; in a folder that is not trusted nothing of that is picked up."""
-    from treadle.app.security.command_confinement import CommandFolders
+    from treadle.app.security.command_folders import CommandFolders
     from treadle.app.servers.server_confining import confined_server, kept_from
 
     server, own = one.server, one.origin is not ServerOrigin.FOLDER

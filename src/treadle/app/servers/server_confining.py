@@ -5,7 +5,8 @@ import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from treadle.app.security.command_confinement import CommandFolders, confine_as
+from treadle.app.security.command_confinement import confine_as
+from treadle.app.security.command_folders import CommandFolders
 from treadle.protocol.protected_names import control_name, secret_name
 from treadle.protocol.servers import McpServer
 from treadle.protocol.tools import Confinement, Right, SandboxDenial

@@ -23,7 +23,7 @@ from treadle.workspace.searching.search import find_ripgrep
 _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 
 if TYPE_CHECKING:
-    from treadle.app.security.command_confinement import CommandFolders
+    from treadle.app.security.command_folders import CommandFolders
     from treadle.app.session.commands.callers import Callers
     from treadle.app.session.commands.host_decisions import HostDecisions
     from treadle.app.session.commands.own_ports import OwnPorts
@@ -67,7 +67,8 @@ class ConfinedCommands:
 
     @cached_property
     def _place(self) -> "CommandFolders":
-        from treadle.app.security.command_confinement import CommandFolders, recover_control_files
+        from treadle.app.security.command_confinement import recover_control_files
+        from treadle.app.security.command_folders import CommandFolders
         from treadle.workspace.commands.meter import remove_left_groups
         from treadle.workspace.gpus import gpu_devices
         from treadle.workspace.namespaces.session_space import SessionNamespaces

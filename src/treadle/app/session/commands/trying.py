@@ -9,7 +9,8 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.app.config.places import data_directory, outputs
-from treadle.app.security.command_confinement import CommandFolders, look_through, profile_of, why_held
+from treadle.app.security.command_confinement import look_through, profile_of, why_held
+from treadle.app.security.command_folders import CommandFolders
 from treadle.app.session.commands.judging import policy_context
 from treadle.present.trial_words import changes_of
 from treadle.present.words import counted

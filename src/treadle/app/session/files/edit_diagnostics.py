@@ -9,7 +9,8 @@ from pathlib import Path
 
 from treadle.app.config.places import data_directory
 from treadle.app.config.sections import DiagnosticSettings
-from treadle.app.security.command_confinement import CommandFolders, confine_server
+from treadle.app.security.command_confinement import confine_server
+from treadle.app.security.command_folders import CommandFolders
 from treadle.engine.ports import Tool
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode

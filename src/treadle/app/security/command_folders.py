@@ -1,0 +1,119 @@
+"""Where the commands of a session run, and what is kept of its folders from one command to the next."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from treadle.app.security.trial_copies import Copies
+from treadle.protocol.permissions import Mode
+from treadle.protocol.protected_names import control_name, secret_name
+from treadle.workspace.commands.confinement import Remark
+from treadle.workspace.files.owners import Owner
+from treadle.workspace.namespaces.session_space import SessionNamespaces
+from treadle.workspace.sandbox import Committed, GitReader, MadeFiles, Surveyor
+from treadle.workspace.sandbox.made_beforehand import OpenedPaths
+
+
+@dataclass(slots=True)
+class KnownFolders:
+    """What is kept of a session's folders from one command to the next.
+
+    `notes` go with the next result; of the `copies` the last one's changes wait for an answer. `made` are commands of
+    which something is left that could not be moved away.
+    """
+
+    surveyors: dict[str, Surveyor] = field(default_factory=dict)
+    committed: dict[str, Committed] = field(default_factory=dict)
+    said_empty: set[str] = field(default_factory=set)
+    said_unlisted: set[str] = field(default_factory=set)
+    said_alone: bool = False
+    made: list[MadeFiles] = field(default_factory=list)
+    paths: OpenedPaths | None = None
+    notes: list[str] = field(default_factory=list)
+    copies: Copies = field(default_factory=Copies)
+    tell: Callable[[str], None] = lambda _: None
+
+    def opened(self, data: Path) -> OpenedPaths:
+        """What was made outside of the workspace for commands that may write it."""
+        if self.paths is None:
+            self.paths = OpenedPaths(data)
+        return self.paths
+
+    def say_next(self, remarks: Sequence[Remark]) -> None:
+        """Have what no result said go with the next one."""
+        self.notes.extend(one.text for one in remarks)
+
+    def tell_user(self, line: str, remarks: Sequence[Remark]) -> None:
+        """Tell the user at once what was taken back beside a command that runs: it may be theirs."""
+        for one in remarks:
+            if one.undone:
+                self.tell(f"{one.text} If it is yours, bring it back once `{line}` has ended.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommandFolders:
+    """Where the commands of a session run: `data` is Treadle's own folder, `private` the session's in there.
+
+    `roots` are further folders of the workspace at `root`. One place serves all commands of a session: what is known
+    of the folders is kept current, not looked for again. With `namespaces` the commands share a network and processes,
+    those of plan mode `plan_namespaces`: no server that may change something is reached from there. A command runs in
+    `cwd`, empty for the workspace itself. `placed` pairs paths that it sees besides, such as what
+    takes the place of git, with what is shown there. `devices` are those that it can use besides the harmless ones.
+    """
+
+    root: str
+    roots: tuple[str, ...] = ()
+    data: Path
+    private: Path
+    namespaces: SessionNamespaces | None = None
+    plan_namespaces: SessionNamespaces | None = None
+    cwd: str = ""
+    placed: tuple[tuple[str, str], ...] = ()
+    devices: tuple[str, ...] = ()
+    known: KnownFolders = field(default_factory=KnownFolders)
+
+    @property
+    def folders(self) -> tuple[str, ...]:
+        """The workspace and its further folders."""
+        return (self.root, *self.roots)
+
+    def shared(self, mode: Mode) -> SessionNamespaces | None:
+        """Give what the commands of a mode share."""
+        return self.plan_namespaces if mode is Mode.PLAN else self.namespaces
+
+    def holder(self) -> Owner | None:
+        """Give the process that holds what commands share; says once with the next result why there is none."""
+        if self.namespaces is None:
+            return None
+        found = self.namespaces.holder()
+        if self.namespaces.trouble and not self.known.said_alone:
+            self.known.said_alone = True
+            self.known.notes.append(f"Commands share no network and no processes: {self.namespaces.trouble}.")
+        return found
+
+    @property
+    def surveyors(self) -> list[Surveyor]:
+        """What looks through each folder."""
+        return [
+            self.known.surveyors.setdefault(folder, Surveyor(folder, is_control=is_control, is_secret=is_secret))
+            for folder in self.folders
+        ]
+
+    def committed(self, root: str) -> Committed:
+        """What reads the committed text of a folder's files."""
+        fresh = Committed(root, str(self.private / "sandbox"), self.reader(root))
+        return self.known.committed.setdefault(root, fresh)
+
+    def reader(self, root: str) -> GitReader:
+        """Give what asks git of a folder."""
+        return GitReader(root, str(self.private / "sandbox"))
+
+
+def is_control(path: str) -> bool:
+    """Whether a file of this name makes tools do something."""
+    return control_name(path) is not None
+
+
+def is_secret(path: str) -> bool:
+    """Whether a file of this name holds secrets."""
+    return secret_name(path) is not None
