@@ -10,7 +10,8 @@ import pytest
 
 from tests.e2e.faults.driving import make
 from tests.web.in_process import Here, Visit, idle, page_here, until
-from treadle.door.review import FileToReview, plan_commit
+from treadle.door.opening import session_log
+from treadle.door.review import FileToReview, listed_checkpoints, plan_commit
 from treadle.present.items import NoteItem
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn
 from treadle.web.page_session import PageSession
@@ -252,6 +253,21 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         assert not (tools / "gh.said").exists(), "showing it runs nothing"
         assert (await visit.done(f"{path}/pull-request", **wanted, **shown))["good"]
         assert (tools / "gh.said").read_text().split("\n")[:4] == ["pr", "create", "--title", MESSAGE]
+
+
+async def test_in_no_repository_the_last_checkpoint_is_named_where_others_commit(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, (WRITE, DONE), mode="edits") as here:
+        visit = here.visit()
+        page = await here.start(visit, "Write it.")
+        await idle(page)
+        with session_log(page.session.id) as (row, store):
+            last = listed_checkpoints(store, row.id)[-1].n
+        said = await visit.get(f"/s/{page.session.id}/commit")
+        assert f"Kept as checkpoint {last}" in said
+        assert f"/s/{page.session.id}/timeline" in said
+        assert "<textarea" not in said
 
 
 async def test_what_changed_since_the_files_were_listed_is_not_committed(

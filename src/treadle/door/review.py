@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.session_review import review_marks as review_marks
     from treadle.app.reports.session_review import review_steps as review_steps
     from treadle.app.reports.session_review import turn_checkpoint as turn_checkpoint
+    from treadle.app.session.mentions.repository_state import in_repository as in_repository
     from treadle.app.slash.committing import CommitPlan as CommitPlan
     from treadle.app.slash.committing import commit_files as commit_files
     from treadle.app.slash.committing import commit_programs as commit_programs
@@ -53,6 +54,7 @@ else:
                 CommitPlan commit_files commit_programs handing_on last_subjects plan_commit push_line
                 request_line run_shown
             """,
+            "treadle.app.session.mentions.repository_state": "in_repository",
             "treadle.app.checkpoints.conflicts": "FileConflict",
             "treadle.app.checkpoints.opening_checkpoints": "opened_checkpoints",
             "treadle.app.checkpoints.reviewing": "FileChoice FileToReview HunkChoice ReviewedHunk SessionReview",

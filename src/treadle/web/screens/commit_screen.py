@@ -16,11 +16,14 @@ from treadle.door.opening import session_log, session_workspace
 from treadle.door.review import (
     CommitPlan,
     FileToReview,
+    ListedCheckpoint,
     SessionReview,
     commit_files,
     commit_programs,
     handing_on,
+    in_repository,
     last_subjects,
+    listed_checkpoints,
     open_review,
     plan_commit,
     push_line,
@@ -48,6 +51,8 @@ _ASKED = (
 async def _show(request: Request) -> Response:
     """Give the form of a commit: the files that differ from the last one, and a field for the message."""
     session_id = request.path_params["session_id"]
+    if kept := await asyncio.to_thread(_kept_elsewhere, session_id):
+        return HTMLResponse(render("commit_kept.html", session_id=session_id, kept=kept))
     title, plan = await asyncio.to_thread(_planned, book_of(request), session_id)
     who = visitor_of(request)
     opened = book_of(request).find(session_id)
@@ -61,6 +66,14 @@ async def _show(request: Request) -> Response:
             writes=opened is not None and opened.own and not opened.session.status.turn_active,
         )
     )
+
+
+def _kept_elsewhere(session_id: str) -> ListedCheckpoint | None:
+    """Give the last checkpoint of a session whose folder is in no repository."""
+    if in_repository(str(session_workspace(session_id))):
+        return None
+    with session_log(session_id) as (row, store):
+        return next(reversed(listed_checkpoints(store, row.id)), None)
 
 
 def _planned(book: SessionBook, session_id: str) -> tuple[str, CommitPlan]:

@@ -54,6 +54,11 @@ def ask_git(root: str, arguments: Sequence[str], *, seconds: float) -> bytes | N
     return said if status == 0 else None
 
 
+def in_repository(root: str) -> bool:
+    """Whether a folder, or one above it, has the data of a repository."""
+    return any(os.path.lexists(folder / ".git") for folder in (Path(root), *Path(root).parents))
+
+
 def git_answer(root: str, arguments: Sequence[str], *, seconds: float) -> tuple[int, bytes] | None:
     """Give the exit status of git and what it prints, as `ask_git` does; None where it is not to run.
 
