@@ -57,6 +57,7 @@ _ONE_RETRY = {
 """A refusal is final: what tries again and again only takes time."""
 
 _HTTP = 80
+_LEFT_RUNNING = "a program that its command left running cannot ask. Run it as a command in the background."
 _WAYS = (
     "The user can allow it: with the setting network.allow, or by a yes to a command whose `needs` name it, as in "
     "network:HOST."
@@ -211,7 +212,7 @@ class HostDecisions:
         if (refused := self._refused.get(host)) is not None:
             return refused
         if caller is None:
-            return HostOutcome(f"no call runs that could ask. {_WAYS}", open=True)
+            return HostOutcome(f"{_LEFT_RUNNING} {_WAYS}", open=True)
         return await self._ask(host, caller, decision, settings)
 
     async def _ask(self, host: str, caller: Caller, decision: Decision, settings: NetworkSettings) -> HostOutcome:
