@@ -7,7 +7,8 @@ import pytest
 from msgspec.structs import replace
 
 from tests.store.test_places import count_events
-from treadle.app.compose import Opening, check_workspace, open_session
+from treadle.app.compose import Opening, open_session
+from treadle.app.config.places import check_workspace
 from treadle.app.config.sections import ModeSettings, Settings
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import SetMode, SetModel, Source

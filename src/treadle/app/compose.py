@@ -12,7 +12,7 @@ from msgspec.structs import replace
 
 from treadle.app.assembly import assemble
 from treadle.app.config.addresses import bind_base_url
-from treadle.app.config.places import database, outputs
+from treadle.app.config.places import check_workspace, database, outputs, session_folder
 from treadle.app.config.sections import Settings
 from treadle.app.models.model_choice import Models
 from treadle.app.models.model_notes import NO_MODELS, named_profile, plain_ref
@@ -117,7 +117,7 @@ def session_workspace(prefix: str) -> Path:
         row = store.find(prefix)
     finally:
         store.close()
-    return check_workspace(Path(logged_path(row.workspace)))
+    return session_folder(row.id, Path(logged_path(row.workspace)))
 
 
 def last_session(workspace: Path) -> str:
@@ -193,7 +193,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
     from treadle.app.session.recall import recall
 
     row = store.find(opening.resume)
-    workspace = check_workspace(Path(logged_path(row.workspace)))
+    workspace = session_folder(row.id, Path(logged_path(row.workspace)))
     missing, _ = store.missing(row.id)
     recalled = recall(log := store.read(row.id, whole=False))
     lost = [] if missing is None else [missing_events(missing)]
@@ -350,28 +350,6 @@ def _bounded(opening: Opening, limits: Limits) -> Limits:
     if hooked is not (limits.asks_end is True):
         limits = replace(limits, asks_end=hooked)
     return replace(limits, run=Budget(cost=opening.run_cost)) if opening.run else limits
-
-
-def check_workspace(path: Path) -> Path:
-    """Resolve the folder to work in; raises `ConfigError` when it is none, or too wide to be a workspace."""
-    folder = path.expanduser().absolute()
-    if not folder.is_dir():
-        raise ConfigError(
-            "workspace-missing",
-            f"There is no folder {folder} to work in.",
-            why="It is not a folder." if folder.exists() else "It does not exist.",
-            fix="Give an existing folder with --directory.",
-        )
-    resolved = folder.resolve()
-    home = Path.home().resolve()
-    if resolved == Path(resolved.anchor) or resolved in (home, *home.parents):
-        raise ConfigError(
-            "workspace-too-wide",
-            f"{resolved} is too wide to be a workspace.",
-            why="Everything in it could be read, and changed in the wider modes.",
-            fix="Start in a project's folder, or name one with --directory.",
-        )
-    return resolved
 
 
 def list_sessions(workspace: Path | None) -> list[SessionRow]:

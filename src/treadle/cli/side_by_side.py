@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, Self
 
+from treadle.door.opening import check_workspace
 from treadle.door.program import harmless
 from treadle.protocol.errors import ConfigError, TreadleError
 
@@ -27,7 +28,6 @@ def run_variants(arguments: "argparse.Namespace") -> int:
     """
     from treadle.cli.command_line import task_from
     from treadle.door.history import found_copies
-    from treadle.door.opening import check_workspace
     from treadle.door.program import Exit
 
     others = (arguments.resume, arguments.go_on, arguments.goal, arguments.attach, arguments.bg is not None)

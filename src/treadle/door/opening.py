@@ -7,7 +7,6 @@ from treadle.door import names_of
 if TYPE_CHECKING:
     from treadle.app.compose import MODEL_FLAGS as MODEL_FLAGS
     from treadle.app.compose import Opening as Opening
-    from treadle.app.compose import check_workspace as check_workspace
     from treadle.app.compose import last_session as last_session
     from treadle.app.compose import list_sessions as list_sessions
     from treadle.app.compose import open_session as open_session
@@ -15,6 +14,7 @@ if TYPE_CHECKING:
     from treadle.app.compose import session_log as session_log
     from treadle.app.compose import session_workspace as session_workspace
     from treadle.app.compose import tool_specs as tool_specs
+    from treadle.app.config.places import check_workspace as check_workspace
     from treadle.app.hosting.own_parts import Clock as Clock
     from treadle.app.hosting.own_parts import FileAccess as FileAccess
     from treadle.app.hosting.own_parts import OwnModel as OwnModel
@@ -88,9 +88,10 @@ else:
             "treadle.app.session.children.writing": "named_copy_trust",
             "treadle.app.session.mentions.repository_state": "branch_of",
             "treadle.app.compose": """
-                MODEL_FLAGS Opening check_workspace last_session list_sessions open_session
+                MODEL_FLAGS Opening last_session list_sessions open_session
                 open_store session_log session_workspace tool_specs
             """,
+            "treadle.app.config.places": "check_workspace",
             "treadle.app.hosting.own_parts": """
                 Clock FileAccess OwnModel OwnTool Provider as_model as_tools only_these trust_for
             """,

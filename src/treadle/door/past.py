@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from treadle.app.checkpoints.points import Points as Points
     from treadle.app.history.entries import end_of_entry as end_of_entry
     from treadle.app.history.entries import entry_uuid as entry_uuid
+    from treadle.app.history.forking import copy_elsewhere as copy_elsewhere
     from treadle.app.history.forking import copy_whole as copy_whole
     from treadle.app.history.keeping_sessions import archive_sessions as archive_sessions
     from treadle.app.history.keeping_sessions import delete_session as delete_session
@@ -41,7 +42,7 @@ else:
         {
             "treadle.app.checkpoints.points": "Points",
             "treadle.app.history.entries": "end_of_entry entry_uuid",
-            "treadle.app.history.forking": "copy_whole",
+            "treadle.app.history.forking": "copy_elsewhere copy_whole",
             "treadle.app.history.keeping_sessions": """
                 archive_sessions delete_session find_session old_sessions rename_session unarchive_session
             """,

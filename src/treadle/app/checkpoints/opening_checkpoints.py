@@ -6,8 +6,8 @@ from pathlib import Path
 
 from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
 from treadle.app.config.layers import load_settings
-from treadle.app.config.places import data_directory
-from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.app.config.places import data_directory, gone_folder
+from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import SessionStarted
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.checkpoints.store import CheckpointStore
@@ -58,11 +58,6 @@ def opened_checkpoints(store: Store, row: SessionRow) -> FileCheckpoints:
     roots = started.roots if isinstance(started, SessionStarted) else ()
     folders = (row.workspace, *roots)
     if gone := next((folder for folder in folders if not Path(folder).is_dir()), ""):
-        raise ConfigError(
-            "workspace-missing",
-            f"The folder {gone} that the session worked in is not there.",
-            why="Its checkpoints are compared with its files.",
-            fix="Put it back where it was.",
-        )
+        raise gone_folder(row.id, gone, "Its checkpoints are compared with its files.")
     ignored = load_settings({}).checkpoints.ignored
     return session_checkpoints(store, row.id, folders, ignored=ignored)

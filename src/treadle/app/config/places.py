@@ -1,4 +1,4 @@
-"""Where Treadle keeps its things, and how files there and in projects are read."""
+"""Where Treadle keeps its things, in which folders it works, and how files there and in projects are read."""
 
 import os
 import stat
@@ -11,6 +11,8 @@ from treadle.protocol.errors import ConfigError
 
 SERVED_PLACE = Path("/etc/treadle-service")
 """Is there for the processes of a user of `treadle serve`, and for nobody else."""
+
+_IN_ANOTHER = "Put it back where it was, or continue the conversation in another folder: treadle fork {} --into DIR."
 
 
 def data_directory() -> Path:
@@ -111,3 +113,42 @@ def user_agent_folders(home: str) -> tuple[str, ...]:
         f"{home}/.config/opencode/agent",
         f"{home}/.gemini/agents",
     )
+
+
+def check_workspace(path: Path) -> Path:
+    """Resolve the folder to work in; raises `ConfigError` when it is none, or too wide to be a workspace."""
+    folder = path.expanduser().absolute()
+    if not folder.is_dir():
+        raise ConfigError(
+            "workspace-missing",
+            f"There is no folder {folder} to work in.",
+            why="It is not a folder." if folder.exists() else "It does not exist.",
+            fix="Give an existing folder with --directory.",
+        )
+    resolved = folder.resolve()
+    home = Path.home().resolve()
+    if resolved == Path(resolved.anchor) or resolved in (home, *home.parents):
+        raise ConfigError(
+            "workspace-too-wide",
+            f"{resolved} is too wide to be a workspace.",
+            why="Everything in it could be read, and changed in the wider modes.",
+            fix="Start in a project's folder, or name one with --directory.",
+        )
+    return resolved
+
+
+def session_folder(session_id: str, workspace: Path) -> Path:
+    """Resolve the folder that a session works in; raises `ConfigError` when it cannot be worked in any more.
+
+    No flag gives a session another folder, so the error names what does.
+    """
+    try:
+        return check_workspace(workspace)
+    except ConfigError as error:
+        raise ConfigError(error.code, error.what, why=error.why, fix=_IN_ANOTHER.format(session_id)) from None
+
+
+def gone_folder(session_id: str, folder: str, why: str) -> ConfigError:
+    """Say that a folder is gone which a session worked in."""
+    what = f"The folder {folder} that the session worked in is not there."
+    return ConfigError("workspace-missing", what, why=why, fix=_IN_ANOTHER.format(session_id))

@@ -229,10 +229,6 @@ _KEYS = {
 }
 
 _STARTING = {
-    "workspace-missing": Explanation("The folder to work in does not exist.", "Name an existing one with --directory."),
-    "workspace-too-wide": Explanation(
-        "Your home folder or the root of the disk cannot be the workspace.", "Start in a project's folder."
-    ),
     "add-dir": Explanation(
         "A folder added to the workspace is missing, too wide, or one where Treadle keeps its own files.",
         "Name a project's folder with --add-dir. add_dirs in your settings file is read at each start.",

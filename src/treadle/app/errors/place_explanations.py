@@ -11,6 +11,14 @@ ABOUT_PLACES: Mapping[str, Explanation] = MappingProxyType(
             "A settings file cannot be read, because of its permissions or because it is not UTF-8.",
             "Correct the permissions or the encoding, or move the file away.",
         ),
+        "workspace-missing": Explanation(
+            "The folder to work in, or that a session worked in, does not exist.",
+            "Name an existing one with --directory, or continue the session's conversation in one: "
+            "treadle fork ID --into DIR.",
+        ),
+        "workspace-too-wide": Explanation(
+            "Your home folder or the root of the disk cannot be the workspace.", "Start in a project's folder."
+        ),
         "host-flag": Explanation(
             "With --verbose or --input-format Treadle serves a host: a program with the protocol of Claude Code. A "
             "flag of Treadle's own that hosts do not have is refused there: without it something else would be done.",

@@ -2,8 +2,10 @@
 
 import json
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import closing, nullcontext
 from functools import partial
 from itertools import takewhile
+from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
@@ -11,11 +13,12 @@ from msgspec.structs import replace
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import Points
 from treadle.app.compose import session_log
+from treadle.app.config.places import check_workspace
 from treadle.app.session.parts import clock, new_session_id
 from treadle.engine.core import texts
 from treadle.engine.core.past_history import last_state
 from treadle.engine.core.sealing import written
-from treadle.engine.core.state import Guard, Idle, State, with_note
+from treadle.engine.core.state import FilesState, Guard, Idle, State, with_note
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import FORKED, SCHEMA_VERSION
@@ -36,14 +39,31 @@ def copy_whole(session_id: str, turn: int | None = None, *, checkpoint: int = 0)
     `session_id` may be the beginning of it. Raises `SessionError`, `StoreError`.
     """
     with session_log(session_id) as (row, store):
-        new, taken = fork_at_checkpoint(store, row, checkpoint) if checkpoint else fork_session(store, row, turn)
-        if taken:
-            kept = opened_checkpoints(store, row)
-            try:
+        # Opened first: a copy whose checkpoints cannot be had is not left behind.
+        kept = opened_checkpoints(store, row) if Points(store, row.id).checkpoints else None
+        with nullcontext() if kept is None else closing(kept):
+            new, taken = fork_at_checkpoint(store, row, checkpoint) if checkpoint else fork_session(store, row, turn)
+            if kept is not None and taken:
                 kept.copy_to(new, taken)
-            finally:
-                kept.close()
     return new
+
+
+def copy_elsewhere(session_id: str, folder: Path, turn: int | None = None) -> str:
+    """Copy a session as `copy_whole` does, to go on in another folder, which the model is told; gives the new id.
+
+    The files, the checkpoints, the further folders and what was allowed stay with the folder before. Raises
+    `ConfigError` for a folder that cannot be worked in, `SessionError`, `StoreError`.
+    """
+    new_folder = str(check_workspace(folder))
+    with session_log(session_id) as (row, store):
+        to = _end(store, row, turn)
+
+        def begin(past: State) -> State:
+            state = _settled(past, earlier=to < row.events)
+            state = replace(state, files=FilesState(taken=state.files.taken), allowances=())
+            return with_note(state, texts.continues_in(row.workspace, new_folder))
+
+        return copy_session(store, row, to, begin, workspace=new_folder)[0]
 
 
 def copy_with_folders(session_id: str, folders: Sequence[str]) -> str:

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from treadle.app.compose import check_workspace
+from treadle.app.config.places import check_workspace
 from treadle.app.models.model_choice import OwnModel
 from treadle.app.security.trusting import SessionTrust, session_trust, trusted_by_variable
 from treadle.engine.ports import Provider, Tool

@@ -125,6 +125,13 @@ def moved_to(old: str, new: str) -> str:
     return f"From here on the workspace is {new}, a copy of {old} as it was at this step. Work in {new} only."
 
 
+def continues_in(old: str, new: str) -> str:
+    """Say that the conversation continues in another folder, whose files need not be those of before."""
+    return (
+        f"From here on the workspace is {new}, no longer {old}. Its files may differ: read them again before you edit."
+    )
+
+
 _SOURCES = {
     "mcp": "a client of Treadle's MCP server",
     "timer": "a timer that you set",
