@@ -3,9 +3,9 @@
 import asyncio
 from pathlib import Path
 
-from playwright.async_api import Page
+from playwright.async_api import Locator, Page
 
-from tests.e2e.faults.driving import make
+from tests.e2e.faults.driving import block, make
 from tests.web.driving import PATIENCE, Seen, Served, becomes, in_shared_browser, page_with_model, start_session
 from treadle.providers.scripted.script import Turn
 
@@ -21,6 +21,10 @@ EDITS = Turn(
 DONE = Turn(items=(make("attempt_completion", result="Done."),))
 BOXES = "[...document.querySelectorAll('.viewed')].map((one) => one.checked ? 1 : 0).join('')"
 SPLIT = "document.body.classList.contains('split')"
+SEEN = """(() => {
+  const { top, bottom } = document.querySelector(".told").getBoundingClientRect();
+  return top > 40 && bottom <= innerHeight;
+})()"""
 FOLDED = "document.documentElement.classList.contains('folded-column')"
 
 
@@ -165,3 +169,40 @@ async def test_what_is_half_written_about_a_change_is_there_after_a_reload(tmp_p
         await page.reload()
         await page.wait_for_selector("html[data-ready] .hunk")
         assert await page.locator("form.field").count() == 0, "what was used or given up is not there any more"
+
+
+async def test_where_a_change_was_its_own_line_says_that_it_was_rejected_and_undoes_it(tmp_path: Path) -> None:
+    before = "".join(f"x{n} = {n}\n" for n in range(400))
+    diff = "".join(block(f"x{n} = {n}\n", f"x{n} = {n}0\n") for n in range(20, 390, 20))
+    (tmp_path / "ws").mkdir()
+    (tmp_path / "ws" / "deep.py").write_text(before)
+    edit = (
+        Turn(items=(make("read_file", path="deep.py"),)),
+        Turn(items=(make("replace_in_file", path="deep.py", diff=diff),)),
+    )
+    async with page_with_model(tmp_path, [*edit, DONE], "--mode", "edits") as (served, seen):
+        page = await _review(served, seen)
+        keys = await page.eval_on_selector_all(".hunk", "(all) => all.map((one) => one.dataset.key)")
+
+        async def reject(number: int) -> None:
+            hunk = page.locator(f".hunk[data-key='{keys[number]}']")
+            await hunk.locator("[data-do=reject]").click()
+            await hunk.wait_for(state="detached")
+
+        def line_before(number: int) -> Locator:
+            return page.locator(f".told:has-text('Rejected in deep.py.') + .hunk[data-key='{keys[number]}']")
+
+        await reject(11)
+        await line_before(12).wait_for()
+        await becomes(page, SEEN)  # where the change was
+        await reject(3)
+        await line_before(4).wait_for()
+        assert await line_before(12).count() == 1, "that of the other is still there"
+        await page.locator(".told button.undoes").click()  # the last one alone can be undone
+        await page.wait_for_selector(f".hunk[data-key='{keys[3]}']")
+        now = (served.folder / "deep.py").read_text()
+        assert ("x80 = 800\n" in now, "x240 = 240\n" in now) == (True, True)
+        assert await line_before(12).count() == 1
+        last = len(keys) - 1
+        await reject(last)
+        await page.locator(f".hunk[data-key='{keys[last - 1]}'] + .told").wait_for()

@@ -239,12 +239,8 @@ field.addEventListener("keydown", (event) => {
   }
 });
 list.addEventListener("click", ({ target }) => run(shown[[...list.querySelectorAll("[role=option]")].indexOf(target.closest("li"))]));
-dialog.addEventListener("click", ({ target }) => {
-  if (target === dialog) dialog.close();
-});
-document.addEventListener("click", ({ target }) => {
-  if (target.closest("[data-palette]")) open();
-});
+dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
+document.addEventListener("click", ({ target }) => target.closest("[data-palette]") && open());
 
 const keyed = COMMANDS.filter(([, key]) => key);
 for (const [title, key, possible, does] of keyed) keys([[key, title, does, possible]], possible === always);

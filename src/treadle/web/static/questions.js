@@ -96,9 +96,7 @@ const seen = new IntersectionObserver((entries) => {
   }
 });
 
-function unseen(card) {
-  return card.querySelector("[data-looked] .diff > :is(.add, .del):not([data-seen])");
-}
+const unseen = (card) => card.querySelector("[data-looked] .diff > :is(.add, .del):not([data-seen])");
 
 /** Note that a card has come, or stands where another one stood: it takes no answer for a moment. */
 export const moved = (card) => (card.dataset.came = String(performance.now()));

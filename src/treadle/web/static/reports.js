@@ -76,9 +76,7 @@ document.addEventListener("submit", (event) => {
   post(form, event.submitter);
 });
 
-document.addEventListener("change", (event) => {
-  event.target.closest("form[data-changes]")?.requestSubmit();
-});
+document.addEventListener("change", ({ target }) => target.closest("form[data-changes]")?.requestSubmit());
 
 const said = sessionStorage.getItem("said");
 if (said) {

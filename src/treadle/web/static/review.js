@@ -76,8 +76,7 @@ function view() {
 function setViewed(file, done) {
   const known = new Set(kept(VIEWED, []));
   const key = `${file.dataset.path}|${file.dataset.raw}`;
-  if (done) known.add(key);
-  else known.delete(key);
+  known[done ? "add" : "delete"](key);
   keep(VIEWED, [...known].slice(-5_000));
   view();
 }
@@ -102,6 +101,7 @@ async function refresh() {
     key: hunkOf(form)?.dataset.key,
     path: path(form),
   }));
+  const lines = main.querySelectorAll(".told:not([hidden])");
   const marks = shown(".hunk, .file-changed");
   const first = marks.findIndex((one) => one.getBoundingClientRect().bottom > covered());
   const places = marks.slice(Math.max(0, first)).map((one) => [one.dataset.key ?? one.dataset.path, one.getBoundingClientRect().top]);
@@ -109,6 +109,10 @@ async function refresh() {
   layout();
   view();
   showComments(main);
+  for (const line of lines) {
+    stand(line, line.place);
+    line.querySelector(".undoes")?.remove(); // the session went on: only the last one is undone
+  }
   for (const one of open) {
     const place = find(one.key);
     if (place) place.append(one.form);
@@ -143,7 +147,8 @@ async function accept(hunks, on) {
 async function takeBack(button, hunks, marked) {
   const mark = hunks.some((one) => one.text !== undefined) ? "amended" : "rejected";
   const marks = Object.fromEntries(marked.map((one) => [one.dataset.key, mark]));
-  const place = path(button);
+  const [place, all] = [path(button), [...fileOf(button).querySelectorAll(".hunk")]];
+  const [next, before] = [all[all.indexOf(marked.at(-1)) + 1], all[all.indexOf(marked[0]) - 1]].map((one) => one?.dataset.key);
   const said = await during(button, send(`/s/${session}/review/take-back`, { ...range(), path: place, hunks, marks }));
   if (!said) return;
   const closing = hunks.some((one) => one.text !== undefined) && !said.error && !said.conflicts.length;
@@ -158,19 +163,26 @@ async function takeBack(button, hunks, marked) {
   if (said.conflict) showConflict(place, said.conflict);
   if (said.conflict && !said.error) return;
   const line = made("div", "", { className: "fresh undone told", role: "status" });
-  const header = find(place)?.querySelector("header");
-  if (header) header.after(line);
-  else page().prepend(line); // nothing of the file is changed any more
+  stand(line, [place, next, before]);
   showRestored(session, said, undone, line, `${mark === "amended" ? "Changed" : "Rejected"} in ${place}.`);
+  line.scrollIntoView({ block: "nearest" });
+}
+
+/** Put an element where the change was that it is about: before the next one, behind the one before, else at the file. */
+function stand(element, place) {
+  element.place = place;
+  const [file, next, before] = place.map(find);
+  if (next) next.before(element);
+  else if (before) before.after(element);
+  else if (file) file.querySelector("header").after(element);
+  else page().prepend(element); // nothing of the file is changed any more
 }
 
 /** Show the three versions of a file that could not be merged, where its changes are. */
 function showConflict(place, html) {
   const conflict = parsed(html);
   for (const old of main.querySelectorAll(".conflict")) if (old.ariaLabel === conflict.ariaLabel) old.remove();
-  const header = find(place)?.querySelector("header");
-  if (header) header.after(conflict);
-  else page().prepend(conflict);
+  stand(conflict, [place]);
   arrive(conflict);
 }
 
