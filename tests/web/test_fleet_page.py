@@ -44,6 +44,18 @@ async def shown(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *batches: Batch
         return text
 
 
+async def test_what_passed_is_among_no_failures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    denied = TaskMark(id="curl", state="done", kind="denied")
+    text = await shown(
+        tmp_path, monkeypatch, progress(before=(denied, TaskMark(id="old", state="failed", kind="check")))
+    )
+    failures, _, remarks = text.partition("<h3>Failures by kind")[2].partition("<h3>Passed, with a remark")
+    assert [("curl" in part, "old" in part) for part in (failures, remarks.partition("</div>")[0])] == [
+        (False, True),
+        (True, False),
+    ]
+
+
 async def test_a_batch_at_work_has_a_square_for_each_task_its_failures_money_rate_and_rest(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

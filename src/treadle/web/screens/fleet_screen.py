@@ -88,6 +88,7 @@ class ShownBatch(Struct, frozen=True, kw_only=True):
     rate: str
     left: str
     kinds: Sequence[EndedKind]
+    remarks: Sequence[EndedKind]
     running: Mapping[str, str]
     signs: Mapping[str, int]
     squares: Sequence[TaskSquare]
@@ -169,7 +170,8 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         spent=spent_of(one),
         rate="not known yet" if rate is None else f"{rate:.1f} a minute",
         left="" if left is None or not works else long_span(left),
-        kinds=_kinds(marks, here=not one.database),
+        kinds=_kinds([mark for mark in marks if mark.state in ALL_BAD], here=not one.database),
+        remarks=_kinds([mark for mark in marks if mark.state not in ALL_BAD], here=not one.database),
         running={name: _now(step) for name, step in one.running.items()} if works else {},
         signs=signs,
         squares=squares[:_MOST_SQUARES],
