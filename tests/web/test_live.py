@@ -459,6 +459,17 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         await card.locator("summary:has-text('Show the diff')").click()
         assert await card.locator(".diff .add:has-text('on: push')").is_visible()
         await read_questions(page)
+        phone = page.viewport_size
+        assert phone is not None
+        await page.set_viewport_size({"width": 1280, "height": 800})  # where the message field is beside the card
+        await page.focus(".question.danger")
+        await page.keyboard.press("1")
+        await page.keyboard.press("Control+Enter")
+        assert await page.evaluate("document.activeElement.matches('.question.danger')"), (
+            "a digit chooses, or does nothing"
+        )
+        assert await page.input_value("#text") == ""
+        await page.set_viewport_size(phone)
         await card.locator("button[data-act='for real']").click()
         await page.fill("input[name=sure]", "y")
         await page.click("button[data-act=sure]")

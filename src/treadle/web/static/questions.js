@@ -68,7 +68,7 @@ function keyIn(card, event, gone) {
   } else if (button) {
     event.preventDefault();
     act(card, button, gone);
-  } else if (!`${OF_CARDS} `.includes(key)) document.getElementById("text")?.focus(); // it is typed there
+  } else if (!`${OF_CARDS} ${card.dataset.kind === "permission" ? "123456789" : ""}`.includes(key)) document.getElementById("text")?.focus(); // it is typed there
 }
 
 /** Let the button say what is chosen; only the button acts. */
