@@ -147,6 +147,17 @@ async def test_a_key_that_its_provider_refuses_is_not_stored_and_not_repeated(vi
     assert not (visit.recorded.home / "auth.json").exists()
 
 
+def test_a_key_that_could_not_be_tried_is_stored_after_a_question_in_place(visit: Visit) -> None:
+    visit.book.flags.clear()
+    visit.done("/settings/set", key="providers.anthropic.base_url", value="http://127.0.0.1:1", sure=True)
+    asked = visit.done("/settings/key", provider="anthropic", key=KEY)
+    assert asked["confirm"].startswith("The key could not be tried. anthropic/")
+    assert (asked["confirm"].endswith("Save it untried?"), asked["does"], KEY in str(asked)) == (True, "Save it", False)
+    assert not (visit.recorded.home / "auth.json").exists()
+    assert "is stored in" in visit.done("/settings/key", provider="anthropic", key=KEY, sure=True)["said"]
+    assert KEY in (visit.recorded.home / "auth.json").read_text()
+
+
 def test_a_browser_of_another_device_adds_no_key(visit: Visit) -> None:
     entrance = visit.keys.let_in(visit.keys.new_link(paired=True))
     assert entrance is not None

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 from treadle.present.escape import exact, exact_line, printable
 from treadle.present.figures import diff_figures, shown_figures
 from treadle.present.forms import form_lines
-from treadle.present.trial_words import changes_of, figures_of, lines_of
+from treadle.present.trial_words import changes_of, figures_of
 from treadle.present.words import counted
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
@@ -55,9 +55,9 @@ class QuestionWords(Struct, frozen=True, kw_only=True):
     only read; `effects` say what is asked about, also of one.
 
     `headline` is the reason of the decision that every surface gives, `whole_headline` has the commands that would
-    change it, too. `figures` are the lines that an edit adds and removes, and `counted` says them, or the files that a
-    command changed. `rights` says which rights beyond the sandbox a yes gives. `why` are further sentences, of which
-    `others` are the other reasons of something dangerous; `details` are for who wants to know more. All is harmless.
+    change it, too. `figures` are the lines that are added and removed, `counted` says them. `rights` says which rights
+    beyond the sandbox a yes gives. `why` are further sentences, of which `others` are the other reasons of something
+    dangerous; `details` are for who wants to know more. All is harmless.
     """
 
     title: str
@@ -176,7 +176,7 @@ def _stopped(question: Question, denial: SandboxDenial) -> QuestionWords:
 def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> QuestionWords:
     """Ask whether what a command changed in its throw-away copy is applied, or else whether it runs for real."""
     base = _permission(question, roots)
-    rights = copy.rights if not copy.whole else None
+    figures, rights = figures_of(copy), copy.rights if not copy.whole else None
     granted = [] if rights is None else list(map(_right, rights.granted))
     if rights is not None and rights.confinement is Confinement.GIT:
         granted.insert(0, "with the right to change the repository")
@@ -184,8 +184,8 @@ def _keeping(question: Question, copy: CopyChanges, roots: Sequence[str]) -> Que
     return QuestionWords(
         title=exact_line(question.text),
         style=question_style(question),
-        counted=lines_of(copy),
-        figures=figures_of(copy),
+        counted="" if figures is None else shown_figures(*figures),
+        figures=figures,
         text=base.text,
         rights=_runs(granted),
         why=(*unshown, *changes_of(copy, roots)),
@@ -197,8 +197,8 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
     decision = question.decision or Decision(verdict=Verdict.REQUIRE_USER_CONFIRMATION, risk=Risk.NONE)
     style = question_style(question)
     title, text = _title(question, roots)
-    words = words_of_decision(decision)
-    figures = diff_figures(preview.text) if (preview := question.preview) is not None and preview.is_diff else None
+    words, preview = words_of_decision(decision), question.preview
+    figures = diff_figures(preview.text) if preview is not None and preview.is_diff else None
     parts = tuple(_part(part) for part in decision.parts if part.verdict is not Verdict.ALLOW)
     others = tuple(map(printable, words.further)) if style is QuestionStyle.DANGER else ()
     return QuestionWords(

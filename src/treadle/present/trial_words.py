@@ -59,12 +59,6 @@ def figures_of(copy: CopyChanges) -> tuple[int, int] | None:
     return found if any(found) else None
 
 
-def lines_of(copy: CopyChanges) -> str:
-    """Say how many lines are added and removed; empty where none are."""
-    figures = figures_of(copy)
-    return "" if figures is None else shown_figures(*figures)
-
-
 def is_lost(copy: CopyChanges | None) -> bool:
     """Whether a command changed something that did not come into the workspace."""
     return copy is not None and copy.fate is not CopyFate.KEPT and bool(fate_of(copy))

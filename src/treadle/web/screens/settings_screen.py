@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.known_models import (
     CallCheck,
+    CheckOutcome,
     Models,
     catalogue_models,
     check_setting,
@@ -160,17 +161,26 @@ class _Key(Struct):
     key: str
     model: str = ""
     untried: bool = False
+    sure: bool = False
 
 
 async def _add_key(request: Request) -> Response:
-    """Store a key after one call showed that it works, as `treadle login` does. It never comes back to the page."""
+    """Store a key after one call showed that it works; one that could not be tried where a person is `sure`.
+
+    It never comes back to the page.
+    """
     said = await body_of(request, _Key)
     settings = load_settings({})
     provider = checked_name(settings, said.provider)
     key = clean_key(said.key)
     check: CallCheck | None = None
-    if not said.untried:
+    if not said.untried and not said.sure:
         check = await asyncio.to_thread(lambda: asyncio.run(try_key(settings, provider, key, said.model.strip())))
+        if check.outcome in (CheckOutcome.UNREACHABLE, CheckOutcome.UNCLEAR):
+            why = f"{check.ref}: {check.text}".replace(key, "(the key)")
+            return answer(
+                {"confirm": f"The key could not be tried. {why} Save it untried?", "does": "Save it", "host": ""}
+            )
     try:
         place = await asyncio.to_thread(keep_key, provider, key, check)
     except TreadleError as error:

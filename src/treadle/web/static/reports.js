@@ -50,7 +50,7 @@ async function post(form, pressed) {
   let answered = await send(form.dataset.post, body);
   if (answered?.confirm) {
     const { confirm, host } = answered;
-    const typed = await ask(confirm, "", does, host ? "" : null);
+    const typed = await ask(confirm, "", answered.does ?? does, host ? "" : null);
     answered = typed === null ? null : await send(form.dataset.post, { ...body, sure: true, host: typed });
     if (answered?.confirm) {
       fail({ what: "That is another host. Nothing was saved." });
