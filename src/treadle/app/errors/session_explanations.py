@@ -294,6 +294,10 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "A change cannot be edited as text: its encoding is not known, or it mixes line ends.",
             "Edit the file in an editor, or reject the change.",
         ),
+        "review-mixed": Explanation(
+            "A file is to be rejected as a whole in which others changed the same lines as the session.",
+            "Reject single changes, or change the file in an editor.",
+        ),
         "review-others": Explanation(
             "Only what the session itself changed can be taken back in its review.", "Change the file in an editor."
         ),
