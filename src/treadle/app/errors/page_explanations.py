@@ -41,6 +41,36 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "A file to be committed, the branch or its last commit is not as it was when the page listed the files.",
             "Look again at the files, then commit.",
         ),
+        "review-gone": Explanation(
+            "A change that was to be taken back is not there: the page shows other files than there are now.",
+            "Load the changes again.",
+        ),
+        "review-text": Explanation(
+            "A change cannot be edited as text: its encoding is not known, or it mixes line ends.",
+            "Edit the file in an editor, or reject the change.",
+        ),
+        "review-mixed": Explanation(
+            "A file is to be rejected as a whole in which others changed the same lines as the session.",
+            "Reject single changes, or change the file in an editor.",
+        ),
+        "review-others": Explanation(
+            "Only what the session itself changed can be taken back in its review.", "Change the file in an editor."
+        ),
+        "review-encoding": Explanation(
+            "An edited change has characters that the encoding of its file does not have.",
+            "Use other characters, or convert the file first.",
+        ),
+        "review-unreadable": Explanation(
+            "The findings that a review kept cannot be read.",
+            "Make the file readable, or move it away: then the next review numbers its findings from 1.",
+        ),
+        "review-unwritable": Explanation(
+            "What was decided of changes cannot be saved.", "Check free space and the permissions of the data folder."
+        ),
+        "review-blocked": Explanation(
+            "A file cannot be brought back: something that stays is in its place.",
+            "Reject what is in its place together with it.",
+        ),
         "commit-merge": Explanation("A merge has conflicts, so nothing can be committed.", "Settle the merge first."),
         "commit-message": Explanation("A commit has no message.", "Write one."),
         "commit-program": Explanation("The program that the page would run is not on the PATH.", "Install it."),

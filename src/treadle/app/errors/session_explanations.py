@@ -286,36 +286,6 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "checkpoint-unknown": Explanation(
             "The session has no checkpoint of this number.", "`treadle checkpoint list` lists them."
         ),
-        "review-gone": Explanation(
-            "A change that was to be taken back is not there: the page shows other files than there are now.",
-            "Load the changes again.",
-        ),
-        "review-text": Explanation(
-            "A change cannot be edited as text: its encoding is not known, or it mixes line ends.",
-            "Edit the file in an editor, or reject the change.",
-        ),
-        "review-mixed": Explanation(
-            "A file is to be rejected as a whole in which others changed the same lines as the session.",
-            "Reject single changes, or change the file in an editor.",
-        ),
-        "review-others": Explanation(
-            "Only what the session itself changed can be taken back in its review.", "Change the file in an editor."
-        ),
-        "review-encoding": Explanation(
-            "An edited change has characters that the encoding of its file does not have.",
-            "Use other characters, or convert the file first.",
-        ),
-        "review-unreadable": Explanation(
-            "The findings that a review kept cannot be read.",
-            "Make the file readable, or move it away: then the next review numbers its findings from 1.",
-        ),
-        "review-unwritable": Explanation(
-            "What was decided of changes cannot be saved.", "Check free space and the permissions of the data folder."
-        ),
-        "review-blocked": Explanation(
-            "A file cannot be brought back: something that stays is in its place.",
-            "Reject what is in its place together with it.",
-        ),
         "restore-silent": Explanation(
             "The process that has the session open did not say whether the files were restored.",
             "Look at the timeline of the session, and try again.",
