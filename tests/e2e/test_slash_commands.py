@@ -204,6 +204,24 @@ async def test_a_side_question_leaves_no_trace_in_the_conversation(project: Path
     assert (logged.text, logged.usage.output_tokens > 0) == ("It is called cart.", True)
 
 
+async def test_a_side_question_and_its_answer_are_in_the_record_of_the_session_and_found(project: Path) -> None:
+    async with ScriptedServer(Script(turns=(SAID, aside("It is called cart.")))) as server:
+        program, given = Program(project.parent / "home"), (*model(server), "-C", str(project))
+        await program.run("-p", "remember: the module is called cart", *given)
+        asked = await program.run("-p", "/btw which module?", *given, "--continue")
+        assert asked.code == 0, asked.err
+        told = ("Asked beside the work: which module?", "It is called cart.", "The question beside the work used")
+        (row,) = (await program.run("sessions", "--json", cwd=project)).out.splitlines()
+        for words in (("show",), ("export", "--format", "md"), ("export", "--format", "html")):
+            record = (await program.run(words[0], json.loads(row)["id"], *words[1:], cwd=project)).out
+            places = [record.find(text) for text in told]
+            assert -1 not in places, (words, record)
+            assert places == sorted(places), record
+        for text in ("called cart.", "which module"):
+            found = await program.run("sessions", "--search", text, cwd=project)
+            assert text in found.out, found.out
+
+
 async def test_a_side_question_is_answered_while_the_session_works(project: Path) -> None:
     wait = Turn(items=(MakeCall(name="execute_command", arguments={"command": "sleep 3"}),))
     done = Turn(items=(MakeCall(name="attempt_completion", arguments={"result": "It slept."}),))

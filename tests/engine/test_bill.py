@@ -488,7 +488,7 @@ async def test_a_question_beside_the_work_is_billed_to_the_turn_or_told_of_by_it
     await session.close()
     await working
     told = [item async for item in feed]
-    assert [one.cost for one in told if isinstance(one, Notice)] == [answered.cost]
+    assert [one.cost for one in told if isinstance(one, Notice) and one.cost] == [answered.cost]
     assert spending_of(told).total == pytest.approx(session.state.money.spent.cost)
 
 

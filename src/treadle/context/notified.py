@@ -73,6 +73,7 @@ from treadle.protocol.sealed import (
     RetryPlanned,
     Sealed,
     SideAnswered,
+    SideAsked,
     TurnSettled,
     used_outside,
 )
@@ -171,8 +172,10 @@ class NotificationReader:
                     yield PhaseChanged(phase=Phase.COMPACTING)
             case SetGoal() | GoalChecked() as said:
                 yield self._of_goal(said)
-            case SideAnswered(usage=usage) as answered if usage.context_tokens and not self._working:
-                yield answered.notice
+            case SideAsked() as asked:
+                yield from asked.notices()
+            case SideAnswered() as answered:
+                yield from answered.notices(working=self._working)
             case SummaryWritten(usage=usage, cost=cost) if usage.context_tokens and not self._working:
                 yield used_outside(WRITTEN_SUMMARY, usage, cost)
             case Compacted() as made if made.dropped or made.shortened:

@@ -1,6 +1,6 @@
 """What the machine itself says and decides, as the log keeps it: parts of a user message, and events of its own."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from enum import StrEnum
 from typing import Any, TypeAlias
 
@@ -143,9 +143,17 @@ def used_outside(what: str, usage: Usage, cost: float | None) -> Notice:
 
 
 class SideAsked(Tagged, frozen=True, kw_only=True, tag="side_asked"):
-    """The model is about to be asked something beside the work, or for a summary: it is billed from here on."""
+    """The model is about to be asked something beside the work, or for a summary: it is billed from here on.
+
+    `shown`: a person asked, so surfaces show the question and its answer.
+    """
 
     question: str
+    shown: bool = False
+
+    def notices(self) -> tuple[Notice, ...]:
+        """Give what the user is shown of it."""
+        return (Notice(text=f"Asked beside the work: {self.question}", quiet=True),) if self.shown else ()
 
 
 class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
@@ -156,11 +164,14 @@ class SideAnswered(Tagged, frozen=True, kw_only=True, tag="side_answered"):
     error: str = ""
     usage: Usage = Usage()
     cost: float | None = 0.0
+    shown: bool = False
 
-    @property
-    def notice(self) -> Notice:
-        """What the user is shown of it where no turn goes on, whose line would have it."""
-        return used_outside(_WHAT.get(self.question, "The question beside the work"), self.usage, self.cost)
+    def notices(self, *, working: bool) -> Iterator[Notice]:
+        """Give what the user is shown of it; also what it used where no turn is `working`, whose line would have it."""
+        if self.shown:
+            yield Notice(text=self.text or f"No answer: {self.error}.", quiet=not self.error)
+        if self.usage.context_tokens and not working:
+            yield used_outside(_WHAT.get(self.question, "The question beside the work"), self.usage, self.cost)
 
 
 Sealed: TypeAlias = (

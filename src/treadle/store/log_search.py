@@ -17,13 +17,14 @@ from treadle.protocol.codec import encodable
 from treadle.protocol.errors import StoreError
 from treadle.protocol.events import CallFinished, CallProposed, EditQueued, EventData, Prompt, ReplyFinished
 from treadle.protocol.messages import Text, text_of, without_own_commands
-from treadle.protocol.sealed import ResultMade
+from treadle.protocol.sealed import ResultMade, SideAnswered, SideAsked
 from treadle.store.appending import tag_of
 from treadle.store.archived_sessions import PACKED_COLUMNS, rows_in
 from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
 
-_TAGS = tuple(map(tag_of, (Prompt, EditQueued, ReplyFinished, CallProposed, CallFinished, ResultMade)))
+_SEARCHED = (Prompt, EditQueued, ReplyFinished, CallProposed, CallFinished, ResultMade, SideAsked, SideAnswered)
+_TAGS = tuple(map(tag_of, _SEARCHED))
 _AT_ONCE = 500
 _FEW = 50
 """Rows that are fetched together of those that the index names: most of them fit."""
@@ -196,6 +197,8 @@ def words_in(data: EventData) -> str:
             return text_of(message.content)
         case CallProposed(call=call):
             return "\n".join((call.name, *_texts_in(call.arguments)))
+        case SideAsked(question=text, shown=True) | SideAnswered(text=text, shown=True):
+            return text
         case CallFinished(result=result) | ResultMade(result=result):
             return "\n".join(block.text for block in result.content if isinstance(block, Text))
         case _:

@@ -11,7 +11,7 @@ from treadle.engine.runtime.whole_reply import AsideLog, whole_reply
 from treadle.mcp.callbacks import SampleAsked
 from treadle.protocol.messages import Message, Role, Text
 from treadle.protocol.models import ModelRequest
-from treadle.protocol.sealed import SideAnswered
+from treadle.protocol.sealed import SideAnswered, SideAsked
 
 _MOST_TOKENS = 4_096
 
@@ -27,17 +27,18 @@ async def sample_for(aside: AskAside, asked: SampleAsked) -> tuple[str, str] | N
 
     async def ask(ports: Ports, state: State, reader: TranscriptReader, log: AsideLog) -> SideAnswered:
         models.append(state.choice.model)
-        question = f"[{asked.who}] {asked.texts[-1][1] if asked.texts else asked.system}"
+        text = asked.texts[-1][1] if asked.texts else asked.system
+        logged = SideAsked(question=f"[{asked.who}] {text}")
         reply = await whole_reply(
             ports,
             state,
             reader,
             _request(asked, ports, state),
-            question=question,
+            asked=logged,
             log=log,
             alone=True,
         )
-        return reply.answer_to(question)
+        return reply.answer_to(logged)
 
     answered = await aside(ask)
     return (models[0], answered.text) if answered.text else None

@@ -282,10 +282,9 @@ class LiveSession:
         return await self._engine.aside(partial(answer_aside, question, named=named))
 
     async def _answer_aside(self, question: str) -> SideAnswered:
-        self._engine.tell(f"Asked beside the work: {question}", quiet=True)
-        answered = await self.ask_unseen(question, question)
-        self._engine.tell(answered.text or f"No answer: {answered.error}.", quiet=not answered.error)
-        return answered
+        from treadle.engine.runtime.side_question import answer_aside
+
+        return await self._engine.aside(partial(answer_aside, question))
 
     async def _with_mentions(self, op: Op) -> Op:
         """Let go along what the user's words mention; what does not is said."""

@@ -174,8 +174,8 @@ def _handle(state: State, event: Event) -> Transition:  # noqa: C901, PLR0911, P
         case Rewound() as data:
             state, effects = files.rewound(state, data, sealing.read(data.state))
             return state, [Notify(notification=ConversationRewound(to=data.to)), *effects]
-        case SideAsked(question=question):
-            return compaction.side_asked(state, question), []
+        case SideAsked() as data:
+            return compaction.side_asked(state, data)
         case SideAnswered() as data:
             return compaction.side_answered(state, data)
         case GoalChecked() as data:

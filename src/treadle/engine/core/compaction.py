@@ -12,7 +12,7 @@ from treadle.protocol.messages import ResultContent
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import ContextCompacted, Notice, QuestionAsked, QuestionClosed, TurnStop
 from treadle.protocol.permissions import Question, QuestionKind
-from treadle.protocol.sealed import OF_SUMMARY, WRITTEN_SUMMARY, SideAnswered, used_outside
+from treadle.protocol.sealed import OF_SUMMARY, WRITTEN_SUMMARY, SideAnswered, SideAsked, used_outside
 
 
 def context_exceeded(state: State, data: ContextExceeded) -> Transition:
@@ -42,9 +42,10 @@ def summary_written(state: State, data: SummaryWritten) -> Transition:
     return state, [*told, room.work_of(activity)]
 
 
-def side_asked(state: State, question: str) -> State:
+def side_asked(state: State, data: SideAsked) -> Transition:
     """Note that the model is asked something: a program that is killed now has a call to pay for."""
-    return replace(state, asked=(*state.asked, question))
+    told: list[Effect] = [Notify(notification=one) for one in data.notices()]
+    return replace(state, asked=(*state.asked, data.question)), told
 
 
 def _answered(state: State, question: str) -> State:
@@ -56,10 +57,10 @@ def _answered(state: State, question: str) -> State:
 
 
 def side_answered(state: State, data: SideAnswered) -> Transition:
-    """A question beside the work, or a summary that was cut, is billed; where no turn will tell it, a notice does."""
+    """A question beside the work, or a summary that was cut, is billed; notices tell what no turn will."""
     state = _answered(state, data.question)
-    untold = state.turn is None and data.usage.context_tokens
-    told: list[Effect] = [Notify(notification=data.notice)] if untold else []
+    working = state.turn is not None
+    told: list[Effect] = [Notify(notification=one) for one in data.notices(working=working)]
     return bill(state, data.usage, data.cost), told
 
 

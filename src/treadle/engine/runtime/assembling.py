@@ -28,7 +28,7 @@ from treadle.protocol.messages import Message, Role
 from treadle.protocol.models import ModelSpec
 from treadle.protocol.notifications import Notification
 from treadle.protocol.permissions import Situation
-from treadle.protocol.sealed import OF_SUMMARY
+from treadle.protocol.sealed import OF_SUMMARY, SideAsked
 from treadle.protocol.tools import Flow, ToolSpec
 
 CACHE_SECONDS = 300.0
@@ -122,7 +122,9 @@ class Assembler:
         )
         request = build_request(ports, state, session.reader)
         request = ask_for_summary(request, pending.content, effect.focus, self.spec)
-        reply = await whole_reply(ports, state, session.reader, request, question=OF_SUMMARY, log=session)
+        reply = await whole_reply(
+            ports, state, session.reader, request, asked=SideAsked(question=OF_SUMMARY), log=session
+        )
         return written_summary(reply, effect.step)
 
     async def assemble(self, step: int) -> None:

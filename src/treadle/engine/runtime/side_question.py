@@ -11,7 +11,7 @@ from treadle.engine.runtime.model_requests import build_request
 from treadle.engine.runtime.whole_reply import AsideLog, whole_reply
 from treadle.protocol.messages import Message, Role, Text, ToolUse
 from treadle.protocol.models import ModelRequest
-from treadle.protocol.sealed import SideAnswered
+from treadle.protocol.sealed import SideAnswered, SideAsked
 
 _MOST_TOKENS = 4_096
 _ASKED = (
@@ -25,11 +25,12 @@ async def answer_aside(  # noqa: PLR0917 - what a session gives whoever asks bes
 ) -> SideAnswered:
     """Ask the model. What is sent before the question is what the provider's cache has, so tools are part of it.
 
-    The log has what is `named` in the place of a question that no person wrote.
+    The log has what is `named` in the place of a question that no person wrote; what a person asks is shown.
     """
-    request, named = _request(question, build_request(ports, state, reader)), named or question
-    reply = await whole_reply(ports, state, reader, request, question=named, log=log)
-    return reply.answer_to(named)
+    asked = SideAsked(question=named or question, shown=not named)
+    request = _request(question, build_request(ports, state, reader))
+    reply = await whole_reply(ports, state, reader, request, asked=asked, log=log)
+    return reply.answer_to(asked)
 
 
 def _request(question: str, request: ModelRequest) -> ModelRequest:

@@ -27,9 +27,10 @@ class WholeReply(Struct, frozen=True, kw_only=True):
     usage: Usage = Usage()
     cost: float | None = 0.0
 
-    def answer_to(self, question: str) -> SideAnswered:
+    def answer_to(self, asked: SideAsked) -> SideAnswered:
         """Give it as the answer to a question beside the work."""
-        return SideAnswered(question=question, text=self.text, error=self.error, usage=self.usage, cost=self.cost)
+        answered = SideAnswered(question=asked.question, text=self.text, error=self.error, shown=asked.shown)
+        return replace(answered, usage=self.usage, cost=self.cost)
 
 
 class AsideLog(Protocol):
@@ -50,29 +51,29 @@ async def whole_reply(
     reader: TranscriptReader,
     request: ModelRequest,
     *,
-    question: str,
+    asked: SideAsked,
     log: AsideLog,
     alone: bool = False,
 ) -> WholeReply:
     """Call the model once, if the budgets allow it, and wait for all of it. Calls that it makes are ignored.
 
-    The `log` has the `question` before the request leaves; when this is cancelled in the middle of a reply, also what
+    The `log` has what is `asked` before the request leaves; when this is cancelled in the middle of a reply, also what
     it used. `alone`: it is not about the conversation.
     """
     new = sum(map(size, request.messages[-1:]))
-    terms = await reserved_terms(ports, state, reader.transcript, new, aside=question != OF_SUMMARY)
+    terms = await reserved_terms(ports, state, reader.transcript, new, aside=asked.question != OF_SUMMARY)
     if terms is not None and not isinstance(check_budgets(state, terms), Send):
         return WholeReply(error="the budget does not allow it")
     meter, spec = CallMeter(), ports.model(state.choice.model)
     try:
-        await log.post(SideAsked(question=question))
+        await log.post(asked)
         if state.choice.model not in ports.unbilled:
             meter.send(own_size(reader, request) if alone else request_size(reader, new))
         reply = await _read(ports.provider(state.choice.model), request, meter)
     except asyncio.CancelledError as cancelled:
         meter.cut(cancelled)
         usage, cost = priced(spec, meter.used)
-        log.post_soon(WholeReply(error="it was interrupted", usage=usage, cost=cost).answer_to(question))
+        log.post_soon(WholeReply(error="it was interrupted", usage=usage, cost=cost).answer_to(asked))
         raise
     redact = ports.redactor().redact
     usage, cost = priced(spec, reply.usage if reply.usage.context_tokens else meter.used)
