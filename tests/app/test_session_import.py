@@ -338,6 +338,37 @@ def test_an_export_that_was_packed_is_read_and_one_that_was_cut_is_said(tmp_path
     assert taken(whole)[-1].failed
 
 
+def test_a_redacted_export_is_taken_whatever_the_order_of_its_header(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    taken(write_lines(tmp_path / "t.jsonl", claude_lines()))
+    header, *rows = list(export_session(only().id, "json", redact=True))
+    assert header.startswith(b'{"treadle_export":1')
+    turned = json.dumps(json.loads(header), sort_keys=True).encode()  # as versions before wrote it
+    for number, first in enumerate((header, turned + b"\n")):
+        monkeypatch.setenv("TREADLE_HOME", str(tmp_path / f"other-{number}"))
+        file = tmp_path / f"redacted-{number}.json"
+        file.write_bytes(b"".join((first, *rows)))
+        assert [(one.problem, one.failed) for one in taken(file)] == [(False, False)]
+        assert "Why does the cart fail?" in shown(only().id)
+
+
+def test_an_export_without_a_session_in_it_is_said(tmp_path: Path) -> None:
+    file = tmp_path / "spread.json"
+    file.write_text('{\n"treadle_export": 1\n}\n')
+    (report,) = taken(file)
+    assert (report.failed, "no session was found in it" in report.text) == (True, True)
+
+
+def test_a_row_that_speaks_of_an_export_begins_no_session(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    taken(write_lines(tmp_path / "t.jsonl", [claude_entry("user", 'What is {"treadle_export": 1}?', "u1")]))
+    lines = list(export_session(only().id, "json"))
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "other"))
+    file = tmp_path / "one.json"
+    file.write_bytes(b"".join(lines))
+    assert [(one.problem, one.failed) for one in taken(file)] == [(False, False)]
+
+
 def test_a_conversation_that_goes_round_in_circles_is_followed_to_its_end() -> None:
     from treadle.app.importing.imported_log import ForeignCall, ForeignResult
 

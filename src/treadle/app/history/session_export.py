@@ -118,7 +118,9 @@ def _json(store: Store, row: SessionRow, hide: Redact | None) -> Iterator[bytes]
         chain=chains[-1].hex() if chains and hide is None else "",
         redacted=hide is not None,
     )
-    yield encode(header if hide is None else with_each_text(msgspec.to_builtins(header), hide)) + b"\n"
+    if hide is not None:
+        header = msgspec.convert(with_each_text(msgspec.to_builtins(header), hide), ExportHeader)
+    yield encode(header) + b"\n"
     for seq, at, source, data, version in store.rows(row.id):
         parts = [_part("source", source, hide), _part("data", data, hide)]
         yield b'{"seq":%d,"at":%d,%b,"version":%d,%b}\n' % (seq, at, parts[0], version, parts[1])

@@ -9,7 +9,7 @@ from msgspec import Raw, Struct
 from msgspec.structs import replace
 
 from treadle.app.history.session_export import EXPORT_VERSION, ExportHeader
-from treadle.app.importing.foreign_blocks import numbered_lines
+from treadle.app.importing.foreign_blocks import numbered_lines, parsed
 from treadle.app.importing.imported_log import LATEST, LogBuilder
 from treadle.engine.core.past_history import last_state
 from treadle.protocol.base import StoredEvent
@@ -26,7 +26,7 @@ _ID = regex(r"[A-Za-z0-9][A-Za-z0-9._-]{0,99}")
 """What the name of a session may be: it is a part of paths."""
 
 
-_HEADER = regex(rb'\s*\{\s*"treadle_export"')
+_HEADER = b'"treadle_export"'
 
 
 class _Row(Struct, frozen=True):
@@ -112,7 +112,7 @@ def read_logs(stream: BinaryIO) -> Iterator[ExportedLog]:
     """Read the sessions of a file one after another."""
     log: ExportedLog | None = None
     for number, line in numbered_lines(stream):
-        if line is not None and _HEADER.match(line):
+        if line is not None and _is_header(line):
             if log is not None:
                 log.close()
                 yield log
@@ -122,6 +122,12 @@ def read_logs(stream: BinaryIO) -> Iterator[ExportedLog]:
     if log is not None:
         log.close()
         yield log
+
+
+def _is_header(line: bytes) -> bool:
+    """Whether a line begins a session, in whatever order its fields are; a row may only speak of one."""
+    value = parsed(line) if _HEADER in line else None
+    return isinstance(value, dict) and "treadle_export" in value
 
 
 def _begun(number: int, line: bytes) -> ExportedLog:

@@ -109,8 +109,11 @@ def _import_place(store: Store, place: Path) -> Iterator[ImportReport]:
             yield from _import_foreign(store, place, read_rollout(place))
         elif isinstance(first, dict) and "treadle_export" in first:
             with _opened(place) as stream:
+                log = None
                 for log in read_logs(stream):
                     yield from _import_own(store, place, log)
+            if log is None:
+                yield ImportReport(text=f"{place}: no session was found in it.", problem=True, failed=True)
         else:
             yield from _import_foreign(store, place, read_transcript(place))
     except _UNREADABLE as error:
