@@ -316,9 +316,18 @@ async def test_a_session_goes_on_from_an_earlier_step_in_a_copy_of_the_files_as_
         await program.run("replay", row["id"], "--from", "1", *flags, cwd=work)
         assert "The second task." not in str(server.requests[0].body["messages"])
     assert tree(early) == {"a.txt": "one\n", "own.txt": "mine\n"}
+    (tmp_path / "link").symlink_to(tmp_path)
+    for into, place in (("../around", tmp_path / "around"), ("../link/linked", tmp_path / "linked")):
+        async with ScriptedServer(script(())) as server:
+            flags = ("--model", "anthropic-compatible/other", "--base-url", server.base_url, "--into", into)
+            await program.run("replay", row["id"], "--from", "1", *flags, cwd=work)
+        (found,) = (await program.run("sessions", "--json", cwd=place)).out.splitlines()
+        assert json.loads(found)["workspace"] == str(place)
     for words, code in (
         (("--from", "99"), "step-unknown"),
         (("--from", "1", "--into", str(work)), "checkpoints-folder-used"),
+        (("--from", "1", "--into", "a.txt"), "checkpoints-folder-used"),
+        (("--tools", "live", "--into", "a.txt/below"), "checkpoints-folder-used"),
     ):
         wrong = await program.run("replay", row["id"], *words, cwd=work)
         assert (wrong.code != 0, f"[{code}]" in wrong.err) == (True, True), wrong.err

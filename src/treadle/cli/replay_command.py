@@ -72,12 +72,11 @@ def _run_tools(arguments: argparse.Namespace) -> int:
     import asyncio
 
     from treadle.cli.command_line import opening_for
-    from treadle.door.history import DriftOutcome, drift_lines, folder_beside, run_tools_again
-    from treadle.door.opening import session_workspace
+    from treadle.door.history import DriftOutcome, drift_lines, replay_folder, run_tools_again
     from treadle.door.program import Exit, harmless, write_wrapped
     from treadle.protocol.codec import encode
 
-    folder = (arguments.into or folder_beside(str(session_workspace(arguments.session)))).expanduser().absolute()
+    folder = replay_folder(arguments.session, arguments.into)
     drifts = asyncio.run(run_tools_again(arguments.session, folder, lambda: opening_for(arguments, folder)))
     if arguments.json:
         sys.stdout.writelines(f"{encode(one).decode()}\n" for one in drifts)
@@ -89,12 +88,11 @@ def _run_tools(arguments: argparse.Namespace) -> int:
 def _go_on(arguments: argparse.Namespace) -> int:
     """Copy the session up to a step, and work on in the copy."""
     from treadle.cli.working import resume_headless
-    from treadle.door.history import branch_at_step, folder_beside
-    from treadle.door.opening import session_workspace
+    from treadle.door.history import branch_at_step, replay_folder
     from treadle.door.program import harmless, write_wrapped
 
-    into = arguments.into or folder_beside(str(session_workspace(arguments.session)))
-    branch = branch_at_step(arguments.session, arguments.step, into.expanduser().absolute())
+    into = replay_folder(arguments.session, arguments.into)
+    branch = branch_at_step(arguments.session, arguments.step, into)
     known = "as they were at this step" if branch.exact else "as they are now: no checkpoint knows this step"
     write_wrapped(sys.stderr, harmless(f"# session {branch.id} continues in {branch.folder}, with the files {known}"))
     arguments.resume = branch.id

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from treadle.app.history.as_test import export_as_test as export_as_test
     from treadle.app.history.branching import Branch as Branch
     from treadle.app.history.branching import branch_at_step as branch_at_step
-    from treadle.app.history.branching import folder_beside as folder_beside
+    from treadle.app.history.branching import replay_folder as replay_folder
     from treadle.app.history.copied_replays import CopiedReplay as CopiedReplay
     from treadle.app.history.copied_replays import branch_in_copy as branch_in_copy
     from treadle.app.history.copied_replays import compared_replay as compared_replay
@@ -65,7 +65,7 @@ else:
         __name__,
         {
             "treadle.app.history.as_test": "export_as_test",
-            "treadle.app.history.branching": "Branch branch_at_step folder_beside",
+            "treadle.app.history.branching": "Branch branch_at_step replay_folder",
             "treadle.app.history.copied_replays": """
                 CopiedReplay branch_in_copy compared_replay replays_of
             """,

@@ -306,8 +306,11 @@ def test_a_tree_is_written_into_an_empty_folder(place: tuple[Path, CheckpointSto
     copy = tmp_path / "copy"
     assert len(store.extract(tree, copy).written) == 2
     assert state(copy) == state(root)
-    with pytest.raises(ConfigError):
-        store.extract(tree, copy)
+    (tmp_path / "loop").symlink_to("loop")
+    for used in (copy, root / "a" / "b" / "run", root / "a" / "b" / "run" / "below", tmp_path / "loop"):
+        with pytest.raises(ConfigError) as caught:
+            store.extract(tree, used)
+        assert caught.value.code == "checkpoints-folder-used"
 
 
 def test_a_diff_tells_text_links_modes_and_bytes_with_safe_names(place: tuple[Path, CheckpointStore]) -> None:

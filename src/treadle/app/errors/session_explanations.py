@@ -261,7 +261,8 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
             "Start Treadle in the folder of a project.",
         ),
         "checkpoints-folder-used": Explanation(
-            "A checkpoint can only be written to an empty folder.", "Choose another folder. Nothing was written."
+            "A checkpoint can only be written to an empty folder, or to one that can be made.",
+            "Choose another folder. Nothing was written.",
         ),
         "checkpoints-busy": Explanation(
             "Another process is using the checkpoints of this folder.", "Try again when it is done."

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import Points
-from treadle.app.compose import session_log
+from treadle.app.compose import session_log, session_workspace
 from treadle.app.history.forking import copy_session
 from treadle.engine.core import texts
 from treadle.engine.core.state import FilesState, State, with_note
@@ -57,9 +57,14 @@ def copied_files(store: Store, row: SessionRow, step: int, folder: Path) -> bool
     return exact
 
 
-def folder_beside(workspace: str) -> Path:
-    """Name a folder beside a workspace that is not there yet; raises `ConfigError`."""
-    base = Path(workspace)
+def replay_folder(session_id: str, into: Path | None) -> Path:
+    """Give the folder that was named for a replay, or one beside the session's workspace that is not there yet.
+
+    Resolved, as a session is looked for in its folder. Raises `ConfigError`, `SessionError`.
+    """
+    if into is not None:
+        return Path(os.path.realpath(into.expanduser()))
+    base = session_workspace(session_id)
     for number in range(1, 1000):
         folder = base.with_name(f"{base.name}-replay-{number}")
         if not os.path.lexists(folder):

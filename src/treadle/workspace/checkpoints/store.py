@@ -34,6 +34,7 @@ _DATABASE = "checkpoints.db"
 _PATIENCE = 30.0
 _PAUSE = 0.02
 _NOTED = TemporaryFiles()
+_FOLDER = "checkpoints-folder-used"
 
 
 class TakenTree(Struct, frozen=True, kw_only=True):
@@ -213,12 +214,16 @@ class CheckpointStore:
             return Restorer(str(into or self._root), self._open().blob, temporary_files).carry_out(plan)
 
     def extract(self, tree: str, folder: Path) -> RestoreReport:
-        """Write a whole tree into an empty folder. Raises `ConfigError` where something is in it."""
-        folder.mkdir(parents=True, exist_ok=True)
-        if any(folder.iterdir()):
-            raise ConfigError(
-                "checkpoints-folder-used", f"{folder} is not empty.", fix="Choose another folder; nothing was written."
-            )
+        """Write a whole tree into an empty folder. Raises `ConfigError` where it is none, or something is in it."""
+        other = "Choose another folder; nothing was written."
+        try:
+            folder.mkdir(parents=True, exist_ok=True)
+            used = any(folder.iterdir())
+        except OSError as error:
+            why = "A file is there." if folder.is_file() else f"{error.strerror}."
+            raise ConfigError(_FOLDER, f"{folder} cannot be used as a folder.", why=why, fix=other) from error
+        if used:
+            raise ConfigError(_FOLDER, f"{folder} is not empty.", fix=other)
         with self._using():
             files = flat_tree(tree, self._open().listing)
             writes = tuple(
