@@ -2,6 +2,7 @@
 
 import random
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from types import SimpleNamespace
 from typing import cast
 
@@ -10,6 +11,7 @@ import pytest
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
 from treadle.protocol.codec import encode
+from treadle.protocol.errors import SessionError
 from treadle.protocol.events import SCHEMA_VERSION, ContextReady, EventData, Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnOutcome, TurnStop
@@ -114,3 +116,45 @@ def test_undo_takes_back_the_last_turn_that_is_there_until_none_is(seed: int) ->
         assert left == session.found[turn][0]
         assert turn not in left
     assert session.points().undo() == 0
+
+
+@pytest.mark.parametrize(
+    ("enabled", "changed", "why"),
+    [
+        (True, False, ""),
+        (True, True, "No checkpoint was taken of what it changed: they were off, or its folder cannot have any."),
+        (False, False, "Checkpoints are off: checkpoints.enabled is false in your settings."),
+        (False, True, "Checkpoints are off: checkpoints.enabled is false in your settings."),
+    ],
+)
+def test_what_no_checkpoint_has_is_not_said_to_be_unchanged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, enabled: bool, changed: bool, why: str
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+    (tmp_path / "config.toml").write_text(f"[checkpoints]\nenabled = {str(enabled).lower()}\n")
+    session = Session(0)
+    changes = (FileChange(path="/a", before="", after="a"),) if changed else ()
+    outcome = TurnOutcome(stop=TurnStop.END_TURN, changes=changes)
+    session.events = [
+        Prompt(id="p1", content=(Text(text="go"),)),
+        PromptsDelivered(turn=1, prompt_ids=("p1",)),
+        TurnSettled(turn=1, outcome=outcome, state={}),
+    ]
+    assert session.points().unkept() == why
+    with pytest.raises(SessionError) as caught:
+        session.points().last()
+    assert caught.value.why == (why or "Nothing in it has changed files yet.")
+    with pytest.raises(SessionError) as caught:
+        session.points().undo_of(1)
+    assert caught.value.why == (why or "It changed no files.")
+
+
+def test_a_checkpoint_of_what_was_changed_is_enough_though_none_is_taken_now(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+    (tmp_path / "config.toml").write_text("[checkpoints]\nenabled = false\n")
+    session = Session(1)
+    while not session.files[0]:
+        session.turn()
+    assert (session.points().unkept(), session.points().undo() > 0) == ("", True)

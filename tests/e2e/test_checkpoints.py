@@ -461,3 +461,14 @@ async def test_an_undo_says_what_it_cannot_bring_back_and_a_kill_hides_nothing(t
         undone = await headless(program, work, server, "/undo", "--continue")
     assert "Not undone: no checkpoint holds still.bin, which changed." in undone.err
     assert (undone.code, (work / "a.txt").read_text()) == (Exit.FAILED, "one\n"), undone.err
+
+
+async def test_without_checkpoints_nothing_says_that_no_file_was_changed(tmp_path: Path) -> None:
+    program, work = lay_out(tmp_path)
+    (program.home / "config.toml").write_text("[checkpoints]\nenabled = false\n")
+    async with ScriptedServer(script((write("b.txt", "b\n"),))) as server:
+        await headless(program, work, server, "Write.")
+        undone = await headless(program, work, server, "/undo", "--continue")
+    for ended in (undone, await program.run("checkpoint", "list", cwd=work)):
+        said = " ".join((ended.out + ended.err).split())
+        assert ("Checkpoints are off: checkpoints.enabled is false" in said, "has not changed" in said) == (True, False)

@@ -11,6 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from tests.app.reviewing import ID, Worked, worked
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
+from treadle.app.config.places import config_file
 from treadle.app.history.offline import closed_session
 from treadle.app.reports.session_review import review_marks
 from treadle.protocol.attach import SessionStatus
@@ -208,6 +209,10 @@ async def test_a_session_without_changes_and_one_that_is_not_there_have_pages(
     session: Worked, client: TestClient
 ) -> None:
     assert "This session has changed no files." in client.get(f"/s/{ID}/review").text
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text("[checkpoints]\nenabled = false\n")
+    for path in ("review", "review/panel"):
+        assert "Checkpoints are off: checkpoints.enabled is false" in client.get(f"/s/{ID}/{path}").text
     gone = client.get("/s/nothing/review", headers={"accept": "text/html"})
     assert (gone.status_code, "<h1 " in gone.text) == (404, True)
     assert client.get(f"/s/{ID}/news").json() == {"events": 1, "steps": 0, "checkpoints": 0}

@@ -65,7 +65,10 @@ def _list(store: "Store", row: "SessionRow", *, json: bool) -> int:
 
         sys.stdout.writelines(f"{harmless(_line(one))}\n" for one in rows)
     else:
-        sys.stderr.write("This session has no checkpoints: nothing in it has changed files yet.\n")
+        from treadle.door.past import Points
+
+        why = Points(store, row.id).unkept() or "Nothing in it has changed files yet."
+        sys.stderr.write(f"This session has no checkpoints. {why}\n")
     return 0
 
 

@@ -5,8 +5,9 @@ from collections.abc import Iterable, Iterator
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.app.config.layers import load_settings
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
-from treadle.protocol.errors import SessionError
+from treadle.protocol.errors import ConfigError, SessionError
 from treadle.protocol.events import ContextReady, EventData, Prompt
 from treadle.protocol.messages import text_of, without_own_commands
 from treadle.protocol.sealed import PromptsDelivered, TurnSettled
@@ -72,9 +73,17 @@ class Points:
         raise SessionError(
             "checkpoint-unknown",
             "This session has no checkpoints.",
-            why="Nothing in it has changed files yet.",
+            why=self.unkept() or "Nothing in it has changed files yet.",
             fix="`treadle checkpoint list` lists them.",
         )
+
+    def unkept(self) -> str:
+        """Say why no checkpoint has what the session changed; empty where one has, or nothing was changed."""
+        if not self.checkpoints and _are_off():
+            return "Checkpoints are off: checkpoints.enabled is false in your settings."
+        if any(turn.changes and not self._checkpoint_before(turn) for turn in self.turns()):
+            return "No checkpoint was taken of what it changed: they were off, or its folder cannot have any."
+        return ""
 
     def _taken(self, n: int) -> TakenAt:
         if found := [one for one in self.checkpoints if one.data.n == n]:
@@ -150,7 +159,7 @@ class Points:
         elif turn is not turns[-1]:
             why = "A later turn came after it."
         elif not self._checkpoint_before(turn):
-            why = "It changed no files."
+            why = self.unkept() or "It changed no files."
         elif last != turn.began:
             why = "Nothing of what it changed is in the files any more."
         else:
@@ -211,6 +220,14 @@ class Points:
         """Give the checkpoint of the files as a turn found them; 0 where nothing was done in them since."""
         numbers = (one.data.n for one in self.checkpoints if one.seq > turn.began and one.data.moment.may_end_work)
         return next((max(1, n - 1) for n in numbers), 0)
+
+
+def _are_off() -> bool:
+    """Whether the user has none taken; broken settings say nothing of it."""
+    try:
+        return not load_settings({}).checkpoints.enabled
+    except ConfigError:
+        return False
 
 
 def _left_of(changes: Iterable[FileChange]) -> set[str]:

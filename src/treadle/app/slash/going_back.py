@@ -65,10 +65,12 @@ def undo(session: SessionAccess, argument: str) -> CommandAnswer:  # noqa: ARG00
         return while_working("/undo")
     with session_log(session.id) as (row, store):
         points = Points(store, row.id)
-        n, turns = points.undo(), points.turns()
+        n, turns, unkept = points.undo(), points.turns(), points.unkept()
     unseen = unseen_words(turns[-1].unseen) if turns else ""
     if not n and unseen:
         return wrong(f"There is nothing that can be undone: {unseen}.")
+    if not n and unkept:
+        return wrong(f"There is nothing that can be undone. {unkept}")
     if not n:
         return wrong("There is nothing to undo: this session has not changed any file, or all of it is undone.")
     return CommandAnswer(text=f"Not undone: {unseen}." if unseen else "", ops=(Restore(checkpoint=n),))

@@ -12,6 +12,7 @@ from starlette.responses import HTMLResponse, Response
 from treadle.door.message_parts import written_path
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
+from treadle.door.past import Points
 from treadle.door.program import own_editor
 from treadle.door.reports import project_lines, project_path
 from treadle.door.review import open_review
@@ -100,7 +101,7 @@ def _added(session_id: str, path: str) -> frozenset[int] | None:
         with session_log(session_id) as (row, store):
             review = open_review(store, row)
             if review is None:
-                return frozenset()
+                return None if Points(store, row.id).unkept() else frozenset()
             try:
                 known = {file.path for file in review.files if file.own}
                 hunks = review.hunks(review.file(path)) if path in known else ()

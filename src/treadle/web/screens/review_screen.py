@@ -16,6 +16,7 @@ from starlette.responses import HTMLResponse, Response
 from treadle.door.history import copy_worked_in, times_taken
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_log
+from treadle.door.past import Points
 from treadle.door.reports import steps_so_far
 from treadle.door.review import (
     FileChoice,
@@ -91,7 +92,7 @@ def _opened(session_id: str, wanted: _Range) -> Iterator[SessionReview]:
     with session_log(session_id) as (row, store):
         review = open_review(store, row, old=wanted.old, new=wanted.new or None, trees=wanted.trees)
         if review is None:
-            raise HTTPException(404, "This session has changed no files.")
+            raise HTTPException(404, Points(store, row.id).unkept() or "This session has changed no files.")
         try:
             yield review
         finally:
@@ -105,6 +106,7 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
             "title": row.title or row.id,
             "workspace": row.workspace,
             "steps": review_steps(store, row.id),
+            "unkept": "",
             "wanted": wanted,
             "marks": review_marks(row.id),
             "answered": json.dumps(answered_prompts(store, row.id)),
@@ -115,6 +117,7 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
         }
         review = open_review(store, row, old=wanted.old, new=wanted.new or None, trees=wanted.trees)
         if review is None:
+            said["unkept"] = Points(store, row.id).unkept()
             return {**said, "files": [], "others": [], "folders": [], "trees": "", "added": 0, "removed": 0}
         try:
             shown: list[dict[str, Any]] = []
@@ -212,9 +215,16 @@ async def _panel(request: Request) -> Response:
         with session_log(session_id) as (row, store):
             first = turn_checkpoint(store, row.id) if scope == "turn" else int(old or 0)
             wanted = _Range(old=first, new=int(new or 0))
-            parts = {"session_id": row.id, "scope": scope, "wanted": wanted, "steps": review_steps(store, row.id)}
+            parts = {
+                "session_id": row.id,
+                "scope": scope,
+                "wanted": wanted,
+                "steps": review_steps(store, row.id),
+                "unkept": "",
+            }
             review = open_review(store, row)
             if review is None:
+                parts["unkept"] = Points(store, row.id).unkept()
                 return render("changes_panel.html", **parts, files=[], own=0, others=False)
             try:
                 own = sum(file.own for file in review.files)
