@@ -13,6 +13,7 @@ from tests.e2e.pseudo_terminal import on_terminal
 from tests.e2e.running import PATIENCE, log_of, model, running
 from tests.e2e.test_sessions import listed
 from tests.person import CTRL_C, CTRL_D, ENTER
+from treadle.engine.core.texts import NOTHING_TO_LEAVE_OUT
 from treadle.protocol.events import CompactNow, SetMode
 from treadle.protocol.permissions import Mode
 from treadle.protocol.sealed import SideAnswered
@@ -86,6 +87,12 @@ async def test_compact_frees_space_and_ends(project: Path) -> None:
     assert ended[-1].code == 0, ended[-1].err
     (asked,) = [event.data for event in log_of(project.parent / "home") if isinstance(event.data, CompactNow)]
     assert asked.focus == "keep the API names"
+
+
+async def test_a_command_that_did_nothing_does_not_say_that_it_is_done(project: Path) -> None:
+    ended, _ = await run(project, "begin", "/compact", turns=2, flags=("--output-format", "json"))
+    record = json.loads(ended[-1].out)
+    assert record["text"] == NOTHING_TO_LEAVE_OUT
 
 
 async def test_a_command_is_a_record_of_json_output(project: Path) -> None:

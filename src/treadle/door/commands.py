@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from treadle.app.slash.entering import entered_command as entered_command
     from treadle.app.slash.entering import not_here as not_here
     from treadle.app.slash.entering import run_entered as run_entered
+    from treadle.app.slash.entering import with_outcome as with_outcome
     from treadle.app.slash.going_back import ListedTurn as ListedTurn
     from treadle.app.slash.going_back import TurnPreview as TurnPreview
     from treadle.app.slash.going_back import listed_turns as listed_turns
@@ -37,7 +38,7 @@ else:
             "treadle.app.session.own_commands.command_answers": "CommandAnswer TextToEdit wrong",
             "treadle.app.session.own_commands.command_files": "NamedText WRITTEN_HERE",
             "treadle.app.slash": "answer_without_session do_command named_texts",
-            "treadle.app.slash.entering": "answered_aside entered_command not_here run_entered",
+            "treadle.app.slash.entering": "answered_aside entered_command not_here run_entered with_outcome",
             "treadle.app.slash.going_back": "ListedTurn TurnPreview listed_turns preview_turn",
             "treadle.app.session.own_commands.slash_commands": """
                 NEW_SESSION SLASH_TABLE SlashCommand Surfaces find_slash is_shell_line

@@ -11,6 +11,7 @@ from treadle.door.commands import (
     entered_command,
     not_here,
     run_entered,
+    with_outcome,
     wrong,
 )
 from treadle.door.program import Exit
@@ -41,9 +42,11 @@ async def _done(row: SlashCommand, argument: str, host: "HostedSession", live: "
     if Surfaces.HEADLESS not in row.where:
         return wrong(not_here(row))
     post = partial(live.post, source=host.source)
-    answer = await run_entered(row, argument, live, post)
-    if answer.send and row.name == "btw":
-        return await answered_aside(answer.send, live, post)
-    if not answer.send:
+    async with live.follow() as feed:
+        answer = await run_entered(row, argument, live, post, done="")
+        if answer.send and row.name == "btw":
+            return await answered_aside(answer.send, live, post)
+        if answer.send:
+            return answer
         await host.until_quiet(live)
-    return answer
+        return with_outcome(answer, feed.taken())

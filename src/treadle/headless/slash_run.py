@@ -7,7 +7,7 @@ from functools import partial
 
 from msgspec.structs import replace
 
-from treadle.door.commands import SlashCommand, answered_aside, run_entered
+from treadle.door.commands import SlashCommand, answered_aside, run_entered, with_outcome
 from treadle.door.open_session import Feed, LiveSession, Reach
 from treadle.door.opening import Opening
 from treadle.door.program import Exit
@@ -74,7 +74,7 @@ async def _run(
             if was_active:
                 await _leave_turn(live, feed, console, looks=looks)
             _each(feed, console.show)
-            answer = await run_entered(row, argument, live, post)
+            answer = await run_entered(row, argument, live, post, done="")
             if answer.send and row.name == "btw":
                 answer, problem = await answered_aside(answer.send, live, post), Exit.FAILED
                 _each(feed, used.count)
@@ -84,6 +84,7 @@ async def _run(
                 if not (was_active and looks):
                     await until_quiet(live, feed, used.show)
                 _each(feed, used.show)
+                answer = with_outcome(answer, used.told)
         except asyncio.CancelledError:
             if signals.code is None:
                 raise
@@ -109,6 +110,7 @@ class _Used:
         self._console = console
         self._usage = Usage()
         self._cost: float | None = 0.0
+        self.told: list[Notification] = []
 
     def count(self, notification: Notification) -> None:
         """Take what it tells of that no turn counts."""
@@ -120,6 +122,7 @@ class _Used:
     def show(self, notification: Notification) -> None:
         """Count it, and write it."""
         self.count(notification)
+        self.told.append(notification)
         self._console.show(notification)
 
     def record(self, session_id: str, name: str, text: str, code: int) -> CommandRecord:

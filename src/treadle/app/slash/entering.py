@@ -2,7 +2,7 @@
 
 import asyncio
 import uuid
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Iterable
 from typing import TYPE_CHECKING
 
 from msgspec.structs import replace
@@ -15,12 +15,16 @@ from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Op, Prompt
 from treadle.protocol.messages import Text
-from treadle.protocol.notifications import FilesRestored
+from treadle.protocol.notifications import FilesRestored, Notice, Notification
 
 if TYPE_CHECKING:
     from treadle.app.security.trusting import SessionTrust
     from treadle.app.session.live import LiveSession
     from treadle.app.session.shared.access import SessionAccess
+
+
+DONE = "Done."
+"""What is shown of a command that has nothing to say."""
 
 
 async def entered_command(text: str, trust: "SessionTrust") -> "tuple[SlashCommand, str] | str | None":
@@ -48,7 +52,7 @@ async def run_entered(
     session: "SessionAccess",
     post: Callable[[Op], Awaitable[None]],
     *,
-    done: str = "Done.",
+    done: str = DONE,
 ) -> "CommandAnswer":
     """Do a command of the table, and post what it asks for; what restores files comes back when they are restored.
 
@@ -70,6 +74,12 @@ async def run_entered(
         return wrong(f"/{row.name} is not possible now: {refused.why}.")
     shown = answer.text or ("" if answer.send else done)
     return replace(answer, text=shown)
+
+
+def with_outcome(answer: "CommandAnswer", told: Iterable[Notification]) -> "CommandAnswer":
+    """Say of a command that has nothing to say what the session warned of meanwhile, or that it is done."""
+    warned = (one.text for one in told if isinstance(one, Notice) and not one.quiet)
+    return replace(answer, text=answer.text or "\n".join(warned) or DONE)
 
 
 async def _restored(
