@@ -65,6 +65,11 @@ async def test_a_session_is_renamed_and_exported_from_within(tmp_path: Path) -> 
         for words in ("/export html page.html", "/export notes.md", "/export json"):
             ended = await program.run("-p", words, "--continue", *model(server), cwd=tmp_path)
             assert ended.code == Exit.DONE, ended.err
+        wrong = await program.run("-p", "/export xml", "--continue", *model(server), cwd=tmp_path)
+        assert (wrong.code, "no format: md, html, json" in " ".join(wrong.err.split())) == (Exit.USAGE, True)
+        assert not (tmp_path / "xml").exists()
+        named = await program.run("-p", "/export md xml", "--continue", *model(server), cwd=tmp_path)
+        assert (named.code, (tmp_path / "xml").exists()) == (Exit.DONE, True), named.err
         again = await program.run("-p", "/export notes.md", "--continue", *model(server), cwd=tmp_path)
         assert (again.code, "exists already" in again.err) == (Exit.USAGE, True)
     assert (tmp_path / "page.html").read_text().startswith("<!doctype html>")

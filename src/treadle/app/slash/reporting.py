@@ -216,6 +216,8 @@ def _export(session: SessionAccess, argument: str) -> CommandAnswer:
         return wrong("This session has no message yet. Export it after the first one.")
     first, _, rest = argument.strip().partition(" ")
     form, path = (first, rest.strip()) if first in _FORMATS else ("", argument.strip())
+    if path and not form and "." not in path and "/" not in path:
+        return wrong(f"{path!r} is no format: {', '.join(_FORMATS)}. For a file of that name: /export md {path}")
     ending = Path(path).suffix.lstrip(".")
     form = form or (ending if ending in _FORMATS else "md")
     file = session.workspace / Path(path or f"treadle-{session.id}.{form}").expanduser()
