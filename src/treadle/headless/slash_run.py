@@ -84,7 +84,7 @@ async def _run(
                 if not (was_active and looks):
                     await until_quiet(live, feed, used.show)
                 _each(feed, used.show)
-                answer = with_outcome(answer, used.told)
+                answer = with_outcome(answer, used.shown)
         except asyncio.CancelledError:
             if signals.code is None:
                 raise
@@ -110,7 +110,7 @@ class _Used:
         self._console = console
         self._usage = Usage()
         self._cost: float | None = 0.0
-        self.told: list[Notification] = []
+        self.shown: list[Notification] = []
 
     def count(self, notification: Notification) -> None:
         """Take what it tells of that no turn counts."""
@@ -122,7 +122,7 @@ class _Used:
     def show(self, notification: Notification) -> None:
         """Count it, and write it."""
         self.count(notification)
-        self.told.append(notification)
+        self.shown.append(notification)
         self._console.show(notification)
 
     def record(self, session_id: str, name: str, text: str, code: int) -> CommandRecord:

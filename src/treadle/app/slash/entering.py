@@ -76,9 +76,9 @@ async def run_entered(
     return replace(answer, text=shown)
 
 
-def with_outcome(answer: "CommandAnswer", told: Iterable[Notification]) -> "CommandAnswer":
+def with_outcome(answer: "CommandAnswer", notifications: Iterable[Notification]) -> "CommandAnswer":
     """Say of a command that has nothing to say what the session warned of meanwhile, or that it is done."""
-    warned = (one.text for one in told if isinstance(one, Notice) and not one.quiet)
+    warned = (one.text for one in notifications if isinstance(one, Notice) and not one.quiet)
     return replace(answer, text=answer.text or "\n".join(warned) or DONE)
 
 
