@@ -182,6 +182,18 @@ async def test_what_stays_empty_is_taken_away_and_it_is_said(home: Path) -> None
     assert not (home / ".config" / "new").exists()
 
 
+@pytest.mark.parametrize("word", ["$D/x", "$(date)/x", "`pwd`/x", "~nobody-here/x", "${D:-$RANDOM}", "{a,b}$D", "-m$M"])
+async def test_a_folder_whose_name_a_line_computes_is_made_like_any_other(home: Path, word: str) -> None:
+    line = f'D=src/made; mkdir -p "{word}"; git init -q "{word}/y" 2>/dev/null; mkdir src/after'
+    needs = [f"outside:{home}/.toolrc"]
+    for more in ({}, {"needs": needs}):
+        command = call("execute_command", command=line, **more)
+        seen = await rehearse(home / "work", [command], mode=Mode.AUTO, present=True)
+        assert "failed" not in seen.texts[0]
+        assert (home / "work" / "src" / "after").is_dir(), seen.texts[0]
+        (home / "work" / "src" / "after").rmdir()
+
+
 @pytest.mark.parametrize(
     ("line", "said"),
     [

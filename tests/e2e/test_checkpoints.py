@@ -419,7 +419,7 @@ async def test_what_no_checkpoint_holds_is_not_said_to_be_unchanged(tmp_path: Pa
         with (work / name).open("wb") as file:
             file.truncate(60_000_000)
     turns = script(
-        (call("execute_command", command="rm data.bin; echo tiny > db.bin"),),
+        (call("execute_command", command="rm data.bin; echo tiny >> db.bin"),),
         (call("execute_command", command="echo c > c.txt"),),
     )
     words = "no checkpoint holds data.bin, db.bin, which changed"

@@ -105,7 +105,7 @@ async def test_a_policy_hook_may_say_that_its_failure_blocks_nothing_but_its_wor
         {"PreToolUse": [*one("exit 1", onFailure="continue"), *one("exit 2", "Write", onFailure="continue")]}
     )
     ended, _ = await place.work(run("touch made"), write("a.txt"), words=["--mode", "full"])
-    assert (place.folder / "made").exists()
+    assert (place.folder / "made").exists(), ended.err
     assert not (place.folder / "a.txt").exists()
     assert "The PreToolUse hook `exit 1` failed: exit status 1." in ended.err
 
@@ -297,7 +297,7 @@ async def test_a_hook_of_the_user_logs_below_claude_and_nothing_there_that_runs_
     logs = "mkdir -p .claude/logs; echo x >> .claude/logs/a.log; echo x >> .claude/settings.json; true"
     place.settings({"PreToolUse": one("python3 ~/.claude/hooks/log.py", "Bash"), "PostToolUse": one(logs, "Bash")})
     await place.work(run("touch made"), words=["--mode", "full"])
-    assert (place.folder / "made").exists()
+    assert (place.folder / "made").exists(), ended.err
     assert (claude / "calls.log").read_text() == "Bash"
     assert (claude / "logs" / "calls.json").read_text() == "x"
     assert (place.folder / ".claude" / "logs" / "a.log").read_text() == "x\n"
@@ -328,7 +328,7 @@ async def test_a_folder_s_hook_logs_there_and_one_that_the_sandbox_stopped_says_
     (place.folder / ".claude").mkdir(exist_ok=True)
     place.settings({"PreToolUse": [*one(logs, "Bash"), *passes]}, folder=True)
     ended, _ = await place.work(run("touch made"), words=["--mode", "full", "--trust"])
-    assert (place.folder / "made").exists()
+    assert (place.folder / "made").exists(), ended.err
     assert json.loads((place.folder / ".claude" / "logs" / "calls.jsonl").read_text())["tool_name"] == "Bash"
     assert "The sandbox stopped this hook." in ended.err
     assert 'set onFailure = "continue" for it in' in ended.err

@@ -84,7 +84,7 @@ async def test_a_number_is_saved_once_by_enter_or_by_leaving_and_a_wrong_one_sta
         await page.keyboard.press("Enter")
         wrong = page.locator("[id='row-budget.turn_cost'] .no")
         await wrong.wait_for()
-        assert "It must be a number from 0." in await wrong.inner_text()
+        assert "It must be a number from 0 to 1,000,000,000." in await wrong.inner_text()
         assert (await field.input_value(), await field.get_attribute("aria-invalid")) == ("a lot", "true")
         assert await field.evaluate("one => one === document.activeElement")
         await _right(page)

@@ -99,7 +99,7 @@ def test_what_changes_nothing_is_not_written(visit: Visit) -> None:
 @pytest.mark.parametrize(
     ("key", "value", "why"),
     [
-        ("budget.turn_cost", "<b>a lot</b>", "It must be a number from 0."),
+        ("budget.turn_cost", "<b>a lot</b>", "It must be a number from 0 to 1,000,000,000."),
         ("budget.ask_at", "80", "It must be a number above 0 to 1."),
         ("max_steps", "0", "It must be a whole number from 1."),
         ("network.deny", "pypi.org\nhttp://x", "network contains 'http://x'"),

@@ -85,3 +85,27 @@ def test_lines_of_others_are_never_the_sessions(seed: int) -> None:
             texts = left.decode().splitlines(keepends=True)
             assert set(file.whose("others")) <= set(texts)
             assert not any(line.startswith("session") for line in texts)
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_a_version_that_no_checkpoint_covers_is_counted_without_being_read(seed: int) -> None:
+    chance = random.Random(seed)
+    file = OneFile(chance, lines=["before\n"])
+    reason = TreeEntry(TreeKind.NOT_COVERED, what="over 50 MB")
+    trees: dict[str, dict[bytes, TreeEntry]] = {}
+
+    def tree() -> str:
+        name = f"t{len(trees)}"
+        trees[name] = {PATH: reason} if chance.random() < 0.4 else file.listing(file.tree())
+        return name
+
+    work = OwnWork(trees.__getitem__, file.blobs.__getitem__)
+    before = tree()
+    for _ in range(6):
+        by_session = chance.random() < 0.5
+        file.change("session" if by_session else "others")
+        after = tree()
+        work.add(Interval(before=before, after=after, by_session=by_session))
+        before = after
+        found = work.change(PATH)
+        assert found is None or found.after is None or found.after.kind is TreeKind.FILE

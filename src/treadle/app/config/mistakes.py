@@ -27,6 +27,10 @@ class Mistake(Record, frozen=True, kw_only=True):
     fix: str
 
 
+_IN_GROUPS = 1_000_000
+"""From where on a number is written in groups of three digits, which ports are not."""
+
+
 def breaks_rule(said: str) -> bool:
     """Whether what the decoder says is a rule of a setting's own, in our words, and not that its type is another."""
     return not said.startswith(("Expected ", "Invalid ", "Object "))
@@ -161,7 +165,9 @@ def _wanted(node: inspect.Type) -> str:
 
 def _range(node: inspect.IntType | inspect.FloatType) -> str:
     least = f" from {node.ge}" if node.ge is not None else f" above {node.gt}" if node.gt is not None else ""
-    return f"{least} to {node.le}" if node.le is not None else least
+    if node.le is None:
+        return least
+    return f"{least} to {node.le:,}" if node.le >= _IN_GROUPS else f"{least} to {node.le}"
 
 
 def _other_name(path: Sequence[str], depth: int, names: Sequence[str]) -> str:

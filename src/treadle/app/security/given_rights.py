@@ -9,6 +9,7 @@ from msgspec import structs
 
 from treadle.policy.classify import classify_command
 from treadle.policy.decision_context import PolicyContext
+from treadle.policy.marks import UNKNOWN
 from treadle.policy.modes import paths_not_given
 from treadle.protocol.errors import ToolError
 from treadle.protocol.opened_paths import NAME_IT, is_plain_folder
@@ -96,6 +97,8 @@ def _made_folders(commands: Iterable[Sequence[str]], cwd: str) -> Iterator[str]:
     for words in commands:
         if tuple(words[:1]) in _MAKE_FOLDERS or tuple(words[:2]) in _MAKE_FOLDERS:
             for word in words[1:]:
+                if UNKNOWN in word:  # what a variable or a substitution gives is not known
+                    continue
                 yield os.path.realpath(Path(cwd, os.path.expanduser(word)))  # noqa: PTH111 - may be any text
 
 

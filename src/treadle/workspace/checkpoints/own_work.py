@@ -69,19 +69,17 @@ class OwnWork:
         touched = self._since(path, since)
         if not any(one.by_session for one in touched):
             return None
-        now = touched[-1].after
+        now, clashes = touched[-1].after, False
         try:
             wanted = self._without_own(touched)
         except ClashError:
-            wanted = WantedFile(touched[0].before)
-            lines = self._attributed(tuple(touched))
-        else:
-            lines = self._lines(wanted, now)
+            wanted, clashes = WantedFile(touched[0].before), True
         kinds = {entry.kind for entry in (now, wanted.entry) if entry is not None}
         if wanted.entry == now or TreeKind.NOT_COVERED in kinds:
             return None
         before = "" if wanted.entry is None else wanted.entry.what
-        return OwnChange(path=path, before=before, after=now, added=lines[0], removed=lines[1])
+        added, removed = self._attributed(tuple(touched)) if clashes else self._lines(wanted, now)
+        return OwnChange(path=path, before=before, after=now, added=added, removed=removed)
 
     def without(self, path: bytes) -> WantedFile:
         """Give what a path would be without the session's changes. Raises `ClashError` where nobody can tell."""
@@ -115,7 +113,10 @@ class OwnWork:
         """Count lines one change after the other, where others changed the same ones: those that the session added and
         that are left, and those that were there before and that it removed.
         """
-        versions = [self._bytes(touched[0].before), *(self._bytes(one.after) for one in touched)]
+        entries = [touched[0].before, *(one.after for one in touched)]
+        if any(entry is not None and entry.kind is TreeKind.NOT_COVERED for entry in entries):
+            return None, None
+        versions = list(map(self._bytes, entries))
         if any(map(is_binary, versions)):
             return None, None
         texts = [split_lines(version) for version in versions]
