@@ -297,7 +297,7 @@ async def test_a_hook_of_the_user_logs_below_claude_and_nothing_there_that_runs_
     logs = "mkdir -p .claude/logs; echo x >> .claude/logs/a.log; echo x >> .claude/settings.json; true"
     place.settings({"PreToolUse": one("python3 ~/.claude/hooks/log.py", "Bash"), "PostToolUse": one(logs, "Bash")})
     await place.work(run("touch made"), words=["--mode", "full"])
-    assert (place.folder / "made").exists(), ended.err
+    assert (place.folder / "made").exists()
     assert (claude / "calls.log").read_text() == "Bash"
     assert (claude / "logs" / "calls.json").read_text() == "x"
     assert (place.folder / ".claude" / "logs" / "a.log").read_text() == "x\n"
