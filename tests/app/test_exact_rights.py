@@ -182,7 +182,7 @@ async def test_what_stays_empty_is_taken_away_and_it_is_said(home: Path) -> None
     assert not (home / ".config" / "new").exists()
 
 
-@pytest.mark.parametrize("word", ["$D/x", "$(date)/x", "`pwd`/x", "~nobody-here/x", "${D:-$RANDOM}", "-m$M"])
+@pytest.mark.parametrize("word", ["$D/x", "$(date)/x", "`pwd`/x", "${D:-$RANDOM}", "-m$M"])
 async def test_a_folder_whose_name_a_line_computes_is_made_like_any_other(home: Path, word: str) -> None:
     line = f'D=src/made; mkdir -p "{word}"; git init -q "{word}/y" 2>/dev/null; mkdir src/after'
     needs = [f"outside:{home}/.toolrc"]
@@ -235,6 +235,18 @@ def test_a_link_that_came_after_the_question_is_not_followed(tmp_path: Path) -> 
         found, made, refused = give_rights(profile, (right,), OpenedPaths(top / "data"), ())
         assert (found.writable, made, bool(refused)) == ((f"{top}/{name}",) if given else (), (), not given), name
     assert list((top / "plain").iterdir()) == []
+
+
+def test_what_cannot_be_made_beforehand_is_no_right_and_holds_no_command_up(tmp_path: Path) -> None:
+    profile = Profile(root=f"{tmp_path}/work", tmp=f"{tmp_path}/t", private=f"{tmp_path}/p")
+    (tmp_path / "work").mkdir()
+    opened = OpenedPaths(tmp_path / "data")
+    rights = [SandboxDenial(right=Right.WRITE, target=path) for path in ("/proc/no/x", f"{tmp_path}/new")]
+    found, made, refused = give_rights(profile, rights, opened, ())
+    assert (found.writable, made) == ((f"{tmp_path}/new",), (f"{tmp_path}/new",))
+    assert [one.partition(":")[0] for one in refused] == ["No right to write /proc/no/x was given"]
+    opened.take_away(made)
+    assert not (tmp_path / "new").exists()
 
 
 def test_what_a_killed_treadle_made_is_taken_away_at_the_next_start(tmp_path: Path) -> None:

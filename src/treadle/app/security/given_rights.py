@@ -11,7 +11,6 @@ from treadle.policy.classify import classify_command
 from treadle.policy.decision_context import PolicyContext
 from treadle.policy.marks import UNKNOWN
 from treadle.policy.modes import paths_not_given
-from treadle.protocol.errors import ToolError
 from treadle.protocol.opened_paths import NAME_IT, is_plain_folder
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
 from treadle.workspace.sandbox import Profile, SandboxState, allow, find_denial
@@ -29,7 +28,7 @@ def give_rights(
     """Give a profile the rights that were granted, with the paths made for it and why it lacks others; makes files.
 
     `commands` are those of the line: what one of them makes as a folder is one beforehand. Without it the user's own
-    settings name the rights, and what they name is opened whatever lies there. Raises `ToolError`.
+    settings name the rights, and what they name is opened whatever lies there.
     """
     if commands is None:
         return _allow_named(profile, granted), (), []
@@ -52,13 +51,16 @@ def give_rights(
             profile = allow(profile, one)
     folders.update(path for path in missing if any(is_within(other, path) for other in missing if other != path))
     outer = [path for path in missing if not any(is_within(path, other) for other in missing if other != path)]
-    try:
-        opened.make(outer, folders=folders)
-    except OSError as error:
-        raise ToolError(
-            f"The command was not started: what it is to write cannot be made beforehand ({error}). Name another place."
-        ) from error
-    return profile, tuple(outer), refused
+    made: list[str] = []
+    for path in outer:
+        try:
+            opened.make((path,), folders=folders)
+        except OSError as error:
+            refused.append(f"No right to write {path} was given: it cannot be made beforehand ({error.strerror}).")
+            profile = replace(profile, writable=tuple(one for one in profile.writable if not is_within(one, path)))
+        else:
+            made.append(path)
+    return profile, tuple(made), refused
 
 
 def lines_not_given(line: str, rights: Rights, cwd: str, context: PolicyContext) -> list[str]:

@@ -45,10 +45,10 @@ class OpenedPaths:
         folders = frozenset(folders)
         with self._lock:
             for path in paths:
-                if path in self._places or not os.path.lexists(path):
-                    self._used[path] = self._used.get(path, 0) + 1
                 if not os.path.lexists(path):
                     self._places[path] = _made(path, is_folder=path in folders)
+                if path in self._places:
+                    self._used[path] = self._used.get(path, 0) + 1
             self._write_note()
 
     def take_away(self, paths: Iterable[str]) -> list[str]:
