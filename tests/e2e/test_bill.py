@@ -196,6 +196,15 @@ async def test_room_that_was_being_made_is_made_before_it_is_said_that_nothing_i
 ANSWERED = Turn(items=(SayText(text="It is so. " * 20),))
 
 
+async def before_of_long(program: Program, work: Path) -> float | None:
+    """Have a conversation that is long enough to be summed up, and give its cost."""
+    async with ScriptedServer(LONG, tokens=count_tokens) as server:
+        for more in ((), ("--continue",), ("--continue",)):
+            assert (await program.run("-p", "Go on.", *more, *flags(server, work))).code == 0
+    (before, _) = await told_of(program)
+    return before
+
+
 @pytest.mark.parametrize(
     ("command", "model_of"), [("/compact", SUMMED), ("/btw why?", Script(turns=(), otherwise=ANSWERED))]
 )
@@ -203,10 +212,7 @@ async def test_a_command_that_asks_the_model_says_what_that_cost(
     tmp_path: Path, command: str, model_of: Script
 ) -> None:
     program, work = priced(tmp_path), tmp_path / "w"
-    async with ScriptedServer(LONG, tokens=count_tokens) as server:
-        for more in ((), ("--continue",), ("--continue",)):
-            assert (await program.run("-p", "Go on.", *more, *flags(server, work))).code == 0
-    (before, _) = await told_of(program)
+    before = await before_of_long(program, work)
     async with ScriptedServer(model_of, tokens=count_tokens) as server:
         shape = ("--output-format", "json", *flags(server, work))
         ended = await program.run("-p", command, "--continue", *shape)
@@ -249,10 +255,7 @@ async def test_an_imported_session_whose_program_was_killed_has_an_unknown_cost_
     tmp_path: Path, task: str
 ) -> None:
     program, work = priced(tmp_path), tmp_path / "w"
-    async with ScriptedServer(LONG, tokens=count_tokens) as server:
-        for more in ((), ("--continue",), ("--continue",)):
-            assert (await program.run("-p", "Go on.", *more, *flags(server, work))).code == 0
-    (before, _) = await told_of(program)
+    before = await before_of_long(program, work)
     await ended_at(program, task, work)
     (row,) = map(json.loads, (await program.run("sessions", "--json", "--all")).out.splitlines())
     file = str(tmp_path / "export.jsonl")
