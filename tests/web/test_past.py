@@ -223,6 +223,10 @@ async def test_a_restore_does_what_its_preview_showed_or_nothing(tmp_path: Path)
         await past.click("#really")
         await past.wait_for_selector("#undo:has-text('2 files restored')")
         assert [one.name for one in served.folder.iterdir()] == []
+        await becomes(page, "document.querySelectorAll('.item.end').length === 2")
+        for end in await page.locator(".item.end").all():
+            assert "1 file restored since" in await end.inner_text()
+            assert await end.locator("[data-undo], [data-commit], a").count() == 0, "nothing is left to review"
 
 
 async def _phone(seen: Seen, served: Served, session: str) -> None:

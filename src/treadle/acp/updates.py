@@ -111,6 +111,7 @@ class Updates:
         self._message = self._last = ""
         self._children: set[str] = set()
         self._ahead = 0
+        self._ended = -1
         self._spoke = False
 
     def past(self, past: Iterable[Stamped]) -> Iterator[Update]:
@@ -201,7 +202,7 @@ class Updates:
                 self._last, self._spoke = "", self._spoke and not said.prompt_id
                 yield from _said(said, self._prompts.pop(said.prompt_id, ()))
             case TurnItem(outcome=outcome):
-                yield from self._end(outcome)
+                yield from self._end(placed.position, outcome)
             case ProblemItem(what=what, why=why, fix=fix):
                 yield self._beside(" ".join(filter(None, (what, why, fix))))
             case ModeItem() | ModelItem(why=""):
@@ -262,8 +263,11 @@ class Updates:
             self._calls.pop(number, None)
             yield ToolCallMoved(tool_call_id=number, status="failed", content=(text_content(WITHDRAWN),))
 
-    def _end(self, outcome: TurnOutcome) -> Iterator[Update]:
-        """Say why a turn ended that did not come to its end."""
+    def _end(self, position: int, outcome: TurnOutcome) -> Iterator[Update]:
+        """Say once why a turn ended that did not come to its end."""
+        if position <= self._ended:  # some of its files were restored since
+            return
+        self._ended = position
         if outcome.by_hook or outcome.stop not in (TurnStop.END_TURN, TurnStop.CANCELLED, TurnStop.ERROR):
             why = f" ({outcome.why})" if outcome.why else ""
             gap = "\n\n" if self._spoke else ""

@@ -163,8 +163,8 @@ class NotificationReader:
                 self._others[prompt_id] = source.name if source.kind in NOT_THE_USER else ""
             case EditQueued(prompt_id=prompt_id) as edit if edit.content and prompt_id in self._prompts:
                 self._prompts[prompt_id] = edit.edited(self._prompts[prompt_id])
-            case CheckpointTaken(total=OwnTotal() as total):
-                yield OwnWorkChanged(total=total)
+            case CheckpointTaken(total=OwnTotal() as total) as taken:
+                yield OwnWorkChanged(total=total, restored=taken.restored)
             case ReplyFailed(error=error, usage=usage, cost=cost, partial=partial, left=left):
                 self._error = error
                 yield ReplyDropped(usage=usage, cost=cost, kept=partial, left=left)

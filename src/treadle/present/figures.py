@@ -28,6 +28,11 @@ def turn_figures(outcome: TurnOutcome) -> tuple[str, tuple[int, int]]:
     return files, (sum(one.added for one in outcome.changes), sum(one.removed for one in outcome.changes))
 
 
+def restored_since(files: int) -> str:
+    """Say of how many files nothing is left that a turn changed; empty for none."""
+    return f"{counted(files, 'file')} restored since" if files else ""
+
+
 def unseen_words(unseen: Sequence[str]) -> str:
     """Say which files changed that no checkpoint holds; empty for none."""
     if not unseen:

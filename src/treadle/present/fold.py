@@ -27,6 +27,7 @@ from treadle.present.items import (
     TurnItem,
 )
 from treadle.present.reply_fold import drop_reply, finish_reply, grow_item, hear_piece, settle_reply
+from treadle.present.turn_ends import mark_restored, place_end
 from treadle.present.view import FoldedView, ReplyView, Retry, SessionView, WayBack, cuts_of
 from treadle.present.words import own_commands, restored_words, seen_from, written_text
 from treadle.protocol.attach import Stamped
@@ -141,8 +142,9 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             canvas.know(allowances=allowances)
         case QueueChanged(prompts=prompts, held=held):
             canvas.know(queue=prompts, held=held)
-        case OwnWorkChanged(total=total):
+        case OwnWorkChanged(total=total, restored=now):
             canvas.know(counted=True, added=total.added, removed=total.removed)
+            mark_restored(canvas, now)
         case FilesRestored(restored=done, conversation=back):
             canvas.add(NoteItem(restored_words(done, conversation=back), bool(done.conflicts or done.error)))
         case ConversationRewound(to=to):
@@ -189,7 +191,7 @@ def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:
     if view.listed and view.checklist:
         canvas.add(ChecklistItem(view.checklist))
     left_open = open_words(view.checklist) if outcome.completed else ""
-    canvas.add(TurnItem(outcome, files, seconds, view.waited, left_open, view.turn))
+    place_end(canvas, TurnItem(outcome, files, seconds, view.waited, left_open, view.turn))
     canvas.know(
         active=False,
         started=None,

@@ -214,7 +214,8 @@ class TurnItem(Struct, frozen=True):
 
     `seconds` is how long it worked, `waited` how long it waited for the person in that time; None where not known.
     `left_open` says what of the checklist is not done, although the model said that the task is. `turn` is its number,
-    0 where it is not known.
+    0 where it is not known. `restored` counts the files of which nothing is left, as they were restored since; they are
+    neither among `files` nor in the outcome.
     """
 
     outcome: TurnOutcome
@@ -223,6 +224,7 @@ class TurnItem(Struct, frozen=True):
     waited: float = 0.0
     left_open: str = ""
     turn: int = 0
+    restored: int = 0
 
 
 Item: TypeAlias = (

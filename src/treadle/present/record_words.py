@@ -6,6 +6,7 @@ from msgspec import Struct
 
 from treadle.present.call_words import said_of, whole_output
 from treadle.present.escape import exact_line
+from treadle.present.figures import restored_since
 from treadle.present.item_book import ItemBook
 from treadle.present.items import CallItem, Placed, TurnItem
 from treadle.present.view import SessionView
@@ -96,8 +97,11 @@ def turn_words(item: TurnItem) -> str:
     took = "" if item.seconds is None else f" in {span(item.seconds)}"
     waited = f"{span(item.waited)} of waiting for answers" if item.waited >= _WORTH_SAYING else ""
     denied = f"{counted(outcome.denied, 'call')} denied with nobody there to ask" if outcome.denied else ""
+    since = restored_since(item.restored)
     said = f"{ended(outcome.stop)}{why}: {counted(outcome.steps, 'step')}{took}"
-    return ", ".join(filter(None, (said, waited and f"besides {waited}", denied, spent(outcome.usage, outcome.cost))))
+    return ", ".join(
+        filter(None, (said, waited and f"besides {waited}", denied, since, spent(outcome.usage, outcome.cost)))
+    )
 
 
 def file_lines(item: TurnItem) -> Iterator[str]:

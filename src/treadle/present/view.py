@@ -37,6 +37,13 @@ class WayBack(Struct, frozen=True):
     to: int
 
 
+class EndedTurn(Struct, frozen=True):
+    """The end of a turn as it was when it came, and by their paths its files of which nothing is left since."""
+
+    placed: Placed
+    gone: frozenset[str] = frozenset()
+
+
 class ReplyView(Struct, frozen=True, kw_only=True):
     """The reply that streams. `items` are the places of what it has said so far, its calls among them, by the hundreds.
 
@@ -88,7 +95,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     nobody heard and that is not whole yet: it says where they stand. `silent` are the places of those that show nothing
     yet, by the calls' ids, `copied` those of calls of this turn whose commands ran in a copy. While a reply is awaited
     (`awaiting`) what comes `beside` it waits for its end. `presented` is the result of the task that was shown already.
-    `cuts` are the ways back that count.
+    `ends` are the last ends of turns that changed files, `cuts` the ways back that count.
     """
 
     root: str = ""
@@ -131,6 +138,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     awaiting: bool = False
     beside: tuple[Item, ...] = ()
     presented: str = ""
+    ends: tuple[EndedTurn, ...] = ()
     cuts: tuple[WayBack, ...] = ()
 
     @property

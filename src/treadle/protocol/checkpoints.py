@@ -92,6 +92,11 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     turn: tuple[FileChange, ...] | None = None
     total: OwnTotal | None = None
 
+    @property
+    def restored(self) -> tuple[FileChange, ...]:
+        """What the session's own change is now of each file that was restored."""
+        return self.own or () if self.moment is Moment.RESTORED else ()
+
 
 class UnrestoredPath(Record, frozen=True, kw_only=True):
     """A path that was left as it is, and why: others changed it in a way that cannot be put together."""

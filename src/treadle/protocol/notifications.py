@@ -355,9 +355,10 @@ class GoalChanged(Tagged, frozen=True, kw_only=True, tag="goal_changed"):
 
 
 class OwnWorkChanged(Tagged, frozen=True, kw_only=True, tag="own_work_changed"):
-    """How much is left of what the session itself changed in the files since it began."""
+    """How much is left of what the session itself changed since it began; of `restored` files, what of each."""
 
     total: OwnTotal
+    restored: tuple[FileChange, ...] = ()
 
 
 class FilesRestored(Tagged, frozen=True, kw_only=True, tag="files_restored"):

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 from treadle.present.call_words import said_of, tail_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import advice, waiting_words
-from treadle.present.figures import turn_figures, unseen_words
+from treadle.present.figures import restored_since, turn_figures, unseen_words
 from treadle.present.items import (
     AnswerItem,
     CallItem,
@@ -196,6 +196,7 @@ def _facts(item: TurnItem) -> list[str]:
     return [
         one
         for one in (
+            restored_since(item.restored),
             unseen_words(outcome.unseen),
             counted(outcome.steps, "step"),
             f"{tokens(outcome.usage.context_tokens)} tokens",

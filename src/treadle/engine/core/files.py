@@ -109,7 +109,9 @@ def taken(state: State, data: CheckpointTaken) -> Transition:
     if data.moment.may_end_work and -data.step <= files.changing < 0:
         files = replace(files, changing=0)
     state = learning.learn_own(state, data)
-    told: list[Effect] = [] if data.total is None else [Notify(notification=OwnWorkChanged(total=data.total))]
+    told: list[Effect] = []
+    if data.total is not None:
+        told.append(Notify(notification=OwnWorkChanged(total=data.total, restored=data.restored)))
     return _with(state, files), [*told, *([Notify(notification=Notice(text=data.notice))] if data.notice else [])]
 
 

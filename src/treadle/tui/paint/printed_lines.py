@@ -9,7 +9,7 @@ from treadle.present.call_words import tail_of
 from treadle.present.checklist_items import Todo, todo_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import provider_of
-from treadle.present.figures import changed_lines, unseen_words
+from treadle.present.figures import changed_lines, restored_since, unseen_words
 from treadle.present.items import (
     CallItem,
     ChecklistItem,
@@ -320,6 +320,7 @@ def _turn_end(done: TurnItem, width: int, signs: Signs) -> list[Line]:
         f"{ended(outcome.stop)} by {printable(outcome.why)}" if outcome.by_hook else ended(outcome.stop),
         done.left_open,
         changed_lines(outcome),
+        restored_since(done.restored),
         unseen_words(outcome.unseen),
         counted(outcome.steps, "step"),
         f"{tokens(usage.context_tokens)} tokens" if usage.context_tokens else "",

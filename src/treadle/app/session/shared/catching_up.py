@@ -27,7 +27,7 @@ def caught_up(
     yield from snapshot.calls
     yield from snapshot.live
     own = [one.notification for one in past if isinstance(one.notification, OwnWorkChanged)]
-    yield from own[-1:]
+    yield from (one for at, one in enumerate(own, 1) if one.restored or at == len(own))
     yield ModeChanged(mode=now.mode)
     yield QueueChanged(prompts=now.queue, held=now.held)
     yield from (QuestionAsked(question=question) for question in now.questions)
