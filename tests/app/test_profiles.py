@@ -232,6 +232,26 @@ def test_the_key_of_a_profile_goes_only_where_it_was_said_for_this_key() -> None
     ]
 
 
+@pytest.mark.parametrize("flags", [{}, {"model": f"anthropic/{SONNET}"}, {"model": f"anthropic@work/{SONNET}"}])
+def test_an_address_that_is_said_for_a_run_goes_before_that_of_the_profile(flags: dict[str, str]) -> None:
+    write_settings(f'[profiles.work]\nmodel = "anthropic/{OPUS}"\nbase_url = "https://gateway.example.com"\n')
+    said = load_settings({"profile": "work", "base_url": "https://other.example.com", **flags})
+    models = Models(said, ENVIRONMENT)
+    endpoint = models.endpoint(models.row("anthropic@work"))
+    assert (endpoint.base_url, endpoint.api_key) == ("https://other.example.com", WORK)
+
+
+def test_an_address_for_another_provider_leaves_that_of_the_profile() -> None:
+    write_settings(f'[profiles.work]\nmodel = "anthropic/{OPUS}"\nbase_url = "https://gateway.example.com"\n')
+    set_value("profiles.work.base_url", "https://gateway.example.com", check_setting)
+    flags = {"profile": "work", "base_url": "https://other.example.com", "model": "openai/gpt-5.5"}
+    models = Models(load_settings(flags), ENVIRONMENT)
+    assert [models.endpoint(models.row(name)).base_url for name in ("anthropic@work", "openai")] == [
+        "https://gateway.example.com",
+        "https://other.example.com",
+    ]
+
+
 def test_the_keys_of_all_profiles_are_hidden_and_shown_nowhere() -> None:
     assert dict(stored_values()) == {WORK: "anthropic@work key", HOME: "anthropic@home key"}
     shown = describe_profiles(Settings(), "") + repr(Models(Settings()).key(Models(Settings()).row("anthropic@work")))

@@ -303,3 +303,52 @@ def test_a_rule_of_a_setting_in_a_table_is_said_in_its_own_words(
     wrong = treadle("config", "set", key, value)
     assert (wrong.code, said in wrong.err) == (78, True), wrong.err
     assert (home / "config.toml").read_text() == before
+
+
+def test_a_mistake_of_a_folder_is_not_to_be_removed_from_the_users_own_file(
+    treadle: Command, home: Path, tmp_path: Path
+) -> None:
+    folder = tmp_path / "project"
+    (folder / ".treadle").mkdir(parents=True)
+    (folder / ".treadle" / "config.toml").write_text('modle = "a/b"\n')
+    said = treadle("-p", "Hi.", "-C", str(folder), "--trust")
+    assert said.code == 78
+    assert "There is no setting modle." in said.err
+    assert "config unset" not in said.err
+
+
+def test_a_file_with_the_mark_of_an_editor_is_read_and_written(treadle: Command, home: Path) -> None:
+    file = home / "config.toml"
+    file.write_bytes(b"\xef\xbb\xbfmode = 'edits'\n")
+    assert treadle("config", "get", "mode").out == "edits\n"
+    assert treadle("config", "set", "max_steps", "7").code == 0
+    assert treadle("config", "get", "mode").out == "edits\n"
+    file.write_bytes(b"\xef\xbb\xbfmode = 'wild'\n")
+    assert f"A setting from {file}, line 1, is wrong." in treadle("config").err
+
+
+@pytest.mark.parametrize(
+    ("key", "value", "why"),
+    [
+        ("add_dirs", '["/"]', "too wide"),
+        ("add_dirs", '["~/nope"]', "does not exist"),
+        ("profile", "nope", "There is no profile 'nope'"),
+        ("hooks_from", '["cluade"]', "a list of: claude"),
+    ],
+)
+def test_what_no_session_could_start_with_is_not_saved(
+    treadle: Command, home: Path, key: str, value: str, why: str
+) -> None:
+    before = (home / "config.toml").read_text()
+    said = treadle("config", "set", key, value)
+    assert said.code == 78
+    assert why in said.err
+    assert (home / "config.toml").read_text() == before
+
+
+@pytest.mark.parametrize("written", ["Be brief.", '"Be brief."', "'Be brief.'"])
+def test_quotes_around_a_value_are_no_part_of_it(treadle: Command, home: Path, written: str) -> None:
+    assert treadle("config", "set", "instructions", written).code == 0
+    assert treadle("config", "get", "instructions").out == "Be brief.\n"
+    assert treadle("config", "set", "instructions", '""').code == 0
+    assert treadle("config", "get", "instructions").out == "\n"

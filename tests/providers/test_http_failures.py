@@ -6,7 +6,7 @@ import shutil
 import ssl
 import subprocess
 from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import pytest
@@ -151,6 +151,35 @@ async def test_a_proxy_that_refuses_is_named_and_nothing_counts_as_sent(
     assert failed.error.fix.startswith("Check the proxy: HTTPS_PROXY in the environment")
 
 
+@pytest.mark.parametrize("said", [b"", b"\x05\x00garbage\r\n\r\n", None], ids=["closes", "garbage", "silent"])
+async def test_a_proxy_that_does_not_answer_is_named_and_nothing_counts_as_sent(
+    said: bytes | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _set(monkeypatch, {})
+    async with AsyncExitStack() as stack:
+        proxy = await stack.enter_async_context(silent_server() if said is None else plain_server(said))
+        limits = StreamLimits(connect=0.2, first_byte=0.2)
+        provider = provider_at("anthropic", "https://api.test", proxy=proxy, limits=limits)
+        events = [event async for event in provider.stream(request())]
+        await provider.close()
+    (failed,) = events  # no usage before it: nothing may be billed
+    assert isinstance(failed, StreamFailure)
+    assert failed.error.kind is ErrorKind.NETWORK
+    assert f"the proxy {proxy} gave no connection to https://api.test" in failed.error.message
+    assert failed.error.fix.startswith("Check the proxy: HTTPS_PROXY in the environment")
+
+
+async def test_a_socks_proxy_of_the_environment_is_refused_and_nothing_counts_as_sent(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    _set(monkeypatch, {"ALL_PROXY": "socks5://127.0.0.1:1"})
+    provider = provider_at("anthropic", "https://api.test")
+    (failed,) = [event async for event in provider.stream(request())]
+    assert isinstance(failed, StreamFailure)
+    assert "its proxy cannot be used: SOCKS is not supported" in failed.error.message
+    assert "ALL_PROXY" in failed.error.fix
+
+
 async def test_a_server_that_speaks_no_http_is_named_and_https_is_advised() -> None:
     async with plain_server(b"\x15\x03\x01\x00\x02\x02\x46") as url:
         error = (await failure_of(provider_at("chat", url), request())).error
@@ -193,6 +222,20 @@ async def plain_server(
 
     async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
         yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+
+
+@asynccontextmanager
+async def silent_server() -> AsyncGenerator[str, None]:
+    """A server that takes everything and says nothing."""
+    ended = asyncio.Event()
+
+    async def hold(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await ended.wait()
+        writer.close()
+
+    async with await asyncio.start_server(hold, "127.0.0.1", 0) as server:
+        yield f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        ended.set()
 
 
 def _set(monkeypatch: pytest.MonkeyPatch, environment: dict[str, str]) -> None:
@@ -372,6 +415,7 @@ async def test_certificates_of_the_environment_are_used_on_this_machine_too(
     [
         ({"ca_file": "/nowhere/ca.pem"}, "the CA certificates /nowhere/ca.pem cannot be read (No such file", "ca_file"),
         ({"proxy": "what://is:this"}, "its proxy cannot be used", "Check proxy under [providers.chat]"),
+        ({"proxy": "socks5://127.0.0.1:1"}, "cannot be used: SOCKS is not supported", "Check proxy under [providers"),
     ],
 )
 async def test_a_ca_file_or_proxy_that_cannot_be_used_is_said(wrong: dict[str, object], why: str, fix: str) -> None:

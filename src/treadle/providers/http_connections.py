@@ -8,7 +8,7 @@ import string
 from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from enum import Enum, auto
-from typing import Protocol
+from typing import Any, Protocol
 
 from treadle.providers.endpoint import split_url
 
@@ -48,6 +48,10 @@ def never_arrived(error: Exception) -> bool:
 
 
 _NO_CONNECTION = (Trouble.CONNECT_TIMEOUT, Trouble.UNREACHED, Trouble.PROXY)
+
+
+class SocksError(ValueError):
+    """A proxy that speaks SOCKS."""
 
 
 class UnansweredError(Exception):
@@ -134,11 +138,15 @@ def is_plain_url(url: str) -> bool:
     return known and places and not parts.fragment and not any(dots in f"{parts.path}/" for dots in _DOTS)
 
 
-def trace_of(sent: Sent) -> Callable[[str, object], Awaitable[None]]:
-    """Give what both libraries tell of each thing that they do."""
+def trace_of(sent: Sent) -> Callable[[str, Mapping[str, Any]], Awaitable[None]]:
+    """Give what both libraries tell of each thing that they do; what asks a proxy for a connection is no request."""
+    asks_proxy = False
 
-    async def trace(event: str, _: object) -> None:
-        if event.endswith("send_request_body.complete"):
+    async def trace(event: str, info: Mapping[str, Any]) -> None:
+        nonlocal asks_proxy
+        if event.endswith("send_request_headers.started"):
+            asks_proxy = info["request"].method == b"CONNECT"
+        elif event.endswith("send_request_body.complete") and not asks_proxy:
             sent()
 
     return trace

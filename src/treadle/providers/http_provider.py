@@ -14,9 +14,12 @@ from treadle.providers.certificates import http_library, named_certificates, sys
 from treadle.providers.endpoint import LOOPBACK, Endpoint
 from treadle.providers.http_connections import (
     HTTP_ERRORS,
+    ConnectionFailedError,
     Connections,
     Response,
     Sent,
+    SocksError,
+    Trouble,
     UnansweredError,
     is_plain_url,
     never_arrived,
@@ -99,7 +102,9 @@ class HttpProvider:
             async with asyncio.timeout(limits.connect + limits.first_byte):
                 return await self._send(call, sent)
         except (CallFailedError, *HTTP_ERRORS) as error:
-            return UnansweredError(error) if left and not never_arrived(error) else error
+            if left and not never_arrived(error):
+                return UnansweredError(error)
+            return self._by_proxy(error)
         except asyncio.CancelledError as cancelled:
             if left:
                 raise
@@ -128,6 +133,19 @@ class HttpProvider:
         connections = self._connections or await self._connect()
         return await connections.post(call.url, headers, call.body, sent)
 
+    def _by_proxy(self, error: Exception) -> Exception:
+        """Give an error before the request left: where a proxy stands in between, it is that which did not answer."""
+        endpoint = self._endpoint
+        if isinstance(error, CallFailedError) or never_arrived(error):
+            return error
+        from treadle.workspace.unreached import proxy_of
+
+        if not (endpoint.proxy or (not self._here and proxy_of(endpoint.base_url))):
+            return error
+        limits = endpoint.limits
+        silent = f"no answer within {limits.connect + limits.first_byte:g} s"
+        return ConnectionFailedError(Trouble.PROXY, Exception(silent) if isinstance(error, TimeoutError) else error)
+
     async def _connect(self) -> Connections:
         """Make the connections; the first request opens one."""
         endpoint = self._endpoint
@@ -136,9 +154,9 @@ class HttpProvider:
         try:
             self._connections = open_connections(endpoint, certificates, here=self._here)
         except (*HTTP_ERRORS, ValueError) as error:
-            fix = f"Check proxy under [providers.{endpoint.section}] in your settings, and HTTPS_PROXY in the "
-            fix += "environment."
-            why = "its proxy cannot be used"
+            fix = f"Check proxy under [providers.{endpoint.section}] in your settings, and HTTPS_PROXY and ALL_PROXY "
+            fix += "in the environment."
+            why = "its proxy cannot be used" + (": SOCKS is not supported" if isinstance(error, SocksError) else "")
             raise self._failed(ErrorKind.BAD_REQUEST, why, fix) from error
         return self._connections
 

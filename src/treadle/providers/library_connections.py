@@ -1,13 +1,13 @@
 """Connections of the HTTP library: through proxies, and to addresses that need its reading."""
 
 import ssl
-from collections.abc import AsyncGenerator, Mapping
-from contextlib import aclosing
+from collections.abc import AsyncGenerator, Iterator, Mapping
+from contextlib import aclosing, contextmanager
 
 import httpx2
 
 from treadle.providers.endpoint import Endpoint
-from treadle.providers.http_connections import KEPT_SECONDS, Sent, Trouble, Troubles, named, trace_of
+from treadle.providers.http_connections import KEPT_SECONDS, Sent, SocksError, Trouble, Troubles, named, trace_of
 
 _TROUBLES: Troubles = (
     (httpx2.ConnectTimeout, Trouble.CONNECT_TIMEOUT),
@@ -24,12 +24,21 @@ _TROUBLES: Troubles = (
 )
 
 
+@contextmanager
+def _without_socks() -> Iterator[None]:
+    """Raise `SocksError` where the library misses what it needs for such a proxy."""
+    try:
+        yield
+    except ImportError as error:
+        raise SocksError(str(error)) from error
+
+
 class LibraryConnections:
     """Connections as the endpoint and the environment want them."""
 
     def __init__(self, endpoint: Endpoint, certificates: ssl.SSLContext | None, *, here: bool) -> None:
         """Raises `OSError`, `ValueError` or `ConnectionFailedError` for a proxy that cannot be used."""
-        with named(_TROUBLES):
+        with named(_TROUBLES), _without_socks():
             self._client = httpx2.AsyncClient(
                 verify=certificates or not here,
                 proxy=endpoint.proxy or None,

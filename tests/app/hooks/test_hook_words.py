@@ -96,6 +96,13 @@ def test_after_a_call_a_no_is_what_the_model_reads() -> None:
     assert word_of(row(POST), given) == HookWord(output='{"a": "ä"}')
 
 
+@pytest.mark.parametrize("event", ["PreToolUse", "PostToolUse", "UserPromptSubmit", "SessionStart"])
+def test_the_model_reads_a_bounded_part_of_what_one_hook_says(event: str) -> None:
+    said = {"hookSpecificOutput": {"hookEventName": event, "additionalContext": "x" * 300_000}}
+    context = word_of(row(event), said).context
+    assert context == "x" * 10_000 + "\n[290,000 characters more were left out.]"
+
+
 def test_a_failure_blocks_only_where_the_hook_decides_and_does_not_say_otherwise() -> None:
     for event in HookEvent:
         blocked = failed_word(row(event), "it is broken").decision is HookDecision.DENY

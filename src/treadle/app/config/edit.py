@@ -10,7 +10,7 @@ import msgspec
 from treadle.app.config.key_hosts import confirm_host, is_known_host, key_name
 from treadle.app.config.layers import parse_file
 from treadle.app.config.mistakes import breaks_rule, command, file_mistake, wrong_value
-from treadle.app.config.places import config_file
+from treadle.app.config.places import config_file, settings_text
 from treadle.app.config.sections import ProviderSettings, Settings
 from treadle.app.config.setting_lines import dotted, leaves, line_of, nested
 from treadle.protocol.base import Record
@@ -148,7 +148,7 @@ def _write(file: Path, path: tuple[str, ...], change: _Change, check: _Check) ->
     import tomlkit
 
     broken = _mistake(file, parse_file(file)) is not None
-    document = tomlkit.parse(file.read_text() if file.exists() else "")
+    document = tomlkit.parse(settings_text(file) if file.exists() else "")
     change(document)
     text = tomlkit.dumps(document)
     values = tomllib.loads(text)
@@ -166,7 +166,7 @@ def _mistake(file: Path, values: Any, text: str | None = None) -> ConfigError | 
     try:
         msgspec.convert(values, Settings)
     except msgspec.ValidationError as error:
-        return file_mistake(file, file.read_text() if text is None else text, str(error))
+        return file_mistake(file, settings_text(file) if text is None else text, str(error))
     return None
 
 
@@ -215,7 +215,7 @@ def _no_table(path: Sequence[str]) -> ConfigError:
     file, key = config_file(), dotted(path)
     return ConfigError(
         "config-value",
-        f"A setting from {file}, line {line_of(file.read_text(), path[0])}, is wrong.",
+        f"A setting from {file}, line {line_of(settings_text(file), path[0])}, is wrong.",
         why=f"{key} must be a table, but it is a value.",
         fix=f"Remove it first with {command('unset', key)}.",
     )
@@ -235,8 +235,10 @@ def _value(path: tuple[str, ...], text: str) -> Any:
 
 
 def _readings(text: str) -> Iterator[Any]:
-    yield text
+    """Give what a text can mean: itself, or what TOML reads; of a string in quotes they are no part."""
     try:
-        yield tomllib.loads(f"value = {text}")["value"]
+        read = tomllib.loads(f"value = {text}")["value"]
     except tomllib.TOMLDecodeError:
+        yield text
         return
+    yield from (read,) if isinstance(read, str) else (text, read)

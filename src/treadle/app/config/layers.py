@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from treadle.app.config.places import config_file
+from treadle.app.config.places import config_file, settings_text
 from treadle.app.config.sections import BudgetSettings, ModeSettings, Settings
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -85,8 +85,10 @@ def load_settings(
     if settings.base_url:
         from treadle.app.config.addresses import bind_base_url, require_bound
 
+        profile = settings.profiles.get(settings.profile)
+        of_profile = profile is not None and profile.model == settings.model
         own = merge_layers([layer for layer in layers if not layer.of_workspace]).model
-        settings = bind_base_url(settings, own)
+        settings = bind_base_url(settings, settings.model if of_profile else own)
         if settings.model:
             require_bound(settings)
     return settings
@@ -95,7 +97,7 @@ def load_settings(
 def _in_profile(settings: Settings, layers: Sequence[Layer], workspace: Path | None) -> Settings:
     """Settle the profile: what was said for this run, else the one of the nearest folder, else the user's own.
 
-    Its model counts unless this run names another.
+    Its model counts unless this run names another, and so does its address.
     """
     said = {key for layer in layers if layer.file is None for key, value in layer.values.items() if value}
     name = settings.profile
@@ -110,7 +112,14 @@ def _in_profile(settings: Settings, layers: Sequence[Layer], workspace: Path | N
             fix=f"Set it: treadle config set profiles.{name}.model PROVIDER/NAME",
         )
     model = settings.model if own is None or not own.model or "model" in said else own.model
-    return msgspec.structs.replace(settings, profile=name, model=model)
+    profiles = settings.profiles
+    if own is not None and "base_url" in said and _provider(model) == _provider(own.model):
+        profiles = {**profiles, name: msgspec.structs.replace(own, base_url=settings.base_url)}
+    return msgspec.structs.replace(settings, profile=name, model=model, profiles=profiles)
+
+
+def _provider(ref: str) -> str:
+    return ref.partition("/")[0].partition("@")[0]
 
 
 def _profile_of_folder(settings: Settings, workspace: Path) -> str:
@@ -198,17 +207,17 @@ def _read_file(file: Path) -> Layer:
     except msgspec.ValidationError as error:
         from treadle.app.config.mistakes import file_mistake
 
-        raise file_mistake(file, file.read_text(), str(error)) from error
+        raise file_mistake(file, settings_text(file), str(error)) from error
     return Layer(origin=str(file), values=values, file=file)
 
 
 def parse_file(file: Path) -> dict[str, Any]:
     """Read a file as TOML, nothing where there is none; raises `ConfigError` with the line of a mistake."""
     try:
-        text = file.read_bytes().decode()
+        text = settings_text(file)
     except (FileNotFoundError, NotADirectoryError):
         return {}
-    except (OSError, UnicodeDecodeError) as error:
+    except (OSError, ValueError) as error:
         raise ConfigError(
             "config-unreadable",
             f"The settings file {file} cannot be read.",
@@ -285,6 +294,6 @@ def _limits(wanted: Settings, users: Settings) -> Iterator[tuple[str, float | No
 def _not_here(file: Path, key: str, why: str) -> ConfigError:
     from treadle.app.config.setting_lines import line_of
 
-    place = f"{file}, line {line_of(file.read_text(), key)}"
+    place = f"{file}, line {line_of(settings_text(file), key)}"
     fix = f"Remove it there; if you want it, set it in your own file: {config_file()}."
     return ConfigError("config-workspace", f"{place}: a workspace may not set {key}.", why=why, fix=fix)

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 from msgspec import inspect
 
+from treadle.app.config.places import config_file
 from treadle.app.config.sections import Settings
 from treadle.app.config.setting_lines import dotted, first_wrong, leaves, nested
 from treadle.protocol.base import Record
@@ -73,7 +74,8 @@ def file_mistake(file: Path, text: str, said: str) -> ConfigError:
     if found is None:
         return wrong_value(str(file), (), None, said, way="Correct it there.")
     entry, why = found
-    way = f"Correct it there, or remove it with {command('unset', dotted(entry.path))}."
+    remove = f", or remove it with {command('unset', dotted(entry.path))}" if file == config_file() else ""
+    way = f"Correct it there{remove}."
     return wrong_value(f"{file}, line {entry.line},", entry.path, entry.value, why, way=way)
 
 
@@ -137,6 +139,8 @@ def _members(node: inspect.Type) -> Sequence[str]:
     match node:
         case inspect.EnumType(cls=kind):
             return [str(one.value) for one in kind]
+        case inspect.LiteralType(values=values):
+            return [str(one) for one in values]
         case inspect.VarTupleType(item_type=item):
             return _members(item)
         case _:
@@ -149,7 +153,7 @@ def _wanted(node: inspect.Type) -> str:
             return "true or false"
         case inspect.IntType() | inspect.FloatType():
             return f"a {'whole ' if isinstance(node, inspect.IntType) else ''}number{_range(node)}"
-        case inspect.EnumType():
+        case inspect.EnumType() | inspect.LiteralType():
             return f"one of: {', '.join(_members(node))}"
         case inspect.VarTupleType(item_type=inspect.IntType() as item):
             return f"a list of whole numbers, each{_range(item)}"

@@ -14,6 +14,8 @@ SERVED_PLACE = Path("/etc/treadle-service")
 
 _IN_ANOTHER = "Put it back where it was, or continue the conversation in another folder: treadle fork {} --into DIR."
 
+_LARGEST_SETTINGS = 16 * 1024 * 1024
+
 
 def data_directory() -> Path:
     """The folder for sessions and logs: `$TREADLE_HOME`, or the platform's data folder for the user."""
@@ -101,6 +103,16 @@ def read_regular(file: Path | str, most: int) -> bytes | None:
     """
     with os.fdopen(os.open(file, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC), "rb") as stream:
         return stream.read(most + 1) if stat.S_ISREG(os.fstat(stream.fileno()).st_mode) else None
+
+
+def settings_text(file: Path) -> str:
+    """Read a file of settings, without the mark that some editors put before UTF-8. Raises `OSError`, `ValueError`."""
+    data = read_regular(file, _LARGEST_SETTINGS)
+    if data is None:
+        raise ValueError("It is not a file.")
+    if len(data) > _LARGEST_SETTINGS:
+        raise ValueError("It is larger than 16 MiB.")
+    return data.decode().removeprefix("\ufeff")
 
 
 def user_agent_folders(home: str) -> tuple[str, ...]:

@@ -13,6 +13,8 @@ from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookRow
 from treadle.engine.ports import HookDecision, HookWord
 
 NO_WORD = HookWord()
+_MOST_CONTEXT = 10_000
+"""Characters that the model reads of what one hook says."""
 _STRICT = (HookDecision.NONE, HookDecision.ALLOW, HookDecision.ASK, HookDecision.DENY)
 """The mildest first."""
 
@@ -94,7 +96,7 @@ def word_of(row: HookRow, answer: Mapping[str, Any]) -> HookWord:
         arguments = None
     if answer.get("continue") is False:
         stop = _text(answer, "stopReason") or _STOPPED
-    context = _text(specific, "additionalContext")
+    context = bounded_context(_text(specific, "additionalContext"))
     if row.event in (HookEvent.POST_TOOL_USE, HookEvent.POST_TOOL_USE_FAILURE) and decision is HookDecision.DENY:
         # The call has run: what is left to do is that the model reads why it was wrong.
         context, decision, reason = "\n\n".join(filter(None, (reason, context))), HookDecision.NONE, ""
@@ -108,6 +110,12 @@ def word_of(row: HookRow, answer: Mapping[str, Any]) -> HookWord:
         output=_output(specific),
         stop=stop,
     )
+
+
+def bounded_context(text: str) -> str:
+    """Give what of a hook's words the model reads: their beginning, and how much was left out."""
+    left = len(text) - _MOST_CONTEXT
+    return text if left <= 0 else f"{text[:_MOST_CONTEXT]}\n[{left:,} characters more were left out.]"
 
 
 _Decided = tuple[HookDecision, str, dict[str, Any] | None, str | None]

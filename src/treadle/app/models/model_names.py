@@ -7,7 +7,7 @@ from difflib import get_close_matches
 
 from treadle.app.config.layers import VARIABLES
 from treadle.app.config.mistakes import command
-from treadle.app.config.places import config_file
+from treadle.app.config.places import config_file, settings_text
 from treadle.app.config.sections import Settings
 from treadle.app.config.setting_lines import ConfigEntry, dotted, entries
 from treadle.app.models.known import USUAL_PROVIDERS, living_names, usual_ref
@@ -41,7 +41,7 @@ def with_place(error: ConfigError, ref: str) -> ConfigError:
     """Say of a model that cannot be chosen where in the user's file it is written, and how to write another."""
     file = config_file()
     try:
-        found = next((one for one in entries(file.read_text()) if _names_model(one) and one.value == ref), None)
+        found = next((one for one in entries(settings_text(file)) if _names_model(one) and one.value == ref), None)
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError):
         return error
     if found is None:

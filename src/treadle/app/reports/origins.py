@@ -4,6 +4,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from treadle.app.config.layers import Layer, overlay
+from treadle.app.config.places import settings_text
 from treadle.app.config.sections import Settings
 from treadle.app.config.setting_lines import dotted, entries, leaves
 from treadle.app.models.model_rows import without_secrets
@@ -36,7 +37,7 @@ def setting_lines(layers: Sequence[Layer]) -> Iterator[SettingLine]:
 def _places(layer: Layer) -> Mapping[tuple[str, ...], str]:
     if layer.file is None or not layer.values:
         return {path: layer.origin for path, _ in leaves(layer.values)}
-    return {entry.path: f"{layer.file}:{entry.line}" for entry in entries(layer.file.read_text())}
+    return {entry.path: f"{layer.file}:{entry.line}" for entry in entries(settings_text(layer.file))}
 
 
 def _shown(path: Sequence[str], value: Any) -> Any:

@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 _MOST_PRUNED = 200
 _TIME_LIMIT = 30.0
+_LONGEST_SILENCE = 5.0
+"""Seconds without a name after which ripgrep, which lists, is held by a pipe among the ignore files."""
 _LIST = ("--files", "--null")
 _NOT_ALL = 2
 """The exit status of a search that could not look at everything."""
@@ -120,6 +122,12 @@ class Search(Struct, frozen=True, kw_only=True):
 
     async def files(self, path: str, limit: int) -> Listing:
         """List the files below a directory and their directories, breadth first; ignore files are honoured."""
+        try:
+            return await self._files(path, limit)
+        except _HeldError:
+            return await replace(self, ripgrep="").files(path, limit)
+
+    async def _files(self, path: str, limit: int) -> Listing:
         prefix = self._place(path)[1].rstrip("/") + "/"
         ignoring = self._ignoring(path)
         first, ended = Shallowest(limit, ignoring), _Ended()
@@ -133,6 +141,12 @@ class Search(Struct, frozen=True, kw_only=True):
 
     async def any_file(self, path: str, pattern: str) -> bool:
         """Whether any file that is searched below a directory matches a glob. Raises `ToolError`."""
+        try:
+            return await self._any_file(path, pattern)
+        except _HeldError:
+            return await replace(self, ripgrep="").any_file(path, pattern)
+
+    async def _any_file(self, path: str, pattern: str) -> bool:
         from treadle.workspace.searching.matches import globs_of
 
         globs = [f"--glob={glob}" for glob in globs_of(pattern)]
@@ -187,7 +201,8 @@ class Search(Struct, frozen=True, kw_only=True):
         argv = (*command, *options, *self._pruned(ignoring), "--", place)
         try:
             async with program(*argv, cwd=cwd, memory=_MEMORY) as process, asyncio.timeout(_TIME_LIMIT):
-                async for items in _items(stream(process.stdout), end):
+                silence = _LONGEST_SILENCE if self.ripgrep and tuple(options[: len(_LIST)]) == _LIST else None
+                async for items in _items(stream(process.stdout), end, silence):
                     yield items
                 said = (await stream(process.stderr).read(_CHUNK)).decode(errors="replace")
                 ended.status = await process.wait()
@@ -237,10 +252,21 @@ def _has_other_names(path: str) -> bool:
 _FALLBACK = (sys.executable, "-I", "-S", "-W", "ignore", str(Path(__file__).with_name("scan.py")))
 
 
-async def _items(pipe: asyncio.StreamReader, end: bytes) -> AsyncIterator[list[bytes]]:
-    """Cut a stream at `end`, and give what is there as it comes."""
+class _HeldError(Exception):
+    """The program reads a file that never ends."""
+
+
+async def _items(pipe: asyncio.StreamReader, end: bytes, silence: float | None) -> AsyncIterator[list[bytes]]:
+    """Cut a stream at `end`, and give what is there as it comes. Raises `_HeldError` after `silence` (s)."""
     rest = b""
-    while data := await pipe.read(_CHUNK):
+    while True:
+        try:
+            async with asyncio.timeout(silence):
+                data = await pipe.read(_CHUNK)
+        except TimeoutError:
+            raise _HeldError from None
+        if not data:
+            break
         *items, rest = (rest + data).split(end)
         yield items
     if rest:
