@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
@@ -45,8 +46,7 @@ class Session:
         )
         return Points(cast("Store", fake), "s")
 
-    def turn(self) -> None:
-        """Work for some steps, each of which may change files, and may take an earlier change of the turn back."""
+    def _begin(self) -> None:
         self._turn += 1
         turn = self._turn
         self.events += [
@@ -54,6 +54,11 @@ class Session:
             PromptsDelivered(turn=turn, prompt_ids=(f"p{turn}",)),
         ]
         self.found[turn] = self.files
+
+    def turn(self) -> None:
+        """Work for some steps, each of which may change files, and may take an earlier change of the turn back."""
+        self._begin()
+        turn = self._turn
         for _ in range(self.chance.randrange(3)):
             self._step += 1
             self.events.append(ContextReady(step=self._step))
@@ -62,8 +67,25 @@ class Session:
             self.files = self.chance.choice((there, there ^ {turn})), edits
             changed = (FileChange(path=f"/{turn}", before="", after="a" if turn in self.files[0] else ""),)
             self._take(Moment.AFTER, changed if self.files[0] != there else ())
-        outcome = TurnOutcome(stop=TurnStop.END_TURN)
-        self.events.append(TurnSettled(turn=turn, outcome=outcome, state={}))
+        self._settle(TurnStop.END_TURN)
+
+    def stopped_turn(self) -> None:
+        """Be stopped in a command: the turn settles before the files are kept that it changed."""
+        self._begin()
+        turn = self._turn
+        self._step += 1
+        self.events.append(ContextReady(step=self._step))
+        self._take(Moment.BEFORE)
+        self._settle(TurnStop.CANCELLED)
+        changed = self.chance.random() < 0.8
+        if changed:
+            self.files = self.files[0] | {turn}, self.files[1]
+        own = (FileChange(path=f"/{turn}", before="", after="a"),) if changed else ()
+        nothing = tuple(FileChange(path=one.path, before="", after="") for one in own)
+        self._take(Moment.AFTER, nothing, own)
+
+    def _settle(self, stop: TurnStop) -> None:
+        self.events.append(TurnSettled(turn=self._turn, outcome=TurnOutcome(stop=stop), state={}))
 
     def edit(self) -> None:
         self.files = self.files[0], self.files[1] + 1
@@ -78,12 +100,15 @@ class Session:
             self._take(Moment.RESTORED)
         self.events.append(Restored(checkpoint=n, error=error))
 
-    def _take(self, moment: Moment, changed: Sequence[FileChange] = ()) -> None:
+    def _take(
+        self, moment: Moment, changed: Sequence[FileChange] = (), own: Sequence[FileChange] | None = None
+    ) -> None:
         tree = f"{sorted(self.files[0])} {self.files[1]}"
         if tree != self.last or moment in (Moment.AFTER, Moment.RESTORED):
             n = len(self.kept) + 1
             self.kept[n], self.last = self.files, tree
-            self.events.append(CheckpointTaken(n=n, step=self._step, moment=moment, trees=(tree,), turn=tuple(changed)))
+            taken = CheckpointTaken(n=n, step=self._step, moment=moment, trees=(tree,), turn=tuple(changed))
+            self.events.append(taken if own is None else replace(taken, own=tuple(own)))
 
 
 def _undone(session: Session) -> Iterator[tuple[int, frozenset[int]]]:
@@ -98,9 +123,13 @@ def _undone(session: Session) -> Iterator[tuple[int, frozenset[int]]]:
 def test_undo_takes_back_the_last_turn_that_is_there_until_none_is(seed: int) -> None:
     session = Session(seed)
     for _ in range(12):
-        match session.chance.choice(("turn", "turn", "turn", "edit", "undo", "undo", "restore", "talk", "failed")):
+        match session.chance.choice(
+            ("turn", "turn", "turn", "stop", "edit", "undo", "undo", "restore", "talk", "failed")
+        ):
             case "turn":
                 session.turn()
+            case "stop":
+                session.stopped_turn()
             case "edit":
                 session.edit()
             case "undo" if n := session.points().undo():

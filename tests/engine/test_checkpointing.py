@@ -18,6 +18,7 @@ from treadle.protocol.errors import RefusedError, StoreError
 from treadle.protocol.events import (
     Answer,
     CallFinished,
+    CallJudged,
     CallStarted,
     Interrupt,
     Prompt,
@@ -449,6 +450,34 @@ async def test_what_a_step_changes_after_it_was_taken_up_again_is_kept_too() -> 
         (Moment.FOUND, "one"),
         (Moment.AFTER, "two"),
     ]
+
+
+@pytest.mark.parametrize("decided", [True, False])
+async def test_what_a_decided_call_changes_that_begins_after_a_kill_is_the_sessions(decided: bool) -> None:
+    """The kill comes while the files are kept before it: what is found then is not all of the step's work."""
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(calls("edit"), DONE), editing(kept, "one"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.prompt()
+        await settle(run, 2)
+    begins = next(index for index, event in enumerate(log.events) if isinstance(event.data, CallStarted))
+    killed = FakeLog()
+    killed.events = [event for event in log.events[:begins] if not isinstance(event.data, CheckpointTaken)]
+    if not decided:
+        killed.events = [event for event in killed.events if not isinstance(event.data, CallJudged)]
+    killed.events = [replace(event, seq=seq) for seq, event in enumerate(killed.events, 1)]
+    kept.log, kept.files = killed, "changed by another"
+    track = Track(reader_at=kept.reader_at)
+    for event in killed.events:
+        track.take(event)
+    again = ports(Replies(DONE), editing(kept, "two"), log=killed, checkpoints=kept)
+    async with working(again, killed, Resumed(user_present=True, keeps=True), track=track) as run:
+        await run.end()
+        await settle(run, 2)
+    moments = [(moment, files) for _, _, moment, files in kept.moments()]
+    assert moments[-1] == (Moment.AFTER, "two")
+    assert moments[0][1] == moments[-2][1] == "changed by another"
 
 
 async def test_nothing_is_restored_in_the_middle_of_a_turn() -> None:

@@ -217,7 +217,7 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         own = await model_for(models, settings, mode, state.choice.model)
     if mode is not state.mode or "mode" in opening.given:
         first.append(SetMode(mode=mode, choice=own))
-    first.append(Resumed(user_present=opening.user_present))
+    first.append(Resumed(user_present=opening.user_present, keeps=True))
     if opening.stops and state.turn is not None and not state.cancelling:
         first.append(Interrupt(hold=True))
     if any((outputs() / row.id).glob("watchers*.json")):

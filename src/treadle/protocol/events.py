@@ -233,9 +233,13 @@ class SessionStarted(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag
 
 
 class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
-    """Another process took the session up; whatever was going on in the old one has stopped."""
+    """Another process took the session up; whatever was going on in the old one has stopped.
+
+    With `keeps`, which older logs do not have, files are kept around a call that was decided and had not begun.
+    """
 
     user_present: bool
+    keeps: bool | UnsetType = UNSET
 
 
 class ContextReady(Tagged, frozen=True, kw_only=True, tag="context_ready"):

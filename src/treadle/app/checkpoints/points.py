@@ -196,8 +196,10 @@ class Points:
                     turn, number = seq, delivered
                     work = set()
                 case CheckpointTaken(moment=moment):
-                    if moment is Moment.AFTER and data.turn is not None:
-                        work = (work - {one.path for one in data.turn}) | _left_of(data.turn)
+                    # A turn that was stopped has settled before: then the checkpoint knows of no turn.
+                    changes = data.turn if number else data.own
+                    if moment is Moment.AFTER and changes is not None and (number or changes):
+                        work = (work - {one.path for one in changes}) | _left_of(changes)
                         paths[turn] = paths.get(turn, set()) | work
                         there = there | {turn} if work else there - {turn}
                     elif moment in (Moment.AFTER, Moment.FOUND) and (last is None or data.trees != last.trees):

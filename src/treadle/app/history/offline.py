@@ -62,7 +62,7 @@ class ClosedSession:
         files = self._state.files
         if self._state.turn is not None or files.restoring is not None or files.changing:
             # First of all: what changed since that process ended is not the session's work.
-            await self.post(Resumed(user_present=False))
+            await self.post(Resumed(user_present=False, keeps=True))
         while (ending := next_to_end(self._state)) is not None:
             await self.post(ending, ENGINE if isinstance(ending, Resumed) else _TERMINAL)
 

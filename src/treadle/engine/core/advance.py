@@ -440,7 +440,7 @@ def _take_up(state: State, data: Resumed, at: int) -> Transition:
         case AwaitingHooks():
             return turn_end.ask_hooks(state)
         case Idle():
-            state, effects = interruptions.resume(state)
+            state, effects = interruptions.resume(state, keeps=data.keeps is True)
             more = _ask_again(state) if data.user_present else []
             if not data.user_present:
                 state, more = _withdraw_questions(state)

@@ -1,6 +1,6 @@
 """What becomes of open calls when a reply breaks, the user interrupts, the program restarts or the user is gone."""
 
-from treadle.engine.core import texts
+from treadle.engine.core import files, texts
 from treadle.engine.core.calls import (
     close_questions,
     deny_for_no_user,
@@ -70,8 +70,11 @@ def _leave(state: State, call: CallState, otherwise: CallResult) -> Transition:
     return finish(state, call, otherwise) if call.result is None else leave_first_run(state, call, call.result)
 
 
-def resume(state: State) -> Transition:
-    """Take open calls up again after a restart; what ran once and only once is never run again by itself."""
+def resume(state: State, *, keeps: bool) -> Transition:
+    """Take open calls up again after a restart; what ran once and only once is never run again by itself.
+
+    `keeps`: files are kept around one that had not begun.
+    """
     effects: list[Effect] = []
     for call in state.calls:
         match call.status:
@@ -88,7 +91,7 @@ def resume(state: State) -> Transition:
                 state, more = ask_again(state, call)
                 effects += more
             case CallStatus.STARTING | CallStatus.RUNNING:
-                state, more = _run_again(state, call)
+                state, more = _run_again(state, call, keeps=keeps)
                 effects += more
             case CallStatus.PROPOSED | CallStatus.FINISHED:
                 pass
@@ -123,7 +126,7 @@ def ask_again(state: State, call: CallState) -> Transition:
     return deny_for_no_user(state, call, call.decision)
 
 
-def _run_again(state: State, call: CallState) -> Transition:
+def _run_again(state: State, call: CallState, *, keeps: bool) -> Transition:
     assert call.decision is not None  # noqa: S101 - nothing starts without one
     if call.keep and call.result is not None:
         # A copy does not outlive the program that made it, so nothing can be applied any more.
@@ -131,7 +134,10 @@ def _run_again(state: State, call: CallState) -> Transition:
             return leave_first_run(state, call, call.result)
         return finish(state, call, kept_or_not(call.result))
     if call.status is CallStatus.STARTING:
-        return state, [run_of(call, call.decision)]
+        run = run_of(call, call.decision)
+        # What was kept before it is from before the restart, and what is found now ends the work until then.
+        state, effects = files.before_change(state) if keeps and run.changes else (state, [])
+        return state, [*effects, run]
     if call.traits.effect is ToolEffect.ONCE:
         return finish(state, call, result_text(Outcome.UNKNOWN, texts.OUTCOME_UNKNOWN))
     return start(state, replace(call, rerun=True), call.decision)

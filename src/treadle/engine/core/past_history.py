@@ -99,7 +99,7 @@ def take_whole(state: State, event: Event) -> tuple[State, list[Event], tuple[Ef
 def next_to_end(state: State) -> EventData | None:
     """Give the next event that ends what was going on when a session was left; None where nothing is."""
     if state.cancelling:
-        return Resumed(user_present=False)
+        return Resumed(user_present=False, keeps=True)
     if state.queue:
         return EditQueued(prompt_id=state.queue[0].prompt.id)
     if state.turn is not None or isinstance(state.activity, Compacting):
