@@ -42,6 +42,7 @@ from treadle.protocol.events import (
     Prompt,
     ReplyFinished,
     Resumed,
+    SetFallback,
     SetMode,
     SetPresence,
     Source,
@@ -51,6 +52,7 @@ from treadle.protocol.limits import RUN_BUDGET, Budget, Limits
 from treadle.protocol.messages import Enclosure, EnclosureKind, Image, Text, ToolResult, text_of
 from treadle.protocol.models import (
     ErrorKind,
+    ModelChoice,
     ModelError,
     ModelRequest,
     Prices,
@@ -414,6 +416,36 @@ async def test_a_request_that_is_sent_again_reserves_the_money_of_the_run_again_
         assert (outcome.stop, len(provider.requests), reserved[2]) == (TurnStop.ERROR, 1, Spent())
         assert outcome.error is not None
         assert outcome.error.message.startswith(f"{RUN_BUDGET} $1.00: ")
+
+
+@pytest.mark.parametrize(("price", "most"), [(2.0, 4_000), (20.0, None), (20_000.0, 0)])
+async def test_a_model_that_takes_over_is_called_for_what_the_budget_leaves_at_its_own_price(
+    price: float, most: int | None
+) -> None:
+    """It is called with no more than it can answer, and than is left; not at all where that is too little."""
+    busy = ModelError(kind=ErrorKind.BALANCE, message="no money")
+    log, provider = FakeLog(), Replies([StreamFailure(error=busy)], DONE)
+    first = replace(SPEC, context_window=200_000, prices=Prices(input=1.0, output=2.0), max_output=60_000)
+    spare = replace(first, name="spare", prices=Prices(input=price / 2, output=price), max_output=4_000)
+    if most is None:
+        spare = replace(spare, max_output=60_000)
+    specs = {"q/spare": spare}
+    made = replace(ports(provider, log=log), model=lambda ref: specs.get(ref, first))
+    started = replace(STARTED, limits=Limits(session=Budget(cost=0.1)))
+    fallback = SetFallback(choice=ModelChoice(model="q/spare", tool_protocol=ToolProtocol.NATIVE))
+    async with working(made, log, started, SetPresence(user_present=False), fallback) as run:
+        outcome = await run.prompt()
+    sent = [(request.model, request.max_tokens) for request in provider.requests]
+    bound = sent[0][1] or 0
+    assert 40_000 < bound < 50_000, "what $0.10 pays for at $2 for a million"
+    if most == 0:
+        assert (outcome.stop, len(sent)) == (TurnStop.ERROR, 1)
+        assert outcome.error is not None
+        assert "the session's budget of $0.10" in outcome.error.message
+        return
+    assert outcome.stop is TurnStop.END_TURN
+    assert sent[1][0] == "spare"
+    assert sent[1][1] == most if most else 4_000 < (sent[1][1] or 0) < 5_000
 
 
 async def test_what_the_user_wrote_into_a_file_comes_before_the_step() -> None:

@@ -10,7 +10,7 @@ from treadle.context.focus import with_progress
 from treadle.context.log_reader import TranscriptReader, offer_size
 from treadle.context.sizes import bytes_of_text, size
 from treadle.context.transcript import BYTES_PER_TOKEN, LEAST_BYTES_PER_TOKEN, Transcript
-from treadle.engine.core.budgets import Send, bounded, check_budgets, worst_of
+from treadle.engine.core.budgets import Send, Stop, bounded, check_budgets, worst_of
 from treadle.engine.core.state import State, replace
 from treadle.engine.ports import Ports, Provider, UnsentError
 from treadle.engine.runtime.window import in_force, reply_limit
@@ -66,6 +66,7 @@ OfferedTools = Mapping[str, ToolSpec]
 def build_request(ports: Ports, state: State, reader: TranscriptReader) -> ModelRequest:
     """Build the request of the present step. The id is the same for every attempt of a step."""
     spec = ports.model(state.choice.model)
+    state = _repriced(spec, state)
     limit = reply_limit(state, in_force(spec, state), request_size(reader).tokens)
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
@@ -94,17 +95,30 @@ def _thinking(state: State, limit: int | None) -> int | None:
 
 def terms_of(ports: Ports, state: State, transcript: Transcript, new_bytes: int) -> Terms:
     """Say what the next model call can cost at worst; `new_bytes` are those that no provider has counted yet."""
-    spec = ports.model(state.choice.model)
     tokens = transcript.most_tokens + int(new_bytes / LEAST_BYTES_PER_TOKEN)
-    prices = None if spec.prices is None else spec.prices.of(tokens)
-    return Terms(
-        input_tokens=tokens,
+    return _priced(Terms(input_tokens=tokens), ports.model(state.choice.model))
+
+
+def _priced(terms: Terms, spec: ModelSpec) -> Terms:
+    prices = None if spec.prices is None else spec.prices.of(terms.input_tokens)
+    return replace(
+        terms,
         max_output=spec.max_output,
         input_price=None if prices is None else max(prices.input, prices.cache_write or 0.0),
         output_price=None if prices is None else prices.output,
         search_cost=_most_for_searches(spec),
         estimated=spec.prices is not None and spec.prices.estimated,
     )
+
+
+def _repriced(spec: ModelSpec, state: State) -> State:
+    """Give the state with what a call of its model can cost: another one may have been chosen since that was said."""
+    terms = state.money.terms
+    if terms is None or (now := _priced(terms, spec)) == terms:
+        return state
+    fits = check_budgets(state, now)
+    tokens = fits.reply_tokens if isinstance(fits, Send) else state.money.reply_tokens
+    return replace(state, money=replace(state.money, terms=now, reply_tokens=tokens))
 
 
 async def reserved_terms(
@@ -140,9 +154,14 @@ def _shares(state: State) -> bool:
 async def provider_with_room(ports: Ports, state: State, attempt: int) -> Provider:
     """Give the provider of the next call. A request that is sent again reserves its money in what is shared again.
 
-    Meanwhile others may have spent it: then what is given refuses in the words of the budget, and sends nothing.
+    Meanwhile others may have spent it, or another model costs more: then what is given refuses in the words of the
+    budget, and sends nothing.
     """
+    state = _repriced(ports.model(state.choice.model), state)
     terms = state.money.terms
+    if attempt > 1 and terms is not None and not isinstance(fits := check_budgets(state, terms), Send):
+        why = fits.why if isinstance(fits, Stop) else fits.text
+        return _NoMoney(ModelError(kind=ErrorKind.PERMISSION, message=why))
     if attempt > 1 and terms is not None and _shares(state):
         worst = worst_of(terms, state.money.reply_tokens)
         fits = check_budgets(state, await _with_others(ports, terms, worst))
