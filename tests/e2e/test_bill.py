@@ -11,6 +11,7 @@ import pytest
 from tests.e2e.process import Program
 from tests.e2e.test_kill import events_of, flags
 from tests.rehearsal.bills import WITHIN, count_tokens
+from treadle.app.errors.exits import Exit
 from treadle.protocol.events import Event, ReplyFailed, ReplyFinished
 from treadle.protocol.sealed import SideAnswered, TurnSettled
 from treadle.protocol.usage import Usage
@@ -127,6 +128,23 @@ async def ended_at(program: Program, task: str, work: Path, number: signal.Signa
 async def told_of(program: Program) -> tuple[float | None, bool]:
     (row,) = map(json.loads, (await program.run("sessions", "--json", "--all")).out.splitlines())
     return row["cost"], row["estimated"]
+
+
+async def test_a_turn_that_a_budget_ends_as_it_is_taken_up_is_not_called_done(tmp_path: Path) -> None:
+    program = priced(tmp_path)
+    async with ScriptedServer(SLOW, tokens=count_tokens) as server:
+        process = await program.start("-p", "Go.", *flags(server, tmp_path / "w"))
+        while not server.requests:
+            await asyncio.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        await process.communicate()
+    async with ScriptedServer(QUICK, tokens=count_tokens) as server:
+        more = ("--continue", "--max-cost", "0.000001", "--output-format", "json", *flags(server, tmp_path / "w"))
+        for _ in range(2):
+            ended = await program.run("-p", "", *more)
+            told = json.loads(ended.out)
+            assert (ended.code, told["stop"]) == (Exit.BUDGET, "budget"), ended.err
+        assert not server.requests
 
 
 async def test_a_side_question_of_a_killed_program_is_unknown_until_its_session_is_taken_up(tmp_path: Path) -> None:

@@ -413,9 +413,8 @@ async def test_a_request_that_is_sent_again_reserves_the_money_of_the_run_again_
     if rest == 1.0:
         assert (outcome.stop, len(provider.requests), reserved) == (TurnStop.END_TURN, 2, [reserved[0]] * 2)
     else:
-        assert (outcome.stop, len(provider.requests), reserved[2]) == (TurnStop.ERROR, 1, Spent())
-        assert outcome.error is not None
-        assert outcome.error.message.startswith(f"{RUN_BUDGET} $1.00: ")
+        assert (outcome.stop, len(provider.requests), reserved[2]) == (TurnStop.BUDGET, 1, Spent())
+        assert outcome.why.startswith(f"{RUN_BUDGET} $1.00: ")
 
 
 @pytest.mark.parametrize(("price", "most"), [(2.0, 4_000), (20.0, None), (20_000.0, 0)])
@@ -439,9 +438,8 @@ async def test_a_model_that_takes_over_is_called_for_what_the_budget_leaves_at_i
     bound = sent[0][1] or 0
     assert 40_000 < bound < 50_000, "what $0.10 pays for at $2 for a million"
     if most == 0:
-        assert (outcome.stop, len(sent)) == (TurnStop.ERROR, 1)
-        assert outcome.error is not None
-        assert "the session's budget of $0.10" in outcome.error.message
+        assert (outcome.stop, len(sent)) == (TurnStop.BUDGET, 1)
+        assert "the session's budget of $0.10" in outcome.why
         return
     assert outcome.stop is TurnStop.END_TURN
     assert sent[1][0] == "spare"

@@ -5,7 +5,7 @@ from collections.abc import Callable
 from treadle.door.open_session import Feed, LiveSession
 from treadle.door.reports import session_account
 from treadle.protocol.messages import Text, UserContent
-from treadle.protocol.notifications import Notification, TurnStop
+from treadle.protocol.notifications import Notification, TurnOutcome, TurnStop
 
 CONTINUE = "Continue with the task."
 NOTHING_LEFT = "This session has nothing left to do. Give it a task with -p."
@@ -20,6 +20,13 @@ def words_to_continue(live: LiveSession) -> tuple[UserContent, ...]:
     if account is None or account.active or account.outcome is None:
         return ()
     return () if account.outcome.stop is TurnStop.END_TURN else (Text(text=CONTINUE),)
+
+
+def stopped_on_opening(live: LiveSession) -> TurnOutcome | None:
+    """Give how a turn ended that was to continue by itself and could not, such as for want of money; None for none."""
+    account = session_account(live.id) if live.resumed else None
+    outcome = None if account is None or account.active else account.outcome
+    return None if outcome is None or outcome.stop is TurnStop.END_TURN else outcome
 
 
 async def until_quiet(live: LiveSession, feed: Feed, show: Callable[[Notification], None]) -> None:

@@ -129,10 +129,11 @@ async def finish_task(
                 delivery = Delivery.STEER if live.status.turn_active else Delivery.QUEUE
                 await live.post(Prompt(id=uuid.uuid4().hex, content=task, delivery=delivery), HEADLESS)
             if not _is_at_work(live):
-                from treadle.headless.continuing import until_quiet
+                from treadle.headless.continuing import stopped_on_opening, until_quiet
 
                 await until_quiet(live, feed, console.show)
-                return console.nothing_to_do()
+                ended = stopped_on_opening(live)
+                return console.nothing_to_do() if ended is None else console.conclude(ended)
             followed = True
             outcome = await _until_end(live, feed, console)
             if structured is not None:

@@ -106,8 +106,8 @@ def advice(error: ModelError, model: str, *, buttons: bool = False) -> str:
                 f"Continue with a model with {larger}, then say how to continue. "
                 "Or start a new session, with smaller files or parts of them."
             )
-        case ErrorKind.CONTENT_FILTER | ErrorKind.CANCELLED:
-            return "Say how to continue." if error.kind is ErrorKind.CANCELLED else "Rephrase the request."
+        case ErrorKind.CONTENT_FILTER | ErrorKind.CANCELLED | ErrorKind.BUDGET:
+            return "Rephrase the request." if error.kind is ErrorKind.CONTENT_FILTER else "Say how to continue."
         case _:
             assert_never(error.kind)
 

@@ -159,7 +159,7 @@ class ModelRequest(Record, frozen=True, kw_only=True):
 
 
 class ErrorKind(StrEnum):
-    """Why a model call failed."""
+    """Why a model call failed; of `budget`: it was not sent, as it can cost more than is left."""
 
     AUTHENTICATION = "authentication"
     PERMISSION = "permission"
@@ -176,6 +176,7 @@ class ErrorKind(StrEnum):
     MALFORMED_STREAM = "malformed_stream"
     EMPTY_REPLY = "empty_reply"
     CANCELLED = "cancelled"
+    BUDGET = "budget"
 
 
 RETRYABLE = frozenset(

@@ -38,6 +38,7 @@ WHAT = {
     ErrorKind.MALFORMED_STREAM: "sent a reply that cannot be read",
     ErrorKind.EMPTY_REPLY: "sent an empty reply",
     ErrorKind.CANCELLED: "was cancelled",
+    ErrorKind.BUDGET: "was not called, as the budget is used up",
 }
 
 

@@ -44,6 +44,7 @@ _FIXES: dict[ErrorKind, str] = {
     ErrorKind.MALFORMED_STREAM: "Continue with --continue. If it happens again, check the base URL.",
     ErrorKind.EMPTY_REPLY: "Continue with --continue, or choose another model with --model.",
     ErrorKind.CANCELLED: "Continue with --continue.",
+    ErrorKind.BUDGET: "Continue with a higher limit, or with a cheaper model: --continue --model PROVIDER/NAME.",
 }
 
 

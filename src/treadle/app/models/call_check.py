@@ -67,7 +67,13 @@ def _outcome(kind: ErrorKind) -> CheckOutcome:
     match kind:
         case ErrorKind.EMPTY_REPLY:
             return CheckOutcome.WORKS
-        case ErrorKind.BALANCE | ErrorKind.RATE_LIMIT | ErrorKind.OVERLOADED | ErrorKind.CONTENT_FILTER:
+        case (
+            ErrorKind.BALANCE
+            | ErrorKind.BUDGET
+            | ErrorKind.RATE_LIMIT
+            | ErrorKind.OVERLOADED
+            | ErrorKind.CONTENT_FILTER
+        ):
             return CheckOutcome.LIMITED
         case ErrorKind.AUTHENTICATION:
             return CheckOutcome.REFUSED

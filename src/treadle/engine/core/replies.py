@@ -126,6 +126,9 @@ def reply_failed(state: State, data: ReplyFailed, at: int) -> Transition:
     if state.cancelling:
         return state, effects
     error = data.error
+    if error.kind is ErrorKind.BUDGET:
+        state, more = end_turn(state, TurnStop.BUDGET, why=error.message)
+        return state, effects + more
     if error.kind is ErrorKind.CONTEXT_TOO_LONG and room.can_begin(state):
         state = replace(
             state,

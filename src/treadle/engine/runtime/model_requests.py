@@ -66,7 +66,7 @@ OfferedTools = Mapping[str, ToolSpec]
 def build_request(ports: Ports, state: State, reader: TranscriptReader) -> ModelRequest:
     """Build the request of the present step. The id is the same for every attempt of a step."""
     spec = ports.model(state.choice.model)
-    state = _repriced(spec, state)
+    state = _repriced(ports, state, reader)
     limit = reply_limit(state, in_force(spec, state), request_size(reader).tokens)
     return ModelRequest(
         id=f"{state.session_id}-{state.step}",
@@ -111,10 +111,19 @@ def _priced(terms: Terms, spec: ModelSpec) -> Terms:
     )
 
 
-def _repriced(spec: ModelSpec, state: State) -> State:
-    """Give the state with what a call of its model can cost: another one may have been chosen since that was said."""
+def _repriced(ports: Ports, state: State, reader: TranscriptReader) -> State:
+    """Give the state with what a call can cost now: another model, or a budget, may have come since that was said."""
     terms = state.money.terms
-    if terms is None or (now := _priced(terms, spec)) == terms:
+    if state.choice.model in ports.unbilled or (terms is None and not bounded(state.limits)):
+        return state
+    if terms is None:
+        transcript = reader.transcript
+        offered = 0 if transcript.is_measured else int(offer_size(reader.offer) / LEAST_BYTES_PER_TOKEN)
+        now = Terms(input_tokens=transcript.most_tokens + offered)
+    else:
+        now = terms
+    now = _priced(now, ports.model(state.choice.model))
+    if now == terms:
         return state
     fits = check_budgets(state, now)
     tokens = fits.reply_tokens if isinstance(fits, Send) else state.money.reply_tokens
@@ -151,17 +160,17 @@ def _shares(state: State) -> bool:
     return of_tree or limits.day != Budget() or limits.run is not UNSET
 
 
-async def provider_with_room(ports: Ports, state: State, attempt: int) -> Provider:
+async def provider_with_room(ports: Ports, state: State, attempt: int, reader: TranscriptReader) -> Provider:
     """Give the provider of the next call. A request that is sent again reserves its money in what is shared again.
 
     Meanwhile others may have spent it, or another model costs more: then what is given refuses in the words of the
     budget, and sends nothing.
     """
-    state = _repriced(ports.model(state.choice.model), state)
+    state = _repriced(ports, state, reader)
     terms = state.money.terms
     if attempt > 1 and terms is not None and not isinstance(fits := check_budgets(state, terms), Send):
         why = fits.why if isinstance(fits, Stop) else fits.text
-        return _NoMoney(ModelError(kind=ErrorKind.PERMISSION, message=why))
+        return _NoMoney(ModelError(kind=ErrorKind.BUDGET, message=why))
     if attempt > 1 and terms is not None and _shares(state):
         worst = worst_of(terms, state.money.reply_tokens)
         fits = check_budgets(state, await _with_others(ports, terms, worst))
@@ -169,7 +178,7 @@ async def provider_with_room(ports: Ports, state: State, attempt: int) -> Provid
             await ports.shared_budgets.reserve(Spent())
             budget = f"{RUN_BUDGET} {money(state.limits.run.cost or 0.0)}" if state.limits.run else "the budget"
             return _NoMoney(
-                ModelError(kind=ErrorKind.PERMISSION, message=f"{budget}: the rest is less than the next call can cost")
+                ModelError(kind=ErrorKind.BUDGET, message=f"{budget}: the rest is less than the next call can cost")
             )
     return ports.provider(state.choice.model)
 

@@ -211,7 +211,7 @@ class Performer:
         call = ModelCall(
             step=step,
             attempt=attempt,
-            provider=await provider_with_room(ports, state, attempt),
+            provider=await provider_with_room(ports, state, attempt, self._session.reader),
             request=build_request(ports, state, self._session.reader),
             size=None if state.choice.model in ports.unbilled else request_size(self._session.reader),
             reader=reader,
