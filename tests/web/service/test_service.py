@@ -3,14 +3,17 @@
 import asyncio
 import signal
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import AsyncExitStack, suppress
 from pathlib import Path
+
+import httpx2
 
 from tests.e2e.process import Program
 from tests.e2e.running import PATIENCE, left_of
 from tests.web.service.serving import kill_page, service_here
 from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import SayText, Turn, Wait
-from treadle.web.service.service_front import PROXY_HEADER
+from treadle.web.service.service_front import PROXY_HEADER, USER_REQUESTS
 from treadle.web.service.service_users import ServiceUser, UserBook
 from treadle.web.service.user_confinement import FolderSize, folder_size
 
@@ -180,3 +183,27 @@ async def test_what_cannot_be_served_is_said(tmp_path: Path) -> None:
     (tmp_path / "data" / "users.json").write_text("{")
     ended = await program.run("serve", "list", "--data", str(tmp_path / "data"))
     assert (ended.code, "cannot be read" in ended.err) == (Exit.CONFIG, True)
+
+
+async def test_what_a_browser_listens_to_ends_with_it_and_with_the_token_that_it_came_with(tmp_path: Path) -> None:
+    async with service_here(tmp_path, TALK, users={"alice": ()}) as service:
+        alice = await service.sign_in("alice")
+        session = await alice.start("Hello?")
+        await alice.done("/shells", on=True)
+        listens = (("GET", "/events", None), ("POST", f"/s/{session}/shell", {"columns": 80, "rows": 24}))
+        for method, path, body in listens:
+            for _ in range(USER_REQUESTS + 5):
+                async with alice.client.stream(method, alice.base + path, json=body) as stream:
+                    assert stream.status_code == 200, path
+        async with AsyncExitStack() as held:
+            pieces = []
+            for method, path, body in listens:
+                stream = await held.enter_async_context(alice.client.stream(method, alice.base + path, json=body))
+                pieces.append(stream.aiter_bytes())
+            await service.add("alice")
+            async with asyncio.timeout(PATIENCE):
+                for one in pieces:
+                    with suppress(httpx2.RemoteProtocolError):  # cut off in the middle
+                        async for _ in one:
+                            pass
+        assert (await alice.get("/inbox")).status_code == 401

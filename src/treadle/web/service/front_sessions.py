@@ -48,6 +48,10 @@ class FrontSessions:
         found = self._known.get(_digest(cookie))
         return found if found is not None and found.end > time.monotonic() else None
 
+    def has(self, session: FrontSession) -> bool:
+        """Whether a browser that was let in has not been shut out, or forgotten, meanwhile."""
+        return session.end > time.monotonic() and any(one is session for one in self._known.values())
+
     def forget(self, session: FrontSession) -> None:
         """Shut a browser out."""
         self._known = {digest: one for digest, one in self._known.items() if one != session}

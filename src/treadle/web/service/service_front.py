@@ -7,7 +7,9 @@ named at all.
 import asyncio
 import time
 from collections import Counter, OrderedDict
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Coroutine, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
 
 import httpx2
 import msgspec
@@ -41,6 +43,9 @@ USER_REQUESTS = 60
 
 _RATE, _BURST = 100.0, 400.0
 """Requests a second of one user, or of one address that nobody was let in from, and how many at once."""
+
+_LOOK = 1.0
+"""Seconds between two looks whether a browser that listens is let in still."""
 
 _MOST_BUCKETS = 10_000
 _MOST_UNKNOWN_BYTES = 4_000
@@ -157,10 +162,10 @@ class ServiceFront:
         users = self._users.all()
         found = (self._sessions.find(value) for value in cookie_values(headers, self._address.cookie))
         session = next((one for one in found if one is not None), None)
-        known = users.get(session.user) if session is not None else None
-        if session is not None and (known is None or known.token != session.token):
+        if session is not None and not self._is_users(session, users):
             self._sessions.forget(session)
-            session, known = None, None
+            session = None
+        known = users.get(session.user) if session is not None else None
         if not self._address.user_header:
             return known, session
         named, secret = headers.getlist(self._address.user_header), headers.getlist(PROXY_HEADER)
@@ -267,7 +272,22 @@ class ServiceFront:
             self._sessions.forget(session)  # it was signed out
             await self._entrance(scope, Headers(scope=scope), known=False)(scope, receive, send)
             return
-        await _returned(answer, receive, send, watched=scope["method"] == "GET")
+        ends = [_gone(receive), *([] if "content-length" in answer.headers else [self._shut_out(session)])]
+        await _returned(answer, send, ends)
+
+    async def _shut_out(self, session: FrontSession) -> None:
+        """Wait until a browser is not let in any more: what it listens to ends with that."""
+        with suppress(TreadleError):  # nobody can say who is
+            while True:
+                await asyncio.sleep(_LOOK)
+                if not (self._sessions.has(session) and self._is_users(session, self._users.all())):
+                    return
+
+    @staticmethod
+    def _is_users(session: FrontSession, users: Mapping[str, ServiceUser]) -> bool:
+        """Whether a browser signed in with the token that its user has now."""
+        known = users.get(session.user)
+        return known is not None and known.token == session.token
 
     def _forwarded(self, headers: Headers, session: FrontSession) -> list[tuple[str, str]]:
         """Give the headers for the page: its own cookie, and nothing with which anybody was let in here."""
@@ -313,9 +333,9 @@ async def _body(receive: Receive) -> AsyncIterator[bytes]:
             return
 
 
-async def _returned(answer: httpx2.Response, receive: Receive, send: Send, *, watched: bool) -> None:
-    """Give an answer on as it comes; where it is `watched`, a browser that goes ends it."""
-    tasks = [asyncio.ensure_future(_sent(answer, send)), *([asyncio.ensure_future(_gone(receive))] if watched else [])]
+async def _returned(answer: httpx2.Response, send: Send, ends: Iterable[Coroutine[Any, Any, None]]) -> None:
+    """Give an answer on as it comes, until its end or the first of the other `ends`."""
+    tasks = [asyncio.ensure_future(one) for one in (_sent(answer, send), *ends)]
     try:
         done, _ = await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
