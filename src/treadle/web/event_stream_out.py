@@ -9,7 +9,6 @@ from typing import Any
 import msgspec
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import StreamingResponse
 
 from treadle.door.open_session import Reach
 from treadle.present.items import Placed
@@ -17,6 +16,7 @@ from treadle.web.book import SessionBook
 from treadle.web.page_keys import Keys, Visitor
 from treadle.web.page_requests import book_of, visitor_of, whole_number
 from treadle.web.page_session import PageSession
+from treadle.web.page_stream import PageStream
 from treadle.web.page_view import PageContent
 from treadle.web.rights import may
 from treadle.web.signals import Signal
@@ -42,7 +42,7 @@ _MOST_ENTRIES = 300
 
 
 class EventStreams:
-    """The pages that listen, until they go, their browser is shut out, or all `end`."""
+    """The pages that listen, until they go, or all `end`."""
 
     def __init__(self, keys: Keys) -> None:
         self._keys = keys
@@ -55,7 +55,7 @@ class EventStreams:
         self._ended = True
         self._changed.set()
 
-    async def events(self, request: Request) -> StreamingResponse:
+    async def events(self, request: Request) -> PageStream:
         """Serve a page: `session` is which session it shows, if any, as an `opened` one or not, `cursor` how far."""
         visitor = visitor_of(request)
         if request.method != "GET":
@@ -66,7 +66,7 @@ class EventStreams:
         session, opened = request.query_params.get("session", ""), request.query_params.get("opened", "") == "yes"
         knocking = self._knocking if may(visitor, Reach.DEVICES) else tuple
         news = _News(book_of(request), session, cursor, visitor, opened=opened, knocking=knocking)
-        return StreamingResponse(self._counted(news, visitor), media_type="text/event-stream")
+        return PageStream(self._counted(news, visitor), media_type="text/event-stream")
 
     def _knocking(self) -> Sequence[dict[str, str]]:
         known = self._keys.knocks()
@@ -78,7 +78,7 @@ class EventStreams:
         try:
             with self._changed.notifying(event), self._keys.changed.notifying(event):
                 async for piece in news.stream(event):
-                    if self._ended or not self._keys.is_in(visitor):
+                    if self._ended:
                         return
                     yield piece
         finally:

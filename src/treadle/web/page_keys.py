@@ -31,7 +31,8 @@ class Visitor(Struct, frozen=True, kw_only=True):
     """A browser that was let in; the log calls it by its name. `paired` says that it came by a link for other devices.
 
     `here` is true of a request of one that is not, from this computer: such a browser may do everything but what it
-    `lacks`. `about` is what it says it is, `since` when it was let in (ms since 1970).
+    `lacks`. `about` is what it says it is, `since` when it was let in (ms since 1970). Its `number` stays with another
+    name, and no other browser gets it.
     """
 
     name: str
@@ -40,6 +41,7 @@ class Visitor(Struct, frozen=True, kw_only=True):
     lacks: frozenset[Reach] = frozenset()
     about: str = ""
     since: int = 0
+    number: int = 0
 
 
 class Entrance(Struct, frozen=True, kw_only=True):
@@ -87,9 +89,13 @@ class Keys:
         self._lacks = lacks
         self._links: dict[bytes, tuple[float, bool]] = {}
         self._knocks = Knocks()
+        self._numbers = count(1)
         self._let = {
             one.cookie: _Let(
-                Visitor(name=one.name, paired=True, about=one.about, since=one.since), one.key, one.seen, True
+                Visitor(name=one.name, paired=True, about=one.about, since=one.since, number=next(self._numbers)),
+                one.key,
+                one.seen,
+                True,
             )
             for one in kept.devices
             if one.seen / 1000 + DEVICE_SECONDS > clock()
@@ -139,7 +145,14 @@ class Keys:
             self._let.pop(min(self._let, key=lambda one: self._let[one].seen))
         entrance = Entrance(cookie=f"{self.run}.{secrets.token_urlsafe(32)}", key=secrets.token_urlsafe(32))
         at = int(self._clock() * 1000)
-        visitor = Visitor(name=self._free_name(about), paired=paired, about=about, since=at, lacks=self._lacks)
+        visitor = Visitor(
+            name=self._free_name(about),
+            paired=paired,
+            about=about,
+            since=at,
+            lacks=self._lacks,
+            number=next(self._numbers),
+        )
         self._let[_digest(entrance.cookie)] = _Let(visitor, _digest(entrance.key), at, kept and self.keeps)
         self._changed_devices()
         return entrance
@@ -203,7 +216,7 @@ class Keys:
 
     def is_in(self, visitor: Visitor) -> bool:
         """Say whether a browser has not been shut out meanwhile."""
-        return any(one.visitor.name == visitor.name for one in self._let.values())
+        return any(one.visitor.number == visitor.number for one in self._let.values())
 
     def visitors(self) -> tuple[tuple[Visitor, int, bool], ...]:
         """List the browsers that were let in: when each was seen last (ms since 1970), and whether it is kept."""

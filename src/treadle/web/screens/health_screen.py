@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, Response, StreamingResponse
+from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import LiveSession, Reach
 from treadle.door.reports import (
@@ -30,6 +30,7 @@ from treadle.web.book import SessionBook
 from treadle.web.charts import length_of, stacked_bars
 from treadle.web.markup import page_text
 from treadle.web.page_requests import answer, body_of, book_of, opened_session, page
+from treadle.web.page_stream import PageStream
 from treadle.web.rights import PageRoute
 from treadle.web.templating import render
 
@@ -142,7 +143,7 @@ async def _check(request: Request) -> Response:
     queue: asyncio.Queue[Check | None] = asyncio.Queue()
     # It goes on when the browser leaves, so that the next one sees what was found.
     state.running = asyncio.create_task(_examined(state, queue, offline=not wanted.calls), name="health checks")
-    return StreamingResponse(_one_by_one(queue), media_type="application/x-ndjson")
+    return PageStream(_one_by_one(queue), media_type="application/x-ndjson")
 
 
 async def _one_by_one(queue: "asyncio.Queue[Check | None]") -> AsyncIterator[bytes]:

@@ -5,12 +5,13 @@ import asyncio
 from msgspec import Struct
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
-from starlette.responses import Response, StreamingResponse
+from starlette.responses import Response
 
 from treadle.door.open_session import Reach
 from treadle.door.opening import session_workspace
 from treadle.web.own_shells import PageShell
 from treadle.web.page_requests import body_of, book_of, done
+from treadle.web.page_stream import PageStream
 from treadle.web.rights import PageRoute
 
 _MOST_CELLS = 1_000
@@ -48,7 +49,7 @@ async def _open(request: Request) -> Response:
     folder = await asyncio.to_thread(session_workspace, session_id)
     shell = await book_of(request).shells.open(session_id, str(folder), *size)
     shell.resize(*size)
-    return StreamingResponse(shell.output(), media_type="application/octet-stream")
+    return PageStream(shell.output(), media_type="application/octet-stream")
 
 
 class _Typed(Struct):
