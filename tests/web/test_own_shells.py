@@ -4,18 +4,21 @@ import asyncio
 import os
 import re
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
 from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
+from tests.web.in_process import idle, page_here
+from treadle.app.history.keeping_sessions import delete_session, find_session
 from treadle.protocol.errors import ConfigError, SessionError
 from treadle.providers.scripted.script import SayText, Turn
 from treadle.web.own_shells import OwnShells
 
 PATIENCE = 30.0
+SHELLS = [one for one in ("/bin/sh", "/bin/bash") if Path(one).exists()]
 
 
 async def read_until(pieces: AsyncIterator[bytes], wanted: bytes) -> bytes:
@@ -80,6 +83,79 @@ async def test_a_shell_ends_with_its_process_whatever_it_left_in_the_background(
     await shells.close()
     with suppress(ProcessLookupError):
         os.kill(job, signal.SIGKILL)
+
+
+def is_running(pid: int) -> bool:
+    with suppress(OSError):
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    return False
+
+
+@pytest.fixture
+def ignoring() -> Iterator[None]:
+    """Ignore, as the page does, that a terminal hangs up."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+async def heard_of(shells: OwnShells, folder: Path, line: str) -> bytes:
+    """Type a line into a shell; gives what it prints until it has said that it is over."""
+    shell = await shells.open("s", str(folder), 200, 24)
+    shell.type(f"{line}\n")
+    return await read_until(shell.output(), b"<over>")
+
+
+@pytest.mark.usefixtures("ignoring")
+@pytest.mark.parametrize("shell", SHELLS)
+async def test_what_a_shell_runs_ends_with_it_as_with_a_terminal_that_is_closed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, shell: str
+) -> None:
+    monkeypatch.setenv("SHELL", shell)
+    shells = OwnShells()
+    shells.on = True
+    begun = "sleep 600 & " if shell.endswith("bash") else ""  # others leave it, in a terminal, too
+    line = f'{begun}sh -c \'printf "<%d>" $$ $0; printf "<%s>" over; exec sleep 600\' $!'
+    jobs = [int(one) for one in re.findall(rb"<(\d+)>", await heard_of(shells, tmp_path, line))]
+    assert [job for job in jobs if job and not is_running(job)] == []
+    await shells.close()
+    async with asyncio.timeout(PATIENCE):
+        while any(job and is_running(job) for job in jobs):
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.usefixtures("ignoring")
+async def test_a_shell_ignores_no_signal_that_those_of_a_terminal_do_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    shells = OwnShells()
+    shells.on = True
+    told = await heard_of(shells, tmp_path, "sed -n '/SigIgn/s/\\t/ /p' /proc/self/status; printf '<%s>' over")
+    await shells.close()
+    assert b"SigIgn: 0000000000000000" in told
+
+
+async def test_the_shell_of_a_session_that_is_deleted_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SHELL", "/bin/sh")
+    hello = Turn(items=(SayText(text="Hello."),))
+    async with page_here(tmp_path, monkeypatch, [hello] * 2) as here:
+        visit, shells = here.visit(), here.book.shells
+        shells.on = True
+        for by_the_page in (True, False):
+            session_id = (page := await here.start(visit)).session.id
+            await idle(page)
+            shell = await shells.open(session_id, str(tmp_path), 80, 24)
+            await visit.done(f"/s/{session_id}/close")
+            if by_the_page:
+                await visit.done(f"/s/{session_id}/delete")
+                assert shell.ended
+            else:
+                await asyncio.to_thread(delete_session, find_session(session_id))
+                async with asyncio.timeout(PATIENCE):
+                    while not shell.ended:
+                        await asyncio.sleep(0.05)
+            assert shells.sessions == ()
 
 
 @pytest.mark.usefixtures("shared_browser")

@@ -302,10 +302,17 @@ class SessionBook:
             if changed != known or anyway:
                 known, looked = (changed if abs(time.time() - changed) > _SETTLED else -1.0), time.monotonic()
                 with suppress(TreadleError, OSError):
+                    if self.shells.sessions:
+                        await self._end_shells_of_deleted()
                     for session_id in await asyncio.to_thread(_leased):
                         if session_id not in self._open and not await self._attach(session_id):
                             known = -1.0  # it is not ready yet
             await asyncio.sleep(_LOOK)
+
+    async def _end_shells_of_deleted(self) -> None:
+        """End the shells that no screen leads to any more, whoever deleted their sessions."""
+        for gone in await asyncio.to_thread(_deleted, self.shells.sessions):
+            await self.shells.close_one(gone)
 
     async def _attach(self, session_id: str, known: PageSession | None = None, *, agent: bool = False) -> bool:
         """Attach to a session, in place of the page that is `known`; gives whether it is there."""
@@ -318,6 +325,20 @@ class SessionBook:
                     )
                     await self._enter(PageSession(remote, self.own_mode, agent=agent))
             return self.find(session_id) is not None
+
+
+def _deleted(sessions: Sequence[str]) -> Sequence[str]:
+    """Give those of some sessions that are no more."""
+    store, gone = open_store(), []
+    try:
+        for session_id in sessions:
+            try:
+                store.find(session_id)
+            except SessionError:
+                gone.append(session_id)
+    finally:
+        store.close()
+    return gone
 
 
 def _leased() -> Sequence[str]:

@@ -9,7 +9,7 @@ import struct
 import subprocess
 import sys
 import termios
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 
@@ -30,9 +30,12 @@ _LOOK = 0.5
 """Seconds between two looks whether a shell that somebody sees has ended."""
 
 _IN_A_TERMINAL = (
-    "import fcntl, os, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0); "
+    "import fcntl, os, signal, sys, termios; os.setsid(); fcntl.ioctl(0, termios.TIOCSCTTY, 0)\n"
+    "for one in signal.valid_signals():\n"
+    "    if signal.getsignal(one) is signal.SIG_IGN: signal.signal(one, signal.SIG_DFL)\n"
     "os.execv(sys.argv[1], [sys.argv[2]])"
 )
+"""What begins a shell: the page ignores that a terminal hangs up, and Python broken pipes, which no shell should."""
 
 
 class PageShell:
@@ -129,16 +132,26 @@ class PageShell:
         loop = asyncio.get_running_loop()
         loop.remove_reader(self._master)
         loop.remove_writer(self._master)
-        for number in (signal.SIGHUP, signal.SIGKILL):
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._process.pid, number)
+        if self._process.poll() is None:  # else its number may be another one's
+            self._hang_up()
             with suppress(subprocess.TimeoutExpired):
                 await asyncio.to_thread(self._process.wait, _PATIENCE)
-                break
+            self._process.kill()
+            await asyncio.to_thread(self._process.wait)
         if not self.ended:
             self.ended = True
             self._changed.set()
         os.close(self._master)
+
+    def _hang_up(self) -> None:
+        """Tell the shell, and the job that has the terminal, that it is gone: the shell tells its other jobs."""
+        job = 0
+        with suppress(OSError):
+            job = os.tcgetpgrp(self._master)  # 0 where no job has it yet: with that, it would be those of Treadle
+        for group in {self._process.pid, job} - {0}:
+            for number in (signal.SIGHUP, signal.SIGCONT):  # what is stopped hears it, too
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(group, number)
 
 
 class OwnShells:
@@ -147,6 +160,11 @@ class OwnShells:
     def __init__(self) -> None:
         self.on = False
         self._open: dict[str, PageShell] = {}
+
+    @property
+    def sessions(self) -> Sequence[str]:
+        """The sessions whose shells are open."""
+        return tuple(self._open)
 
     def find(self, session_id: str) -> PageShell:
         """Give the shell of a session; raises `SessionError` where it has none."""
@@ -167,6 +185,12 @@ class OwnShells:
                 raise ConfigError("shell", f"{_MOST} shells are open.", fix="Close some: type exit in them.")
             found = self._open[session_id] = PageShell(folder, columns, rows)
         return found
+
+    async def close_one(self, session_id: str) -> None:
+        """End the shell of a session, if it has one."""
+        found = self._open.pop(session_id, None)
+        if found is not None:
+            await found.close()
 
     async def close(self) -> None:
         """End all of them, and switch them off."""

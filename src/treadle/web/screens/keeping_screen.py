@@ -76,6 +76,7 @@ async def _delete(request: Request) -> Response:
     """Delete a session that nobody has open, for good; the page has asked before."""
     session_id = request.path_params["session_id"]
     await asyncio.to_thread(lambda: delete_session(find_session(session_id)))
+    await book_of(request).shells.close_one(session_id)
     book_of(request).relist()
     return done()
 
