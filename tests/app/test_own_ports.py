@@ -1,7 +1,9 @@
 """`/ports`: the servers of a session's commands, opened on this machine for a person, also for an attached one."""
 
 import asyncio
+import http.client
 import re
+import socket
 import urllib.error
 import urllib.request
 from collections.abc import AsyncIterator
@@ -99,6 +101,42 @@ async def test_a_person_opens_the_port_of_a_server_and_it_closes_with_it(
         assert (await entered(live)).text == "No command of this session listens on a port."
         with pytest.raises(urllib.error.URLError):
             await asyncio.to_thread(fetch, url)
+
+
+async def test_a_server_that_comes_after_the_one_whose_port_was_opened_is_not_reached(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    another = run("pkill -f http.server; while curl -s localhost:8177; do sleep 0.01; done; echo over")
+    async with session(tmp_path, monkeypatch, [SERVES, WAITS], [another, SERVES, WAITS], [ENDS]) as (live, _):
+        await work(live)
+        url = (await entered(live, "8177")).text.split()[2]
+        assert await asyncio.to_thread(fetch, url) == "made here"
+        held, writer = await asyncio.open_connection("127.0.0.1", 8177)
+        await work(live)
+        assert await held.read() == b"", "a connection to the first one has ended"
+        writer.close()
+        with pytest.raises((urllib.error.URLError, ConnectionError, http.client.RemoteDisconnected)):
+            await asyncio.to_thread(fetch, url)
+        assert url not in (await entered(live)).text
+        assert (await entered(live, "8177")).text.split()[2] == url, "it is opened again by a person"
+        assert await asyncio.to_thread(fetch, url) == "made here"
+        await work(live)
+        while not await asyncio.to_thread(is_free, 8177):  # nobody looks
+            await asyncio.sleep(0.05)
+
+
+async def test_a_server_that_listens_anew_is_the_same_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    anew = "while True: h.HTTPServer(('', 8177), h.SimpleHTTPRequestHandler).handle_request()"
+    serves = call("execute_command", command=f'exec python3 -c "import http.server as h\n{anew}"', background=True)
+    async with session(tmp_path, monkeypatch, [serves, WAITS]) as (live, _):
+        await work(live)
+        url = (await entered(live, "8177")).text.split()[2]
+        assert [await asyncio.to_thread(fetch, url) for _ in range(3)] == ["made here"] * 3
+
+
+def is_free(port: int) -> bool:
+    with socket.socket() as asking:
+        return asking.connect_ex(("127.0.0.1", port)) != 0
 
 
 async def test_where_the_number_is_taken_another_one_is_opened_and_said(

@@ -49,6 +49,15 @@ class CommandServers:
         """Give the ports that something listens on; reads two files of the kernel."""
         return frozenset(port for port, _ in self._listening())
 
+    def sockets(self, port: int) -> frozenset[str]:
+        """Give the numbers of the sockets that listen on a port: a server that comes after another has others."""
+        return frozenset(inode for found, inode in self._listening() if found == port)
+
+    def holders(self, port: int) -> frozenset[int]:
+        """Give the processes, as this machine numbers them, that have such a socket; looks at each process."""
+        wanted = self.sockets(port)
+        return frozenset(pid for pid in _all_processes() if wanted and not wanted.isdisjoint(_sockets_of(pid)))
+
     def answer(self, host: str, port: int) -> bool:
         """Whether one of them listens at a place now."""
         return is_this_machine(host) and port in self.ports()
@@ -99,16 +108,17 @@ class CommandServers:
         raise ConnectionRefusedError(f"nothing listens on port {port} of the session any more")
 
     @asynccontextmanager
-    async def relayed(self, port: int, at: int = 0) -> AsyncIterator[int]:
+    async def relayed(self, port: int, at: int = 0, *, meant: Callable[[], bool] = lambda: True) -> AsyncIterator[int]:
         """Relay a port of this machine's loopback to one of the session's; `at` 0 takes a free one. Gives its number.
 
-        A request of HTTP is relayed only where it names this machine: pages of the web reach loopback by other names.
-        Raises `OSError`.
+        A connection is relayed while the server is the one that is `meant`, which is looked up in a thread. A request
+        of HTTP is relayed only where it names this machine: pages of the web reach loopback by other names. Raises
+        `OSError`.
         """
         tasks: set[asyncio.Task[None]] = set()
 
         def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-            task = asyncio.ensure_future(self._relay(port, reader, writer))
+            task = asyncio.ensure_future(self._relay(port, reader, writer, meant))
             tasks.add(task)
             task.add_done_callback(tasks.discard)
 
@@ -121,8 +131,12 @@ class CommandServers:
                 task.cancel()
             await asyncio.gather(*tasks, return_exceptions=True)
 
-    async def _relay(self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def _relay(
+        self, port: int, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, meant: Callable[[], bool]
+    ) -> None:
         with contextlib.closing(writer), contextlib.suppress(OSError):
+            if not await asyncio.to_thread(meant):
+                return
             inner_reader, inner_writer = await self.connect(port)
             with contextlib.closing(inner_writer):
                 async with asyncio.TaskGroup() as group:
