@@ -187,3 +187,23 @@ class TestInTheBrowser:
             assert await page.input_value("#text") == "```\nred\n```\n"
             await page.click("[data-shells=off]")
             await page.wait_for_selector("[data-shells=on]")
+
+    async def test_a_program_that_prints_much_leaves_the_page_and_the_screen_usable(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SHELL", "/bin/sh")
+        async with page_with_model(tmp_path, [Turn(items=(SayText(text="Hello."),))]) as (served, seen):
+            page = await seen.page(served)
+            await start_session(page, "Say hello.")
+            await page.click("[data-tab=terminal]")
+            await page.click("[data-shells=on]")
+            await page.focus("#shell textarea")
+            await becomes(page, "document.querySelector('.cells .cursor') !== null")
+            await page.keyboard.type("seq 1 200000; printf 'over%s\\n' .\n")
+            await becomes(page, "document.querySelector('.cells').innerText.includes('199999\\n200000\\nover.')")
+            assert await page.evaluate("document.querySelector('.cells > div').children.length") <= 1_000
+            await page.keyboard.type("yes\n")
+            await becomes(page, "/(^y\\n){9}/m.test(document.querySelector('.cells').innerText)")
+            await page.keyboard.press("Control+c")
+            await page.keyboard.type("printf 'again%s\\n' .\n")
+            await becomes(page, "document.querySelector('.cells').innerText.includes('again.')")

@@ -6,13 +6,15 @@ const MOST = 1_000; // rows above the screen that are kept
 const WIDE = /[\u1100-\u115f\u2e80-\u303e\u3041-\ua4cf\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1faff}\u{20000}-\u{3fffd}]/u;
 const MARK = /\p{Mn}|\u200d|\ufe0f/u;
 const LINES = Object.fromEntries([..."jklmnqtuvwx"].map((one, at) => [one, "┘┐┌└┼─├┤┴┬│"[at]]));
-const cell = (text = " ", look = "") => ({ text, look });
+const cell = (text = " ", look = "") => ({ text, look }); // never changed: blank rows share one
+const BLANK = cell();
 
 /** Begin a screen in an element; `answer` takes what the terminal says to the program. */
 export function terminalScreen(place, answer) {
   let [columns, rows] = [80, 24];
   let [x, y, top, bottom] = [0, 0, 0, rows - 1];
   let look = { classes: new Set(), fg: "", bg: "" };
+  let style = ""; // its classes of the page
   let saved = null;
   let lines = [];
   let above = []; // finished rows of the page, oldest first
@@ -23,23 +25,18 @@ export function terminalScreen(place, answer) {
   let drawsLines = false;
   let rest = "";
   let drawn = 0;
-  const blank = () => Array.from({ length: columns }, () => cell());
-  const style = () => [...look.classes, look.fg && `f${look.fg}`, look.bg && `b${look.bg}`].filter(Boolean).join(" ");
+  const blank = () => Array(columns).fill(BLANK);
   lines = Array.from({ length: rows }, blank);
 
   function drawRow(row, cursor) {
-    const line = made("div");
-    let run = null;
+    const [line, runs] = [made("div"), []];
     row.forEach((one, at) => {
       const kind = at === cursor ? `${one.look} cursor` : one.look;
-      if (!run || run.kind !== kind) {
-        run = { kind, element: made("span", "", { className: kind }), text: "" };
-        line.append(run.element);
-      }
-      run.text += one.text;
-      run.element.textContent = run.text;
+      if (runs.at(-1)?.kind !== kind) runs.push({ kind, text: "" });
+      runs.at(-1).text += one.text;
     });
-    if (cursor === undefined && line.lastChild && !line.lastChild.className) line.lastChild.textContent = line.lastChild.textContent.trimEnd();
+    if (cursor === undefined && runs.at(-1)?.kind === "") runs.at(-1).text = runs.at(-1).text.trimEnd();
+    line.append(...runs.map(({ kind, text }) => made("span", text, { className: kind })));
     return line;
   }
 
@@ -49,18 +46,22 @@ export function terminalScreen(place, answer) {
   function draw() {
     drawn = 0;
     const follows = place.scrollTop + place.clientHeight >= place.scrollHeight - 30;
-    history.append(...above.map((row) => drawRow(row)));
+    history.append(...above.slice(-MOST).map((row) => drawRow(row)));
     above = [];
     while (history.children.length > MOST) history.firstChild.remove();
     shown.replaceChildren(...lines.map((row, at) => drawRow(row, cursorShown && at === y ? Math.min(x, columns - 1) : undefined)));
     if (follows) place.scrollTop = place.scrollHeight;
   }
 
+  function leave(row) {
+    if (!other && above.push(row) > 2 * MOST) above.splice(0, MOST); // a program can print more than anybody sees
+  }
+
   function scroll(by) {
     for (let n = 0; n < Math.abs(by); n++) {
       if (by > 0) {
         const [gone] = lines.splice(top, 1);
-        if (top === 0 && !other) above.push(gone);
+        if (top === 0) leave(gone);
         lines.splice(bottom, 0, blank());
       } else {
         lines.splice(bottom, 1);
@@ -75,14 +76,15 @@ export function terminalScreen(place, answer) {
   }
 
   function put(char) {
-    if (MARK.test(char)) return void (lines[y][Math.max(0, x - 1)].text += char);
-    const wide = WIDE.test(char);
+    const before = Math.max(0, x - 1);
+    if (char > "~" && MARK.test(char)) return void (lines[y][before] = cell(lines[y][before].text + char, lines[y][before].look));
+    const wide = char > "~" && WIDE.test(char);
     if (x + (wide ? 1 : 0) >= columns) {
       x = 0;
       down();
     }
-    lines[y][x++] = cell(drawsLines ? (LINES[char] ?? char) : char, style());
-    if (wide && x < columns) lines[y][x++] = cell("", style());
+    lines[y][x++] = cell(drawsLines ? (LINES[char] ?? char) : char, style);
+    if (wide && x < columns) lines[y][x++] = cell("", style);
   }
 
   const at = (value, most) => Math.max(0, Math.min(most, value));
@@ -123,7 +125,7 @@ export function terminalScreen(place, answer) {
       else if ((code >= 30 && code <= 37) || (code >= 90 && code <= 97)) look.fg = String(code < 40 ? code - 30 : code - 82);
       else if ((code >= 40 && code <= 47) || (code >= 100 && code <= 107)) look.bg = String(code < 50 ? code - 40 : code - 92);
     }
-    look = { ...look, classes: new Set(look.classes) };
+    style = [...look.classes, look.fg && `f${look.fg}`, look.bg && `b${look.bg}`].filter(Boolean).join(" ");
   }
 
   function mode(number, on) {
@@ -228,11 +230,7 @@ export function terminalScreen(place, answer) {
     while (lines.length < rows) lines.push(blank());
     while (lines.length > rows) {
       if (y < rows - 1 || y < lines.length - 1) lines.pop();
-      else {
-        const gone = lines.shift();
-        if (!other) above.push(gone);
-        y--;
-      }
+      else leave(lines.shift()), y--;
     }
     [x, y] = [at(x, columns - 1), at(y, rows - 1)];
   }

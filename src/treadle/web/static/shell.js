@@ -51,6 +51,7 @@ async function begin() {
       const { done, value } = await reader.read();
       if (done) break;
       screen.take(value);
+      if (value.length > 4_096) await new Promise((go) => setTimeout(go)); // a key, or a frame, comes in between
     }
     screen.take("\r\n[ended: press Enter for another one]");
   } catch {
