@@ -1,6 +1,7 @@
 """Serve several users: a page for each, with a folder, keys, limits and a log of their own.
 
-`add NAME` lets a user in and prints their token, `remove NAME` shuts one out, `list` names them. `metrics` prints a
+`add NAME` lets a user in and prints their token; for one who is there the token is another one, and what no flag names
+stays. `remove NAME` shuts one out, `list` names them. `metrics` prints a
 token that may read /metrics, `proxy` a secret for a proxy that names users.
 """
 
@@ -45,10 +46,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--traces", default="", metavar="URL", help="send traces there: OTLP over HTTP, off by default"
     )
     users = parser.add_argument_group("with add")
-    users.add_argument("--turns", type=int, default=2, metavar="N", help="turns of the user at a time (default: 2)")
+    users.add_argument("--turns", type=int, metavar="N", help="turns of the user at a time (default: 2)")
     users.add_argument("--day-cost", type=float, metavar="USD", help="the most US dollars a day")
     users.add_argument("--disk-gb", type=float, metavar="GB", help="how large the user's folder may be")
-    users.add_argument("--account", default="", metavar="NAME", help="the system's account of their process (as root)")
+    users.add_argument("--account", metavar="NAME", help="the system's account of their process (as root)")
     add_settings(parser, directory=False)
 
 
@@ -93,24 +94,22 @@ def execute(arguments: argparse.Namespace) -> int:
 
 
 def _look_after(arguments: argparse.Namespace, data: Path) -> int:
-    from treadle.web.service.service_users import ServiceUser, UserBook
+    from treadle.web.service.service_users import UserBook
 
     book = UserBook(data)
     match arguments.action:
         case "add" | "remove" if not arguments.name:
             raise _wrong(f"`treadle serve {arguments.action}` needs a name.", "It says whom.")
         case "add":
-            if arguments.turns < 1:
+            if arguments.turns is not None and arguments.turns < 1:
                 raise _wrong(f"--turns {arguments.turns} is too little.", "It is at least 1.")
-            user = ServiceUser(
-                name=arguments.name,
-                token="",
-                account=arguments.account,
-                turns=arguments.turns,
-                day_cost=arguments.day_cost,
-                disk_gb=arguments.disk_gb,
+            named = {field: getattr(arguments, field) for field in ("account", "turns", "day_cost", "disk_gb")}
+            user, token = book.add(
+                arguments.name, **{field: value for field, value in named.items() if value is not None}
             )
-            sys.stdout.write(f"{book.add(user)}\n")
+            sys.stdout.write(f"{token}\n")
+            sys.stdout.flush()
+            sys.stderr.write(f"{_user_line(user)}\n")
         case "remove":
             book.remove(arguments.name)
             sys.stderr.write(f"{arguments.name} is shut out. Their folder stays: {data / 'users' / arguments.name}\n")

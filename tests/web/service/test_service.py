@@ -14,7 +14,7 @@ from tests.web.service.serving import kill_page, service_here
 from treadle.app.errors.exits import Exit
 from treadle.providers.scripted.script import SayText, Turn, Wait
 from treadle.web.service.service_front import PROXY_HEADER, USER_REQUESTS
-from treadle.web.service.service_users import ServiceUser, UserBook
+from treadle.web.service.service_users import UserBook
 from treadle.web.service.user_confinement import FolderSize, folder_size
 
 HOLDS = tuple(Turn(items=(Wait(seconds=PATIENCE * 2), SayText(text="Late."))) for _ in range(20))
@@ -128,9 +128,35 @@ def test_a_folder_that_cannot_be_looked_into_has_no_known_size(tmp_path: Path) -
     assert size.unread == ""
 
 
+async def test_another_token_keeps_the_limits_of_a_user_and_a_changed_one_applies_while_their_page_runs(
+    tmp_path: Path,
+) -> None:
+    limits = ("--turns", "1", "--day-cost", "3", "--disk-gb", "1")
+    async with service_here(tmp_path, TALK, users={"alice": limits}) as service:
+
+        async def listed() -> str:
+            return (await service.program.run("serve", "list", "--data", str(service.data))).out
+
+        async def shows(limit: str) -> None:
+            alice = await service.sign_in("alice")
+            async with asyncio.timeout(PATIENCE):
+                while limit not in (await alice.get("/usage")).text:
+                    await asyncio.sleep(0.1)
+            assert (
+                f">{limit.removeprefix('$').removesuffix('.00')} applies" in (await alice.get("/settings/budgets")).text
+            )
+
+        await shows("$3.00")
+        await service.add("alice")
+        assert await listed() == "alice  1 turn at a time, $3.00 a day, 1 GB\n"
+        await service.add("alice", "--day-cost", "7")
+        assert await listed() == "alice  1 turn at a time, $7.00 a day, 1 GB\n"
+        await shows("$7.00")
+
+
 def test_administrators_who_add_users_at_the_same_time_lose_none(tmp_path: Path) -> None:
     def add(number: int) -> None:
-        UserBook(tmp_path / "data").add(ServiceUser(name=f"user{number}", token=""))
+        UserBook(tmp_path / "data").add(f"user{number}")
 
     with ThreadPoolExecutor(8) as pool:
         list(pool.map(add, range(40)))

@@ -1,11 +1,15 @@
 """What may be spent, and how much of it is left."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from types import MappingProxyType
+from typing import Any
 
 from treadle.app.compose import open_store
 from treadle.app.config.layers import load_settings
 from treadle.protocol.base import Record
 from treadle.store.spent import day_of, spent_on
+
+_NO_FLAGS: Mapping[str, Any] = MappingProxyType({})
 
 
 class BudgetLine(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -39,9 +43,12 @@ class BudgetReport(Record, frozen=True, kw_only=True, omit_defaults=False):
     ask_at: float
 
 
-def budget_report(now: int) -> BudgetReport:
-    """Say what the user's settings allow, and what is used of it at a time (ms since 1970). Raises `ConfigError`."""
-    said = load_settings({}).budget
+def budget_report(now: int, flags: Mapping[str, Any] = _NO_FLAGS) -> BudgetReport:
+    """Say what the user's settings allow, and what is used of it at a time (ms since 1970). Raises `ConfigError`.
+
+    What the command line says of budgets is in `flags`, which may say more.
+    """
+    said = load_settings({name: flags[name] for name in ("budget",) if name in flags}).budget
     day = day_of(now)
     store = open_store()
     try:

@@ -246,7 +246,7 @@ async def _show(request: Request) -> Response:
         rows, models = _both(request), _usable_models()
         groups = _GROUPS[screen].items()
         return {
-            "spent": budget_report(int(time.time() * 1_000)) if screen == "Budgets" else None,
+            "spent": budget_report(int(time.time() * 1_000), book_of(request).flags) if screen == "Budgets" else None,
             "screen": screen,
             "lead": _LEADS[screen],
             "groups": [(title, [_row(rows[key], models) for key, _, _ in found]) for title, found in groups],

@@ -48,7 +48,7 @@ _TITLES = {
 async def _show(request: Request) -> Response:
     since = request.query_params.get("since", "").strip() or _USUAL
     folder = request.query_params.get("folder", "").strip()
-    found = await asyncio.to_thread(_sums, since, folder)
+    found = await asyncio.to_thread(_sums, since, folder, book_of(request).flags)
     most = next((line.limit for line in found["spent"].lines if line.key == "budget.session_cost"), None)
     return await page(request, "usage.html", **found, open_sessions=_left(book_of(request), most))
 
@@ -73,12 +73,12 @@ def _left_words(most: float, spending: Spending) -> str:
     return f"at most {left}" if spending.unpriced else left
 
 
-def _sums(chosen: str, folder: str) -> Mapping[str, Any]:
+def _sums(chosen: str, folder: str, flags: Mapping[str, Any]) -> Mapping[str, Any]:
     today = datetime.now().astimezone().date()
     since = None if chosen == "all" else since_day(chosen, today)
     reports = usage_reports(UsageKey, since, Path(folder) if folder else None)
     rows = list_sessions(None)
-    budgets = budget_report(int(time.time() * 1_000))
+    budgets = budget_report(int(time.time() * 1_000), flags)
     days = reports[UsageKey.DAY]
     columns = _columns(days, since, today)
     return {

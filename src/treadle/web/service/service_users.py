@@ -79,20 +79,24 @@ class UserBook:
         """Whether there is a secret for a proxy."""
         return bool(self._read().proxy)
 
-    def add(self, user: ServiceUser) -> str:
-        """Add a user, or change one, who gets a new token; gives it. Raises `ConfigError`."""
-        if not _NAME.fullmatch(user.name):
+    def add(self, name: str, **named: str | float) -> tuple[ServiceUser, str]:
+        """Add a user, or change one, whose fields stay that are not `named`; gives the user, and a new token.
+
+        Raises `ConfigError`.
+        """
+        if not _NAME.fullmatch(name):
             raise ConfigError(
                 "service-user",
-                f"{user.name!r} cannot be the name of a user.",
+                f"{name!r} cannot be the name of a user.",
                 why="It is up to 64 letters, digits, and . _ @ + -, and begins with a letter or a digit.",
                 fix="Choose another name.",
             )
         token = secrets.token_urlsafe(32)
         with self._changing():
-            users = {**self.all(), user.name: replace(user, token=token_digest(token))}
-            self._write(replace(self._kept, users=tuple(users.values())))
-        return token
+            known = self.all()
+            user = replace(known.get(name) or ServiceUser(name=name, token=""), token=token_digest(token), **named)
+            self._write(replace(self._kept, users=tuple({**known, name: user}.values())))
+        return user, token
 
     def remove(self, name: str) -> None:
         """Shut a user out; their folder stays. Raises `ConfigError`."""

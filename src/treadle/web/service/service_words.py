@@ -23,6 +23,12 @@ class Began(Tagged, frozen=True, kw_only=True, tag="began"):
     traces: str = ""
 
 
+class NewBudget(Tagged, frozen=True, kw_only=True, tag="new_budget"):
+    """The front says which limits of cost apply to the sessions that are opened from now on."""
+
+    budget: Mapping[str, Any]
+
+
 class TurnPlace(Tagged, frozen=True, kw_only=True, tag="turn_place"):
     """The front says which place a turn has in the queue; with 0 it may work."""
 
@@ -75,7 +81,7 @@ class RunAnswered(Tagged, frozen=True, kw_only=True, tag="run_answered"):
     problem: str = ""
 
 
-FromFront = Began | TurnPlace | RunAnswered
+FromFront = Began | NewBudget | TurnPlace | RunAnswered
 FromPage = PageReady | TurnWanted | TurnGiven | PageUse | NextDue | RunWanted
 
 _ENCODER = msgspec.json.Encoder()

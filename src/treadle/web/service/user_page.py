@@ -23,6 +23,7 @@ from treadle.web.service.service_words import (
     Began,
     FromFront,
     FromPage,
+    NewBudget,
     PageReady,
     PageUse,
     RunAnswered,
@@ -70,7 +71,7 @@ async def serve_user_page(listening: int, control: int) -> int:
                 schedules.tell, begin=schedules.begin, looks=LOOKS_AT_SCHEDULES, hears_next=schedules.tell_next
             )
             tasks = [
-                asyncio.create_task(_hear(reader, gate, schedules), name="what the front says"),
+                asyncio.create_task(_hear(reader, book, gate, schedules), name="what the front says"),
                 asyncio.create_task(_tell_use(book, says), name="what the page uses"),
                 asyncio.create_task(running, name="schedules"),
             ]
@@ -104,12 +105,16 @@ def _be_quiet() -> None:
     os.close(nowhere)
 
 
-async def _hear(reader: asyncio.StreamReader, gate: TurnGate, schedules: UserSchedules) -> None:
+async def _hear(reader: asyncio.StreamReader, book: SessionBook, gate: TurnGate, schedules: UserSchedules) -> None:
     with suppress(OSError, ValueError):
         while line := await reader.readline():
             said = _READER.decode(line)
             if isinstance(said, TurnPlace):
                 gate.take(said.turn, said.place)
+            elif isinstance(said, NewBudget):
+                book.flags = {**book.flags, "budget": said.budget}
+                if not said.budget:
+                    del book.flags["budget"]
             elif isinstance(said, RunAnswered):
                 schedules.take(said)
     os.kill(os.getpid(), signal.SIGTERM)  # the front is gone, or wants it

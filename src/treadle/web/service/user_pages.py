@@ -17,6 +17,7 @@ from treadle.web.service.service_users import ServiceUser, UserBook
 from treadle.web.service.service_words import (
     Began,
     FromPage,
+    NewBudget,
     NextDue,
     RunAnswered,
     RunWanted,
@@ -110,6 +111,8 @@ class UserPages:
         """Give the process of a user, started if it is not there. Raises `TreadleError`."""
         page = self._pages.get(user.name)
         if page is not None:
+            if page.user.day_cost != user.day_cost:
+                page.say(NewBudget(budget=self._budget(user)))
             page.user = user
             return page
         if self._draining:
@@ -124,9 +127,8 @@ class UserPages:
     async def _start(self, user: ServiceUser) -> UserProcess:
         place = await asyncio.to_thread(user_place, self._users.data, user.name, user.account)
         page = UserProcess(user, place, self._sockets, hears=self._hear, ended=self._ended)
-        flags = dict(self._terms.flags)
-        if user.day_cost is not None:
-            flags["budget"] = {**flags.get("budget", {}), "day_cost": user.day_cost}
+        budget = self._budget(user)
+        flags = {**self._terms.flags, **({"budget": budget} if budget else {})}
         began = Began(
             user=user.name,
             folder=str(place.projects),
@@ -142,6 +144,10 @@ class UserPages:
         self._pages[user.name] = page
         self.changed.set()
         return page
+
+    def _budget(self, user: ServiceUser) -> Mapping[str, Any]:
+        own = {} if user.day_cost is None else {"day_cost": user.day_cost}
+        return {**self._terms.flags.get("budget", {}), **own}
 
     def _turns_of(self, name: str) -> int:
         page = self._pages.get(name)
