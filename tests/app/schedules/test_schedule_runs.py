@@ -85,6 +85,35 @@ def test_what_was_due_while_no_server_ran_is_missed_and_told(folder: Path) -> No
     assert read_schedules()[0].missed == 4
 
 
+def test_a_clock_that_was_ahead_for_a_while_keeps_no_run_from_its_time(folder: Path) -> None:
+    add_schedule(wanted(folder))
+    ((_, run),) = take_due(NOW + 31 * MINUTE)
+    assert take_due(NOW + 3 * 24 * 60 * MINUTE + 29 * MINUTE) == []
+    assert take_due(NOW + 32 * MINUTE) == []
+    (kept,) = read_schedules()
+    assert (kept.next, kept.missed, kept.last_missed, kept.runs) == (NOW + 60 * MINUTE, 0, 0.0, (run,))
+    ((_, run),) = take_due(NOW + 60 * MINUTE)
+    assert take_due(NOW + 60 * MINUTE - LATE) == [], "a clock that is set right begins nothing twice"
+    assert read_schedules()[0].next == NOW + 90 * MINUTE
+
+
+async def test_a_clock_that_is_set_back_is_noticed_while_a_server_runs(folder: Path) -> None:
+    add_schedule(wanted(folder))
+    days = 3 * 24 * 60 * MINUTE
+    clock, told = [NOW], list[float | None]()
+    running = asyncio.create_task(
+        run_schedules(lambda _: None, looks=0.01, hears_next=told.append, clock=lambda: clock[0])
+    )
+    async with asyncio.timeout(30):
+        for moment, due in ((NOW, 30), (NOW + days + 29 * MINUTE, 30 + days / MINUTE), (NOW + MINUTE, 30)):
+            clock[0] = moment
+            while not told or told[-1] != NOW + due * MINUTE:
+                await asyncio.sleep(0.01)
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)
+    assert read_schedules()[0].next == NOW + 30 * MINUTE
+
+
 def test_years_without_a_server_are_counted_within_bounds(folder: Path) -> None:
     add_schedule(wanted(folder, "every 1 minute"))
     ((_, run),) = take_due(NOW + 3 * 365 * 24 * 3600 + 30)

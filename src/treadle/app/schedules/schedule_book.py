@@ -21,6 +21,9 @@ from treadle.workspace.files.private_file import write_private
 LATE = 600
 """Seconds by which a run may be late and still begins; a later one is missed."""
 
+_APART = 45 * 60
+"""Seconds by which what is handled may be ahead of a clock."""
+
 _KEPT_RUNS = 20
 _MOST_COUNTED = 1_000
 """Missed runs that are counted one by one."""
@@ -189,7 +192,8 @@ def take_due(now: float) -> list[tuple[Schedule, ScheduledRun]]:
     """Take what is due for this process alone: what it takes no other one takes. Raises `StoreError`."""
     taken = []
     with _changing() as all_of_them:
-        for place, one in enumerate(all_of_them):
+        for place, kept in enumerate(all_of_them):
+            one = all_of_them[place] = _without_future(kept, now)
             due = one.next
             if due is None or due > now:
                 continue
@@ -198,6 +202,17 @@ def take_due(now: float) -> list[tuple[Schedule, ScheduledRun]]:
             if run is not None:
                 taken.append((handled, run))
     return taken
+
+
+def _without_future(schedule: Schedule, now: float) -> Schedule:
+    """Forget what a clock that was ahead has handled: else nothing would be due until then.
+
+    A clock that is set a little, or is another server's, begins none twice.
+    """
+    if schedule.handled - now <= _APART:
+        return schedule
+    missed = 0 if schedule.last_missed > now else schedule.missed  # nobody knows how many of them were
+    return replace(schedule, handled=now, missed=missed, last_missed=schedule.last_missed if missed else 0.0)
 
 
 def _handled(schedule: Schedule, due: float, now: float) -> tuple[Schedule, ScheduledRun | None]:

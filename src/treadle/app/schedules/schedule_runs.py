@@ -64,13 +64,15 @@ async def run_schedules(
     said: set[str] = set()
     seen: tuple[int, ...] | None = None
     due: float | None = None
+    latest = 0.0
     async with asyncio.TaskGroup() as group:
         while True:
             pause = looks
             try:
-                found = _file_state()
-                if found is None or found != seen or (due is not None and due <= clock()):
-                    taken, due = await asyncio.to_thread(_look, clock())
+                found, now = _file_state(), clock()
+                set_back, latest = now < latest, now
+                if found is None or found != seen or set_back or (due is not None and due <= now):
+                    taken, due = await asyncio.to_thread(_look, now)
                     seen = found  # what is taken changes the file, so it is looked at once more
                     for schedule, run in taken:
                         work = _become(schedule, run, begin or in_own_process)
