@@ -32,6 +32,7 @@ from treadle.protocol.notifications import (
     TurnEnded,
 )
 from treadle.protocol.permissions import Mode, OptionKind, Question, QuestionKind
+from treadle.protocol.tools import RunCommand
 from treadle.providers.scripted.script import MakeCall, Refuse, SayText, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -109,7 +110,8 @@ async def test_a_host_is_notified_of_every_moment(tmp_path: Path, monkeypatch: p
             await ended(live, feed, "Write it.")
             assert (await host.until(HookEvent.SESSION_START))["source"] == "startup"
             asked = await host.until(HookEvent.NOTIFICATION)
-            assert (asked["notification_type"], asked["title"]) == ("permission_prompt", "Treadle")
+            assert (asked["notification_type"], asked["title"]) == ("permission_prompt", "Write it.")
+            assert asked["message"] == "Create a.txt (+1 -0)?"
             denied = await host.until(HookEvent.PERMISSION_DENIED)
             assert (denied["tool_name"], denied["tool_input"]["content"]) == ("Write", "x")
             (call,) = (await host.until(HookEvent.POST_TOOL_BATCH))["tool_calls"]
@@ -228,10 +230,21 @@ async def test_hooks_learn_what_a_person_who_has_room_made_wants_kept(
     assert (after["trigger"], "Question 1." in after["compact_summary"]) == ("manual", True)
 
 
+def test_a_question_is_told_with_its_command_and_without_secrets() -> None:
+    def hidden(text: str) -> str:
+        return text.replace("hunter2", "[hidden]")
+
+    hooks = SessionHooks((), HookSession(session_id="s1", root="/ws", mode=lambda: Mode.ASK, redact=hidden))
+    runs = RunCommand(command="curl -u me:hunter2 example.org", cwd="/ws")
+    asked = Question(id="q", kind=QuestionKind.PERMISSION, text="Run", accesses=(runs,))
+    assert hooks.question(asked) == "Run curl -u me:[hidden] example.org?"
+
+
 class Compacting:
     """A session in which older messages leave the prompt."""
 
     resumed = True
+    title = "Long work."
     status = SessionStatus(
         phase=Phase.COMPACTING,
         mode=Mode.ASK,

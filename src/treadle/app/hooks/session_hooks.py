@@ -23,9 +23,10 @@ from treadle.app.hooks.hook_words import (
 )
 from treadle.app.hooks.matching_hooks import condition_holds, matches_any
 from treadle.engine.ports import HookDecision, HookWord
+from treadle.present.question_words import in_short
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.messages import Text
-from treadle.protocol.permissions import Decision, Mode
+from treadle.protocol.permissions import Decision, Mode, Question
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolCall
 from treadle.tools.declarations import EXECUTE_COMMAND
@@ -149,6 +150,11 @@ class SessionHooks:
         more = {"source": _SCOPES[scope], "file_path": str(file)}
         for run in self._about(HookEvent.CONFIG_CHANGE, more["source"], more):
             self._detach(run)
+
+    def question(self, question: Question) -> str:
+        """Say for Notification what is asked, without secrets: hooks pass it on to other places."""
+        short = in_short(question)
+        return self._session.redact(f"{short[:1].upper()}{short[1:]}?")
 
     def compaction(self) -> dict[str, str]:
         """Say for PreCompact who has room made now, and what is to be kept."""

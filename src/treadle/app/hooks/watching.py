@@ -41,6 +41,11 @@ class HookedSession(Protocol):
         ...
 
     @property
+    def title(self) -> str:
+        """What it is called; empty where that is not known."""
+        ...
+
+    @property
     def status(self) -> SessionStatus:
         """Where it is now."""
         ...
@@ -76,6 +81,7 @@ async def watched_by_hooks(hooks: SessionHooks, live: HookedSession) -> AsyncIte
 class _Watch:
     def __init__(self, hooks: SessionHooks, live: HookedSession) -> None:
         self._hooks = hooks
+        self._live = live
         self._model = live.status.model
         self._last = ""
         self._trigger = "auto"
@@ -126,7 +132,8 @@ class _Watch:
             case QuestionAsked(question=question):
                 permission = question.kind is QuestionKind.PERMISSION
                 kind = "permission_prompt" if permission else f"{question.kind}_prompt"
-                more = {"message": question.text, "title": "Treadle", "notification_type": kind}
+                about = {"message": self._hooks.question(question), "title": self._live.title or "Treadle"}
+                more = {**about, "notification_type": kind}
                 return self._hooks.notice(HookEvent.NOTIFICATION, kind, more)
             case PhaseChanged(phase=Phase.COMPACTING):
                 more = self._hooks.compaction()
