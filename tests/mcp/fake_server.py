@@ -47,6 +47,8 @@ def listed() -> list[dict[str, object]]:
         tools.insert(0, {"name": "bare"})
         tools.insert(0, {"name": "odd", "description": 5, "inputSchema": [], "annotations": "x", "outputSchema": {}})
         tools.insert(0, {"description": "It has no name."})
+    if "notes" in SAID:
+        tools.append(tool("note"))
     if "structured" in SAID:
         tools.append(tool("structured", outputSchema={"type": "object", "required": ["a"]}))
     tools += [tool(key.removeprefix("tools/call ")) for key in ANSWERS if key.startswith("tools/call ")]
@@ -129,6 +131,8 @@ def call(number: object, name: str, arguments: dict[str, int]) -> None:
     if name == "refuse":
         send({"jsonrpc": "2.0", "id": number, "error": {"code": -32000, "message": "Too many requests."}})
         return
+    if name == "note":
+        note("of the server")
     if name == "touch":
         for uri in ("demo://1", "demo://1", "demo://unread"):
             send({"jsonrpc": "2.0", "method": "notifications/resources/updated", "params": {"uri": uri}})

@@ -5,13 +5,18 @@ import shutil
 import sys
 from pathlib import Path
 
+import pytest
+from msgspec.structs import replace
+
 from tests.e2e.process import Program
-from tests.mcp.hubs import FAKE, NODE, needs_node
+from tests.mcp.hubs import FAKE, NODE, call, fake, hub_of, needs_node, plan_of, told, until
 from tests.needed import needs
-from treadle.app.servers.server_confining import kept_from, readable_paths
+from treadle.app.security.command_folders import CommandFolders
+from treadle.app.servers.server_confining import confined_server, kept_from, readable_paths
+from treadle.protocol.messages import Text
 from treadle.protocol.servers import McpServer
-from treadle.protocol.tools import Right, SandboxDenial
-from treadle.workspace.commands.confinement import Setup
+from treadle.protocol.tools import Outcome, Right, SandboxDenial
+from treadle.workspace.commands.confinement import Remark, Setup
 
 needs_sandbox = needs("sandbox")
 
@@ -72,6 +77,57 @@ async def test_a_server_that_dies_says_what_was_hidden_and_what_opens_it(tmp_pat
     assert (
         "Exit status 3. It ran in the sandbox, which hides what its arguments and variables do not name." in added.err
     )
+
+
+@needs_sandbox
+async def test_control_files_of_a_person_stay_beside_a_server_and_those_that_it_writes_are_moved(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("treadle.workspace.commands.process._SETTLE_EVERY", 0.05)
+    work, data = tmp_path / "work", tmp_path / "data"
+    work.mkdir()
+    server = fake("notes", state=work / "AGENTS.md")
+    plan = plan_of(server, work)
+    start = plan.program
+    assert start is not None
+    looks = []
+
+    def set_up(line: str) -> Setup:
+        place = CommandFolders(root=str(work), data=data, private=data / "private")
+        setup = confined_server(line, server, place, trusted=True, own=True)
+
+        def settle(output: str, *, ended: bool) -> tuple[Remark, ...]:
+            found = setup.settle(output, ended=ended)
+            looks.append(found)
+            return found
+
+        return replace(setup, settle=settle)
+
+    async def look() -> None:
+        seen = len(looks)
+        await until(lambda: len(looks) > seen + 2)
+
+    plan = replace(plan, program=lambda: replace(start(), set_up=set_up))
+    async with hub_of(tmp_path, plan) as hub:
+        await look()
+        for name in ("CLAUDE.md", "sub/AGENTS.md", ".github/workflows/ci.yml"):
+            (work / name).parent.mkdir(parents=True, exist_ok=True)
+            (work / name).write_text("of a person")
+        await look()
+        result = await call(hub, "mcp__fake__note")
+        moved = result.content[-1]
+        assert isinstance(moved, Text)
+        assert result.outcome is Outcome.FAILED
+        assert moved.text.startswith("\nAGENTS.md was made while the command ran. It can change what tools do, so it")
+        assert not (work / "AGENTS.md").exists()
+        assert (await call(hub, "mcp__fake__echo")).outcome is Outcome.OK
+        await look()
+        (work / "AGENTS.md").write_text("of a person, moved back")
+    said = told(tmp_path)
+    assert said.count("was made while the command ran") == said.count("AGENTS.md was made while the command ran") == 1
+    assert "The MCP server fake was at work then and may have made it. If it is yours, move it back" in said
+    kept = sorted(str(path.relative_to(work)) for path in work.rglob("*") if path.suffix in (".md", ".yml"))
+    assert kept == [".github/workflows/ci.yml", "AGENTS.md", "CLAUDE.md", "sub/AGENTS.md"]
 
 
 def test_scripts_are_found_from_the_folder_that_their_runner_is_given(tmp_path: Path) -> None:

@@ -41,6 +41,10 @@ class ServerHost(Protocol):
 
     version: str
 
+    def tell(self, text: str) -> None:
+        """Show the person a sentence."""
+        ...
+
     def log(self, plan: ServerPlan, text: str) -> None:
         """Write a line into the server's log."""
         ...

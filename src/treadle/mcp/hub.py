@@ -120,10 +120,8 @@ class McpHub:
 
     def find(self, server: str, tool: str) -> ServerTool | None:
         """Find a tool by the names that its server and it have themselves, or have for the model."""
-        for one in self.tools().values():
-            if server in (one.plan.server.name, one.plan.slug) and tool in (one.declared.name, one.spec.name):
-                return one
-        return None
+        known = (one for one in self.tools().values() if server in (one.plan.server.name, one.plan.slug))
+        return next((one for one in known if tool in (one.declared.name, one.spec.name)), None)
 
     def state_of(self, plan: ServerPlan) -> ServerState:
         """Say how a server is doing."""
@@ -280,7 +278,7 @@ class McpHub:
             await asyncio.wait(self._owners, timeout=_LONGEST_CLOSE - 0.5)
 
     async def _call(self, tool: ServerTool, arguments: dict[str, Any], running: _Running) -> CallResult:
-        from treadle.mcp.tool_results import tool_result
+        from treadle.mcp.tool_results import tool_result, with_moved
 
         async def progressed(progress: float, total: float | None, message: str | None) -> None:
             of = "" if total is None else f"/{total:g}"
@@ -294,10 +292,11 @@ class McpHub:
         if not connection.settled.is_set():
             self._show(running, "The server is still starting.")
         try:
-            result = await connection.ask(asked)
+            said = await connection.ask(asked)
+            result = await asyncio.to_thread(tool_result, said, tool.plan.server.name, self._ports.read_image)
         except ServerSaidError as error:
-            return error.result
-        return await asyncio.to_thread(tool_result, result, tool.plan.server.name, self._ports.read_image)
+            result = error.result
+        return with_moved(result, await connection.moved())
 
     def _show(self, running: _Running, text: str) -> None:
         if self._main is not None and running.shown < _MOST_SHOWN:

@@ -63,6 +63,7 @@ class ServerConnection:
         """`early` is the program where it was started already, or why it could not be."""
         self.plan = plan
         self._early = early
+        self._running: ServerProgram | None = None
         self._network: BoundedTransport | None = None
         self._connecting: asyncio.Timeout | None = None
         self.declared = Declared()
@@ -169,7 +170,9 @@ class ServerConnection:
                         self._connecting = limit
                         program = await self._program()
                         if program is not None:
-                            stack.push_async_callback(program.close)
+                            program.tell_through(self._tell_moved)
+                            self._running = program
+                            stack.push_async_callback(self._left, program)
                         client = await stack.enter_async_context(self._new_client(program))
                         self._check_era(client)
                         self.declared = await listed_by(client)
@@ -188,6 +191,20 @@ class ServerConnection:
         if program is not None and not self._ending.is_set():
             why = f"{why}. {visible(program.errors(served=self._had_connection))}"
         return why
+
+    async def _left(self, program: ServerProgram) -> None:
+        await program.close()
+        self._running = None
+
+    def _tell_moved(self, text: str) -> None:
+        self._host.tell(
+            f"{text} The MCP server {visible(self.plan.server.name)} was at work then and may have made it. "
+            "If it is yours, move it back: it stays while the server does nothing."
+        )
+
+    async def moved(self) -> tuple[str, ...]:
+        """Say of the control files that its program may have made since the last time that they were moved."""
+        return () if self._running is None else await self._running.moved()
 
     def _reason(self, error: BaseException) -> str:
         if self.plan.server.url:

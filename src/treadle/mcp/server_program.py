@@ -9,10 +9,11 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 
+import msgspec
 from msgspec import Struct
 
 from treadle.protocol.errors import ToolError
-from treadle.workspace.commands.confinement import Setup
+from treadle.workspace.commands.confinement import Remark, Setup
 from treadle.workspace.commands.hiding import Hide, as_it_is
 from treadle.workspace.commands.launcher import Launcher
 from treadle.workspace.commands.process import Bounds, CommandProcess
@@ -46,6 +47,41 @@ class ProgramStart(Struct, frozen=True, kw_only=True):
     hide: Hide = as_it_is
 
 
+class _Moved:
+    """Tells of the control files that were moved beside a program, each once; before anybody listens they wait."""
+
+    def __init__(self) -> None:
+        self._waiting: list[str] = []
+        self._told = 0
+        self._tell: Callable[[str], None] = self._waiting.append
+
+    def tell_through(self, tell: Callable[[str], None]) -> None:
+        """Tell from now on through this."""
+        self._tell = tell
+        waiting, self._waiting = self._waiting, []
+        for text in waiting:
+            tell(text)
+
+    def meanwhile(self, remarks: Sequence[Remark]) -> None:
+        """Tell of what was found between calls; it comes once more with what is taken next."""
+        found = _undone(remarks)
+        self._told += len(found)
+        for text in found:
+            self._tell(text)
+
+    def taken(self, remarks: Sequence[Remark]) -> tuple[str, ...]:
+        """Tell of what is new, and give all of it."""
+        found = _undone(remarks)
+        for text in found[self._told :]:
+            self._tell(text)
+        self._told = 0
+        return found
+
+
+def _undone(remarks: Sequence[Remark]) -> tuple[str, ...]:
+    return tuple(one.text for one in remarks if one.undone)
+
+
 class ServerProgram:
     """A running program. Made by `start_program`."""
 
@@ -57,8 +93,10 @@ class ServerProgram:
         pipes: tuple[int, asyncio.ReadTransport],
         *,
         stopped: Callable[[str], str],
+        moved: _Moved,
     ) -> None:
         """`stopped` tells from what it printed what its sandbox kept from it, and how to open that."""
+        self._moved = moved
         self._command = command
         self._launcher = launcher
         self._output = output
@@ -96,6 +134,14 @@ class ServerProgram:
                     finally:
                         loop.remove_writer(self._input)
 
+    def tell_through(self, tell: Callable[[str], None]) -> None:
+        """Tell from now on of control files that it may have made and that were moved; of those before, at once."""
+        self._moved.tell_through(tell)
+
+    async def moved(self) -> tuple[str, ...]:
+        """Look whether it made control files; gives a sentence for each that was moved since the last time."""
+        return self._moved.taken(await self._command.settle(""))
+
     async def close(self) -> None:
         """End it and all that it started: by the end of its input, then by force. A cancel does not stop this."""
         if self._closing is None:
@@ -103,6 +149,7 @@ class ServerProgram:
         await asyncio.shield(self._closing)
 
     async def _close(self) -> None:
+        await self.moved()  # before it wakes up to end: until then others made what is new
         asyncio.get_running_loop().remove_writer(self._input)
         os.close(self._input)
         self._input = -1
@@ -141,7 +188,8 @@ def _settle(future: asyncio.Future[None]) -> None:
 async def start_program(start: ProgramStart) -> ServerProgram:
     """Start a program; needs a running event loop. Raises `ToolError`, `OSError`, or `ValueError` for a NUL in it."""
     line = f"cd {shlex.quote(start.directory)} && exec {shlex.join(start.argv)}"
-    setup = start.set_up(line)
+    moved = _Moved()
+    setup = msgspec.structs.replace(start.set_up(line), meanwhile=moved.meanwhile, unsaid=moved.taken)
     _keep_newest(start.spool)
     launcher = Launcher(
         shell=start.shell, directory=start.directory, variables=start.variables, spool=start.spool, hide=start.hide
@@ -164,7 +212,9 @@ async def start_program(start: ProgramStart) -> ServerProgram:
     listening, _ = await asyncio.get_running_loop().connect_read_pipe(
         lambda: asyncio.StreamReaderProtocol(reader), os.fdopen(ours[1], "rb", buffering=0)
     )
-    return ServerProgram(command, launcher, reader, (ours[0], listening), stopped=partial(start.stopped, setup))
+    return ServerProgram(
+        command, launcher, reader, (ours[0], listening), stopped=partial(start.stopped, setup), moved=moved
+    )
 
 
 def _pipes() -> tuple[tuple[int, int], tuple[int, int]]:

@@ -3,11 +3,12 @@
 import base64
 import binascii
 import codecs
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import mcp_types as types
 import msgspec
+from msgspec.structs import replace
 
 from treadle.mcp.declaring import harmless_data
 from treadle.protocol.errors import ToolError
@@ -36,6 +37,13 @@ def tool_result(result: types.CallToolResult, server: str, read_image: ReadImage
         texts.append(_as_json(result.structured_content))
     outcome = Outcome.FAILED if result.is_error else Outcome.OK
     return _result(server, outcome, texts, _raw_images(content), read_image=read_image)
+
+
+def with_moved(result: CallResult, moved: Sequence[str]) -> CallResult:
+    """Add that control files were moved which the server may have made: then the call failed, whatever it says."""
+    if not moved:
+        return result
+    return replace(result, outcome=Outcome.FAILED, content=(*result.content, Text(text="\n" + "\n".join(moved))))
 
 
 def resource_result(result: types.ReadResourceResult, server: str, read_image: ReadImage) -> CallResult:

@@ -3,6 +3,7 @@
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,7 +31,7 @@ def work(tmp_path: Path) -> Path:
     return folder
 
 
-def begin(work: Path, **more: tuple[str, ...]) -> MadeFiles:
+def begin(work: Path, **more: Any) -> MadeFiles:
     surveyor = Surveyor(str(work), is_control=is_control, is_secret=is_secret)
     return MadeFiles(work.parent / "data", [surveyor], [surveyor.look()], is_inert=is_empty, **more)
 

@@ -173,16 +173,25 @@ def confine_as(
             copy = place.known.copies.make(profile, state, place.data, holder)
             return structs.replace(setup, wrapping=copy.wrapping, changes=partial(place.known.copies.read, hold))
         return structs.replace(setup, wrapping=prepare(profile, state, holder))
+    if place.sleep is not None:
+        setup = structs.replace(setup, started=place.sleep.begin)
+    made = _made_files(kind, place, surveys, profile.writable)
+    return structs.replace(setup, wrapping=prepare(profile, state, holder), settle=replace(settle, made=made))
+
+
+def _made_files(
+    kind: Confinement, place: CommandFolders, surveys: Sequence[Survey], allowed: Sequence[str]
+) -> MadeFiles:
     repositories = [one for root in place.folders for one in repositories_of(root)] if kind is Confinement.GIT else []
-    made = MadeFiles(
+    return MadeFiles(
         place.data,
         place.surveyors,
         surveys,
         is_inert=_is_inert,
         repositories=repositories,
-        allowed=profile.writable,
+        allowed=allowed,
+        sleep=None if place.sleep is None else place.sleep.mark,
     )
-    return structs.replace(setup, wrapping=prepare(profile, state, holder), settle=replace(settle, made=made))
 
 
 def look_through(place: CommandFolders) -> list[Survey]:

@@ -12,6 +12,7 @@ from treadle.workspace.files.owners import Owner
 from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.sandbox import Committed, GitReader, MadeFiles, Surveyor
 from treadle.workspace.sandbox.made_beforehand import OpenedPaths
+from treadle.workspace.sandbox.program_sleep import ProgramSleep
 
 
 @dataclass(slots=True)
@@ -59,6 +60,8 @@ class CommandFolders:
     those of plan mode `plan_namespaces`: no server that may change something is reached from there. A command runs in
     `cwd`, empty for the workspace itself. `placed` pairs paths that it sees besides, such as what
     takes the place of git, with what is shown there. `devices` are those that it can use besides the harmless ones.
+    `sleep` looks at a program that stays and of which nothing passes to another one: what is new when it has slept is
+    not its own.
     """
 
     root: str
@@ -70,6 +73,7 @@ class CommandFolders:
     cwd: str = ""
     placed: tuple[tuple[str, str], ...] = ()
     devices: tuple[str, ...] = ()
+    sleep: ProgramSleep | None = None
     known: KnownFolders = field(default_factory=KnownFolders)
 
     @property

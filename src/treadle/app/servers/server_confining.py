@@ -3,6 +3,7 @@
 import os
 import shutil
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from treadle.app.security.command_confinement import confine_as
@@ -13,6 +14,7 @@ from treadle.protocol.tools import Confinement, Right, SandboxDenial
 from treadle.workspace.commands.confinement import Setup, describe_denial
 from treadle.workspace.sandbox import probe
 from treadle.workspace.sandbox.profile import is_within
+from treadle.workspace.sandbox.program_sleep import ProgramSleep
 
 _NETWORK = SandboxDenial(right=Right.NETWORK)
 _PROJECT = ("package.json", "pyproject.toml", "pyvenv.cfg", "setup.py", "Cargo.toml", "go.mod")
@@ -42,7 +44,7 @@ def confined_server(line: str, server: McpServer, place: CommandFolders, *, trus
     """Set up the run of a server's line; looks at the disk. Raises `ToolError`.
 
     It may change the workspace where that is trusted, but no control files; and one of the user's `own` what its
-    variables name.
+    variables name. What a person makes of control files while it sleeps stays.
     """
     if not server.confined or probe().backend is None:
         return Setup()
@@ -50,7 +52,7 @@ def confined_server(line: str, server: McpServer, place: CommandFolders, *, trus
     granted = [SandboxDenial(right=Right.READ, target=path) for path in readable]
     granted += [SandboxDenial(right=Right.WRITE, target=path) for path in (_writable(server) if own else ())]
     kind = Confinement.WORK if trusted else Confinement.LOOK
-    return confine_as(kind, line, place, granted=(_NETWORK, *granted))
+    return confine_as(kind, line, replace(place, sleep=ProgramSleep()), granted=(_NETWORK, *granted))
 
 
 def kept_from(setup: Setup, said: str, server: McpServer, *, own: bool) -> str:

@@ -10,7 +10,7 @@ import os
 import secrets
 import threading
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -18,8 +18,10 @@ import msgspec
 
 from treadle.workspace.files.owners import Owner, lives, owner_of
 from treadle.workspace.files.paths import Listed, Unlisted, list_folder, may_be_there
+from treadle.workspace.sandbox.control_stamp import control_stamp
 from treadle.workspace.sandbox.moving import copy_over, make_listable, opened_folder, writable_entry
 from treadle.workspace.sandbox.profile import is_within
+from treadle.workspace.sandbox.program_sleep import SleepMark
 from treadle.workspace.sandbox.survey import PathFilter, Survey, Surveyor
 from treadle.workspace.sandbox.usual import repository_parts
 
@@ -35,7 +37,8 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
     """What there was when a command began: the control files of each folder, and where those lead that are links.
 
     `repositories` are those whose own data the command may change; `allowed` are paths that it may make. What the
-    `unlisted` folders held is not known; the command could not change it.
+    `unlisted` folders held is not known; the command could not change it. What others made since is part of `control`;
+    the command can change that, so `others` has it as they left it.
     """
 
     owner: Owner
@@ -44,6 +47,16 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
     parts: tuple[str, ...] = ()
     allowed: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
+    others: Mapping[str, str] = {}
+
+    def has(self, root: str, path: str, target: str) -> bool:
+        """Whether a path of a folder is as it was before, or as others left it."""
+        known = self.control.get(root, {})
+        return path in known and known[path] == target and self._is_left(path)
+
+    def _is_left(self, path: str) -> bool:
+        left = self.others.get(path)
+        return left is None or (bool(left) and left == control_stamp(path))
 
 
 @dataclass(slots=True)
@@ -63,7 +76,8 @@ class _Found:
 class MadeFiles:
     """Finds what one command made of control files in the folders of `surveyors`; `surveys` are what there was before.
 
-    `data` is Treadle's own folder. A repository that is new in a folder itself stays where it `is_inert`.
+    `data` is Treadle's own folder. A repository that is new in a folder itself stays where it `is_inert`. `sleep` gives
+    a mark that stays the same while the command does nothing: what is new after such a time is somebody else's.
     """
 
     def __init__(
@@ -75,8 +89,11 @@ class MadeFiles:
         repositories: Sequence[str] = (),
         allowed: Sequence[str] = (),
         is_inert: PathFilter = lambda _: False,
+        sleep: Callable[[], SleepMark | None] | None = None,
     ) -> None:
         self._data = data
+        self._sleep = sleep
+        self._slept: SleepMark | None = None
         self._is_inert = is_inert
         self._surveyors = surveyors
         self._lock = threading.Lock()
@@ -93,9 +110,27 @@ class MadeFiles:
             allow_made(data, path)
         self._note = _write_note(data, self._before)
 
+    def _left_to_others(self) -> bool:
+        """Take what is new for somebody else's where the command has slept since the last look, and say whether."""
+        if self._sleep is None:
+            return False
+        before, self._slept = self._slept, self._sleep()
+        if before is None or before != self._slept or any(self.remaining()):
+            return False
+        now = _with_others(self._before, self._surveyors, self._is_inert)
+        if now is None or self._sleep() != before:
+            return False
+        if now != self._before:
+            self._before = now
+            self._note = _write_note(self._data, now, self._note)
+        return True
+
     def check(self) -> tuple[str, ...]:
         """Move away what was made so far, and say so in a sentence for each."""
         with self._lock:
+            if self._left_to_others() and not self._before.repositories:
+                self._found = _Found()
+                return ()
             allowed = (*_allowed_by(self._note), *_inert(self._before, self._is_inert))
             self._found = _check(self._data, self._surveyors, self._before, allowed)
             return tuple(self._found.said)
@@ -138,14 +173,36 @@ def recover_made(data: Path, *, is_control: PathFilter, is_secret: PathFilter, i
     return tuple(said)
 
 
-def _write_note(data: Path, before: Before) -> Path | None:
+def _with_others(before: Before, surveyors: Sequence[Surveyor], is_inert: PathFilter) -> Before | None:
+    """Give what there is now as what was there before; None where not all folders can be listed as they could then.
+
+    A new repository of a folder itself in which git runs nothing stays what is looked at each time.
+    """
+    control: dict[str, Mapping[str, str]] = {}
+    others: dict[str, str] = {}
+    for surveyor in surveyors:
+        survey = surveyor.look()
+        if not set(survey.unlisted) <= set(before.unlisted):
+            return None
+        known, own = before.control.get(surveyor.root, {}), f"{surveyor.root}/.git"
+        found = {path: target for path, target in survey.control if path != own or path in known or not is_inert(own)}
+        control[surveyor.root] = found
+        others |= {path: control_stamp(path) for path in found if path not in known or path in before.others}
+    return msgspec.structs.replace(before, control=control, others=others)
+
+
+def _write_note(data: Path, before: Before, instead: Path | None = None) -> Path | None:
     """Write what there was; a full disk costs what a killed Treadle would find, not the command."""
-    note = data / _NOTES / f"{before.owner.pid}-{secrets.token_hex(8)}.json"
+    note = instead or data / _NOTES / f"{before.owner.pid}-{secrets.token_hex(8)}.json"
+    fresh = note.with_suffix(".new")
     try:
         note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-        note.write_bytes(msgspec.json.encode(before))
+        fresh.write_bytes(msgspec.json.encode(before))
+        fresh.replace(note)
     except (OSError, UnicodeEncodeError):
-        return None
+        with contextlib.suppress(OSError):
+            fresh.unlink(missing_ok=True)
+        return instead
     return note
 
 
@@ -184,11 +241,12 @@ def _check(data: Path, surveyors: Sequence[Surveyor], before: Before, allowed: t
         known = before.control.get(surveyor.root, {})
         control = dict(_listed_again(surveyor, before, found).control)
         for path, target in control.items():
-            if path in known and known[path] == target:
+            if before.has(surveyor.root, path, target):
                 continue
             # What could not be listed before could not be changed either: nothing in there was made.
             for each in _not_free(path, (*free, *before.unlisted)):
-                _move_away(surveyor.root, each, place, found, link=known.get(each, ""))
+                verb = "changed" if each in before.others else "made"
+                _move_away(surveyor.root, each, place, found, link=known.get(each, ""), verb=verb)
         for path in [path for path, target in known.items() if target and path not in control]:
             found.said += _restored(surveyor.root, path, known[path])
     for repository in before.repositories:
@@ -256,14 +314,14 @@ def _relisted(root: str, path: str) -> str:
     return f"{name} could not be listed after the command, so what it holds was not known. It can be listed again."
 
 
-def _move_away(root: str, path: str, place: Path, found: _Found, *, link: str = "") -> None:
-    said, moved = _moved(root, path, place, link)
+def _move_away(root: str, path: str, place: Path, found: _Found, *, link: str = "", verb: str = "made") -> None:
+    said, moved = _moved(root, path, place, link=link, verb=verb)
     found.said.append(said)
     if not moved:
         found.stuck.append(path)
 
 
-def _moved(root: str, path: str, place: Path, link: str) -> tuple[str, bool]:
+def _moved(root: str, path: str, place: Path, *, link: str, verb: str) -> tuple[str, bool]:
     """Move a path away, and say so; `link` is where the link led that it replaced, which is made again."""
     name = os.path.relpath(path, root)
     above, _, last = name.rpartition("/")
@@ -274,12 +332,12 @@ def _moved(root: str, path: str, place: Path, link: str) -> tuple[str, bool]:
             if link:
                 os.symlink(link, last, dir_fd=folder)
     except OSError as error:
-        said = f"{name} was made while the command ran. It can change what tools do. It cannot be moved: {error}."
+        said = f"{name} was {verb} while the command ran. It can change what tools do. It cannot be moved: {error}."
         return said, False
     if link:
         said = f"{name} was replaced while the command ran. It is the link to {link} again; the other is {target}."
     else:
-        said = f"{name} was made while the command ran. It can change what tools do, so it was moved to {target}."
+        said = f"{name} was {verb} while the command ran. It can change what tools do, so it was moved to {target}."
     return said, True
 
 
