@@ -47,13 +47,19 @@ class Session:
         return Points(cast("Store", fake), "s")
 
     def _begin(self) -> None:
+        """Begin a turn; hooks may change some files before."""
         self._turn += 1
         turn = self._turn
+        found = self.files
+        if self.chance.randrange(4) == 0:
+            self._take(Moment.BEFORE, ahead=1)
+            self.files = self.files[0] | {turn}, self.files[1]
+            self._take(Moment.AFTER, (FileChange(path=f"/{turn}", before="", after="a"),), ahead=1)
         self.events += [
             Prompt(id=f"p{turn}", content=(Text(text="go"),)),
             PromptsDelivered(turn=turn, prompt_ids=(f"p{turn}",)),
         ]
-        self.found[turn] = self.files
+        self.found[turn] = found
 
     def turn(self) -> None:
         """Work for some steps, each of which may change files, and may take an earlier change of the turn back."""
@@ -101,13 +107,19 @@ class Session:
         self.events.append(Restored(checkpoint=n, error=error))
 
     def _take(
-        self, moment: Moment, changed: Sequence[FileChange] = (), own: Sequence[FileChange] | None = None
+        self,
+        moment: Moment,
+        changed: Sequence[FileChange] = (),
+        own: Sequence[FileChange] | None = None,
+        *,
+        ahead: int = 0,
     ) -> None:
         tree = f"{sorted(self.files[0])} {self.files[1]}"
         if tree != self.last or moment in (Moment.AFTER, Moment.RESTORED):
             n = len(self.kept) + 1
             self.kept[n], self.last = self.files, tree
-            taken = CheckpointTaken(n=n, step=self._step, moment=moment, trees=(tree,), turn=tuple(changed))
+            step = self._step + ahead
+            taken = CheckpointTaken(n=n, step=step, moment=moment, trees=(tree,), turn=tuple(changed))
             self.events.append(taken if own is None else replace(taken, own=tuple(own)))
 
 

@@ -396,3 +396,56 @@ async def test_an_interrupt_ends_a_slow_hook(place: Place) -> None:
             ended = await live.end()
     assert ended.code == Exit.INTERRUPTED
     assert left_of(f"sleep {marker}") == []
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        ("Stop",),
+        ("UserPromptSubmit",),
+        ("PreToolUse",),
+        ("SessionStart",),
+        ("Stop", "UserPromptSubmit", "PreToolUse", "SessionStart", "PostToolUse"),
+    ],
+)
+async def test_what_hooks_change_is_listed_with_their_turn_and_undone_with_it(
+    place: Place, events: tuple[str, ...]
+) -> None:
+    (place.folder / "a.txt").write_text("one\n")
+    (place.folder / "own.txt").write_text("mine\n")
+    formats = "sed -i s/two/TWO/ a.txt; echo {0} >> {0}.txt; echo {0} >> own.txt"
+    place.settings({event: one(formats.format(event)) for event in events})
+    reads = MakeCall(name="read_file", arguments={"path": "a.txt"})
+    words = ("--mode", "edits", "--output-format", "json")
+    ended, _ = await place.work(reads, write("a.txt", "two\n"), words=words)
+    found = json.loads(ended.out)
+    names = {Path(change["path"]).name for change in found["changes"]}
+    assert (names, found["exact"]) == ({"a.txt", "own.txt", *(f"{event}.txt" for event in events)}, True)
+    place.settings({})
+    undone = await place.program.run("checkpoint", "restore", "1", "--yes", cwd=place.folder)
+    assert undone.code == 0, undone.err
+    assert (place.folder / "a.txt").read_text() == "one\n"
+    assert (place.folder / "own.txt").read_text() == "mine\n"
+    assert not any((place.folder / f"{event}.txt").exists() for event in events)
+
+
+async def test_undo_takes_back_what_a_hook_did_at_the_end_of_a_turn_and_before_it(place: Place) -> None:
+    (place.folder / "a.txt").write_text("one\n")
+    place.settings({"Stop": one("sed -i s/two/TWO/ a.txt"), "UserPromptSubmit": one("echo x >> prompts.txt")})
+    reads = MakeCall(name="read_file", arguments={"path": "a.txt"})
+    await place.work(reads, write("a.txt", "two\n"), words=("--mode", "edits"))
+    assert (place.folder / "a.txt").read_text() == "TWO\n"
+    place.settings({})
+    undone, _ = await place.work(words=("--continue",), task="/undo")
+    assert "2 files restored." in undone.out, undone.out + undone.err
+    assert (place.folder / "a.txt").read_text() == "one\n"
+    assert not (place.folder / "prompts.txt").exists()
+
+
+async def test_what_a_hook_changes_that_nobody_waits_for_is_shown_and_left_by_an_undo(place: Place) -> None:
+    (place.folder / "a.txt").write_text("one\n")
+    place.settings({"PreToolUse": one("echo x >> late.txt", "Write", **{"async": True}), "Stop": one("sleep 1")})
+    reads = MakeCall(name="read_file", arguments={"path": "a.txt"})
+    ended, _ = await place.work(reads, write("a.txt", "two\n"), words=("--mode", "edits", "--output-format", "json"))
+    names = {Path(change["path"]).name for change in json.loads(ended.out)["changes"]}
+    assert names == {"a.txt", "late.txt"}

@@ -516,3 +516,96 @@ async def test_what_nobody_expected_of_a_checkpoint_ends_neither_the_session_nor
     assert outcome.text == "done"
     assert [str(error) for error in traced] == ["half loaded"]
     assert [one.error for one in run.of(Restored)] == ["ImportError: half loaded"]
+
+
+async def test_what_hooks_change_while_the_session_waits_is_its_own_and_what_a_person_changed_before_is_not() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(DONE), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        files = run.session.checkpointer
+        assert files is not None
+        async with files.around_hooks(waited=True):
+            kept.files = "by a hook"
+        await run.prompt()
+        kept.files = "by a person"
+        async with files.around_hooks(waited=True), files.around_hooks(waited=True):
+            kept.files = "by two hooks"
+        async with files.around_hooks(waited=True):
+            pass
+        kept.files = "by a person again"
+        async with files.around_hooks(waited=False):
+            kept.files = "by a hook, or a person"
+    assert kept.moments() == [
+        (1, 1, Moment.BEFORE, "nothing"),
+        (2, 1, Moment.AFTER, "by a hook"),
+        (3, 2, Moment.BEFORE, "by a person"),
+        (4, 2, Moment.AFTER, "by two hooks"),
+        (5, 1, Moment.BEFORE, "by a person again"),
+        (6, 1, Moment.FOUND, "by a hook, or a person"),
+    ]
+
+
+async def test_hooks_that_begin_while_others_change_files_take_nothing_from_them() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(DONE), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        files = run.session.checkpointer
+        assert files is not None
+        async with files.around_hooks(waited=True):
+            kept.files = "half"
+            async with files.around_hooks(waited=True):
+                kept.files = "whole"
+    assert [(moment, text) for _, _, moment, text in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.AFTER, "half"),
+        (Moment.AFTER, "whole"),
+    ]
+
+
+@pytest.mark.parametrize("waited", [True, False])
+async def test_of_hooks_that_were_ended_nobody_knows_whose_their_changes_are(*, waited: bool) -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(calls("edit"), DONE), editing(kept, "edited"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        files = run.session.checkpointer
+        assert files is not None
+        around = files.around_hooks(waited=waited)
+        await around.__aenter__()
+        kept.files = "half"
+        ended = asyncio.CancelledError()
+        assert not await around.__aexit__(type(ended), ended, None)
+        await run.prompt()
+    assert [(moment, text) for _, _, moment, text in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.FOUND, "half"),
+        (Moment.BEFORE, "half"),
+        (Moment.AFTER, "edited"),
+    ]
+
+
+async def test_hooks_of_a_call_that_changes_files_are_a_part_of_its_change() -> None:
+    log = FakeLog()
+    kept = KeptFiles(log)
+    runs: list[Run] = []
+
+    async def edit(_: Output) -> CallResult:
+        files = runs[0].session.checkpointer
+        assert files is not None
+        kept.files = "edited"
+        async with files.around_hooks(waited=True):
+            kept.files = "formatted"
+        async with files.around_hooks(waited=False):
+            kept.files = "logged"
+        return result_text(Outcome.OK, "edited")
+
+    made = ports(Replies(calls("edit"), DONE), FakeTool("edit", edit, EDITS), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        runs.append(run)
+        await run.prompt()
+    assert [(moment, text) for _, _, moment, text in kept.moments()] == [
+        (Moment.BEFORE, "nothing"),
+        (Moment.AFTER, "logged"),
+    ]

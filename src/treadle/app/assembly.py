@@ -383,7 +383,7 @@ def _live(
         opened=ground.opened,
         hooks=hooks,
         beside=[
-            *([] if hooks is None else [partial(first_use.watched, hooks)]),
+            *([] if hooks is None else [partial(first_use.watched, hooks, ground.engine)]),
             *([partial(first_use.with_subagents, ground.subagents)] if ground.engine.state.children else []),
         ],
         servers=servers,

@@ -190,7 +190,7 @@ class Points:
         paths: dict[int, set[str]] = {}
         last: CheckpointTaken | None = None
         with_files = True
-        for seq, data in self._events:
+        for seq, data in self._in_turns():
             match data:
                 case PromptsDelivered(turn=delivered) if delivered != number:
                     turn, number = seq, delivered
@@ -218,9 +218,40 @@ class Points:
                     pass
         return there
 
+    def _in_turns(self) -> Iterator[tuple[int, EventData]]:
+        """Give the events with what hooks changed before a turn began as a part of that turn."""
+        step, goes_on = 0, False
+        early: list[tuple[int, EventData]] = []
+        for seq, data in self._events:
+            match data:
+                case ContextReady(step=step):
+                    pass
+                case CheckpointTaken(moment=Moment.AFTER) if not goes_on and data.step > step:
+                    early.append((seq, data))
+                    continue
+                case PromptsDelivered() | TurnSettled():
+                    goes_on = isinstance(data, PromptsDelivered)
+                case _:
+                    pass
+            yield seq, data
+            if early and not isinstance(data, Prompt | CheckpointTaken):
+                yield from early
+                early = []
+        yield from early
+
     def _checkpoint_before(self, turn: PastTurn) -> int:
-        """Give the checkpoint of the files as a turn found them; 0 where nothing was done in them since."""
-        numbers = (one.data.n for one in self.checkpoints if one.seq > turn.began and one.data.moment.may_end_work)
+        """Give the checkpoint of the files as a turn found them; 0 where nothing was done in them since.
+
+        What hooks changed before a message was sent belongs to the turn that it began: its step had not begun.
+        """
+        before = [(seq, data) for seq, data in self._events if seq < turn.began]
+        since = max((seq for seq, data in before if isinstance(data, PromptsDelivered)), default=0)
+        step = max((data.step for _, data in before if isinstance(data, ContextReady)), default=0)
+        numbers = (
+            one.data.n
+            for one in self.checkpoints
+            if one.data.moment.may_end_work and (one.seq > turn.began or (one.seq > since and one.data.step > step))
+        )
         return next((max(1, n - 1) for n in numbers), 0)
 
 

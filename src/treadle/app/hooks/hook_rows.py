@@ -33,7 +33,8 @@ class HookRow(Struct, frozen=True, kw_only=True):
     """One hook. `timeout` is seconds, None for those of the event; `name` and `place` say to people which it is.
 
     `on_failure` is `block` or `continue`; empty: `block` where the hook decides whether something happens. `condition`
-    is a permission rule that a call must match besides the `matcher`. With `detached` nobody waits for it.
+    is a permission rule that a call must match besides the `matcher`. With `detached` nobody waits for it. One that
+    runs on this machine may be one that `changes_files`.
     """
 
     event: str
@@ -47,6 +48,7 @@ class HookRow(Struct, frozen=True, kw_only=True):
     condition: str = ""
     once: bool = False
     detached: bool = False
+    changes_files: bool = True
 
     @property
     def shown(self) -> str:

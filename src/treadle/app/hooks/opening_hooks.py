@@ -205,6 +205,7 @@ def hook_rows(specs: Sequence[HookSpec], place: HookPlace) -> tuple[HookRow, ...
             condition=spec.condition,
             once=spec.once,
             detached=spec.detached,
+            changes_files=spec.kind != "http",
         )
         for spec in specs
         if not spec.problem or spec.policy

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +11,7 @@ from msgspec.structs import replace
 
 from treadle.app.config.foreign_tools import ClaudeCall, amended_arguments, claude_call, claude_calls
 from treadle.app.config.hook_settings import POLICY_EVENTS, HookEvent
+from treadle.app.hooks.hook_changes import AroundHooks, nothing_around
 from treadle.app.hooks.hook_rows import HookFailedError, HookRow
 from treadle.app.hooks.hook_words import (
     NO_WORD,
@@ -94,6 +95,11 @@ class SessionHooks:
         self._room, self._room_beside = asyncio.Semaphore(_AT_ONCE), asyncio.Semaphore(_AT_ONCE)
         self._begun: asyncio.Task[str] | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._around: AroundHooks = nothing_around
+
+    def work_within(self, around: AroundHooks) -> None:
+        """Go from now on around the hooks that may change files."""
+        self._around = around
 
     def tell_through(self, tell: Callable[[str], None]) -> None:
         """Say from now on to `tell` what a person should know, beginning with what is known already."""
@@ -248,7 +254,10 @@ class SessionHooks:
                 self._detach(run)
             else:
                 waited.append(run)
-        words = await asyncio.gather(*map(self._one, waited))
+        changing = any(run.row.changes_files for run in waited)
+        beside = any(run.row.event in _LOOKING_ON for run in waited)
+        async with self._around(not beside) if changing else nullcontext():
+            words = await asyncio.gather(*map(self._one, waited))
         if changes_twice(words):
             self.tell("Two hooks change the input of the same call: the last one applies.")
         return merged_word(words)
@@ -261,9 +270,13 @@ class SessionHooks:
         return done
 
     def _detach(self, run: _Run) -> None:
-        task = asyncio.create_task(self._one(run), name="hook")
+        task = asyncio.create_task(self._one_beside(run), name="hook")
         self._detached.add(task)
         task.add_done_callback(self._detached.discard)
+
+    async def _one_beside(self, run: _Run) -> HookWord:
+        async with self._around(False) if run.row.changes_files else nullcontext():
+            return await self._one(run)
 
     async def _one(self, run: _Run) -> HookWord:
         """Run one hook; what goes wrong with it becomes its word, and is said."""

@@ -234,10 +234,12 @@ async def with_subagents(subagents: LateSubagents, live: "LiveSession") -> Async
     yield
 
 
-def watched(hooks: "SessionHooks", live: "LiveSession") -> AbstractAsyncContextManager[None]:
-    """Let hooks look on while a session is open."""
+def watched(hooks: "SessionHooks", engine: Session, live: "LiveSession") -> AbstractAsyncContextManager[None]:
+    """Let hooks look on while a session is open, and keep the files around them."""
+    from treadle.app.hooks.hook_changes import HookChanges
     from treadle.app.hooks.watching import watched_by_hooks
 
+    hooks.work_within(HookChanges(engine).around)
     return watched_by_hooks(hooks, live)
 
 

@@ -32,6 +32,8 @@ def learn_own(state: State, taken: CheckpointTaken) -> State:
     """Take what a checkpoint says of the session's own work in the place of what calls have reported of these files."""
     if state.turn is not None and taken.turn is not None:
         state = replace(state, turn=replace(state.turn, changes=own_now(state.turn.changes, taken.turn)))
+    elif taken.turn is not None and (taken.step > state.step or state.hooked):  # hooks, before the turn begins
+        state = replace(state, hooked=own_now(state.hooked, taken.turn))
     if taken.unseen and taken.moment.may_end_work:
         state = replace(state, unseen=tuple(dict.fromkeys((*state.unseen, *taken.unseen)))[:MOST_NAMED])
     if taken.own is None:

@@ -262,12 +262,12 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     `calls` are those of the present step, in the order of the reply; `unread` are calls of an ended turn whose results
     the model has not read yet. `hint` tells it how to write what its reply seems to have meant. `changed` are the files
     that the session changed, by the checkpoint `known_at` and what calls reported since; `unseen` changed in this turn,
-    and no checkpoint holds them. `runs` are its last commands. `children` are those of its `subagents` so far that go
-    on, or that their call has yet to tell of; what those `merging` changed comes into the workspace now. `held` are
-    prompts that wait for the user. `stopping` is why the turn is being cancelled if it was not the user, `stopped_by`
-    what a hook said that did. `cut` is what there is of an answer that the output limit cut off. `returns`: hooks have
-    sent the answer back so often since the last call. What was `asked` besides has no answer yet. The time of a bounded
-    turn counts from `since` on (ms since 1970), and stands since `asked_at`.
+    and no checkpoint holds them; hooks changed those `hooked` for the next one. `runs` are its last commands. Of its
+    `subagents` so far, `children` go on, or their call has yet to tell of them; what those `merging` changed comes in
+    now. `held` are prompts that wait for the user. `stopping` is why the turn is being cancelled if it was not the
+    user, `stopped_by` what a hook said that did. `cut` is what there is of an answer that the output limit cut off.
+    `returns`: hooks sent the answer back so often since the last call. What was `asked` besides has no answer yet. The
+    time of a bounded turn counts from `since` on (ms since 1970), and stands since `asked_at`.
     """
 
     session_id: str = ""
@@ -311,6 +311,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     asked: tuple[str, ...] = ()
     since: int = 0
     asked_at: int = 0
+    hooked: tuple[FileChange, ...] = ()
 
     @property
     def choice(self) -> ModelChoice:
@@ -359,11 +360,8 @@ def with_model(state: State, choice: ModelChoice) -> State:
 
 def standing(state: State) -> Standing:
     """Say what a decision depends on beside the call."""
-    if state.turn is None:
-        return Standing(mode=state.mode, allowances=state.allowances)
-    return Standing(
-        mode=state.mode, tainted=state.turn.tainted, fetched=state.turn.fetched, allowances=state.allowances
-    )
+    plain, turn = Standing(mode=state.mode, allowances=state.allowances), state.turn
+    return plain if turn is None else replace(plain, tainted=turn.tainted, fetched=turn.fetched)
 
 
 def is_beside(question: Question) -> bool:

@@ -189,9 +189,10 @@ def guided(state: State, text: str, enclosed: Sequence[Enclosure] = ()) -> Trans
 
 def _start_turn(state: State) -> Transition:
     first = state.queue[0]
-    turn = TurnState(number=state.turns + 1, sources=(first.source,))
+    turn = TurnState(number=state.turns + 1, sources=(first.source,), changes=state.hooked)
     state = goal.begun(
-        replace(state, turn=turn, turns=turn.number, guard=Guard(), unseen=(), cut="", returns=0), first.source
+        replace(state, turn=turn, turns=turn.number, guard=Guard(), unseen=(), hooked=(), cut="", returns=0),
+        first.source,
     )
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)

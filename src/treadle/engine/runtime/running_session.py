@@ -20,7 +20,7 @@ from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
 from treadle.engine.runtime.track import Posted, Track, closed_error, is_of_reply, observed
 from treadle.protocol.attach import Snapshot
-from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restored, Rewound
+from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
 from treadle.protocol.codec import encodable
 from treadle.protocol.errors import RefusedError, SessionClosedError, StoreError
 from treadle.protocol.events import (
@@ -40,6 +40,7 @@ from treadle.protocol.sealed import SideAnswered, TurnSettled
 from treadle.protocol.tools import ToolEffect
 
 if TYPE_CHECKING:
+    from treadle.engine.runtime.step_checkpoints import Checkpointer
     from treadle.engine.runtime.whole_reply import AsideLog
 
 
@@ -161,8 +162,7 @@ class Session:
         if isinstance(data, Interrupt) and self.state.turn is None and self._ending is not None:
             asking, self._ending = self._ending, None
             if asking.cancel():
-                paused = goal.paused(self.state)
-                if paused is None:
+                if (paused := goal.paused(self.state)) is None:
                     return
                 data = paused
         accepted: asyncio.Future[None] = asyncio.get_running_loop().create_future()
@@ -192,10 +192,10 @@ class Session:
     def _notify(self, effect: Notify) -> None:
         self._feeds.publish(effect.notification, seq=effect.seq, at=effect.at)
 
-    async def keep_files(self, moment: Moment) -> None:
-        """Keep the files within a step where they changed; `moment` says who changed them."""
-        if self._performer is not None:
-            await self._performer.checkpointer().take(self.state.step, moment, within=True)
+    @property
+    def checkpointer(self) -> "Checkpointer | None":
+        """What keeps the files; None before the session runs."""
+        return None if self._performer is None else self._performer.checkpointer()
 
     async def run(self, ports: Ports) -> None:
         """Work until `close`. Raises `StoreError` when the log cannot be written; what was logged stays."""

@@ -1,6 +1,8 @@
 """Taking checkpoints of the files beside the work, and restoring them, one after the other."""
 
 import asyncio
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from typing import Protocol
 
 from treadle.engine.core.state import State, replace
@@ -35,11 +37,45 @@ class Checkpointer:
         self._session = session
         self._lock = asyncio.Lock()
         self._said = ""
+        self._waited = self._beside = 0
+        self._unclear = False
 
     async def take(self, step: int, moment: Moment, *, within: bool = False) -> None:
         """Keep the files; before a change and `within` a step only where they are not as at the checkpoint before."""
         async with self._lock:
             await self._keep(step, moment, within=within)
+
+    @asynccontextmanager
+    async def around_hooks(self, *, waited: bool) -> AsyncIterator[None]:
+        """Tell apart what hooks change: it is the session's where that has `waited` for them, else nobody knows whose.
+
+        Within a change of the session they are a part of it. Before a turn they belong to the one that comes.
+        """
+        apart = not self._changes()
+        if apart:
+            await self.take(self._step(waited=waited), Moment.BEFORE)
+        self._waited += waited
+        self._beside += not waited
+        try:
+            yield
+        except BaseException:
+            self._unclear = True
+            raise
+        finally:
+            self._waited -= waited
+            self._beside -= not waited
+            self._unclear = self._unclear or not waited
+        if (apart or not waited) and not self._changes():
+            await self.take(self._step(waited=waited), Moment.AFTER if waited else Moment.FOUND, within=True)
+
+    def _changes(self) -> bool:
+        """Whether the session changes files now, which ends with a checkpoint; also where there is none at all."""
+        return self._checkpoints is None or self._session.state.files.changing > 0
+
+    def _step(self, *, waited: bool) -> int:
+        """Give the number of the step: before a turn that waits for hooks, that of its first one."""
+        state = self._session.state
+        return state.step + (waited and state.turn is None)
 
     async def _keep(self, step: int, moment: Moment, *, within: bool = False) -> None:
         try:
@@ -52,9 +88,14 @@ class Checkpointer:
             return
         last = self._session.state.files
         taken = await self._checkpoints.take(last.taken + 1, last.trees)
+        if self._unclear or self._beside:
+            taken = replace(taken, moment=Moment.FOUND)
+        self._unclear = False
+        if self._waited and moment is Moment.BEFORE:
+            moment, within = Moment.AFTER, True
         differs, others_time = taken.trees != last.trees, moment in (Moment.BEFORE, Moment.RESTORING)
         if differs and others_time and taken.moment is Moment.FOUND:
-            # A command in the background worked beside the user: what it changed is no part of what follows.
+            # A command in the background, or a hook, worked beside the user: its changes are no part of what follows.
             await self._post(taken, step - (moment is Moment.BEFORE), Moment.FOUND)
             last = self._session.state.files
             taken = await self._checkpoints.take(last.taken + 1, last.trees)
@@ -67,7 +108,7 @@ class Checkpointer:
         known = KnownChanges(
             n=state.known_at,
             session=state.changed,
-            turn=() if state.turn is None else state.turn.changes,
+            turn=state.hooked if state.turn is None else state.turn.changes,
             first_step=state.step + 1 - (0 if state.turn is None else state.turn.steps),
         )
         await self._session.post(await self._checkpoints.own(replace(taken, step=step, moment=moment), known))

@@ -91,7 +91,7 @@ class ClashError(Exception):
         super().__init__(why)
 
 
-_UNCLEAR = "It was changed when the program ended or while a command ran in the background, by it or by you."
+_UNCLEAR = "It was changed when the program ended or while a command or a hook ran beside you, by it or by you."
 _IN_THE_WAY = "Something that stays is in its place, or on the way to it."
 _OTHERS = "Others changed it."
 _UNCOVERED = "Checkpoints do not cover it."

@@ -104,11 +104,11 @@ class TypedTexts(Struct, frozen=True):
         try:
             yield
         except BaseException:
-            self._wait(self.engine.keep_files(Moment.BEFORE))
+            self._wait(self._take(Moment.BEFORE))
             raise
 
     async def _keep(self, path: str, text: bytes) -> None:
-        await self.engine.keep_files(Moment.AFTER)
+        await self._take(Moment.AFTER)
         if await asyncio.to_thread(self.checkpoints.would_revert, path, text):
             raise ToolError(
                 f"{shown_name(path)} has changes in the editor that are not saved, and it was changed on the disk by a "
@@ -116,7 +116,12 @@ class TypedTexts(Struct, frozen=True):
                 "user to save or reload the file in the editor, with the changes of both; then read it again."
             )
         with self.checkpoints.typed(path, text):
-            await self.engine.keep_files(Moment.BEFORE)
+            await self._take(Moment.BEFORE)
+
+    async def _take(self, moment: Moment) -> None:
+        checkpointer = self.engine.checkpointer
+        if checkpointer is not None:
+            await checkpointer.take(self.engine.state.step, moment, within=True)
 
     def _wait(self, work: Coroutine[Any, Any, None]) -> None:
         try:
