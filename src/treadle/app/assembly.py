@@ -149,10 +149,9 @@ def _ground(parts: Parts, engine: Session) -> _Ground:
         opened.push_async_callback(checkpoints.close)
     policy_files = PolicyFiles(usual_places(parts.trust.workspace))
     commands = ConfinedCommands(
-        root=str(parts.trust.workspace),
+        trust=parts.trust,
         roots=parts.roots,
         private=private,
-        trusted=parts.trust.lets_code_run,
         gpu=parts.settings.gpu,
         standing=lambda: standing(engine.state),
         rules=policy_files.ruleset,

@@ -123,6 +123,7 @@ class PolicyContext:
     without it everything would. `overwritten` says the same of a file that is written anew. `brokers`: git in the
     middle of a confined command is judged by itself, and each host that it looks up, but for `open_hosts`, which the
     user lets it reach. `machine_serves` says whether this machine listens on a port, and no command of the session.
+    `hook_files` are what the hooks of a trusted folder run, wherever it lies: protected as control files are.
     `unapproved` are tools of MCP servers that nobody has said yes to yet: no mode and no rule lets them run.
     """
 
@@ -150,6 +151,7 @@ class PolicyContext:
     machine_serves: Callable[[int], bool] = lambda _port: False
     usable: tuple[str, ...] = ()
     unapproved: frozenset[str] = frozenset()
+    hook_files: frozenset[str] = frozenset()
 
     @property
     def confined(self) -> bool:

@@ -159,6 +159,8 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
         return spelling
     if op is PathOp.WRITE:
         named = later_name(tested) or secret_name(tested) or _environment(spelling, tested, context)
+        if named is None and spelling in context.hook_files:
+            return f"{tested.lstrip('/')}, which a hook of the folder names,"
         return named or (spelling if spelling in ("/", context.home) else None)
     return secret_name(tested)
 

@@ -103,6 +103,9 @@ _SERVERS = frozenset(SERVER_FILES)
 CLAUDE_SETTINGS = (".claude/settings.json", ".claude/settings.local.json")
 """Settings of Claude Code, of which only the hooks act, where the user wants those."""
 
+OF_HOOKS = frozenset({ActiveKind.HOOK, ActiveKind.SESSION_HOOK, ActiveKind.SETTINGS})
+"""The kinds of what hooks run, and of what says which there are."""
+
 _CLAUDE_HOOKS = ".claude/hooks/"
 _HOOK_KEYS = ("hooks", "disableAllHooks")
 _GIT = frozenset({".git", ".git/config", ".git/config.worktree", ".git/info/attributes"})

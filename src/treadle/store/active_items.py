@@ -73,7 +73,7 @@ def _scripts(workspace: Path, items: Sequence[ActiveFile]) -> list[ActiveFile]:
     """Find the files that the hooks of settings name: they run with them."""
     found: dict[Path, ActiveKind] = {}
     for item in items:
-        if not item.digest or not _may_have_hooks(item) or b"hooks" not in (read := read_item(workspace, item) or b""):
+        if not item.digest or not has_hooks(item) or b"hooks" not in (read := read_item(workspace, item) or b""):
             continue
         from treadle.store.named_scripts import named_scripts
 
@@ -85,7 +85,8 @@ def _scripts(workspace: Path, items: Sequence[ActiveFile]) -> list[ActiveFile]:
     return [_item(file, name, kind) for file, name, kind in named if (name, kind) not in known]
 
 
-def _may_have_hooks(item: ActiveFile) -> bool:
+def has_hooks(item: ActiveFile) -> bool:
+    """Whether a file is of a kind that has hooks of sessions."""
     if item.kind is ActiveKind.SETTINGS:
         return item.path.casefold().endswith(".toml")
     return item.path.casefold() in CLAUDE_SETTINGS

@@ -3,8 +3,9 @@
 import os
 import shlex
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import suppress
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -20,16 +21,18 @@ _FROM_VARIABLE = regex(r"\$\{?\w+\}?[\"']?/")
 
 def named_scripts(workspace: Path, top: Path, name: str, content: bytes) -> list[Path]:
     """Find the files that the hooks of a settings file name, in the folder or up to the top of its repository."""
-    found: dict[Path, None] = {}
-    for text in texts_within(_hooks(name, content)):
-        for word in _words(text):
-            file = Path(os.path.normpath(workspace / word))
-            if len(found) < _MOST and file.is_relative_to(top) and _is_file(file):
-                found[file] = None
-    return list(found)
+    texts = texts_within(hooks_in(name, content))
+    return list(islice(filter(_is_file, named_paths(workspace, top, texts)), _MOST))
 
 
-def _hooks(name: str, content: bytes) -> Any:
+def named_paths(workspace: Path, top: Path, texts: Iterable[str]) -> Iterator[Path]:
+    """Give the paths that the texts of a hook may name, whether anything is there or not."""
+    words = dict.fromkeys(word for text in texts for word in _words(text))
+    files = dict.fromkeys(Path(os.path.normpath(workspace / word)) for word in words)
+    return (file for file in files if file.is_relative_to(top))
+
+
+def hooks_in(name: str, content: bytes) -> Any:
     """Read the hooks of settings; of what cannot be read, such as JSON with comments, all of it may be one."""
     text = content.decode(errors="replace")
     try:

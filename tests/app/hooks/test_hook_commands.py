@@ -15,6 +15,7 @@ from treadle.app.config.hook_settings import HookEvent, HookSpec
 from treadle.app.hooks.hook_commands import CommandHook, HookPlace
 from treadle.app.hooks.hook_places import LogPlaces
 from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError
+from treadle.app.security.hook_files import HookFiles
 from treadle.workspace.workspace import Workspace, open_workspace
 
 __all__ = ["no_orphans"]
@@ -40,6 +41,7 @@ def hook(workspace: Workspace, command: str, event: HookEvent = PRE, *, argument
         root=workspace.root,
         session_id="s1",
         tell=lambda text: None,
+        files=HookFiles(Path(workspace.root), ()),
     )
     return CommandHook(HookSpec(event=event, command=command, arguments=arguments), place)
 

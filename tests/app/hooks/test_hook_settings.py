@@ -13,6 +13,7 @@ from treadle.app.config.sections import Settings
 from treadle.app.hooks.hook_commands import HookPlace
 from treadle.app.hooks.hook_places import LogPlaces
 from treadle.app.hooks.opening_hooks import found_hooks, hook_rows
+from treadle.app.security.hook_files import HookFiles
 from treadle.app.security.trusting import SessionTrust, session_trust, trust_store
 from treadle.protocol.errors import ConfigError
 
@@ -234,7 +235,14 @@ def test_a_wrong_entry_blocks_what_it_would_judge_and_the_start_and_the_others_g
     assert why.replace("EVENT", event) in wrong.problem
     assert wrong.origin is HookOrigin.USER
     place = HookPlace(
-        launcher=_never, confine=None, logs=LogPlaces("", Path()), private=Path(), root="", session_id="", tell=print
+        launcher=_never,
+        confine=None,
+        logs=LogPlaces("", Path()),
+        private=Path(),
+        root="",
+        session_id="",
+        tell=print,
+        files=HookFiles(Path(), ()),
     )
     rows = hook_rows(specs, place)
     assert [row.matcher for row in rows if row.blocks] == ([matcher] if event in POLICY_EVENTS else [])

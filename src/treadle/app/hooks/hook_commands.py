@@ -14,6 +14,8 @@ from treadle.app.config.hook_settings import HookOrigin, HookSpec
 from treadle.app.hooks.hook_answers import MOST_ANSWERED, read_answer
 from treadle.app.hooks.hook_places import HookAccess, LogPlaces
 from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError
+from treadle.app.security.hook_files import HookFiles
+from treadle.app.security.trusting import shown_path
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import SandboxDenial
 from treadle.workspace.commands.confinement import Setup, describe_denial
@@ -39,8 +41,8 @@ class ConfineHook(Protocol):
 class HookPlace(Struct, frozen=True, kw_only=True):
     """Where the commands of hooks run. `confine` is None where there is no sandbox; `tell` is for the person.
 
-    `logs` opens what a hook of the user's own file may append to. `private` is a folder of the session in Treadle's
-    own data, which no sandboxed command can read.
+    `logs` opens what a hook of the user's own file may append to; `files` compares what a folder's hook runs with what
+    was trusted. `private` is a folder of the session in Treadle's own data, which no sandboxed command can read.
     """
 
     launcher: Callable[[], Launcher]
@@ -50,6 +52,7 @@ class HookPlace(Struct, frozen=True, kw_only=True):
     root: str
     session_id: str
     tell: Callable[[str], None]
+    files: HookFiles
 
     @property
     def variables(self) -> Mapping[str, str]:
@@ -71,6 +74,21 @@ class CommandHook(Struct, frozen=True):
 
     async def __call__(self, given: dict[str, Any]) -> HookAnswer:
         """Run it until it ends. Raises `HookFailedError`."""
+        spec = self.spec
+        if spec.origin is not HookOrigin.FOLDER:
+            return await self._run(given)
+        texts = (spec.command, *(spec.arguments or ()))
+        if name := await asyncio.to_thread(self.place.files.begin, texts):
+            raise HookFailedError(
+                f"it was not run, since {shown_path(name)} is not what you trusted with this folder. To use it, look "
+                f"at the change, run `treadle trust` and start a new session"
+            )
+        try:
+            return await self._run(given)
+        finally:
+            await asyncio.to_thread(self.place.files.end, texts)
+
+    async def _run(self, given: dict[str, Any]) -> HookAnswer:
         spec = self.spec
         words = spec.arguments
         line = spec.command if words is None else shlex.join((spec.command, *words))

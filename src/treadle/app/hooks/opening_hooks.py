@@ -17,6 +17,7 @@ from treadle.app.hooks.hook_commands import CommandHook, ConfineHook, HookPlace
 from treadle.app.hooks.hook_places import LogPlaces
 from treadle.app.hooks.hook_rows import HookAnswer, HookFailedError, HookHandler, HookRow
 from treadle.app.hooks.session_hooks import HookSession, SessionHooks
+from treadle.app.security.hook_files import HookFiles
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
 from treadle.store.activation import CLAUDE_SETTINGS
@@ -186,6 +187,7 @@ def open_hooks(
         root=workspace.root,
         session_id=parts.row.id,
         tell=tell,
+        files=HookFiles(parts.trust.workspace, parts.trust.items),
     )
     return SessionHooks((*hook_rows(found.specs, place), *brought), session, found.notices)
 

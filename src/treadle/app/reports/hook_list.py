@@ -1,6 +1,7 @@
 """The hooks that there are for a folder: what each runs and when, whose it is, and whether it runs at all."""
 
 import json
+import tomllib
 from collections.abc import Iterator
 
 from msgspec.structs import replace
@@ -85,8 +86,6 @@ def _user_specs(settings: Settings) -> Iterator[HookSpec]:
 
 def _folder_specs(trust: SessionTrust) -> Iterator[HookSpec]:
     """Read what a folder would run; what cannot be read is named by itself."""
-    import tomllib
-
     for item in trust.items:
         name = item.path.casefold()
         own = name == str(WORKSPACE_FILE)

@@ -8,6 +8,7 @@ from typing import assert_never
 
 from treadle.app.config.layers import load_settings
 from treadle.app.security.confining import NOTHING, confining_here
+from treadle.app.security.trusting import session_trust
 from treadle.app.session.commands.judging import policy_context
 from treadle.policy.allowances import suggest_rules
 from treadle.policy.classify import classify_command
@@ -107,6 +108,7 @@ def asked_context(
         home=str(home or Path.home()),
         confining=here if confined else NOTHING,
         approved=[risk for risk in settings.approve if trusted or risk in (Risk.NONE, Risk.READ)],
+        hook_files=session_trust(folder.resolve()).hook_files if trusted else frozenset(),
     )
     return replace(context, tainted=tainted, open_hosts=settings.network.allow)
 

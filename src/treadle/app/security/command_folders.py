@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 from treadle.app.security.trial_copies import Copies
@@ -62,6 +63,7 @@ class CommandFolders:
     takes the place of git, with what is shown there. `devices` are those that it can use besides the harmless ones.
     `sleep` looks at a program that stays and of which nothing passes to another one: what is new when it has slept is
     not its own.
+    `hook_files` are absolute paths of what hooks of the folder run: kept like control files.
     """
 
     root: str
@@ -74,6 +76,7 @@ class CommandFolders:
     placed: tuple[tuple[str, str], ...] = ()
     devices: tuple[str, ...] = ()
     sleep: ProgramSleep | None = None
+    hook_files: frozenset[str] = frozenset()
     known: KnownFolders = field(default_factory=KnownFolders)
 
     @property
@@ -99,9 +102,14 @@ class CommandFolders:
     def surveyors(self) -> list[Surveyor]:
         """What looks through each folder."""
         return [
-            self.known.surveyors.setdefault(folder, Surveyor(folder, is_control=is_control, is_secret=is_secret))
+            self.known.surveyors.setdefault(folder, Surveyor(folder, is_control=is_kept, is_secret=is_secret))
             for folder in self.folders
+            for is_kept in (partial(self.is_kept, folder),)
         ]
+
+    def is_kept(self, folder: str, path: str) -> bool:
+        """Whether no command changes a file without a right to it, by its path from a folder."""
+        return is_control(path) or f"{folder}/{path}" in self.hook_files
 
     def committed(self, root: str) -> Committed:
         """What reads the committed text of a folder's files."""

@@ -12,7 +12,7 @@ from treadle.app.config.places import data_directory
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import FileChange, Risk
-from treadle.store.activation import ActiveFile, ActiveKind, active_kind, changes
+from treadle.store.activation import OF_HOOKS, ActiveFile, ActiveKind, active_kind, changes
 from treadle.store.active_items import repository_of
 from treadle.store.trusted_folders import Trust, TrustState, TrustStore
 from treadle.workspace.files.names import shown_name
@@ -61,6 +61,15 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
     def rules(self) -> Sequence[ActiveFile]:
         """The rules in force: of a trusted folder all, of another one those that were approved by themselves."""
         return [item for item in self.items if item.kind is ActiveKind.RULES] if self.trusted else self.trust.approved
+
+    @cached_property
+    def hook_files(self) -> frozenset[str]:
+        """The absolute paths of what hooks of the folder run, once it is trusted: protected as control files are."""
+        if not self.trusted or not any(item.kind in OF_HOOKS for item in self.items):
+            return frozenset()
+        from treadle.app.security.hook_files import files_of_hooks
+
+        return files_of_hooks(self.workspace, self.items)
 
     @cached_property
     def matters(self) -> bool:

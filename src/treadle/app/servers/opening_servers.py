@@ -122,7 +122,13 @@ def _program(one: ConfiguredServer, place: ServersPlace) -> ProgramStart:
     if not trusted:
         variables["PATH"] = path_outside(variables.get("PATH", os.defpath), workspace, *place.roots)
     place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
-    folders = CommandFolders(root=workspace, roots=place.roots, data=data_directory(), private=place.private)
+    folders = CommandFolders(
+        root=workspace,
+        roots=place.roots,
+        data=data_directory(),
+        private=place.private,
+        hook_files=place.trust.hook_files,
+    )
 
     def set_up(line: str) -> Setup:
         return confined_server(line, server, folders, trusted=trusted, own=own)

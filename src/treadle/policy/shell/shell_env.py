@@ -164,15 +164,16 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
             # A quoted pattern is one for the program that gets it.
             tested = named_part(piece, self.context)
             name = secret_name(tested) or pattern_hits(as_glob(tested), writing=False)
-            why, listed = f"names {name}, which is protected from being read", False
+            why, listed, runs = f"names {name}, which is protected from being read", False, ""
             if name is None and self.cwd != UNKNOWN and is_static(piece) and "://" not in piece:
                 check = check_path(piece, PathOp.READ, self.cwd, self.context)
                 self.trace.paths.append((PathOp.WRITE, check.resolved))
+                runs = piece if check.resolved in self.context.hook_files else ""
                 name, why = (piece if check.where is Where.PROTECTED else None), check.reasons[0].text
                 listed = check.reasons[0].rule == LISTED
             if name is not None:
                 found.append(dangerous("secret-read", why, held=not listed))
-            elif (control := control_name(tested)) is not None:
+            elif control := control_name(tested) or runs:
                 why = f"names {control}, which is protected from being changed"
                 found.append(dangerous("control-write", why, held=True))
         return found

@@ -13,6 +13,7 @@ from msgspec import structs
 
 from treadle.app.config.places import data_directory
 from treadle.app.config.sections import NetworkSettings
+from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.files.roots import Roots
 from treadle.engine.ports import Judge
 from treadle.protocol.permissions import Mode, Standing
@@ -37,23 +38,22 @@ if TYPE_CHECKING:
 
 
 class ConfinedCommands:
-    """The commands of a session in a folder; `private` is the session's own place in Treadle's data."""
+    """The commands of a session in a folder that the user trusts or not; `private` is its place in Treadle's data."""
 
     def __init__(
         self,
         *,
-        root: str,
+        trust: SessionTrust,
         roots: Roots,
         private: Path,
-        trusted: bool,
         gpu: bool,
         standing: Callable[[], Standing],
         rules: "Callable[[], Ruleset]",
     ) -> None:
-        self._root = root
+        self._root = str(trust.workspace)
+        self._trust = trust
         self._roots = roots
         self._private = private
-        self._trusted = trusted
         self._gpu = gpu
         self._standing = standing
         self._rules = rules
@@ -78,6 +78,7 @@ class ConfinedCommands:
             roots=self._roots.folders,
             data=data_directory(),
             private=self._private,
+            hook_files=self._trust.hook_files,
             namespaces=SessionNamespaces(),
             plan_namespaces=SessionNamespaces(),
             devices=gpu_devices() if self._gpu else (),
@@ -254,7 +255,12 @@ class ConfinedCommands:
         from treadle.app.session.commands.judging import policy_context
 
         return policy_context(
-            self._root, self._standing(), trusted=self._trusted, further=self._roots, rules=self._rules()
+            self._root,
+            self._standing(),
+            trusted=self._trust.lets_code_run,
+            further=self._roots,
+            rules=self._rules(),
+            hook_files=self._trust.hook_files,
         )
 
     async def keep(self, digest: str, /) -> CallResult:

@@ -33,12 +33,13 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
     rules: Ruleset | None = None,
     unapproved: frozenset[str] = frozenset(),
     own_ports: Callable[[], frozenset[int]] = frozenset,
+    hook_files: frozenset[str] = frozenset(),
 ) -> PolicyContext:
     """Put together what the policy knows of a workspace at `root`, which is absolute and resolved.
 
     `further` are the other folders of it. Without `home` it is the user's; without `rules` those count that stand in
     the rule files now. `unapproved` are tools of servers that nobody has said yes to; on `own_ports` commands of the
-    session listen.
+    session listen. `hook_files` are those that hooks of the folder run.
     """
     unkept = Unkept((root, *further.folders))
     state = (str(data_directory()), str(config_file().parent))
@@ -66,4 +67,5 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
         listed=AccessLists((root, *further.folders)).reason,
         rules=PolicyFiles(usual_places(Path(root)), keep=False).ruleset() if rules is None else rules,
         unapproved=unapproved,
+        hook_files=hook_files,
     )

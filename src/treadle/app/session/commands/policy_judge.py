@@ -72,6 +72,7 @@ def policy_judge(
             rules=with_allowances(files.ruleset(), allowances),
             unapproved=unapproved,
             own_ports=own_ports,
+            hook_files=parts.trust.hook_files,
         )
         context = replace(context, open_hosts=parts.settings.network.allow)
         decision = decide_and_offer(spec, arguments, accesses, context)

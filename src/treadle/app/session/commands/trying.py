@@ -11,6 +11,7 @@ from msgspec import Struct
 from treadle.app.config.places import data_directory, outputs
 from treadle.app.security.command_confinement import look_through, profile_of, why_held
 from treadle.app.security.command_folders import CommandFolders
+from treadle.app.security.trusting import session_trust
 from treadle.app.session.commands.judging import policy_context
 from treadle.present.trial_words import changes_of
 from treadle.present.words import counted
@@ -131,7 +132,9 @@ def _run(
 
 def hold_in(root: str) -> Hold:
     """Say of a path why no command changes it: by the same check as that of the tools that edit files."""
-    return partial(why_held, context=policy_context(root, Standing(mode=Mode.ASK), trusted=True))
+    files = session_trust(Path(root)).hook_files
+    context = policy_context(root, Standing(mode=Mode.ASK), trusted=True, hook_files=files)
+    return partial(why_held, context=context)
 
 
 def record_of(tried: Tried, folder: Path) -> TriedRecord:
