@@ -63,13 +63,22 @@ def _run(argv: Sequence[str]) -> int:
         if "--output-format" in flags and not flags.isdisjoint({"--input-format", "--verbose"}):
             from treadle.cli.host import serve_host
 
+            _quieten()
             return serve_host(argv)
         words = list(takewhile(lambda word: not word.startswith("-"), argv))
         task_of(words, COMMANDS)  # before an option that only the command has is called unknown
     given = argv[1:] if name else argv
     arguments = _read(name, given)
     arguments.given = tuple(given)  # for a batch, which is begun again with them
+    _quieten()
     return int(_module(name).execute(arguments))
+
+
+def _quieten() -> None:
+    """Have what libraries log and warn of go to the program's log, whatever the command loads or connects to."""
+    from treadle.door.program import log_quietly
+
+    log_quietly()
 
 
 def _read(name: str, words: Sequence[str]) -> "Any":

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from treadle.app.errors.explanations import EXPLANATIONS as EXPLANATIONS
     from treadle.app.errors.explanations import errors_page as errors_page
     from treadle.app.errors.explanations import nearest_codes as nearest_codes
+    from treadle.app.errors.library_logging import log_quietly as log_quietly
+    from treadle.app.errors.library_logging import log_quietly_inside as log_quietly_inside
     from treadle.app.hosting.certificate import page_certificate as page_certificate
     from treadle.app.hosting.descriptor_lines import MOST_UNREAD_BYTES as MOST_UNREAD_BYTES
     from treadle.app.hosting.descriptor_lines import own_stdout as own_stdout
@@ -31,7 +33,6 @@ if TYPE_CHECKING:
     from treadle.app.hosting.http_serving import HttpServer as HttpServer
     from treadle.app.hosting.http_serving import is_loopback as is_loopback
     from treadle.app.hosting.http_serving import listen as listen
-    from treadle.app.hosting.http_serving import log_quietly as log_quietly
     from treadle.app.hosting.http_serving import until_signal as until_signal
     from treadle.app.hosting.http_serving import url_host as url_host
     from treadle.app.hosting.kept_devices import KeptDevice as KeptDevice
@@ -57,7 +58,8 @@ else:
             "treadle.app.demo": "TASK open_demo what_next",
             "treadle.app.errors.exits": "Exit exit_code",
             "treadle.app.errors.explanations": "EXPLANATIONS errors_page nearest_codes",
-            "treadle.app.hosting.http_serving": "HttpServer is_loopback listen log_quietly until_signal url_host",
+            "treadle.app.errors.library_logging": "log_quietly log_quietly_inside",
+            "treadle.app.hosting.http_serving": "HttpServer is_loopback listen until_signal url_host",
             "treadle.app.hosting.kept_devices": "KeptDevice KeptDevices keep_devices kept_devices",
             "treadle.app.hosting.descriptor_lines": "MOST_UNREAD_BYTES own_stdout read_lines write_whole",
             "treadle.app.errors.error_report": """

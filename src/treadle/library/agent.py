@@ -24,6 +24,7 @@ from treadle.door.opening import (
     session_workspace,
     trust_for,
 )
+from treadle.door.program import log_quietly_inside
 from treadle.door.settings import load_settings
 from treadle.library.approving import Approvals, Approve
 from treadle.library.task_result import TaskResult
@@ -195,6 +196,7 @@ class Treadle:
         return replay_rows(*session_tape(session_id))
 
     async def __aenter__(self) -> Self:
+        log_quietly_inside()
         session = await self._open()
         approvals = self._approvals
 

@@ -30,7 +30,7 @@ _GRACE = 2
 
 async def serve_stdio(book: TaskBook, received_lines: WireLines, output: WireOutput) -> int:
     """Serve the client at standard input and output until it leaves, or a signal; returns the exit code."""
-    log_quietly()
+    log_quietly(serving=True)
     server = mcp_server(book)
 
     async def talk() -> None:
@@ -48,7 +48,7 @@ async def serve_http(book: TaskBook, port: int) -> int:
     Raises `ConfigError` for a port that cannot be used, and for a token that can be guessed.
     """
     token, listening = _token(), listen(_HOST, port)
-    log_quietly()
+    log_quietly(serving=True)
     server = mcp_server(book)
 
     async def talk() -> None:

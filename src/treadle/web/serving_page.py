@@ -66,7 +66,7 @@ async def serve_page(
     """
     near, network = (network, "") if is_loopback(network) else (_LOOPBACK, network)
     listening = _listen(port, near, network)
-    log_quietly()
+    log_quietly(serving=True)
     near, number = (_LOOPBACK if network in _ALL else listening[0].getsockname()[0]), listening[0].getsockname()[1]
     far = _own_address() if network in _ALL else listening[-1].getsockname()[0]
     shared = f"{url_host(far)}:{number}" if network else ""

@@ -2,7 +2,6 @@
 
 import asyncio
 import errno
-import logging
 import signal
 import socket
 from collections.abc import Awaitable, Callable, Iterator
@@ -13,29 +12,11 @@ from ipaddress import ip_address
 from uvicorn import Config, Server
 from uvicorn.server import ServerState
 
-from treadle.app.errors.error_report import write_log
 from treadle.app.errors.exits import Exit
-from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError
 
-_LONGEST_LINE = 1_000
 _NOT_HERE = (errno.EADDRNOTAVAIL, errno.EAFNOSUPPORT, errno.EINVAL)
 _OTHER_PORT = "Choose another port with --port, or leave it out to get a free one."
-
-
-class ProgramLog(logging.Handler):
-    """Writes what libraries report into the program's log, a line each: clients that go are usual."""
-
-    def emit(self, record: logging.LogRecord) -> None:
-        """Write a line."""
-        error = record.exc_info[1] if record.exc_info else None
-        why = "" if error is None else f": {error!r}"
-        write_log(clip_text(f"{record.name}: {record.getMessage()}{why}", _LONGEST_LINE))
-
-
-def log_quietly() -> None:
-    """Keep libraries from writing to standard error."""
-    logging.basicConfig(level=logging.ERROR, handlers=[ProgramLog()], force=True)
 
 
 class _DatedState(ServerState):

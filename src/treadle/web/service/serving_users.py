@@ -50,7 +50,7 @@ async def serve_users(wishes: ServiceWishes, terms: PageTerms) -> int:
     listening = listen(wishes.host, wishes.port)
     address = _address(wishes, listening.getsockname()[1])
     terms = replace(terms, hosts=address.names, scheme=address.scheme)
-    log_quietly()
+    log_quietly(serving=True)
     metrics = ServiceMetrics()
     with tempfile.TemporaryDirectory(prefix="treadle-serve-") as sockets:
         async with UserPages(users, terms, Path(sockets), metrics, most=wishes.turns) as pages:

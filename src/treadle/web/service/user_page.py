@@ -47,7 +47,7 @@ _READER = msgspec.json.Decoder(FromFront)
 
 async def serve_user_page(listening: int, control: int) -> int:
     """Serve on a socket, as the front says on the other one; returns the exit code."""
-    log_quietly()
+    log_quietly(serving=True)
     reader, writer = await asyncio.open_connection(sock=socket.socket(fileno=control), limit=_LONGEST_LINE)
     began = _READER.decode(await reader.readline())
     assert isinstance(began, Began)  # noqa: S101 - the front says it first
