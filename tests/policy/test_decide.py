@@ -9,6 +9,7 @@ from treadle.policy.decide import decide
 from treadle.policy.rulefile import RuleFile, load_rules
 from treadle.policy.rules import Scope
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
+from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -500,3 +501,48 @@ def test_a_yes_to_a_control_file_that_is_new_opens_what_is_new_and_not_the_works
     files = MemoryView({ROOT: None, f"{ROOT}/src": None})
     asked = _decide(RunCommand(command=line, cwd=ROOT), Mode.AUTO, files=files, confines=True, brokers=True)
     assert {right.target for right in asked.grants} == {f"{ROOT}/{opened}"}
+
+
+@pytest.mark.parametrize(
+    ("mode", "confines", "needs"),
+    [
+        (Mode.ASK, True, ("network",)),
+        (Mode.AUTO, True, ("network:pypi.org",)),
+        (Mode.AUTO, True, ("host",)),
+        (Mode.FULL, True, ()),
+        (Mode.ASK, False, ()),
+        (Mode.FULL, False, ()),
+    ],
+)
+def test_a_host_that_the_setting_denies_is_named_by_no_command_with_a_network_of_its_own(
+    mode: Mode, confines: bool, needs: tuple[str, ...]
+) -> None:
+    def decided(line: str) -> Decision:
+        access = RunCommand(command=line, cwd=ROOT, needs=needs)
+        return _decide(access, mode, confines=confines, brokers=confines, denied_hosts=("pypi.org", ".evil.example"))
+
+    for line, host in (
+        ("curl https://pypi.org/simple/", "pypi.org"),
+        ("ls && curl https://a.evil.example/", "a.evil.example"),
+    ):
+        found = decided(line)
+        assert (found.verdict, found.grants) == (DENY, ())
+        assert words_of_decision(found).headline == f"the setting network.deny names {host}"
+    other = DENY if needs == ("network:pypi.org",) else ALLOW if mode is Mode.FULL else ASK
+    assert decided("curl https://other.example/").verdict is other
+
+
+def test_a_right_to_the_network_says_which_hosts_nothing_keeps_it_from() -> None:
+    access = RunCommand(command="sh run.sh", cwd=ROOT, needs=("network",))
+    asked = _decide(access, Mode.AUTO, confines=True, brokers=True, denied_hosts=("pypi.org", ".evil.example"))
+    assert asked.verdict is ASK
+    assert asked.reasons[-1].text == (
+        "approving also lets it reach the network; nothing keeps it from pypi.org, .evil.example then, which the "
+        "setting network.deny names"
+    )
+
+
+def test_a_denied_host_that_is_refused_when_it_is_looked_up_is_not_asked_about() -> None:
+    access = RunCommand(command="curl https://pypi.org/ https://a.org/", cwd=ROOT)
+    found = _decide(access, Mode.AUTO, confines=True, brokers=True, denied_hosts=("pypi.org",))
+    assert (found.verdict, [right.target for right in found.asks_when_used]) == (ALLOW, ["a.org"])

@@ -15,6 +15,7 @@ from treadle.policy.modes import (
     UNTRUSTED,
     asked_rights,
     granting,
+    hosts_never_reached,
     needs_not_given,
     paths_not_given,
     rights_beyond,
@@ -100,7 +101,8 @@ def _granting(
     """Say what a yes gives to the commands of a call, and what it does not."""
     findings = [found for one in judged if one.command is not None for found in one.command.every]
     outside = any(right.right is Right.UNSANDBOXED for right in rights)
-    return granting(rights, {} if outside else paths_not_given(findings, context))
+    not_given = {} if outside else paths_not_given(findings, context)
+    return granting(rights, not_given, denied_hosts=context.denied_hosts)
 
 
 def _weight(part: Part) -> tuple[int, int, int]:
@@ -263,11 +265,13 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
         alone = confined and not (mixed and any(found.rule == WRITES_GIT for found in part.findings))
         answers.append(_answer(part.text, part.own, subject, context, around=around, confined=alone, holds=holds))
     hosts = [*(host for part in parts for host in part.trace.hosts), *named]
+    rights = rights_beyond(line.every, hosts, context)
     refused = [_refused(need, "outside", why) for need, why in needs_not_given(access.needs, context)]
+    refused += [_refused(host, "denied-host", why) for host, why in hosts_never_reached(hosts, rights, context)]
     return _Judged(
         parts=[*(part for part, _ in answers), *refused],
         command=line,
-        rights=rights_beyond(line.every, hosts, context),
+        rights=rights,
         ruled=any(ruled for _, ruled in answers),
         later=rights_when_used(line.every, hosts, context) if holds else (),
     )

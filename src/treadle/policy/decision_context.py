@@ -122,7 +122,8 @@ class PolicyContext:
     `unkept` says whether something at a path would be lost if it were deleted, since checkpoints may not hold it;
     without it everything would. `overwritten` says the same of a file that is written anew. `brokers`: git in the
     middle of a confined command is judged by itself, and each host that it looks up, but for `open_hosts`, which the
-    user lets it reach. `machine_serves` says whether this machine listens on a port, and no command of the session.
+    user lets it reach, and `denied_hosts`, which no command is to reach. `machine_serves` says whether this machine
+    listens on a port, and no command of the session.
     `hook_files` are what the hooks of a trusted folder run, wherever it lies: protected as control files are.
     `unapproved` are tools of MCP servers that nobody has said yes to yet: no mode and no rule lets them run.
     """
@@ -148,6 +149,7 @@ class PolicyContext:
     overwritten: Callable[[str], bool] = lambda _path: False
     brokers: bool = False
     open_hosts: tuple[str, ...] = ()
+    denied_hosts: tuple[str, ...] = ()
     machine_serves: Callable[[int], bool] = lambda _port: False
     usable: tuple[str, ...] = ()
     unapproved: frozenset[str] = frozenset()

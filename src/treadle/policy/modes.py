@@ -1,7 +1,7 @@
 """What each mode lets run without asking, and the rights beyond the sandbox that a yes gives before a call runs."""
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from types import MappingProxyType
 
@@ -138,8 +138,27 @@ def rights_when_used(
     if not wanted or not any(found.brokered for found in listed) or rights_beyond(listed, hosts, context):
         return ()
     named = list(dict.fromkeys(hosts))
-    asked = [host for host in named if not matches_host(host, context.open_hosts)]
+    decided = (*context.open_hosts, *context.denied_hosts)
+    asked = [host for host in named if not matches_host(host, decided)]
     return () if named and not asked else (SandboxDenial(right=Right.NETWORK, target=", ".join(asked)),)
+
+
+def hosts_never_reached(
+    hosts: Iterable[str], rights: Iterable[SandboxDenial], context: PolicyContext
+) -> Iterator[tuple[str, str]]:
+    """Give the named hosts that the setting denies and nothing else would keep from a command, each with the reason.
+
+    Where a command has no network of its own, a connection is refused when its host is looked up.
+    """
+    if context.confined and context.brokers and not _opens_hosts(rights):
+        return
+    for host in dict.fromkeys(hosts):
+        if matches_host(host, context.denied_hosts):
+            yield host, f"the setting network.deny names {host}"
+
+
+def _opens_hosts(rights: Iterable[SandboxDenial]) -> bool:
+    return any(one.right in (Right.NETWORK, Right.UNSANDBOXED) for one in rights)
 
 
 def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[SandboxDenial]:
@@ -213,14 +232,19 @@ def paths_not_given(findings: Iterable[Finding], context: PolicyContext) -> NotG
 
 
 def granting(
-    rights: Iterable[SandboxDenial], not_given: Mapping[tuple[str, str], str] = _NOTHING
+    rights: Sequence[SandboxDenial],
+    not_given: Mapping[tuple[str, str], str] = _NOTHING,
+    *,
+    denied_hosts: Sequence[str] = (),
 ) -> tuple[Reason, ...]:
-    """Say what a yes gives, and which paths it does not open, each with the reason."""
+    """Say what a yes gives, also against the setting, and which paths it does not open, each with the reason."""
     said = [_SAID[right.right].format(right.target) for right in rights]
     text = f"approving also lets it {', '.join(said)}".replace("the network ()", "the network") if said else ""
     refused = ", ".join(f"{verb} {path} ({why})" for (verb, path), why in not_given.items())
     more = f"{'it' if said else 'approving'} does not let it {refused}" if refused else ""
-    return (Reason(rule="grants", text="; ".join(filter(None, (text, more)))),) if text or more else ()
+    hosts = f"nothing keeps it from {', '.join(denied_hosts)} then, which the setting network.deny names"
+    beside = hosts if denied_hosts and _opens_hosts(rights) else ""
+    return (Reason(rule="grants", text="; ".join(filter(None, (text, more, beside)))),) if text or more else ()
 
 
 _SAID: Mapping[Right, str] = {

@@ -17,6 +17,7 @@ from treadle.policy.decision_context import PolicyContext
 from treadle.policy.modes import NotGiven, granting, paths_not_given
 from treadle.policy.rulefile import render_rule, with_examples
 from treadle.policy.rules import Rule
+from treadle.policy.urls import matches_host
 from treadle.protocol.base import Record
 from treadle.protocol.permissions import Decision, Mode, Part, Standing, Verdict
 from treadle.protocol.reasons import words_of_decision
@@ -81,6 +82,7 @@ class Explained(Record, frozen=True, kw_only=True, omit_defaults=False):
     confinement: Confinement | None
     grants: tuple[SandboxDenial, ...]
     not_given: tuple[str, ...]
+    denied_hosts: tuple[str, ...]
     asks_when_used: tuple[SandboxDenial, ...]
     parts: tuple[Part, ...]
     changes: tuple[_Change, ...]
@@ -110,7 +112,8 @@ def asked_context(
         approved=[risk for risk in settings.approve if trusted or risk in (Risk.NONE, Risk.READ)],
         hook_files=session_trust(folder.resolve()).hook_files if trusted else frozenset(),
     )
-    return replace(context, tainted=tainted, open_hosts=settings.network.allow)
+    network = load_settings({}, workspace=folder, trusted=trusted).network
+    return replace(context, tainted=tainted, open_hosts=network.allow, denied_hosts=network.deny)
 
 
 def judge_access(access: Access, context: PolicyContext) -> Decision:
@@ -124,12 +127,17 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
     decision = decide(spec, {}, (access,), context)
     words = words_of_decision(decision)
     asked, shell_class = "", ""
+    further = words.further
     not_given: NotGiven = {}
     match access:
         case RunCommand(command=asked, cwd=cwd):
             judged = classify_command(asked, cwd, context)
             shell_class = judged.command_class.value
             outside = any(right.right is Right.UNSANDBOXED for right in decision.grants)
+            named = [host for part in judged.parts for host in part.trace.hosts]
+            refused = [host for host in dict.fromkeys(named) if matches_host(host, context.denied_hosts)]
+            if decision.verdict is not Verdict.DENY:
+                further += tuple(f"the setting network.deny names {host}: no connection to it" for host in refused)
             not_given = {} if outside or decision.confinement is None else paths_not_given(judged.every, context)
         case ReadPath(path=asked) | WritePath(path=asked) | FetchUrl(url=asked):
             pass
@@ -143,9 +151,10 @@ def explain_access(access: Access, context: PolicyContext) -> Explained:
         verdict=decision.verdict,
         risk=decision.risk,
         why=words.headline,
-        further=words.further,
+        further=further,
         confinement=decision.confinement,
         grants=decision.grants,
+        denied_hosts=context.denied_hosts,
         not_given=tuple(f"{verb} {path} ({why})" for (verb, path), why in not_given.items()),
         asks_when_used=decision.asks_when_used,
         parts=decision.parts,
@@ -211,7 +220,7 @@ def explanation_lines(explained: Explained) -> Iterator[str]:
     if explained.confinement is not None:
         then = "it runs" if explained.verdict is Verdict.ALLOW else "after a yes it runs"
         yield f"{then} {_RUNS_IN[explained.confinement]}"
-    for given in granting(explained.grants):
+    for given in granting(explained.grants, denied_hosts=explained.denied_hosts):
         allowed = explained.verdict is Verdict.ALLOW
         yield visible(given.text.replace("approving also lets it", "it may also") if allowed else given.text)
     for refused in explained.not_given:

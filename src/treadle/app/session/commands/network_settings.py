@@ -23,7 +23,7 @@ class CurrentNetwork:
         self._started = started
         self._sign = _sign()
         self._first = _of_user() or NetworkSettings()
-        self._now = started
+        self._now = self._with(self._first)
 
     def __call__(self) -> NetworkSettings:
         """Read the file where it changed; one with a mistake counts as it was before that."""

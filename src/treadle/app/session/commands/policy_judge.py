@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 from treadle.app.config.sections import NetworkSettings
@@ -15,6 +16,7 @@ from treadle.workspace.workspace import Workspace
 
 if TYPE_CHECKING:
     from treadle.app.servers.session_servers import SessionServers
+    from treadle.app.session.commands.network_settings import CurrentNetwork
     from treadle.policy.secrets import Redactor
 
 
@@ -51,6 +53,12 @@ def policy_judge(
     child = parts.brought.child
     keeps = parts.settings.checkpoints.enabled if child is None else child.keeps
 
+    @cache
+    def current() -> "CurrentNetwork":
+        from treadle.app.session.commands.network_settings import CurrentNetwork
+
+        return CurrentNetwork(parts.settings.network)
+
     def judge(spec: ToolSpec, arguments: Mapping[str, Any], accesses: Sequence[Access], standing: Standing) -> Decision:
         from treadle.app.security.confining import confining_here
         from treadle.app.security.shell_syntax import refuse_broken_shell
@@ -74,7 +82,8 @@ def policy_judge(
             own_ports=own_ports,
             hook_files=parts.trust.hook_files,
         )
-        context = replace(context, open_hosts=parts.settings.network.allow)
+        network = current()()
+        context = replace(context, open_hosts=network.allow, denied_hosts=network.deny)
         decision = decide_and_offer(spec, arguments, accesses, context)
         refuse_broken_shell(decision, accesses)
         return asked_for_secrets(decision, spec, arguments, redactor())
