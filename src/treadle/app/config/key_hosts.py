@@ -12,6 +12,7 @@ from treadle.app.config.layers import parse_file
 from treadle.app.config.places import config_file, read_regular
 from treadle.app.config.sections import ProviderSettings
 from treadle.protocol.errors import ConfigError
+from treadle.workspace.files.folder_lock import alone
 from treadle.workspace.files.private_file import write_private
 
 _MOST_BYTES = 1_000_000
@@ -39,10 +40,11 @@ def confirm_host(provider: str, url: str, key: str = "") -> None:
     """
     file, whose = _file(), _whose(provider, key)
     try:
-        known = _read().providers
-        origins = tuple(dict.fromkeys((*known.get(whose, ()), _origin(url))))
-        data = msgspec.json.encode(_Hosts(providers={**known, whose: origins}))
-        write_private(file, msgspec.json.format(data) + b"\n")
+        with alone(file.parent):
+            known = _read().providers
+            origins = tuple(dict.fromkeys((*known.get(whose, ()), _origin(url))))
+            data = msgspec.json.encode(_Hosts(providers={**known, whose: origins}))
+            write_private(file, msgspec.json.format(data) + b"\n")
     except (OSError, msgspec.MsgspecError) as error:
         raise ConfigError(
             "config-unreadable",

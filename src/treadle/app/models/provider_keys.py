@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import msgspec
+from msgspec import structs
 
 from treadle.app.config.places import config_file
 from treadle.app.config.sections import ProviderSettings
@@ -16,6 +17,7 @@ from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.providers.endpoint import LOOPBACK, split_url
 from treadle.providers.provider_rows import ProviderRow
+from treadle.workspace.files.folder_lock import alone
 
 if TYPE_CHECKING:
     from treadle.engine.ports import Provider
@@ -85,14 +87,22 @@ def require_key_host(row: ProviderRow, said: ProviderSettings, proof: object) ->
 
 def store_key(provider: str, value: str) -> str:
     """Keep a key in the keyring if there is a real one, else in the file; gives the place in words."""
+    _ = _read()  # nothing is stored where what is kept cannot be read
+    in_keyring = _ask(lambda backend: _put(backend, provider, value))
+    with alone(key_file().parent):
+        stored = _without(provider)
+        if in_keyring:
+            _write(structs.replace(stored, keyring=(*stored.keyring, provider)))
+        else:
+            _write(structs.replace(stored, keys={**stored.keys, provider: value}))
+    return "the system's keyring" if in_keyring else str(key_file())
+
+
+def _without(provider: str) -> _Stored:
+    """Read the file, and leave a provider out."""
     stored = _read()
     keys = {name: key for name, key in stored.keys.items() if name != provider}
-    others = tuple(name for name in stored.keyring if name != provider)
-    if _ask(lambda backend: _put(backend, provider, value)):
-        _write(_Stored(keys=keys, keyring=(*others, provider)))
-        return "the system's keyring"
-    _write(_Stored(keys={**keys, provider: value}, keyring=others))
-    return str(key_file())
+    return structs.replace(stored, keys=keys, keyring=tuple(name for name in stored.keyring if name != provider))
 
 
 def forget_key(provider: str) -> bool:
@@ -107,12 +117,8 @@ def forget_key(provider: str) -> bool:
             why="It is locked, missing, or did not respond in time.",
             fix=f"Unlock it and try again, or remove the entry {_SERVICE}/{provider} with the keyring's own program.",
         )
-    _write(
-        _Stored(
-            keys={name: key for name, key in stored.keys.items() if name != provider},
-            keyring=tuple(name for name in stored.keyring if name != provider),
-        )
-    )
+    with alone(key_file().parent):
+        _write(_without(provider))
     return True
 
 

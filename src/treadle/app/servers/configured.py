@@ -20,6 +20,7 @@ from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.store.activation import ActiveFile, ActiveKind
 from treadle.store.active_items import read_item
+from treadle.workspace.files.folder_lock import alone
 from treadle.workspace.files.private_file import write_private
 from treadle.workspace.files.text import visible_name
 
@@ -283,18 +284,8 @@ def write_server(file: Path, name: str, entry: Mapping[str, Any] | None) -> bool
     The rest of the file stays. Raises `ConfigError` when it cannot be read or written.
     """
     try:
-        text = file.read_bytes() if file.exists() else b""
-        table = msgspec.json.decode(text) if text.strip() else {}
-        listed = table.setdefault("mcpServers", {})
-        there = name in listed
-        if entry is not None:
-            listed[name] = dict(entry)
-        elif there:
-            del listed[name]
-        if entry is not None or there:
-            shown = msgspec.json.format(msgspec.json.encode(table), indent=2)
-            mode = 0o600 if file == servers_file() else 0o644
-            write_private(file, shown + b"\n", mode=mode)
+        with alone(file.parent):
+            there = _changed_entry(file, name, entry)
     except (OSError, msgspec.DecodeError, RecursionError, AttributeError, TypeError) as error:
         raise ConfigError(
             "mcp-file",
@@ -302,6 +293,21 @@ def write_server(file: Path, name: str, entry: Mapping[str, Any] | None) -> bool
             why=str(error),
             fix='Correct the file: it holds {"mcpServers": {...}} in JSON.',
         ) from error
+    return there
+
+
+def _changed_entry(file: Path, name: str, entry: Mapping[str, Any] | None) -> bool:
+    text = file.read_bytes() if file.exists() else b""
+    table = msgspec.json.decode(text) if text.strip() else {}
+    listed = table.setdefault("mcpServers", {})
+    there = name in listed
+    if entry is not None:
+        listed[name] = dict(entry)
+    elif there:
+        del listed[name]
+    if entry is not None or there:
+        shown = msgspec.json.format(msgspec.json.encode(table), indent=2)
+        write_private(file, shown + b"\n", mode=0o600 if file == servers_file() else 0o644)
     return there
 
 
