@@ -96,6 +96,13 @@ def packed(size: int) -> bytes:
     return b"".join([*(packer.compress(b" " * 65_536) for _ in range(size * 16)), packer.flush()])
 
 
+class ClosedWeb(Web):
+    """Registers nobody."""
+
+    def grant(self, path: str, body: bytes) -> dict[str, Any]:
+        return {}
+
+
 @contextmanager
 def served(web: Web) -> Iterator[str]:
     """Serve it; gives its address."""
@@ -288,8 +295,8 @@ async def test_signing_in_comes_back_by_itself_or_is_pasted_and_lasts(tmp_path: 
     with served(web) as url:
         program = Program(tmp_path / "home")
         (tmp_path / "home").mkdir()
-        file = tmp_path / "home" / "mcp.json"
-        file.write_text(json.dumps({"mcpServers": {"web": {"type": "http", "url": url}}}))
+        added = await program.run("mcp", "add", "web", "--url", url, cwd=tmp_path)
+        assert (added.code, added.out.splitlines()[1], added.err) == (0, "Sign in: treadle mcp login web", "")
         before = await program.run("mcp", "test", "web", cwd=tmp_path)
         assert (before.code, "To sign in: treadle mcp login web" in before.out) == (1, True)
         process = await asyncio.create_subprocess_exec(
@@ -333,3 +340,40 @@ async def test_an_answer_that_grows_when_it_is_unpacked_is_not_read(tmp_path: Pa
             assert isinstance(ended, ToolError) or getattr(ended, "outcome", None) is Outcome.FAILED
             assert most < 8 * 1024 * 1024
         assert {found["Accept-Encoding"] for found in web.headers} == {"identity"}
+
+
+@pytest.mark.parametrize("project", [False, True])
+async def test_a_server_that_asks_to_sign_in_is_kept_with_nothing_approved(tmp_path: Path, *, project: bool) -> None:
+    web = Web()
+    web.signs_in = True
+    (tmp_path / "home").mkdir()
+    (tmp_path / "ws").mkdir()
+    program = Program(tmp_path / "home")
+    file = tmp_path / ("ws/.mcp.json" if project else "home/mcp.json")
+    flags = ("--project",) if project else ()
+    with served(web) as url:
+        added = await program.run("mcp", "add", "web", "--url", url, *flags, cwd=tmp_path / "ws")
+        assert (added.code, list(json.loads(file.read_text())["mcpServers"])) == (0, ["web"])
+        assert not (tmp_path / "home" / "mcp" / "pins").exists()
+
+
+async def test_a_server_that_refuses_the_header_it_is_given_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    with served(Web(status=401)) as url:
+        words = ("mcp", "add", "web", "--url", url, "--header", "Authorization: Bearer t0ken")
+        added = await Program(tmp_path / "home").run(*words, cwd=tmp_path)
+    assert (added.code, "[mcp-connect]" in added.err) == (78, True)
+    assert not (tmp_path / "home" / "mcp.json").exists()
+
+
+async def test_a_sign_in_that_fails_does_not_lead_back_to_itself(tmp_path: Path) -> None:
+    (tmp_path / "home").mkdir()
+    program = Program(tmp_path / "home")
+    web = ClosedWeb()
+    web.signs_in = True
+    with served(web) as url:
+        (tmp_path / "home" / "mcp.json").write_text(json.dumps({"mcpServers": {"web": {"url": url}}}))
+        ended = await program.run("mcp", "login", "web", cwd=tmp_path)
+    assert ended.code == 78
+    assert ended.err.startswith("treadle: You are not signed in to web. [mcp-login]\n")
+    assert "treadle mcp login" not in ended.err

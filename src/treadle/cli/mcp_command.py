@@ -150,6 +150,13 @@ def _add(arguments: argparse.Namespace) -> int:
     from treadle.door.program import harmless
 
     health = asyncio.run(add_server(arguments.name, _entry(arguments), _trust(arguments), project=arguments.project))
+    if health.signs_in:
+        name = harmless(arguments.name)
+        sys.stdout.write(
+            f"Added {name}. It answers only who has signed in, so its tools are not known yet.\n"
+            f"Sign in: treadle mcp login {name}\nThen approve its tools: treadle mcp tools {name} --approve\n"
+        )
+        return 0
     unused = [f"{name} ({said})" for name, said in health.tools.items() if said.startswith("not used")]
     sys.stdout.write(f"Added {arguments.name} with {_tool_count(health)}, approved as they are now.\n")
     sys.stdout.writelines(f"  {harmless(line)}\n" for line in unused)

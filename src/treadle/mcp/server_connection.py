@@ -18,7 +18,7 @@ from treadle.mcp.server_lists import listed_by
 from treadle.mcp.server_program import ServerProgram, start_program
 from treadle.mcp.server_tool import ServerSaidError
 from treadle.mcp.sound_listing import with_sound_answers
-from treadle.mcp.states import Declared, ServerPlan, ServerState
+from treadle.mcp.states import Declared, ServerPlan, ServerState, way_to_sign_in
 from treadle.mcp.transports import (
     BoundedTransport,
     Noise,
@@ -170,7 +170,7 @@ class ServerConnection:
                         self._connecting = limit
                         program = await self._program()
                         if program is not None:
-                            program.tell_through(self._tell_moved)
+                            program.tell_through(self._host.tell, visible(self.plan.server.name))
                             self._running = program
                             stack.push_async_callback(self._left, program)
                         client = await stack.enter_async_context(self._new_client(program))
@@ -187,7 +187,7 @@ class ServerConnection:
         finally:
             self._connecting = None
         if self._network is not None and self._network.refused:
-            why += f" (HTTP {self._network.refused}). To sign in: treadle mcp login {self.plan.server.name}"
+            why += f" (HTTP {self._network.refused}). {way_to_sign_in(self.plan.server.name)}"
         if program is not None and not self._ending.is_set():
             why = f"{why}. {visible(program.errors(served=self._had_connection))}"
         return why
@@ -196,15 +196,15 @@ class ServerConnection:
         await program.close()
         self._running = None
 
-    def _tell_moved(self, text: str) -> None:
-        self._host.tell(
-            f"{text} The MCP server {visible(self.plan.server.name)} was at work then and may have made it. "
-            "If it is yours, move it back: it stays while the server does nothing."
-        )
-
     async def moved(self) -> tuple[str, ...]:
         """Say of the control files that its program may have made since the last time that they were moved."""
         return () if self._running is None else await self._running.moved()
+
+    @property
+    def signs_in(self) -> bool:
+        """Whether the server refused as nobody has signed in, and no header was to prove who asks."""
+        proof = any(name.lower() == "authorization" for name in self.plan.server.headers)
+        return self._network is not None and self._network.refused == httpx2.codes.UNAUTHORIZED and not proof
 
     def _reason(self, error: BaseException) -> str:
         if self.plan.server.url:

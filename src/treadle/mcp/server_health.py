@@ -39,6 +39,7 @@ def server_health(plan: ServerPlan, connection: "ServerConnection | None", table
         instructions=table.instructions_of(plan)[1],
         restarts=0 if connection is None else connection.restarts,
         garbage=0 if connection is None else connection.noise.count,
+        signs_in=connection is not None and connection.signs_in,
     )
 
 

@@ -134,9 +134,17 @@ class ServerProgram:
                     finally:
                         loop.remove_writer(self._input)
 
-    def tell_through(self, tell: Callable[[str], None]) -> None:
-        """Tell from now on of control files that it may have made and that were moved; of those before, at once."""
-        self._moved.tell_through(tell)
+    def tell_through(self, tell: Callable[[str], None], name: str) -> None:
+        """Tell from now on of control files that it may have made and that were moved; of those before, at once.
+
+        `name` is what the user calls it.
+        """
+        self._moved.tell_through(
+            lambda text: tell(
+                f"{text} The MCP server {name} was at work then and may have made it. "
+                "If it is yours, move it back: it stays while the server does nothing."
+            )
+        )
 
     async def moved(self) -> tuple[str, ...]:
         """Look whether it made control files; gives a sentence for each that was moved since the last time."""

@@ -10,6 +10,7 @@ from msgspec import Struct
 from treadle.mcp.server_program import ProgramStart
 from treadle.protocol.base import Record
 from treadle.protocol.servers import McpServer
+from treadle.workspace.files.text import visible
 
 Exchange = Callable[[dict[str, Any]], Awaitable[dict[str, Any] | None]]
 """Takes a message of JSON-RPC to a server that its host has, and gives the answer; None for a notification."""
@@ -34,6 +35,11 @@ class ServerPlan(Struct, frozen=True, kw_only=True):
     problem: str = ""
     program: Callable[[], ProgramStart] | None = None
     exchange: Exchange | None = None
+
+
+def way_to_sign_in(name: str) -> str:
+    """Say how somebody signs in to a server."""
+    return f"To sign in: treadle mcp login {visible(name)}"
 
 
 class ServerState(StrEnum):
@@ -98,7 +104,8 @@ class Declared(Struct, frozen=True, kw_only=True):
 class ServerHealth(Record, frozen=True, kw_only=True):
     """How a server is doing, for people and programs; `tools` pairs the names of its tools with how they stand.
 
-    `instructions` says how those stand that it gives the model; empty where it gives none.
+    `instructions` says how those stand that it gives the model; empty where it gives none. `signs_in`: it refused as
+    nobody has signed in, and nothing else was to prove who asks.
     """
 
     name: str
@@ -115,3 +122,4 @@ class ServerHealth(Record, frozen=True, kw_only=True):
     instructions: str = ""
     restarts: int = 0
     garbage: int = 0
+    signs_in: bool = False

@@ -233,10 +233,7 @@ class SessionStarted(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag
 
 
 class Resumed(Tagged, frozen=True, kw_only=True, tag="resumed"):
-    """Another process took the session up; whatever was going on in the old one has stopped.
-
-    With `keeps`, which older logs do not have, files are kept around a call that was decided and had not begun.
-    """
+    """Another process took the session up; with `keeps`, not in older logs, files are kept around a decided call."""
 
     user_present: bool
     keeps: bool | UnsetType = UNSET

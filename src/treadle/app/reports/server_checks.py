@@ -29,7 +29,7 @@ from treadle.app.servers.identity import forget_tokens, identity_of, pin_book
 from treadle.app.servers.opening_servers import ServersPlace, ServersSurface, log_folder, open_hub
 from treadle.mcp.hub import STARTED_AT_ONCE, McpHub
 from treadle.mcp.server_tool import ServerTool
-from treadle.mcp.states import Declared, PinState, ServerHealth, ServerState
+from treadle.mcp.states import Declared, PinState, ServerHealth, ServerState, way_to_sign_in
 from treadle.present.words import counted
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer
@@ -135,12 +135,13 @@ async def check_server(name: str, trust: SessionTrust) -> ServerHealth:
 async def add_server(name: str, entry: Mapping[str, Any], trust: SessionTrust, *, project: bool) -> ServerHealth:
     """Add a server, to the user's own or with `project` to the folder's: connect, and approve what it has then.
 
-    Nothing is written when it cannot be connected to. Raises `ConfigError` or `StoreError`.
+    Nothing is written when it cannot be connected to, but for one that somebody has to sign in to first, of which
+    nothing is approved then (`signs_in`). Raises `ConfigError` or `StoreError`.
     """
     origin = ServerOrigin.FOLDER if project else ServerOrigin.USER
     one = _read(name, entry, origin)
     health, declared = await _looked_at(one, trust)
-    if health.state is not ServerState.CONNECTED:
+    if health.state is not ServerState.CONNECTED and not health.signs_in:
         raise ConfigError(
             "mcp-connect",
             f"The MCP server {visible(name)} was not added: it cannot be connected to.",
@@ -150,7 +151,8 @@ async def add_server(name: str, entry: Mapping[str, Any], trust: SessionTrust, *
     file = trust.workspace / FOLDER_FILE if project else servers_file()
     keeps_trust = project and (trust.trusted or not trust.matters)
     write_server(file, name, entry)
-    pin_book().pin(name, identity_of(one.server, origin, trust.workspace), declared, only=True)
+    if not health.signs_in:
+        pin_book().pin(name, identity_of(one.server, origin, trust.workspace), declared, only=True)
     if keeps_trust and not trust.once:
         _trust_again(trust)
     return health
@@ -235,7 +237,11 @@ async def sign_in_to(
         health = hub.health()[0]
     if health.state is not ServerState.CONNECTED:
         raise ConfigError(
-            "mcp-login", f"You are not signed in to {visible(name)}.", why=health.why, fix="Run it again."
+            "mcp-login",
+            f"You are not signed in to {visible(name)}.",
+            why=health.why.removesuffix(way_to_sign_in(name)).rstrip(),
+            fix="Run it again. To a server that registers no new programs give a token: treadle mcp add NAME --url URL "
+            "--header 'Authorization: Bearer ...'",
         )
     return health
 

@@ -86,6 +86,8 @@ async def _add(request: Request) -> Response:
     def add() -> str:
         trust = _trust(request, said.folder)
         health = asyncio.run(add_server(name, entry, trust, project=False))
+        if health.signs_in:
+            return f"Added {name}. Sign in with: treadle mcp login {name}"
         return f"Added {name} with {len(health.tools)} tools, approved as they are now."
 
     return answer({"said": await asyncio.to_thread(add)})
