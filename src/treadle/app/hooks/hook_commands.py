@@ -33,8 +33,11 @@ _BLOCKS = 2
 class ConfineHook(Protocol):
     """Sets up the run of a hook in the sandbox; may look at the disk for some milliseconds. Raises `ToolError`."""
 
-    def __call__(self, line: str, readable: Sequence[str], writable: Sequence[str]) -> Setup:
-        """Give it what every command may do that changes the workspace, and these paths."""
+    def __call__(self, line: str, readable: Sequence[str], writable: Sequence[str], *, aside: bool) -> Setup:
+        """Give it what every command may do that changes the workspace, and these paths.
+
+        What it changes `aside` is in a copy of the workspace, which `changes` of the setup throws away.
+        """
         ...
 
 
@@ -67,10 +70,14 @@ class HookPlace(Struct, frozen=True, kw_only=True):
 
 
 class CommandHook(Struct, frozen=True):
-    """Runs one command with each event, in a session of its own; when it is cancelled nothing of it is left."""
+    """Runs one command with each event, in a session of its own; when it is cancelled nothing of it is left.
+
+    Where it runs `aside` and confined, the workspace stays as it is.
+    """
 
     spec: HookSpec
     place: HookPlace
+    aside: bool = False
 
     async def __call__(self, given: dict[str, Any]) -> HookAnswer:
         """Run it until it ends. Raises `HookFailedError`."""
@@ -107,6 +114,8 @@ class CommandHook(Struct, frozen=True):
                 return self._answer(command, errors, await asyncio.to_thread(files.printed, MOST_ANSWERED + 1), setup)
             finally:
                 await command.close()
+                if setup.changes is not None:
+                    await asyncio.to_thread(setup.changes, "", failed=False)
         except ToolError as error:
             raise HookFailedError(error.text.rstrip(".")) from error
         except OSError as error:
@@ -117,7 +126,9 @@ class CommandHook(Struct, frozen=True):
 
     async def _setup(self, line: str, files: RedirectedFiles, access: HookAccess) -> Setup:
         confine = self.place.confine if self.spec.confined else None
-        setup = Setup() if confine is None else await asyncio.to_thread(confine, line, access.readable, access.writable)
+        setup = Setup()
+        if confine is not None:
+            setup = await asyncio.to_thread(confine, line, access.readable, access.writable, aside=self.aside)
         caps = setup.wrapping.caps or Caps()
         caps = replace(
             caps,

@@ -34,11 +34,13 @@ class HookRow(Struct, frozen=True, kw_only=True):
 
     `on_failure` is `block` or `continue`; empty: `block` where the hook decides whether something happens. `condition`
     is a permission rule that a call must match besides the `matcher`. With `detached` nobody waits for it. One that
-    runs on this machine may be one that `changes_files`.
+    runs on this machine may be one that `changes_files`. `aside` is called in place of the `handler` while changes of a
+    call wait for an answer, and changes nothing in the workspace.
     """
 
     event: str
     handler: HookHandler
+    aside: HookHandler | None = None
     matcher: str = ""
     timeout: float | None = None
     on_failure: str = ""

@@ -199,6 +199,7 @@ def hook_rows(specs: Sequence[HookSpec], place: HookPlace) -> tuple[HookRow, ...
             event=spec.event,
             matcher=spec.matcher,
             handler=_handler(spec, place),
+            aside=CommandHook(spec, place, aside=True) if spec.kind == "command" and not spec.problem else None,
             timeout=spec.timeout,
             on_failure=spec.on_failure,
             origin=spec.origin,

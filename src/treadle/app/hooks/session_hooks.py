@@ -71,12 +71,13 @@ class HookSession(Struct, frozen=True, kw_only=True):
 
 
 class _Run(Struct, frozen=True):
-    """One hook, the event as it is given to it, and the call that it is about."""
+    """One hook, the event as it is given to it, and the call that it is about; `aside`: what that changed waits."""
 
     row: HookRow
     given: dict[str, Any]
     call: ToolCall | None = None
     single: bool = True
+    aside: bool = False
 
 
 class SessionHooks:
@@ -118,16 +119,21 @@ class SessionHooks:
         return await self._ask(list(self._about_call(HookEvent.PERMISSION_REQUEST, call, more)))
 
     async def after_call(self, call: ToolCall, result: CallResult) -> HookWord:
-        """PostToolUse, or PostToolUseFailure; nothing for a call that did not run."""
+        """PostToolUse, or PostToolUseFailure; nothing for a call that did not run.
+
+        Where changes wait in a throw-away copy, the workspace stays as it was: they are applied to that alone.
+        """
         if result.outcome in _NOT_RUN:
             return NO_WORD
+        aside = result.copy is not None and bool(result.copy.changes or result.copy.outputs)
         text = "\n".join(block.text for block in result.content if isinstance(block, Text))
         if result.is_error:
             more: dict[str, Any] = {"error": text, "is_interrupt": result.outcome is Outcome.INTERRUPTED}
-            return await self._ask(list(self._about_call(HookEvent.POST_TOOL_USE_FAILURE, call, more)))
+            runs = self._about_call(HookEvent.POST_TOOL_USE_FAILURE, call, more)
+            return await self._ask([replace(run, aside=aside) for run in runs])
         response = {"content": text, "stdout": text} if call.name == EXECUTE_COMMAND.name else {"content": text}
-        more = {"tool_response": response}
-        return await self._ask(list(self._about_call(HookEvent.POST_TOOL_USE, call, more)))
+        runs = self._about_call(HookEvent.POST_TOOL_USE, call, {"tool_response": response})
+        return await self._ask([replace(run, aside=aside) for run in runs])
 
     async def before_model(self, before: str, wanted: str, *, source: str, tokens: int) -> HookWord:
         """PreModelSwitch: somebody chose another model; `tokens` are what the next request sends."""
@@ -286,7 +292,7 @@ class SessionHooks:
         room = self._room_beside if beside else self._room
         try:
             async with room, asyncio.timeout(row.seconds):
-                answer = await row.handler(run.given)
+                answer = await (row.aside if run.aside and row.aside else row.handler)(run.given)
             heard = heard_answer(row, answer)
             word = self._judged(run, heard.word)
         except TimeoutError:

@@ -13,6 +13,7 @@ from treadle.app.config.places import config_file
 from treadle.app.security.command_folders import CommandFolders, is_control, is_secret
 from treadle.app.security.file_view import DiskView
 from treadle.app.security.given_rights import denial_in, give_rights, lines_not_given, why_no_right
+from treadle.app.security.trial_copies import Copies
 from treadle.policy.classify import commands_of, only_reads
 from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import PathOp
@@ -50,10 +51,14 @@ _NAMED = 5
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class FurtherAccess:
-    """What a program of the user's own may read and write beside what every command may; absolute, resolved paths."""
+    """What a program of the user's own may read and write beside what every command may; absolute, resolved paths.
+
+    `copies` take its throw-away copy, where that is not the one of the session's commands.
+    """
 
     readable: tuple[str, ...] = ()
     writable: tuple[str, ...] = ()
+    copies: Copies | None = None
 
 
 NO_FURTHER_ACCESS = FurtherAccess()
@@ -170,8 +175,12 @@ def confine_as(
     )
     if not profile.change_root:
         if hold is not None and not why_no_copy(profile, state, place.data):
-            copy = place.known.copies.make(profile, state, place.data, holder)
-            return structs.replace(setup, wrapping=copy.wrapping, changes=partial(place.known.copies.read, hold))
+            copies = place.known.copies
+            if access.copies is not None:
+                copies, kept = access.copies, tuple((path, path) for path in access.writable)
+                profile = replace(profile, scratch=(*profile.scratch, *kept))
+            copy = copies.make(profile, state, place.data, holder)
+            return structs.replace(setup, wrapping=copy.wrapping, changes=partial(copies.read, hold))
         return structs.replace(setup, wrapping=prepare(profile, state, holder))
     if place.sleep is not None:
         setup = structs.replace(setup, started=place.sleep.begin)

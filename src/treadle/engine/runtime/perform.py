@@ -361,7 +361,8 @@ class Performer:
         heard = self._heard.pop(effect.call.id, BeforeCall())
         state = find(self._session.state, effect.call.id) if effect.keep else None
         try:
-            word = await hooks.after_call(effect.call, state.result if state and state.result else result)
+            over = replace(state.result, copy=None) if state and state.result else result
+            word = await hooks.after_call(effect.call, over)
         except asyncio.CancelledError:
             self._finish(effect, self._for_model(effect, with_hooks_words(result, heard, HookWord())))
             raise

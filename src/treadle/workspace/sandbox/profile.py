@@ -35,7 +35,7 @@ class Profile:
     - `hidden` folders are shown empty and closed, but for what lies in them and is named here.
     - `readable` paths are shown although they lie in such a place, and so are `shown` ones, in which no link is;
       `replaced` are files shown there with another text.
-    - `scratch` folders are writable and private: each shows a folder of the session's own.
+    - `scratch` folders are writable and private: each shows a folder of the session's own, or itself beside a copy.
     - `writable` paths may be written besides the workspace.
     - `devices` can be used besides the harmless ones that every command has.
     - Without `unix_sockets` none can be made: it could hand an open folder to another command of the session.

@@ -36,7 +36,7 @@ def prepare(profile: Profile, state: SandboxState, holder: Owner | None = None) 
     if state.backend is Backend.BUBBLEWRAP and os.geteuid() == 0:
         _refuse_closed(profile)
     try:
-        for folder in (profile.tmp, profile.private, *(source for _, source in profile.scratch)):
+        for folder in (profile.tmp, profile.private, *(source for path, source in profile.scratch if source != path)):
             os.makedirs(folder, mode=0o700, exist_ok=True)  # noqa: PTH103 - a third of its time with pathlib
         return wrap_command(profile, look(profile), state, tasks=running_tasks(), holder=holder)
     except OSError as error:

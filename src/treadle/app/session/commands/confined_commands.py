@@ -5,7 +5,7 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -17,7 +17,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.files.roots import Roots
 from treadle.engine.ports import Judge
 from treadle.protocol.permissions import Mode, Standing
-from treadle.protocol.tools import CallResult, Confinement, Right, Rights
+from treadle.protocol.tools import CallResult, Confinement, CopyChanges, Right, Rights
 from treadle.workspace.commands.variables import find_outside
 from treadle.workspace.searching.search import find_ripgrep
 
@@ -25,6 +25,7 @@ _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 
 if TYPE_CHECKING:
     from treadle.app.security.command_folders import CommandFolders
+    from treadle.app.security.trial_copies import Copies
     from treadle.app.session.commands.callers import Callers
     from treadle.app.session.commands.host_decisions import HostDecisions
     from treadle.app.session.commands.own_ports import OwnPorts
@@ -224,13 +225,19 @@ class ConfinedCommands:
         git = find_outside("git", self._root, *self._roots.folders)
         return GitBroker(self._private / "broker", os.path.realpath(git), run) if git and brokers_git() else None
 
-    def set_up_hook(self, line: str, readable: Sequence[str], writable: Sequence[str]) -> "Setup":
-        """Set up the run of a hook, which may change the workspace, and more that it may read and write."""
-        from treadle.app.security.command_confinement import FurtherAccess, confine
+    def set_up_hook(self, line: str, readable: Sequence[str], writable: Sequence[str], *, aside: bool) -> "Setup":
+        """Set up the run of a hook, which may change the workspace, and more that it may read and write.
 
-        access = FurtherAccess(readable=tuple(readable), writable=tuple(writable))
-        rights = Rights(confinement=Confinement.WORK)
-        return confine(line, rights, self._place, self._context(), background=True, access=access)
+        What it changes `aside` is thrown away: that is in a copy of its own, beside the one that waits for an answer.
+        """
+        from treadle.app.security.command_confinement import FurtherAccess, confine
+        from treadle.app.security.trial_copies import Copies
+
+        copies = Copies() if aside else None
+        access = FurtherAccess(readable=tuple(readable), writable=tuple(writable), copies=copies)
+        rights = Rights(confinement=Confinement.LOOK if aside else Confinement.WORK)
+        found = confine(line, rights, self._place, self._context(), background=not aside, access=access)
+        return found if copies is None else structs.replace(found, changes=partial(_thrown_away, copies))
 
     def servers(self) -> "CommandServers":
         """Give what finds the servers that the commands run: in plan mode, those of plan mode."""
@@ -280,6 +287,12 @@ class ConfinedCommands:
             for shared in (self._place.namespaces, self._place.plan_namespaces):
                 if shared is not None:
                     shared.close()
+
+
+def _thrown_away(copies: "Copies", output: str, *, failed: bool) -> CopyChanges:  # noqa: ARG001 - as what is read
+    """Throw a copy away, whatever was changed in it."""
+    copies.throw_away()
+    return CopyChanges()
 
 
 def _opens_network(rights: Rights) -> bool:
