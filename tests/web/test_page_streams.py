@@ -1,6 +1,7 @@
 """Every answer of the page that goes on ends with the rights of the browser that it is sent to, and with no other."""
 
 import asyncio
+import json
 import threading
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -47,6 +48,14 @@ def test_these_are_all_answers_that_go_on_and_all_end_in_one_place() -> None:
     assert begun - 1 == len(STREAMS), "each has a row here"
     others = [one for one, text in sources.items() if "StreamingResponse" in text or "FileResponse" in text]
     assert others == [Path(page_stream.__file__)]
+
+
+async def test_what_is_said_of_a_shell_leads_to_no_page_where_nothing_can_be_done(server: Asked) -> None:
+    server.book.shells.on = False
+    entrance = server.enter()
+    for path, body in (("/s/x/shell", {"columns": 80, "rows": 24}), ("/s/x/shell/type", {"text": "x"})):
+        said = json.loads((await server.ask(path, entrance, method="POST", body=body)).text)
+        assert ("under Terminal" in said["fix"], said["way"], said["path"]) == (True, "", "")
 
 
 @pytest.mark.parametrize(("method", "path", "body"), STREAMS)

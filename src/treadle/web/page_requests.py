@@ -36,7 +36,6 @@ _WAYS: Mapping[str, tuple[str, str]] = {
     "provider": ("Open the providers", "/settings/providers"),
     "rule": ("Open the rules", "/settings/rules"),
     "rules": ("Open the rules", "/settings/rules"),
-    "shell": ("Open the settings", "/settings/sandbox"),
 }
 """By the first word of an error's code, what leads on: the words of a button, and where it goes."""
 

@@ -49,7 +49,14 @@ def test_other_words_mean_the_same(text: str, same: str) -> None:
     "text",
     [
         *("", "every", "every day", "9:00", "every day 24:00", "every day 9:60", "every blue 9:00", "every 0 minutes"),
-        *("2030-02-30 9:00", "every day 9:00 or so", "every day 9", "every -5 minutes"),
+        *(
+            "2030-02-30 9:00",
+            "9999-12-31 23:59",
+            "0001-01-01 0:00",
+            "every day 9:00 or so",
+            "every day 9",
+            "every -5 minutes",
+        ),
     ],
 )
 def test_what_cannot_be_read_is_refused_with_the_forms(text: str) -> None:

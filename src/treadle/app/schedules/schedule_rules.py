@@ -36,6 +36,9 @@ _ON_DAYS = regex(r"every ([a-z]+(?:(?:, ?| )[a-z]+)*) (\d.*)")
 _ON_DATE = regex(r"(?:on )?(\d{4})-(\d\d)-(\d\d),? (\d.*)")
 _TIME = regex(r"(\d{1,2}):(\d\d)")
 _BETWEEN = regex(r",? and |, ?| ")
+_YEARS = range(1970, 9999)
+"""Of dates that each time zone has."""
+
 _LONGEST = 366
 """Days that are looked at for the next moment; a rule of days has one each week."""
 
@@ -58,7 +61,9 @@ def schedule_rule(text: str) -> ScheduleRule:
             return ScheduleRule(seconds=seconds)
     elif (found := _ON_DATE.fullmatch(said)) is not None:
         try:
-            return ScheduleRule(on=date(int(found[1]), int(found[2]), int(found[3])), times=_times(found[4]))
+            on = date(int(found[1]), int(found[2]), int(found[3]))
+            if on.year in _YEARS:
+                return ScheduleRule(on=on, times=_times(found[4]))
         except ValueError:
             pass  # such as the 31st of February
     elif (found := _ON_DAYS.fullmatch(said)) is not None:
