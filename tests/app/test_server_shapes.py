@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from treadle.app.config.places import config_file, servers_file
 from treadle.app.config.server_files import read_entries
 from treadle.app.security.trusted_servers import server_lines
 from treadle.app.security.trusting import session_trust
@@ -256,3 +257,38 @@ def test_of_other_settings_only_those_that_name_servers_are_asked_about(folder: 
 def test_no_content_breaks_the_reading(name: str, content: bytes) -> None:
     with suppress(ValueError):
         assert isinstance(read_entries(name, content), dict)
+
+
+@pytest.mark.parametrize(
+    "entry",
+    [
+        {"url": "https://example.org/${KEY}/mcp"},
+        {"url": "https://example.org/mcp", "headers": {"X-Key": "Bearer ${KEY:-none}"}},
+        {"command": "server", "env": {"K": "${env:KEY}"}},
+        {"command": "server", "args": ["--key=${KEY}"]},
+    ],
+)
+@pytest.mark.parametrize("key", ["OPENAI_API_KEY", "HF_TOKEN", "AWS_SECRET_ACCESS_KEY", "MY_OWN"])
+def test_the_key_of_a_provider_goes_to_the_servers_of_the_user_alone(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, entry: dict[str, Any], key: str
+) -> None:
+    config_file().parent.mkdir(parents=True, exist_ok=True)
+    config_file().write_text('[providers.groq]\napi_key_env = "MY_OWN"\n')
+    content = json.loads(json.dumps({"mcpServers": {"one": entry}}).replace("KEY", key))
+    monkeypatch.setenv(key, "sk-31415926")
+    (one,) = found(folder, {".mcp.json": content}).servers
+    assert one.problem.startswith(f"it wants ${{{key}}}, the key of a provider, which no server of a folder is given")
+    assert "sk-31415926" not in repr(one)
+    servers_file().write_text(json.dumps(content))
+    (own,) = configured_servers(session_trust(folder)).servers
+    assert (own.problem, "sk-31415926" in repr(own)) == ("", True)
+
+
+def test_a_variable_that_is_not_set_or_holds_no_key_of_a_provider_is_filled_in_as_before(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.setenv("TICKETS_TOKEN", "t-1")
+    entry = {"command": "server", "env": {"K": "${OPENAI_API_KEY:-none}", "T": "${TICKETS_TOKEN}"}}
+    (one,) = found(folder, {".mcp.json": {"mcpServers": {"one": entry}}}).servers
+    assert (one.problem, one.server.env) == ("", {"K": "none", "T": "t-1"})

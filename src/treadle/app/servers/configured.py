@@ -3,6 +3,7 @@
 import os
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from enum import StrEnum
 from functools import partial
 from pathlib import Path
@@ -13,11 +14,13 @@ import msgspec
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.config.places import servers_file
+from treadle.app.config.layers import parse_file
+from treadle.app.config.places import config_file, servers_file
 from treadle.app.config.server_files import file_order, read_entries, unused_entries
 from treadle.app.security.trusting import SessionTrust
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.servers import McpServer, ServerTransport
+from treadle.providers.provider_rows import ROWS
 from treadle.store.activation import ActiveFile, ActiveKind
 from treadle.store.active_items import read_item
 from treadle.workspace.files.folder_lock import alone
@@ -35,6 +38,7 @@ _TYPES = {
     "streamablehttp": ServerTransport.HTTP,
     "sse": ServerTransport.SSE,
 }
+_CLOUD_KEYS = ("AWS_SECRET_ACCESS_KEY", "AWS_SESSION_TOKEN")
 _VARIABLE = re.compile(
     r"\$\{(?:env:)?([A-Za-z_][A-Za-z0-9_]*)(:-((?:[^{}])*))?\}|\$\{(input|config|command):([^{}]*)\}"
 )
@@ -150,9 +154,30 @@ def _server(name: str, said: Any, origin: ServerOrigin, folder: str) -> Configur
         return _mistaken(name, origin, error)
     checked = _checked(server, origin)
     problem = _missing_words(missing) if missing else checked.problem
-    if origin is ServerOrigin.FOLDER and _is_treadle(server):
-        problem = "it is Treadle itself, named for other programs"
+    if origin is ServerOrigin.FOLDER:
+        if kept := [one for one in names if os.environ.get(one) and one in _provider_keys()]:
+            problem = _kept_words(kept[0])
+            checked = replace(checked, server=McpServer(name=name))  # nothing of it is filled in
+        if _is_treadle(server):
+            problem = "it is Treadle itself, named for other programs"
     return replace(checked, problem=problem, names=tuple(dict.fromkeys(names)), unused=unused_entries(said))
+
+
+def _provider_keys() -> frozenset[str]:
+    """Name the variables that hold keys of providers: no server of a folder is given these."""
+    said: Any = None
+    with suppress(ConfigError):
+        said = parse_file(config_file()).get("providers")
+    tables = said.values() if isinstance(said, Mapping) else ()
+    own = [str(one["api_key_env"]) for one in tables if isinstance(one, Mapping) and one.get("api_key_env")]
+    return frozenset((*own, *_CLOUD_KEYS, *(key for row in ROWS for key in row.keys)))
+
+
+def _kept_words(name: str) -> str:
+    return (
+        f"it wants ${{{name}}}, the key of a provider, which no server of a folder is given; to give it, add the "
+        "server to your own with `treadle mcp add`"
+    )
 
 
 def _is_treadle(server: McpServer) -> bool:
