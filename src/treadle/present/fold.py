@@ -3,6 +3,7 @@
 Items of a reply stand where its message has them, in whatever pieces and order they were heard.
 """
 
+from collections.abc import Sequence
 from typing import assert_never
 
 from msgspec.structs import replace
@@ -27,8 +28,7 @@ from treadle.present.items import (
     TurnItem,
 )
 from treadle.present.reply_fold import drop_reply, finish_reply, grow_item, hear_piece, settle_reply
-from treadle.present.turn_ends import mark_restored, place_end
-from treadle.present.view import FoldedView, ReplyView, Retry, SessionView, WayBack, cuts_of
+from treadle.present.view import EndedTurn, FoldedView, ReplyView, Retry, SessionView, WayBack, cuts_of
 from treadle.present.words import own_commands, restored_words, seen_from, written_text
 from treadle.protocol.attach import Stamped
 from treadle.protocol.goals import GoalState
@@ -65,6 +65,10 @@ from treadle.protocol.notifications import (
     TurnResumed,
     TurnStarted,
 )
+from treadle.protocol.tools import FileChange
+
+_MOST_ENDS = 200
+"""Ends of turns whose files are followed."""
 
 
 def fold_notification(view: SessionView, stamped: Stamped) -> FoldedView:
@@ -144,7 +148,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
             canvas.know(queue=prompts, held=held)
         case OwnWorkChanged(total=total, restored=now):
             canvas.know(counted=True, added=total.added, removed=total.removed)
-            mark_restored(canvas, now)
+            _mark_restored(canvas, now)
         case FilesRestored(restored=done, conversation=back):
             canvas.add(NoteItem(restored_words(done, conversation=back), bool(done.conflicts or done.error)))
         case ConversationRewound(to=to):
@@ -191,7 +195,7 @@ def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:
     if view.listed and view.checklist:
         canvas.add(ChecklistItem(view.checklist))
     left_open = open_words(view.checklist) if outcome.completed else ""
-    place_end(canvas, TurnItem(outcome, files, seconds, view.waited, left_open, view.turn))
+    _place_end(canvas, TurnItem(outcome, files, seconds, view.waited, left_open, view.turn))
     canvas.know(
         active=False,
         started=None,
@@ -203,3 +207,38 @@ def _end_turn(canvas: Canvas, ended: TurnEnded) -> None:
         added=view.added + sum(0 if view.counted else change.added for change in outcome.changes),
         removed=view.removed + sum(0 if view.counted else change.removed for change in outcome.changes),
     )
+
+
+def _place_end(canvas: Canvas, item: TurnItem) -> None:
+    """Put the end of a turn behind all else."""
+    placed = canvas.add(item)
+    if item.files:
+        canvas.view = replace(canvas.view, ends=(*canvas.view.ends, EndedTurn(placed))[-_MOST_ENDS:])
+
+
+def _mark_restored(canvas: Canvas, now: Sequence[FileChange]) -> None:
+    """Leave out of the ends of turns what was restored, by what the session's own change of these files is `now`."""
+    if not now:
+        return
+    known = {change.path: change for change in now}
+    canvas.view = replace(canvas.view, ends=tuple(_marked(canvas, one, known) for one in canvas.view.ends))
+
+
+def _marked(canvas: Canvas, ended: EndedTurn, now: dict[str, FileChange]) -> EndedTurn:
+    item = ended.placed.item
+    if not isinstance(item, TurnItem):
+        return ended
+    changes = item.outcome.changes
+    told = {one.path: _is_gone(one, now[one.path]) for one in changes if one.path in now}
+    gone = frozenset(one.path for one in changes if told.get(one.path, one.path in ended.gone))
+    if gone != ended.gone:
+        left = tuple(one for one in changes if one.path not in gone)
+        files = tuple(seen for one, seen in zip(changes, item.files, strict=True) if one.path not in gone)
+        outcome = replace(item.outcome, changes=left)
+        canvas.change(ended.placed, replace(item, outcome=outcome, files=files, restored=len(gone)))
+    return replace(ended, gone=gone)
+
+
+def _is_gone(change: FileChange, now: FileChange) -> bool:
+    """Whether nothing of a turn's change of a file is left: it is as before the session, or as before that turn."""
+    return not (now.before or now.after) or (now.after == change.before and now.after != change.after)
