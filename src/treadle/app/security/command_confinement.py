@@ -175,12 +175,7 @@ def confine_as(
     )
     if not profile.change_root:
         if hold is not None and not why_no_copy(profile, state, place.data):
-            copies = place.known.copies
-            if access.copies is not None:
-                copies, kept = access.copies, tuple((path, path) for path in access.writable)
-                profile = replace(profile, scratch=(*profile.scratch, *kept))
-            copy = copies.make(profile, state, place.data, holder)
-            return structs.replace(setup, wrapping=copy.wrapping, changes=partial(copies.read, hold))
+            return _on_copy(setup, profile, place, access=access, hold=hold)
         return structs.replace(setup, wrapping=prepare(profile, state, holder))
     if place.sleep is not None:
         setup = structs.replace(setup, started=place.sleep.begin)
@@ -201,6 +196,16 @@ def _made_files(
         allowed=allowed,
         sleep=None if place.sleep is None else place.sleep.mark,
     )
+
+
+def _on_copy(setup: Setup, profile: Profile, place: CommandFolders, *, access: FurtherAccess, hold: Hold) -> Setup:
+    """Let a run change a throw-away copy; in one of its own, what it may write besides is written all the same."""
+    copies = place.known.copies
+    if access.copies is not None:
+        copies, kept = access.copies, tuple((path, path) for path in access.writable)
+        profile = replace(profile, scratch=(*profile.scratch, *kept))
+    copy = copies.make(profile, probe(), place.data, place.holder())
+    return structs.replace(setup, wrapping=copy.wrapping, changes=partial(copies.read, hold))
 
 
 def look_through(place: CommandFolders) -> list[Survey]:
