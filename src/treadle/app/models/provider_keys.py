@@ -3,7 +3,7 @@
 import os
 import stat
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
+from contextlib import AbstractContextManager, suppress
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +17,6 @@ from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.providers.endpoint import LOOPBACK, split_url
 from treadle.providers.provider_rows import ProviderRow
-from treadle.workspace.files.folder_lock import alone
 
 if TYPE_CHECKING:
     from treadle.engine.ports import Provider
@@ -89,13 +88,19 @@ def store_key(provider: str, value: str) -> str:
     """Keep a key in the keyring if there is a real one, else in the file; gives the place in words."""
     _ = _read()  # nothing is stored where what is kept cannot be read
     in_keyring = _ask(lambda backend: _put(backend, provider, value))
-    with alone(key_file().parent):
+    with _alone():
         stored = _without(provider)
         if in_keyring:
             _write(structs.replace(stored, keyring=(*stored.keyring, provider)))
         else:
             _write(structs.replace(stored, keys={**stored.keys, provider: value}))
     return "the system's keyring" if in_keyring else str(key_file())
+
+
+def _alone() -> AbstractContextManager[None]:
+    from treadle.workspace.files.folder_lock import alone
+
+    return alone(key_file().parent)
 
 
 def _without(provider: str) -> _Stored:
@@ -117,7 +122,7 @@ def forget_key(provider: str) -> bool:
             why="It is locked, missing, or did not respond in time.",
             fix=f"Unlock it and try again, or remove the entry {_SERVICE}/{provider} with the keyring's own program.",
         )
-    with alone(key_file().parent):
+    with _alone():
         _write(_without(provider))
     return True
 
