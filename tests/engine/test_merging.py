@@ -15,7 +15,7 @@ from treadle.protocol.limits import Limits
 
 def merging() -> World:
     """A session into which the changes of a subagent come in."""
-    for seed in range(500):
+    for seed in range(5_000):
         world = walk(random.Random(seed), Limits(), longest=40)
         begins = [one for one in children_may(world, 99, random.Random(seed).choice) if isinstance(one, ChildMerges)]
         if begins and not begins[0].over and not world.state.merging and world.try_take(begins[0]):
