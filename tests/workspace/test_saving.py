@@ -130,6 +130,32 @@ def test_a_really_full_file_system_leaves_the_file_as_it_was(tmp_path: Path) -> 
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
+@pytest.mark.parametrize("links", [1, 2])
+def test_the_users_own_file_keeps_a_group_that_the_user_is_not_in(tmp_path: Path, links: int) -> None:
+    """No new file could have that group, so it is written in place; not where it has another name as well."""
+    folder = tmp_path / "w"
+    folder.mkdir()
+    path = folder / "a.txt"
+    path.write_bytes(b"old")
+    os.chown(folder, 65534, 65534)
+    os.chown(path, 65534, 33)
+    path.chmod(0o644)
+    if links > 1:
+        (folder / "b.txt").hardlink_to(path)
+    for directory in (tmp_path, *tmp_path.parents[:2]):
+        directory.chmod(0o755)
+    said = _saved_elsewhere("os.setgroups([]); os.setgid(65534); os.setuid(65534)", path)
+    if links > 1:
+        assert said.startswith("a.txt cannot be saved: it, or its group, belongs to somebody else.")
+        assert path.read_bytes() == b"old"
+        return
+    assert said == "saved"
+    status = path.stat()
+    assert (path.read_bytes(), status.st_uid, status.st_gid) == (b"n" * 100_000, 65534, 33)
+    assert _entries(folder) == ["a.txt"]
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
 def test_a_directory_without_write_permission_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"old")

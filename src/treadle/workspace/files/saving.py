@@ -110,8 +110,13 @@ def _replace(directory: int, names: tuple[str, str], data: bytes, like: os.stat_
             match like:
                 case int():
                     os.fchmod(descriptor, like)
-                case os.stat_result():
+                case os.stat_result() if _keeps_group(like):
                     copy_facts(directory, file_name, descriptor, like)
+                case os.stat_result():
+                    os.fsync(descriptor)
+                    _overwrite(directory, file_name, data, like)
+                    os.unlink(temporary, dir_fd=directory)
+                    return
                 case None:
                     pass
             os.fsync(descriptor)
@@ -123,6 +128,29 @@ def _replace(directory: int, names: tuple[str, str], data: bytes, like: os.stat_
             os.unlink(temporary, dir_fd=directory)
         raise
     _sync(directory)
+
+
+def _keeps_group(like: os.stat_result) -> bool:
+    """Whether a new file can have the group of the one that it replaces, or that one cannot be written in place."""
+    groups = (os.getegid(), *os.getgroups())
+    in_place = like.st_uid == os.geteuid() != 0 and like.st_nlink == 1
+    return not in_place or like.st_gid in groups
+
+
+def _overwrite(directory: int, file_name: str, data: bytes, like: os.stat_result) -> None:
+    """Write over the user's own file with a group that the user is not in, which no new file could have.
+
+    Until it is done the new text is in the temporary file as well.
+    """
+    descriptor = os.open(file_name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    try:
+        if not os.path.samestat(os.fstat(descriptor), like):
+            raise OSError(errno.ESTALE, "it was replaced in the meantime")
+        _write(descriptor, data)
+        os.ftruncate(descriptor, len(data))
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
 
 
 def _sync(directory: int) -> None:
@@ -173,7 +201,7 @@ _REASONS = {
     errno.ELOOP: "its path now leads through a link that was not there when the change was shown",
     errno.ENOTDIR: "a part of its path is not a directory, or became a link after the change was shown",
     errno.ENAMETOOLONG: "its name is too long",
-    errno.EPERM: "it belongs to another user",
+    errno.EPERM: "it, or its group, belongs to somebody else",
 }
 
 
