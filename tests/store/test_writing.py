@@ -5,7 +5,10 @@ import sqlite3
 from contextlib import closing
 from pathlib import Path
 
+import pytest
+
 from tests.store.sessions import add, event
+from treadle.protocol.errors import StoreError
 from treadle.store.appending import Writer
 from treadle.store.opening_store import connected_database
 from treadle.store.sqlite import Store
@@ -82,3 +85,27 @@ async def test_what_is_written_at_once_is_there_for_another_process_and_in_order
     assert [store.verify(name) for name in ("one", "two", "three")] == [None, None, None]
     store.close()
     other.close()
+
+
+@pytest.mark.parametrize("durable", [True, False])
+@pytest.mark.parametrize("way", ["deleted", "moved", "replaced"])
+async def test_nothing_is_written_to_a_file_that_nobody_can_find(tmp_path: Path, way: str, *, durable: bool) -> None:
+    store = Store(tmp_path / "sessions.db")
+    await add(store, "one", 2)
+    match way:
+        case "deleted":
+            store.path.unlink()
+        case "moved":
+            store.path.rename(tmp_path / "elsewhere.db")
+        case _:
+            store.path.unlink()
+            Store(store.path).close()
+    with pytest.raises(StoreError) as raised:
+        await store.append("one", [event("one", 3)], durable=durable)
+    assert raised.value.code == "log-unwritable"
+    assert "deleted, moved or replaced" in raised.value.why
+    if way == "moved":
+        (tmp_path / "elsewhere.db").rename(store.path)
+        await store.append("one", [event("one", 3)], durable=durable)
+        assert [one.seq for one in store.read("one")] == [1, 2, 3]
+    store.close()

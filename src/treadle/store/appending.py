@@ -1,6 +1,7 @@
 """Adding rows to a log, each chained to the one before and with the type of its event, by the one that writes."""
 
 import asyncio
+import os
 import sqlite3
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -13,7 +14,7 @@ from msgspec import StructMeta
 from treadle.protocol.events import SCHEMA_VERSION, Event, EventData
 from treadle.store.anchors import Anchor
 from treadle.store.chain import LogRow, beginning, link
-from treadle.store.damage import unwritten
+from treadle.store.damage import gone, unwritten
 from treadle.store.opening_store import WAITS
 
 if TYPE_CHECKING:
@@ -82,6 +83,7 @@ class Writer:
 
     def __init__(self, path: Path, connection: sqlite3.Connection) -> None:
         self._path = path
+        self._file = _identity(path)
         self._connection = connection
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="treadle-log")
         self._writing = Lock()
@@ -142,6 +144,8 @@ class Writer:
     def _commit(self, work: _Work[_T]) -> _T:
         """Run `work` in the transaction that has begun, and commit it."""
         try:
+            if _identity(self._path) != self._file:
+                raise gone(self._path)
             result = work(self._connection)
             self._connection.execute("COMMIT")
         except BaseException:
@@ -161,6 +165,15 @@ class Writer:
             self._connection.execute(f"PRAGMA busy_timeout={int(WAITS * 1_000) if patient else 0}")
             self._connection.execute(f"PRAGMA wal_autocheckpoint={_JOURNAL_PAGES if patient else 0}")
             self._patient = patient
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """Say which file a path names; None for none."""
+    try:
+        found = os.stat(path)  # noqa: PTH116 - with each commit
+    except OSError:
+        return None
+    return found.st_dev, found.st_ino
 
 
 class SessionLog:

@@ -58,6 +58,16 @@ def unwritten(path: Path, error: sqlite3.Error) -> StoreError:
     )
 
 
+def gone(path: Path) -> StoreError:
+    """Explain that a log is written to a file that nobody can find any more."""
+    return StoreError(
+        "log-unwritable",
+        f"The session log {path} cannot be written.",
+        why="Its file was deleted, moved or replaced while Treadle had it open.",
+        fix="If it was moved, put it back. Start Treadle again; what this file had and was deleted is lost.",
+    )
+
+
 def event_data(raw: bytes, version: int) -> EventData:
     """Decode the data of an event that may be damaged in any way; raises `StoreError`.
 
