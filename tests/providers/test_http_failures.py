@@ -5,6 +5,7 @@ import os
 import shutil
 import ssl
 import subprocess
+import sys
 from collections.abc import AsyncGenerator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
@@ -172,11 +173,12 @@ async def test_a_proxy_that_does_not_answer_is_named_and_nothing_counts_as_sent(
 async def test_a_socks_proxy_of_the_environment_is_refused_and_nothing_counts_as_sent(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setitem(sys.modules, "socksio", None)
     _set(monkeypatch, {"ALL_PROXY": "socks5://127.0.0.1:1"})
     provider = provider_at("anthropic", "https://api.test")
     (failed,) = [event async for event in provider.stream(request())]
     assert isinstance(failed, StreamFailure)
-    assert "its proxy cannot be used: SOCKS is not supported" in failed.error.message
+    assert "its proxy cannot be used: SOCKS needs the package socksio" in failed.error.message
     assert "ALL_PROXY" in failed.error.fix
 
 
@@ -415,10 +417,17 @@ async def test_certificates_of_the_environment_are_used_on_this_machine_too(
     [
         ({"ca_file": "/nowhere/ca.pem"}, "the CA certificates /nowhere/ca.pem cannot be read (No such file", "ca_file"),
         ({"proxy": "what://is:this"}, "its proxy cannot be used", "Check proxy under [providers.chat]"),
-        ({"proxy": "socks5://127.0.0.1:1"}, "cannot be used: SOCKS is not supported", "Check proxy under [providers"),
+        (
+            {"proxy": "socks5://127.0.0.1:1"},
+            "cannot be used: SOCKS needs the package socksio",
+            "Check proxy under [providers",
+        ),
     ],
 )
-async def test_a_ca_file_or_proxy_that_cannot_be_used_is_said(wrong: dict[str, object], why: str, fix: str) -> None:
+async def test_a_ca_file_or_proxy_that_cannot_be_used_is_said(
+    wrong: dict[str, object], why: str, fix: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(sys.modules, "socksio", None)
     failed = await failure_of(provider_at("chat", "https://localhost:9", **wrong), request())
     assert (failed.error.kind, why in failed.error.message, fix in failed.error.fix) == (
         ErrorKind.BAD_REQUEST,

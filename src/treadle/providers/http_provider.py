@@ -156,7 +156,7 @@ class HttpProvider:
         except (*HTTP_ERRORS, ValueError) as error:
             fix = f"Check proxy under [providers.{endpoint.section}] in your settings, and HTTPS_PROXY and ALL_PROXY "
             fix += "in the environment."
-            why = "its proxy cannot be used" + (": SOCKS is not supported" if isinstance(error, SocksError) else "")
+            why = "its proxy cannot be used" + (f": {error}" if isinstance(error, SocksError) else "")
             raise self._failed(ErrorKind.BAD_REQUEST, why, fix) from error
         return self._connections
 

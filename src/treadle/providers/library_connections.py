@@ -30,7 +30,7 @@ def _without_socks() -> Iterator[None]:
     try:
         yield
     except ImportError as error:
-        raise SocksError(str(error)) from error
+        raise SocksError("SOCKS needs the package socksio, which is not installed") from error
 
 
 class LibraryConnections:

@@ -106,7 +106,12 @@ def read_regular(file: Path | str, most: int) -> bytes | None:
 
 
 def settings_text(file: Path) -> str:
-    """Read a file of settings, without the mark that some editors put before UTF-8. Raises `OSError`, `ValueError`."""
+    """Read a file of settings, without the mark that some editors put before UTF-8. Raises `OSError`, `ValueError`.
+
+    The null device is a file without settings.
+    """
+    if str(file) == os.devnull:
+        return ""
     data = read_regular(file, _LARGEST_SETTINGS)
     if data is None:
         raise ValueError("It is not a file.")
