@@ -57,11 +57,14 @@ def test_every_row_is_on_its_screen_once_with_a_name_and_a_sentence(visit: Visit
         ("add_dirs", "~/my things", ["~/my things"]),
     ],
 )
-def test_a_value_is_saved_and_undone_to_what_stood_there(visit: Visit, key: str, value: str, stored: Any) -> None:
+def test_a_value_is_saved_and_undone_to_what_stood_there(
+    visit: Visit, key: str, value: str, stored: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     file = visit.recorded.home / "config.toml"
     before = config(visit.recorded.home)
     if key == "add_dirs":
-        Path(value).expanduser().mkdir(exist_ok=True)
+        monkeypatch.setenv("HOME", str(tmp_path))
+        (tmp_path / "my things").mkdir()
     html = row(visit, key, value=value)
     table: Any = config(visit.recorded.home)
     for name in key.split("."):

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -231,3 +232,20 @@ def test_a_mount_in_the_workspace_hinders_copies(bench: Bench) -> None:
     if done.returncode:
         pytest.skip(f"cannot mount here: {done.stderr}")
     assert done.stdout == f"something else is mounted in the workspace, at {bench.root}/a b\n"
+
+
+def test_what_another_program_removed_since_the_look_hinders_copies_once(bench: Bench, tmp_path: Path) -> None:
+    state = bubblewrap()
+    late = tmp_path / "bwrap"
+    late.write_text(
+        f"""#!/bin/sh
+[ -e {tmp_path}/tried ] && exec {state.program} "$@"
+: > {tmp_path}/tried
+echo "bwrap: Can't mkdir parents for /gone/socket: Read-only file system" >&2
+exit 1
+"""
+    )
+    late.chmod(0o755)
+    probing._tried.cache_clear()
+    assert why_no_copy(bench.profile(), replace(state, program=str(late)), bench.data) == ""
+    probing._tried.cache_clear()

@@ -120,11 +120,22 @@ def _try(profile: Profile, state: SandboxState, data: Path) -> str:
         except subprocess.TimeoutExpired as error:
             if seconds == _PATIENCE[-1]:
                 tried[profile.folders] = f"trying it out failed: {error}"
+        except _GoneError as error:  # another program removed what was to be covered: not for good
+            if seconds == _PATIENCE[-1]:
+                return f"trying it out failed: {error}"
         except OSError as error:  # as on a full disk: not for good
             return f"trying it out failed: {error}"
         except ToolError as error:
             tried[profile.folders] = f"trying it out failed: {error}"
     return tried[profile.folders]
+
+
+_GONE = "Can't mkdir parents for "
+"""What bubblewrap says of a path that was there when it was looked for."""
+
+
+class _GoneError(Exception):
+    """Something vanished between the look at it and the start."""
 
 
 def _try_once(profile: Profile, state: SandboxState, data: Path, seconds: float) -> str:
@@ -153,6 +164,8 @@ def _try_in(folder: Path, profile: Profile, state: SandboxState, seconds: float)
     manifest = read_manifest(folder)
     if status == 0 and manifest is not None and _found(manifest) >= _EXPECTED:
         return ""
+    if _GONE in said:
+        raise _GoneError(said)
     return _reason(said)
 
 
