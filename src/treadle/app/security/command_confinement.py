@@ -107,7 +107,7 @@ def _control_files(line: str, rights: Rights, place: CommandFolders, context: Po
     granted = {path for right in rights.granted if right.right is Right.WRITE for path in (right.target, *right.also)}
     found: dict[str, None] = {}
     for words in commands_of(line, place.cwd, context):
-        brought = control_files_changed_by(words, place.reader(place.root), is_held=partial(place.is_kept, place.root))
+        brought = control_files_changed_by(words, place.reader(place.root), is_held=place.kept(place.root))
         found |= dict.fromkeys(brought)
     paths = [path for name in found if (path := f"{place.root}/{name}") not in granted]
     if not paths:

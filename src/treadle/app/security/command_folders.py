@@ -102,14 +102,13 @@ class CommandFolders:
     def surveyors(self) -> list[Surveyor]:
         """What looks through each folder."""
         return [
-            self.known.surveyors.setdefault(folder, Surveyor(folder, is_control=is_kept, is_secret=is_secret))
+            self.known.surveyors.setdefault(folder, Surveyor(folder, is_control=self.kept(folder), is_secret=is_secret))
             for folder in self.folders
-            for is_kept in (partial(self.is_kept, folder),)
         ]
 
-    def is_kept(self, folder: str, path: str) -> bool:
-        """Whether no command changes a file without a right to it, by its path from a folder."""
-        return is_control(path) or f"{folder}/{path}" in self.hook_files
+    def kept(self, folder: str) -> Callable[[str], bool]:
+        """Give what says of a path in a folder whether no command changes it without a right to it."""
+        return partial(_is_kept, self.hook_files, folder)
 
     def committed(self, root: str) -> Committed:
         """What reads the committed text of a folder's files."""
@@ -129,3 +128,7 @@ def is_control(path: str) -> bool:
 def is_secret(path: str) -> bool:
     """Whether a file of this name holds secrets."""
     return secret_name(path) is not None
+
+
+def _is_kept(hook_files: frozenset[str], folder: str, path: str) -> bool:
+    return is_control(path) or f"{folder}/{path}" in hook_files
