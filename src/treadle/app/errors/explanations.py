@@ -328,6 +328,10 @@ _MODELS = {
         "The model sent an empty reply.", ("Continue with `treadle --continue`, or choose another model.")
     ),
     "cancelled": Explanation("The call was interrupted.", "Continue with `treadle --continue`."),
+    "budget": Explanation(
+        "A request was not sent again: it can now cost more than the budget leaves.",
+        "Continue with a higher limit, or with a cheaper model.",
+    ),
 }
 
 _EDITS = {
