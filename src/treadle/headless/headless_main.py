@@ -210,6 +210,7 @@ class HeadlessConsole:
         self._progress = Progress()
         self._says_how_to_go_on = output is OutputFormat.TEXT
         self._goal: GoalStatus | None = None
+        self._ended: TurnOutcome | None = None
 
     def begin(self) -> None:
         """Name the session, and tell what is to be known before it starts."""
@@ -230,6 +231,7 @@ class HeadlessConsole:
         """Write one thing that happened."""
         if isinstance(notification, GoalChanged):
             self._goal = notification.goal
+        self._ended = notification.outcome if isinstance(notification, TurnEnded) else self._ended
         if isinstance(notification, PhaseChanged) and self._live.status.checking:
             from treadle.present.goal_words import CHECKING_GOAL
 
@@ -270,8 +272,8 @@ class HeadlessConsole:
         """Write how the turn `ended`, or what it has come to, where a record is wanted before a signal ends it all."""
         from treadle.headless.records import result_record
 
-        outcome = ended or by_now
-        if outcome is not None and self.writes_record:
+        ended = ended or (None if by_now else self._ended)  # a signal may come when its end was just shown
+        if (outcome := ended or by_now) is not None and self.writes_record:
             with suppress(OSError):
                 self._record(result_record(self._live, outcome, code, goal=self._goal, cut_off=ended is None))
         return code
