@@ -30,6 +30,15 @@ def priced(tmp_path: Path) -> Program:
     return Program(tmp_path / "home")
 
 
+async def _end_in_reply(
+    process: asyncio.subprocess.Process, server: ScriptedServer, number: signal.Signals = signal.SIGKILL
+) -> None:
+    while not server.requests:
+        await asyncio.sleep(0.01)
+    process.send_signal(number)
+    await process.communicate()
+
+
 def used(events: list[Event]) -> Usage:
     calls = (event.data for event in events if isinstance(event.data, ReplyFinished | ReplyFailed))
     return sum((call.usage for call in calls), start=Usage())
@@ -62,11 +71,7 @@ async def test_a_turn_that_was_called_ended_is_ended_in_the_log_even_if_the_prog
 async def test_a_call_of_a_killed_program_is_counted_once_when_its_session_is_taken_up(tmp_path: Path) -> None:
     program = priced(tmp_path)
     async with ScriptedServer(SLOW, tokens=count_tokens) as server:
-        process = await program.start("-p", "Go.", *flags(server, tmp_path / "w"))
-        while not server.requests:
-            await asyncio.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        await process.communicate()
+        await _end_in_reply(await program.start("-p", "Go.", *flags(server, tmp_path / "w")), server)
         while server.billing is None or not server.billing.bills:
             await asyncio.sleep(0.01)
         killed = server.billing.bills[0].usage
@@ -118,11 +123,7 @@ async def ended_at(program: Program, task: str, work: Path, number: signal.Signa
     """End the program while the model answers a slash command."""
     always = Script(turns=(), otherwise=SLOW.turns[0])
     async with ScriptedServer(always, tokens=count_tokens) as server:
-        process = await program.start("-p", task, "--continue", *flags(server, work))
-        while not server.requests:
-            await asyncio.sleep(0.01)
-        process.send_signal(number)
-        await process.communicate()
+        await _end_in_reply(await program.start("-p", task, "--continue", *flags(server, work)), server, number)
 
 
 async def told_of(program: Program) -> tuple[float | None, bool]:
@@ -133,11 +134,7 @@ async def told_of(program: Program) -> tuple[float | None, bool]:
 async def test_a_turn_that_a_budget_ends_as_it_is_taken_up_is_not_called_done(tmp_path: Path) -> None:
     program = priced(tmp_path)
     async with ScriptedServer(SLOW, tokens=count_tokens) as server:
-        process = await program.start("-p", "Go.", *flags(server, tmp_path / "w"))
-        while not server.requests:
-            await asyncio.sleep(0.01)
-        process.send_signal(signal.SIGKILL)
-        await process.communicate()
+        await _end_in_reply(await program.start("-p", "Go.", *flags(server, tmp_path / "w")), server)
     async with ScriptedServer(QUICK, tokens=count_tokens) as server:
         more = ("--continue", "--max-cost", "0.000001", "--output-format", "json", *flags(server, tmp_path / "w"))
         for _ in range(2):

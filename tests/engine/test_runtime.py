@@ -446,6 +446,28 @@ async def test_a_model_that_takes_over_is_called_for_what_the_budget_leaves_at_i
     assert sent[1][1] == most if most else 4_000 < (sent[1][1] or 0) < 5_000
 
 
+async def test_what_was_reserved_for_a_model_that_is_not_called_is_given_back() -> None:
+    reserved: list[Spent] = []
+
+    class DayPurse:
+        async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
+            assert not aside
+            reserved.append(worst)
+            return SharedSpent()
+
+    busy = ModelError(kind=ErrorKind.BALANCE, message="no money")
+    log, provider = FakeLog(), Replies([StreamFailure(error=busy)], DONE)
+    first = replace(SPEC, prices=Prices(input=1.0, output=2.0), max_output=1_500)
+    spare = replace(first, name="spare", prices=Prices(input=10_000.0, output=20_000.0))
+    specs = {"q/spare": spare}
+    made = replace(ports(provider, log=log), shared_budgets=DayPurse(), model=lambda ref: specs.get(ref, first))
+    fallback = SetFallback(choice=ModelChoice(model="q/spare", tool_protocol=ToolProtocol.NATIVE))
+    started = replace(STARTED, limits=Limits(day=Budget(cost=1.0)))
+    async with working(made, log, started, SetPresence(user_present=False), fallback) as run:
+        outcome = await run.prompt()
+    assert (outcome.stop, len(provider.requests), reserved[-1]) == (TurnStop.BUDGET, 1, Spent())
+
+
 async def test_what_the_user_wrote_into_a_file_comes_before_the_step() -> None:
     found: list[Op | None] = [EditChecklist(text="- [ ] mine"), None, None]
 

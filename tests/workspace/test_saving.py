@@ -156,6 +156,28 @@ def test_the_users_own_file_keeps_a_group_that_the_user_is_not_in(tmp_path: Path
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
+def test_a_file_that_is_written_in_place_is_as_it_was_where_there_is_no_room(tmp_path: Path) -> None:
+    """The new text fits once, beside the old one, and not twice."""
+    disk = tmp_path / "disk"
+    disk.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=160k", "tmpfs", disk], check=False)
+    if mounted.returncode != 0:
+        pytest.skip("mounting a small file system is not permitted here")
+    try:
+        os.chown(disk, 65534, 65534)
+        path = disk / "a.txt"
+        path.write_bytes(b"old")
+        os.chown(path, 65534, 33)
+        for directory in (tmp_path, *(one for one in tmp_path.parents if one.stat().st_mode & 0o777 == 0o700)):
+            directory.chmod(0o755)
+        said = _saved_elsewhere("os.setgroups([]); os.setgid(65534); os.setuid(65534)", path)
+        assert said.startswith("a.txt cannot be saved: the disk is full.")
+        assert (path.read_bytes(), _entries(disk)) == (b"old", ["a.txt"])
+    finally:
+        subprocess.run(["umount", disk], check=True)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="needs to become another user")
 def test_a_directory_without_write_permission_leaves_the_file_as_it_was(tmp_path: Path) -> None:
     path = tmp_path / "a.txt"
     path.write_bytes(b"old")

@@ -58,6 +58,20 @@ class Points:
             if isinstance(data, CheckpointTaken):
                 checkpoints.append(TakenAt(seq, at, data))
         self.checkpoints = tuple(checkpoints)
+        self._found = dict(self._before_messages())
+
+    def _before_messages(self) -> Iterator[tuple[int, tuple[int, int]]]:
+        """Give for each event with which messages were sent the last such one before it, and the last step."""
+        since = step = 0
+        for seq, data in self._events:
+            match data:
+                case PromptsDelivered():
+                    yield seq, (since, step)
+                    since = seq
+                case ContextReady():
+                    step = max(step, data.step)
+                case _:
+                    pass
 
     def _in_conversation(self) -> Iterator[tuple[int, EventData]]:
         return ((seq, data) for seq, data in self._events if not any(seq in cut for cut in self._cuts))
@@ -244,9 +258,7 @@ class Points:
 
         What hooks changed before a message was sent belongs to the turn that it began: its step had not begun.
         """
-        before = [(seq, data) for seq, data in self._events if seq < turn.began]
-        since = max((seq for seq, data in before if isinstance(data, PromptsDelivered)), default=0)
-        step = max((data.step for _, data in before if isinstance(data, ContextReady)), default=0)
+        since, step = self._found.get(turn.began, (0, 0))
         numbers = (
             one.data.n
             for one in self.checkpoints

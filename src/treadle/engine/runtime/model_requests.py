@@ -168,19 +168,22 @@ async def provider_with_room(ports: Ports, state: State, attempt: int, reader: T
     """
     state = _repriced(ports, state, reader)
     terms = state.money.terms
-    if attempt > 1 and terms is not None and not isinstance(fits := check_budgets(state, terms), Send):
+    if attempt == 1 or terms is None:
+        return ports.provider(state.choice.model)
+    shares, worst = _shares(state), worst_of(terms, state.money.reply_tokens)
+    if shares:
+        terms = await _with_others(ports, terms, worst)
+    fits = check_budgets(state, terms)
+    if isinstance(fits, Send) and (not shares or fits.worst.cost >= worst.cost):
+        return ports.provider(state.choice.model)
+    if isinstance(fits, Send):
+        budget = f"{RUN_BUDGET} {money(state.limits.run.cost or 0.0)}" if state.limits.run else "the budget"
+        why = f"{budget}: the rest is less than the next call can cost"
+    else:
         why = fits.why if isinstance(fits, Stop) else fits.text
-        return _NoMoney(ModelError(kind=ErrorKind.BUDGET, message=why))
-    if attempt > 1 and terms is not None and _shares(state):
-        worst = worst_of(terms, state.money.reply_tokens)
-        fits = check_budgets(state, await _with_others(ports, terms, worst))
-        if not isinstance(fits, Send) or fits.worst.cost < worst.cost:
-            await ports.shared_budgets.reserve(Spent())
-            budget = f"{RUN_BUDGET} {money(state.limits.run.cost or 0.0)}" if state.limits.run else "the budget"
-            return _NoMoney(
-                ModelError(kind=ErrorKind.BUDGET, message=f"{budget}: the rest is less than the next call can cost")
-            )
-    return ports.provider(state.choice.model)
+    if shares:
+        await ports.shared_budgets.reserve(Spent())
+    return _NoMoney(ModelError(kind=ErrorKind.BUDGET, message=why))
 
 
 class _NoMoney:

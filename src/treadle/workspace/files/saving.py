@@ -140,14 +140,21 @@ def _keeps_group(like: os.stat_result) -> bool:
 def _overwrite(directory: int, file_name: str, data: bytes, like: os.stat_result) -> None:
     """Write over the user's own file with a group that the user is not in, which no new file could have.
 
-    Until it is done the new text is in the temporary file as well.
+    Until it is done the new text is in the temporary file as well. What cannot be written whole is as it was before.
     """
-    descriptor = os.open(file_name, os.O_WRONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
+    descriptor = os.open(file_name, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC, dir_fd=directory)
     try:
         if not os.path.samestat(os.fstat(descriptor), like):
             raise OSError(errno.ESTALE, "it was replaced in the meantime")
-        _write(descriptor, data)
-        os.ftruncate(descriptor, len(data))
+        old = os.pread(descriptor, like.st_size, 0)
+        try:
+            _write(descriptor, data)
+            os.ftruncate(descriptor, len(data))
+        except BaseException:
+            os.lseek(descriptor, 0, os.SEEK_SET)
+            os.ftruncate(descriptor, len(old))
+            _write(descriptor, old)
+            raise
         os.fsync(descriptor)
     finally:
         os.close(descriptor)
