@@ -25,6 +25,7 @@ from treadle.protocol.permissions import Mode, OptionKind, QuestionKind
 from treadle.protocol.tools import CallResult, Outcome, Right
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
+from treadle.workspace.namespaces.listeners import CommandServers
 from treadle.workspace.namespaces.network_broker import CarriedConnection, NetworkBroker
 from treadle.workspace.namespaces.session_space import SessionNamespaces
 
@@ -136,6 +137,18 @@ async def test_commands_that_begin_at_once_are_all_served(tmp_path: Path, there:
     finally:
         await broker.close()
         namespaces.close()
+
+
+async def test_a_decision_that_fails_is_a_refusal_that_says_so_and_nobody_waits(
+    tmp_path: Path, there: Outside, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: CommandServers, port: int) -> int:
+        raise ValueError(f"port {port > 0}")
+
+    monkeypatch.setattr(CommandServers, "asker", fail)
+    found = await ran(tmp_path, CURL, present=False)
+    assert "example.com was refused: it could not be decided on (ValueError: port True)." in found.texts[0]
+    assert there.connected == []
 
 
 async def test_hosts_of_one_service_are_asked_about_together(tmp_path: Path, there: Outside) -> None:

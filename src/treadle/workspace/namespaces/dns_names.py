@@ -37,9 +37,7 @@ class LookUpEnd(IntEnum):
     """How a query ended."""
 
     FOUND = 0
-    FORMAT = 1
     NO_SUCH_NAME = 3
-    NOT_SERVED = 4
     REFUSED = 5
 
 

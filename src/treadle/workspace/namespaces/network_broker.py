@@ -89,7 +89,7 @@ class NetworkBroker:
         """Serve the namespaces as they are now, which takes a few milliseconds once; tells whether that is possible."""
         async with self._opening:  # several commands may begin at once
             holder = await asyncio.to_thread(self._namespaces.holder)
-            if holder is None or holder == self._holder:
+            if holder is None or (holder == self._holder and self.serves):
                 return holder is not None
             await self.close()
             try:
@@ -103,7 +103,7 @@ class NetworkBroker:
     @property
     def serves(self) -> bool:
         """Whether it serves the namespaces now."""
-        return self._holder is not None
+        return self._holder is not None and self._lookups is not None and not self._lookups.is_closing()
 
     async def _listen(self) -> None:
         loop = asyncio.get_running_loop()

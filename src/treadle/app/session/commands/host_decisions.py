@@ -170,8 +170,12 @@ class HostDecisions:
         key = host, self._standing().mode
         if clock() - self._decided.get(key, -SECONDS) < SECONDS and self.is_open(host):
             return True
-        caller = await asyncio.to_thread(self._caller_of, port)
-        found = await self._decide(host, caller)
+        caller: Caller | None = None
+        try:
+            caller = await asyncio.to_thread(self._caller_of, port)
+            found = await self._decide(host, caller)
+        except Exception as error:  # noqa: BLE001 - a program without an answer waits for a minute, and nobody reads why
+            found = HostOutcome(f"it could not be decided on ({type(error).__name__}: {error}).", open=True)
         # Where it cannot be seen whose look-up it is, each of those that run is told.
         for one in self._callers.living if caller is None else (caller,):
             if one in self._notes:
