@@ -11,6 +11,7 @@ from treadle.workspace.commands.confinement import Setup
 from treadle.workspace.commands.launcher import Launcher
 from treadle.workspace.commands.process import CommandProcess
 from treadle.workspace.commands.variables import child_variables
+from treadle.workspace.commands.wrapping import Wrapping
 from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
 from treadle.workspace.sandbox.backend import Backend
@@ -71,6 +72,9 @@ class Box:
 
     def start(self, line: str, profile: Profile) -> CommandProcess:
         """Start a line."""
+        return self._start(line, profile)[0]
+
+    def _start(self, line: str, profile: Profile) -> tuple[CommandProcess, Wrapping]:
         launcher = Launcher(
             shell="/bin/bash",
             directory=profile.root,
@@ -78,16 +82,21 @@ class Box:
             spool=self.folder / "spool",
         )
         holder = namespaces_of(self).holder() if self.shared and self.state.backend is Backend.BUBBLEWRAP else None
-        command = launcher.start(line, setup=Setup(prepare(profile, self.state, holder)))
+        wrapping = prepare(profile, self.state, holder)
+        command = launcher.start(line, setup=Setup(wrapping))
         launcher.close()
-        return command
+        return command, wrapping
 
-    async def run(self, line: str, profile: Profile | None = None, seconds: float = 60) -> tuple[int | None, str]:
-        """Run a line to its end and give its status and output."""
-        command = self.start(line, profile or self.profile())
+    async def run(
+        self, line: str, profile: Profile | None = None, seconds: float = 60, *, again: bool = True
+    ) -> tuple[int | None, str]:
+        """Run a line to its end and give its status and output; as the tools do, once more where it did not begin."""
+        command, wrapping = self._start(line, profile or self.profile())
         await command.finish(seconds)
         output = command.take_output()
         await command.close()
+        if again and wrapping.lacks_place(output):
+            return await self.run(line, profile, seconds, again=False)
         return command.status, output
 
     def tree(self) -> list[str]:
