@@ -9,7 +9,7 @@ PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 JOBS ?= 8
 
 .DEFAULT_GOAL := help
-.PHONY: help run demo test test-user soak check format bench docs picture package real-model vscode editors browsers fleet-demo fleet-sim clean
+.PHONY: help run demo test rest test-user soak check format bench docs picture package real-model vscode editors browsers fleet-demo fleet-sim clean
 
 help: ## List the commands
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | awk -F ':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
@@ -34,9 +34,18 @@ demo: $(VENV)/.run ## Set everything up and run the demo
 	@$(BIN)/treadle demo $(ARGS)
 
 # The processes of a run share the tests that are compiled, whatever the surroundings say: the first time, once for all.
-test: $(VENV)/.dev ## Set everything up and run the tests
-	@test -d tests/__pycache__ || PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq > /dev/null || true
-	@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.forks --forks $(JOBS) $(ARGS)
+define RUN_TESTS
+@test -d tests/__pycache__ || PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest --collect-only -qq > /dev/null || true
+@PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -p tests.forks --forks $(JOBS) -m "$(PART)" $(ARGS)
+endef
+
+test: PART := not soak and not rest
+test: $(VENV)/.dev ## Set everything up and run the tests, a fixed part of what takes long among them
+	$(RUN_TESTS)
+
+rest: PART := not soak and rest
+rest: $(VENV)/.dev ## Run what `make test` leaves out (tests/rest.txt); CI runs both
+	$(RUN_TESTS)
 
 test-user: $(VENV)/.dev ## Run the tests of safety as a normal user, whom modes of files bind; root becomes one
 	@JOBS=$(JOBS) scripts/test_user.sh $(ARGS)

@@ -8,7 +8,7 @@ import sys
 import tempfile
 from asyncio.base_subprocess import BaseSubprocessTransport
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ from hypothesis import HealthCheck, is_hypothesis_test, settings
 from tests.needed import require
 from treadle.__main__ import LOOK_FOR_CYCLES
 
+REST = Path(__file__).with_name("rest.txt")
 FIGURE = "figure"
 HOME = pytest.StashKey[str]()
 """Where a test keeps what it does not put elsewhere: never among the sessions of whoever runs it."""
@@ -89,7 +90,7 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 @pytest.hookimpl(tryfirst=True)
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Make no tests of rows that are dropped at once: without it each process makes ten thousand more."""
-    if metafunc.config.option.markexpr != "not soak":
+    if not metafunc.config.option.markexpr.startswith("not soak"):
         return
     make = metafunc.parametrize
 
@@ -122,18 +123,31 @@ def pytest_itemcollected(item: pytest.Item) -> None:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave to `make soak` the rows that a test's `sample` leaves out: those that are kept lie evenly among them."""
+    """Leave to `make soak` the rows that a test's `sample` leaves out, and to `make rest` those of its list."""
     rows: defaultdict[str, list[pytest.Item]] = defaultdict(list)
     for item in items:
-        if item.get_closest_marker("sample") is not None:
-            rows[item.nodeid.partition("[")[0]].append(item)
-    for several in rows.values():
+        rows[item.nodeid.partition("[")[0]].append(item)
+    left = rest_of()
+    for name, several in rows.items():
         mark = several[0].get_closest_marker("sample")
-        number = mark.args[0] if mark is not None else 1
-        kept = {at * len(several) // number for at in range(number)}
-        for at, item in enumerate(several):
-            if at not in kept and len(several) > number:
-                item.add_marker("soak")
+        if mark is not None:
+            _leave_out(several, mark.args[0], "soak")
+        if name in left:
+            _leave_out([one for one in several if one.get_closest_marker("soak") is None], left[name], "rest")
+
+
+def _leave_out(several: Sequence[pytest.Item], number: int, mark: str) -> None:
+    """Mark all rows of a test but for a number of them, which lie evenly among the others."""
+    kept = {at * len(several) // number for at in range(number)}
+    for at, item in enumerate(several):
+        if at not in kept and len(several) > number:
+            item.add_marker(mark)
+
+
+def rest_of() -> dict[str, int]:
+    """Read what `make test` leaves to `make rest`: tests by their names, with the number of rows that it runs."""
+    lines = (line.split() for line in REST.read_text().splitlines() if not line.startswith("#"))
+    return {name: int(number) for name, number in lines}
 
 
 def pytest_collection_finish() -> None:

@@ -9,12 +9,13 @@ from pathlib import Path
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from tests.conftest import LEAST, WHOLE, part_of
+from tests.conftest import LEAST, WHOLE, part_of, rest_of
 from tests.needed import PEER_MODULES
 
 TESTS = Path(__file__).parents[1]
 FILES = sorted(TESTS.rglob("*.py"))
 CLOCKS = frozenset({"monotonic", "perf_counter", "process_time", "monotonic_ns", "perf_counter_ns", "thread_time"})
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
 SHORT, LONG = 1.5, 60.0
 """Seconds: a limit below the first is meant to run out, one above the second is only there for what hangs."""
 
@@ -35,7 +36,7 @@ def place(file: Path, node: ast.expr | ast.stmt) -> str:
 def timed(tree: ast.AST) -> Iterator[ast.Assert]:
     """Find what is asserted of a clock, directly or by a name that a clock was read into."""
     for function in ast.walk(tree):
-        if not isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
+        if not isinstance(function, FUNCTIONS):
             continue
         read = {
             target.id
@@ -175,3 +176,12 @@ def test_the_examples_are_scaled_in_one_place() -> None:
     assert part_of(400) == (400 if WHOLE else 100)
     assert [part_of(few) for few in (1, 8, LEAST)] == [1, 8, LEAST]
     assert settings().derandomize is not WHOLE
+
+
+def test_what_is_left_to_the_rest_is_there() -> None:
+    rest = [name.split("::") for name in rest_of()]
+    trees = {file: ast.parse((TESTS.parent / file).read_text()) for file, *_ in rest}
+    written = {
+        (file, node.name) for file, tree in trees.items() for node in ast.walk(tree) if isinstance(node, FUNCTIONS)
+    }
+    assert [f"{file} {names[-1]}" for file, *names in rest if (file, names[-1]) not in written] == []
