@@ -86,6 +86,24 @@ WRONG = """(width) => {
 }"""
 
 
+SMALL = """() => {
+  const found = [];
+  const named = (one) => `<${one.localName} ${one.id || one.className}> ${one.textContent.trim().slice(0, 20)}`;
+  for (const one of document.querySelectorAll("button, a[href], input, select, textarea, summary")) {
+    if (!one.checkVisibility({ visibilityProperty: true }) || getComputedStyle(one).display === "inline") continue;
+    one.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
+    const { left, top, width, height } = one.getBoundingClientRect();
+    const [x, y, whole] = [left + width / 2, top + height / 2, one.closest("label") ?? one];
+    const hit = (dx, dy) => whole.contains(document.elementFromPoint(x + dx, y + dy));
+    if (width < 1 || height < 1 || !hit(0, 0)) continue;  // something else lies there, or it is off the screen
+    const reach = (dx, dy) => { let far = 0; while (far < 12 && hit(dx * far, dy * far)) far += 0.5; return far; };
+    const [wide, high] = [reach(-1, 0) + reach(1, 0), reach(0, -1) + reach(0, 1)];
+    if (wide < 23.5 || high < 23.5) found.push(`${named(one)} is ${wide} × ${high}`);
+  }
+  return [...new Set(found)].slice(0, 20);
+}"""
+"""What a finger meets of each target: it may reach further than what is drawn."""
+
 LONGEST = f"for (const one of document.querySelectorAll('select')) one.add(new Option('{LONG}'))"
 """A menu is as wide as its longest line, whichever is chosen."""
 
@@ -96,6 +114,8 @@ async def _wrong(page: Page, served: Served, session: str, widths: tuple[int, ..
         await page.set_viewport_size({"width": widths[0], "height": 800})
         await page.goto(served.address + screen.replace("ID", session))
         await page.wait_for_selector("html[data-ready]", state="attached")
+        if small := await page.evaluate("matchMedia('(pointer: coarse)').matches") and await page.evaluate(SMALL):
+            found += [f"{screen}: {one}" for one in small]
         await page.evaluate(LONGEST)
         for name, family in FONTS.items():
             if family:
