@@ -2,6 +2,7 @@
 
 from pathlib import Path
 
+import pytest
 from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
@@ -78,3 +79,55 @@ async def test_the_inbox_shows_the_same_question_after_a_reload(tmp_path: Path) 
         await page.wait_for_selector(f".card.on #{chosen}")
         await page.evaluate("location.hash = document.querySelector('.card:not(.on) .question').id")
         await page.wait_for_selector(f".card:not(.on) #{chosen}", state="attached")
+
+
+WRITES = Turn(items=(make("write_to_file", path="a.txt", content="THEIRS\n"),))
+
+
+async def _asked(page: Page) -> str:
+    session = await start_session(page, "Change it.")
+    await page.wait_for_selector(".question")
+    await page.wait_for_timeout(700)
+    return session
+
+
+@pytest.mark.parametrize("sends", ["its button", "the keys"])
+async def test_a_yes_beside_a_changed_call_neither_drops_the_change_nor_runs_the_models(
+    tmp_path: Path, sends: str
+) -> None:
+    async with page_with_model(tmp_path, (WRITES, TURNS[2])) as (served, seen):
+        page = await seen.page(served)
+        await _asked(page)
+        await page.click(".question [data-act=change]")
+        await page.fill(".question [name=changed]", "MINE\n")
+        await page.click(".question .answers [data-act=allow]")
+        assert "would be lost" in await page.inner_text(".question .needed")
+        if sends == "its button":
+            await page.click(".question [data-act=changed]")
+        else:
+            await page.press(".question [name=changed]", "Control+Enter")
+        await page.wait_for_selector(".item.end", state="attached")
+        assert [one.read_text() for one in tmp_path.rglob("a.txt")] == ["MINE\n"]
+
+
+@pytest.mark.parametrize("screen", ["the session", "the inbox"])
+async def test_what_is_half_written_when_another_device_answers_is_in_the_message_field(
+    tmp_path: Path, screen: str
+) -> None:
+    async with page_with_model(tmp_path, (WRITES, TURNS[2])) as (served, seen):
+        page = await seen.page(served)
+        session = await _asked(page)
+        other = await seen.page(served, f"/s/{session}")
+        await other.wait_for_selector(".question")
+        if screen == "the inbox":
+            await page.goto(f"{served.address}/inbox")
+            await page.wait_for_selector(".question")
+            await page.wait_for_timeout(700)
+        await page.click(".question [data-act=reject]")
+        await page.keyboard.type("Please keep the b")
+        await other.wait_for_timeout(700)
+        await other.click(".question .answers [data-act=allow]")
+        await page.wait_for_selector(".closed-line :text('is in the message field')")
+        if screen == "the inbox":
+            await page.goto(f"{served.address}/s/{session}")
+        await becomes(page, "document.getElementById('text').value === 'Please keep the b'")

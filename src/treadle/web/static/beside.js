@@ -3,7 +3,7 @@
 import { get, send, tell } from "./app.js";
 import { at, files } from "./entering.js";
 import { fragment, made, morph, parsed, pressed, put } from "./morph.js";
-import { keep, kept } from "./pages.js";
+import { intoMessage, keep, kept } from "./pages.js";
 import { pick } from "./palette.js";
 
 const id = (name) => document.getElementById(name);
@@ -244,11 +244,10 @@ export function beside(session) {
 
   /** Bring what was written in a message that does not wait any more into the message field. */
   function giveBack(one) {
-    const [text, { words, was }] = [id("text"), edited[one]];
+    const { words, was } = edited[one];
     note(one);
     if (!words.trim() || words === was) return;
-    text.value = [text.value, words].filter(Boolean).join("\n");
-    text.dispatchEvent(new Event("input", { bubbles: true }));
+    intoMessage(session, words);
     tell("The message that you were changing does not wait any more. What you wrote is in the message field.");
   }
 

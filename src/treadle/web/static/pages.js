@@ -1,7 +1,7 @@
 // What the screens of a session's past share: news of its log, what a browser keeps, and the way back.
 
-import { during, send } from "./app.js";
-import { at } from "./entering.js";
+import { during, newId, send } from "./app.js";
+import { at, shownSession } from "./entering.js";
 import { made, pressed } from "./morph.js";
 
 const PAUSE = 2_000; // milliseconds between two looks at how far the log is
@@ -48,6 +48,16 @@ export function keep(name, value) {
     else localStorage.setItem(name, JSON.stringify(value));
     return true;
   } catch {} // the page itself keeps it as long as it is open
+}
+
+/** Bring words that have lost their place into the message field of a session, or into its draft where that is not shown. */
+export function intoMessage(session, words) {
+  const text = session === shownSession && document.getElementById("text");
+  const draft = text ? { text: text.value } : kept(`draft:${session}`, { id: newId(), text: "", sending: false });
+  draft.text = [draft.text, words].filter(Boolean).join("\n");
+  if (!text) keep(`draft:${session}`, draft);
+  else text.value = draft.text;
+  text?.dispatchEvent?.(new Event("input", { bubbles: true }));
 }
 
 /** Say what was restored, with a button that undoes it; `after` is called when that is done. */

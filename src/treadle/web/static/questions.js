@@ -4,7 +4,7 @@ import { send } from "./app.js";
 import { keys, nameOf, OF_CARDS } from "./keys.js";
 import { lost } from "./line.js";
 import { made } from "./morph.js";
-import { keep, kept } from "./pages.js";
+import { intoMessage, keep, kept } from "./pages.js";
 
 const QUIET = 600; // milliseconds in which a card that has just come takes no answer: it may have moved under a finger
 const mine = new Set();
@@ -22,10 +22,10 @@ export function answerable(place, gone = (card) => card.remove()) {
     const card = event.target.closest(".question");
     if (!card || event.isComposing || event.repeat) return;
     const { key, target } = event;
-    if (key === "Enter" && target.name in SENDS) {
+    const button = target.closest(".panel")?.querySelector(".answers button");
+    if (button && ((key === "Enter" && SENDS.includes(target.name)) || (nameOf(event) === "Ctrl-↵" && target.name))) {
       event.preventDefault();
-      const button = card.querySelector(`.panel:not([hidden]) button[data-act="${SENDS[target.name](card)}"]`);
-      if (button) act(card, button, gone);
+      act(card, button, gone);
     } else if (key === "Escape" && panels(card).some((one) => !one.hidden)) {
       event.preventDefault();
       open(card, "");
@@ -34,11 +34,7 @@ export function answerable(place, gone = (card) => card.remove()) {
   });
 }
 
-const SENDS = {
-  comment: (card) => (card.dataset.kind === "permission" ? "no" : "words"),
-  note: () => "noted",
-  sure: () => "sure",
-};
+const SENDS = ["comment", "note", "sure"]; // fields of which Enter is the first button below
 const KEYS = { x: ["reject", "reject"], c: ["comment", "comment"], e: ["change", "change the call"] };
 const asked = () => document.querySelector(".question") !== null;
 const inCard = [["Ctrl-↵", "answer as chosen"], ["1…9", "choose how"], ...Object.entries(KEYS).map(([key, [, words]]) => [key, words])];
@@ -124,9 +120,7 @@ export function step(place, by) {
 let stepBy = (by) => step(document, by);
 
 /** Say what goes to the next card, or the one before, where they are not all on the screen. */
-export function onStep(does) {
-  stepBy = does;
-}
+export const onStep = (does) => (stepBy = does);
 
 const panels = (card) => [...card.querySelectorAll(".panel")];
 
@@ -143,6 +137,8 @@ function open(card, name, focused = true) {
 // ---- what is half-written in a card stays through a reload, but for the yes to what is dangerous
 
 const fieldsOf = (panel) => [...panel.querySelectorAll("[name]:not([name=sure])")];
+const written = (one) => one.value !== one.defaultValue || one.checked !== one.defaultChecked;
+const half = (card) => panels(card).find((one) => !one.hidden && fieldsOf(one).some(written));
 document.addEventListener("input", ({ target }) => {
   const panel = target.closest?.(".question .panel");
   if (panel) keep(panel.closest(".question").id, [panel.dataset.panel, ...fieldsOf(panel).map((one) => [one.value, one.checked])]);
@@ -176,11 +172,7 @@ const ACTS = {
   changed: (card) => ({ ...YES, ...changed(card) }),
 };
 
-function changed(card) {
-  const field = card.querySelector("[name=changed]");
-  return { name: field.dataset.name, changed: field.value };
-}
-
+const changed = (card, { dataset, value } = card.querySelector("[name=changed]")) => ({ name: dataset.name, changed: value });
 const comment = (card) => card.querySelector(".panel:not([hidden]) input[name=comment]")?.value.trim() ?? "";
 const several = (card) => [...card.querySelectorAll("[name=chosen]:checked")].map((one) => one.value).join("\n");
 const isOpen = (card, name) => panels(card).some((one) => one.dataset.panel === name && !one.hidden);
@@ -196,7 +188,9 @@ function act(card, button, gone) {
   say(card);
   const danger = card.classList.contains("danger");
   if (name === "allow" && !danger) name = chosen(card);
-  if (name === "close") {
+  if ((ACTS[name] || name === "always") && half(card) && !half(card).contains(button)) {
+    say(card, "What you wrote or chose below would be lost. Use the button beside it, or “Back”.");
+  } else if (name === "close") {
     open(card, "");
     card.focus();
   } else if (name === "how") showHow(card, card.querySelector(".reach").hidden);
@@ -208,13 +202,10 @@ function act(card, button, gone) {
   } else if (danger && SURE.includes(name)) {
     card.dataset.changes = name === "changed" ? "1" : "";
     open(card, "allow");
-  } else if (name === "sure" && card.querySelector("input[name=sure]").value.trim().toLowerCase() !== "yes") {
-    say(card, "Type yes into the field to continue.");
-  } else if (name === "words" && !comment(card)) {
-    card.querySelector("input[name=comment]").focus();
-  } else if (name === "chosen" && !several(card)) {
-    say(card, "Choose at least one of the answers.");
-  } else if (LOOKED.includes(name) && unseen(card)) {
+  } else if (name === "sure" && card.querySelector("input[name=sure]").value.trim().toLowerCase() !== "yes") say(card, "Type yes into the field to continue.");
+  else if (name === "words" && !comment(card)) card.querySelector("input[name=comment]").focus();
+  else if (name === "chosen" && !several(card)) say(card, "Choose at least one of the answers.");
+  else if (LOOKED.includes(name) && unseen(card)) {
     say(card, "Not all of this was on the screen. Look at it, then answer.", unseen(card));
     unseen(card).scrollIntoView({ block: "center" });
   } else give(card, ACTS[name](card, button), gone);
@@ -249,8 +240,10 @@ const LINE = 4_000; // milliseconds that a card says how it was answered elsewhe
 export function closeLine(card, words, gone) {
   if (card.classList.contains("closed-line")) return;
   const focused = card.contains(document.activeElement);
+  const left = half(card) && fieldsOf(half(card)).filter(({ type }) => type !== "checkbox").map(({ value }) => value.trim()).join("\n");
   card.classList.add("closed-line");
-  card.replaceChildren(made("p", words));
+  card.replaceChildren(made("p", left ? `${words} What you were writing is in the message field.` : words));
+  if (left) intoMessage(card.dataset.session, left);
   keep(card.id, null);
   if (focused) card.focus({ preventScroll: true });
   setTimeout(() => gone(card), LINE);
