@@ -131,3 +131,25 @@ async def test_what_is_half_written_when_another_device_answers_is_in_the_messag
         if screen == "the inbox":
             await page.goto(f"{served.address}/s/{session}")
         await becomes(page, "document.getElementById('text').value === 'Please keep the b'")
+
+
+async def test_a_session_that_is_deleted_says_so_and_what_was_typed_is_in_a_new_one(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, (TURNS[2],)) as (served, seen):
+        page = await seen.page(served)
+        session = await start_session(page, "Nothing.")
+        await page.wait_for_selector(".item.end", state="attached")
+        await page.fill("#text", "And then")
+        other = await seen.page(served)
+        for done in ("close", "delete"):
+            await other.locator(f'.side-list [data-menu="{session}"] summary').click()
+            await other.click(f'.side-list [data-menu="{session}"] [data-do={done}]:not([disabled])')
+            if done == "delete":
+                await other.click("dialog[open] button.fill, dialog[open] button.no")
+            elif done == "close":
+                await page.wait_for_selector("main :text('A message continues it')")
+        await page.wait_for_selector("main :text('It was deleted')")
+        assert "under New session" in await page.inner_text("main")
+        await page.goto(f"{served.address}/")
+        await becomes(page, "document.getElementById('text').value === 'And then'")
+        assert all("404" in one for one in seen.complaints)
+        seen.complaints.clear()

@@ -12,11 +12,13 @@ from treadle.protocol.errors import SessionError, StoreError
 from treadle.protocol.events import Event, EventData, Prompt, SessionStarted, SetMode, SetModel
 from treadle.protocol.messages import Text, UserContent, without_own_commands
 from treadle.protocol.models import ModelChoice
+from treadle.protocol.patterns import regex
 from treadle.store.damage import event_data
 
 if TYPE_CHECKING:
     from treadle.store.sqlite import SessionRow
 
+_ID = regex(r"\d{8}-\d{6}-[0-9a-f]{6}")
 _LONGEST = 80
 _UNTITLED = "(no text)"
 _NAMED = 5
@@ -88,7 +90,9 @@ def session_named(name: str, rows: Sequence["SessionRow"]) -> "SessionRow":
     raise SessionError(
         "session-unknown",
         f"There is no session {name!r}.",
-        why="No session has an id or a title that begins with that.",
+        why="It was deleted, or is not of this computer."
+        if _ID.fullmatch(name)
+        else "No session has an id or a title that begins with that.",
         fix="`treadle sessions --all` lists the sessions with their ids.",
     )
 

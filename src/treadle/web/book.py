@@ -112,6 +112,10 @@ class SessionBook:
             await self._attach(session_id, agent=True)
         return self.find(session_id)
 
+    def is_deleted(self, session_id: str) -> bool:
+        """Whether there is no such session any more. Reads the store."""
+        return self.find(session_id) is None and bool(_deleted([session_id]))
+
     def relist(self) -> None:
         """Say that the list of sessions is another one."""
         self.listed += 1

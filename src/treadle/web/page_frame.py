@@ -48,7 +48,7 @@ class PageColumn(Struct, frozen=True, kw_only=True):
 
     `current` is the session that is shown, `row` what its bar says, `waiting` how many questions there are, `today`
     what was spent, empty where that is not known, `batch` how far the batch is that works now. `unread`: the logs
-    could not be listed. `listed`: which list it is.
+    could not be listed. `gone`: there is no such session any more. `listed`: which list it is.
     """
 
     groups: Sequence[tuple[str, Sequence[PageRow], int]] = ()
@@ -58,6 +58,7 @@ class PageColumn(Struct, frozen=True, kw_only=True):
     today: str = ""
     batch: str = ""
     unread: bool = False
+    gone: bool = False
     listed: int = 0
 
 
@@ -92,6 +93,7 @@ def page_column(book: SessionBook, session_id: str = "", *, look: str = "") -> P
         current=session_id,
         row=with_branch(session_row(book, session_id, rows)) if session_id else None,
         waiting=waiting,
+        gone=bool(session_id) and session_id not in {row.id for row in rows} and book.is_deleted(session_id),
         listed=listed,
     )
 

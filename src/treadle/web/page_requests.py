@@ -42,7 +42,7 @@ _WAYS: Mapping[str, tuple[str, str]] = {
 _HERE: Mapping[str, str] = {
     "checkpoint-unknown": "Choose a step of its timeline.",
     "model-unknown": "Choose one of those in Settings, Models.",
-    "session-unknown": "Choose one of All sessions, in the column.",
+    "session-unknown": "Choose one of All sessions, in the column. What you were writing is under New session.",
 }
 """By an error's code, what to do on the page, where its own words name a command of the terminal."""
 

@@ -4,7 +4,7 @@ import { sessionDone } from "./doing.js";
 import { at, keepLook, shownSession } from "./entering.js";
 import { lost } from "./line.js";
 import { fragment, morph, put } from "./morph.js";
-import { keep, kept } from "./pages.js";
+import { intoMessage, keep, kept } from "./pages.js";
 
 const page = document.documentElement;
 const column = document.getElementById("column");
@@ -29,6 +29,7 @@ async function read() {
   const fresh = place.cloneNode(false);
   fresh.replaceChildren(fragment(await answer.text()));
   morph(place, fresh);
+  if (place.querySelector("[data-gone]")) return void (intoMessage("", document.getElementById("text")?.value), location.reload());
   note();
   const named = place.querySelector("[data-title]")?.dataset.title; // also of a session that is not listed
   if (named) put(document.getElementById("title"), named);
@@ -75,8 +76,7 @@ document.addEventListener("line", ({ detail: { lost } }) => {
   if (!chip) return;
   if (lost) {
     chip.className = "chip lost";
-    put(chip, "No connection");
-    put(document.getElementById("under-chip"), "No connection");
+    for (const one of [chip, document.getElementById("under-chip")]) put(one, "No connection");
   } else showBar(bar);
 });
 
