@@ -456,7 +456,6 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         ] == rows
         assert await copy.evaluate(ALL_SEEN) == []
         assert await copy.locator(".diff .add:has-text('on: push')").count() == 1
-        await card.locator("summary:has-text('Show the diff')").click()
         assert await card.locator(".diff .add:has-text('on: push')").is_visible()
         await read_questions(page)
         phone = page.viewport_size

@@ -1,5 +1,6 @@
 """What a session changed is one figure: each screen shows the same lines and files, those that differ on the disk."""
 
+import asyncio
 import json
 import random
 import re
@@ -21,7 +22,7 @@ from treadle.web.page_session import PageSession
 
 NAMES = ("a.txt", "b.py", "sub/c.txt", "d.md")
 OTHERS = ("theirs.txt", "sub/their own.txt")
-STEPS = 12
+STEPS, LOOKS = 12, 40
 _FIGURES = r'<span class="added">\+(\d+)</span><span class="removed">−(\d+)</span>'
 
 
@@ -124,6 +125,15 @@ async def others(work: Work) -> None:
         file.write(work.lines())
 
 
+async def revert(work: Work) -> None:
+    """Somebody else takes a file back to what it was before, as `git checkout` does."""
+    name = work.chance.choice(NAMES)
+    (work.here.folder / name).unlink(missing_ok=True)
+    if (work.start / name).exists():
+        (work.here.folder / name).parent.mkdir(exist_ok=True)
+        shutil.copy(work.start / name, work.here.folder / name)
+
+
 async def undo(work: Work) -> None:
     await work.ask("/undo")
 
@@ -135,7 +145,7 @@ async def close(work: Work) -> None:
 
 
 WAYS: Mapping[str, Callable[[Work], Awaitable[None]]] = MappingProxyType(
-    {one.__name__: one for one in (write, append, remove, move, others, undo, close)}
+    {one.__name__: one for one in (write, append, remove, move, others, revert, undo, close)}
 )
 
 
@@ -192,8 +202,7 @@ async def test_each_screen_says_what_differs(tmp_path: Path, monkeypatch: pytest
             await WAYS[way](work)
             wanted = work.difference()
             lines = sum(one for one, _ in wanted.values()), sum(other for _, other in wanted.values())
-            found = await shown(work)
-            assert found == {
+            same = {
                 "row": lines,
                 "panel's tab": lines,
                 "review": lines,
@@ -201,4 +210,10 @@ async def test_each_screen_says_what_differs(tmp_path: Path, monkeypatch: pytest
                 "files of the review": len(wanted),
                 "files of the panel": len(wanted),
                 "files in the bar": len(wanted),
-            }, (seed, work.done, wanted)
+            }
+            found = await shown(work)
+            for _ in range(LOOKS if way == "revert" else 0):  # an open session looks every two seconds
+                if found != same:
+                    await asyncio.sleep(0.5)
+                    found = await shown(work)
+            assert found == same, (seed, work.done, wanted)

@@ -21,7 +21,12 @@ from treadle.app.session.commands.policy_judge import answer_commands, policy_ju
 from treadle.app.session.files.changed_files import changed_files, note_named_changes
 from treadle.app.session.files.checklist_file import ChecklistFile, checklist_file
 from treadle.app.session.files.edit_ledger import Ledger, LedgerObserver
-from treadle.app.session.files.session_checkpoints import SessionCheckpoints, conversation_at, saves_typed
+from treadle.app.session.files.session_checkpoints import (
+    SessionCheckpoints,
+    conversation_at,
+    looked_after,
+    saves_typed,
+)
 from treadle.app.session.first_use import Hiding, LateSubagents
 from treadle.app.session.live import LiveSession
 from treadle.app.session.model_finder import model_finder
@@ -383,6 +388,7 @@ def _live(
         hooks=hooks,
         beside=[
             *([] if hooks is None else [partial(first_use.watched, hooks, ground.engine)]),
+            *([] if ground.checkpoints is None else [partial(looked_after, ground.engine)]),
             *([partial(first_use.with_subagents, ground.subagents)] if ground.engine.state.children else []),
         ],
         servers=servers,

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from treadle.app.history.live_tools import DriftOutcome as DriftOutcome
     from treadle.app.history.live_tools import drift_lines as drift_lines
     from treadle.app.history.live_tools import run_tools_again as run_tools_again
+    from treadle.app.history.offline import look_closed as look_closed
     from treadle.app.history.offline import restore_closed as restore_closed
     from treadle.app.history.replaying import ReplayReport as ReplayReport
     from treadle.app.history.replaying import replay_rows as replay_rows
@@ -70,7 +71,7 @@ else:
                 CopiedReplay branch_in_copy compared_replay replays_of
             """,
             "treadle.app.history.live_tools": "DriftOutcome drift_lines run_tools_again",
-            "treadle.app.history.offline": "restore_closed",
+            "treadle.app.history.offline": "look_closed restore_closed",
             "treadle.app.history.replaying": "ReplayReport replay_rows report_lines session_tape",
             "treadle.app.history.restoring_turns": "WentBack go_back",
             "treadle.app.history.session_export": "export_all export_session write_export",

@@ -94,8 +94,8 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
 
     @property
     def restored(self) -> tuple[FileChange, ...]:
-        """What the session's own change is now of each file that was restored."""
-        return self.own or () if self.moment is Moment.RESTORED else ()
+        """What the session's own change is now of each file that was restored, or that others have changed."""
+        return self.own or () if self.moment in (Moment.RESTORED, Moment.BEFORE) else ()
 
 
 class UnrestoredPath(Record, frozen=True, kw_only=True):

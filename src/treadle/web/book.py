@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
-from treadle.door.history import session_past
+from treadle.door.history import look_closed, session_past
 from treadle.door.open_session import LiveSession, sharing_changed
 from treadle.door.opening import MODEL_FLAGS, Opening, attach_session, open_session, open_store, session_log
 from treadle.door.reports import batches_changed
@@ -111,6 +111,13 @@ class SessionBook:
         if self.find(session_id) is None and await asyncio.to_thread(_is_agent_open, session_id):
             await self._attach(session_id, agent=True)
         return self.find(session_id)
+
+    async def look_closed(self, session_id: str) -> None:
+        """Have a session that nobody has open know what others changed of its work since it was closed."""
+        if self.find(session_id) is None:
+            with suppress(TreadleError, OSError):  # it is damaged, or was opened meanwhile: then it looks itself
+                if await look_closed(session_id):
+                    self.relist()
 
     def is_deleted(self, session_id: str) -> bool:
         """Whether there is no such session any more. Reads the store."""

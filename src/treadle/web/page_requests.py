@@ -69,6 +69,8 @@ async def page(request: Request, template: str, /, *, status: int = 200, **value
     look = page_look(request.cookies)
     column = PageColumn()
     if known:
+        if session_id:
+            await book_of(request).look_closed(session_id)
         column = await asyncio.to_thread(whole_column, book_of(request), session_id, look=look)
     frame = {"column": column, "look": look}
     return HTMLResponse(render(template, **common(request), **frame, **values), status_code=status)

@@ -1,9 +1,13 @@
 """Going back in a session that no process has open: no model, no tools, no settings are needed for it."""
 
+import asyncio
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager, suppress
+from contextlib import asynccontextmanager, closing, suppress
 
 from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
+from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
+from treadle.app.compose import open_store
+from treadle.app.session.files.session_checkpoints import own_work_differs
 from treadle.app.session.parts import clock
 from treadle.engine.core.machine_effects import RestoreCheckpoint, TakeCheckpoint
 from treadle.engine.core.past_history import calls_under_way, conversation, last_state, next_to_end, take_whole
@@ -56,6 +60,10 @@ class ClosedSession:
                 case _:
                     pass
 
+    async def look(self) -> None:
+        """Keep the files where others changed them since."""
+        await self._checkpointer.look()
+
     async def end_turn(self) -> None:
         """End what was going on when its process was killed; messages that nobody has read are dropped."""
         await self._settle_lost_calls()
@@ -87,6 +95,27 @@ async def closed_session(store: Store, session_id: str, checkpoints: FileCheckpo
     finally:
         with suppress(TreadleError):
             await store.release(session_id)
+
+
+async def look_closed(session_id: str) -> bool:
+    """Have a session that is open nowhere know what others changed of its work; gives whether that is something.
+
+    Raises `TreadleError`.
+    """
+    store = open_store()
+    try:
+        row = store.find(session_id)
+        state = last_state(store.read(row.id, whole=False))
+        own = {one.path: one.after for one in state.changed}
+        if not own or not await asyncio.to_thread(own_work_differs, own, {}):
+            return False
+        with closing(await asyncio.to_thread(opened_checkpoints, store, row)) as kept:
+            async with closed_session(store, row.id, kept) as session:
+                known = session.state.files.taken
+                await session.look()
+                return session.state.files.taken > known
+    finally:
+        store.close()
 
 
 async def restore_closed(store: Store, session_id: str, checkpoints: FileCheckpoints, wanted: Restore) -> Restored:

@@ -45,6 +45,14 @@ class Checkpointer:
         async with self._lock:
             await self._keep(step, moment, within=within)
 
+    async def look(self) -> None:
+        """Keep the files where others changed them, as long as nothing of the session goes on."""
+        async with self._lock:
+            state = self._session.state
+            rests = state.turn is None and state.files.changing == 0 and state.files.restoring is None
+            if rests and state.files.taken and not (state.merging or self._waited or self._beside):
+                await self._keep(state.step + 1, Moment.BEFORE)
+
     @asynccontextmanager
     async def around_hooks(self, *, waited: bool) -> AsyncIterator[None]:
         """Tell apart what hooks change: it is the session's where that has `waited` for them, else nobody knows whose.

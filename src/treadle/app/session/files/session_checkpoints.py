@@ -1,9 +1,10 @@
 """The checkpoints of a live session, which are opened with the first one that is taken."""
 
 import asyncio
-from collections.abc import Coroutine, Iterator, Sequence
+import os
+from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -14,7 +15,7 @@ from treadle.context.log_reader import TranscriptReader
 from treadle.protocol.checkpoints import CheckpointTaken, Moment
 from treadle.protocol.errors import ToolError, TreadleError
 from treadle.store.sqlite import Store
-from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.names import hash_of_file, logged_path, shown_name
 
 if TYPE_CHECKING:
     from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
@@ -22,6 +23,12 @@ if TYPE_CHECKING:
     from treadle.engine.ports import KnownChanges
     from treadle.engine.runtime.running_session import Session
     from treadle.protocol.checkpoints import Restore, Restored, Rewound
+
+
+_LOOK = 2.0
+"""Seconds between two looks at what the session changed."""
+
+_Stamp = tuple[int, int, int]
 
 
 def conversation_at(store: Store, session_id: str, seq: int) -> TranscriptReader:
@@ -81,6 +88,50 @@ class SessionCheckpoints:
         if "_opened" in self.__dict__:
             with suppress(TreadleError):
                 await asyncio.to_thread(self._opened.tidy, self._settings.most_megabytes * 1_000_000)
+
+
+@asynccontextmanager
+async def looked_after(engine: "Session", _: object = None) -> AsyncIterator[None]:
+    """Have a checkpoint taken where others change what the session changed: between turns its figures hold, too."""
+    looking = asyncio.create_task(_look_after(engine), name="what others change")
+    try:
+        yield
+    finally:
+        looking.cancel()
+        await asyncio.gather(looking, return_exceptions=True)
+
+
+async def _look_after(engine: "Session") -> None:
+    seen: dict[str, _Stamp | None] = {}
+    while True:
+        await asyncio.sleep(_LOOK)
+        state, checkpointer = engine.state, engine.checkpointer
+        if state.turn is not None or not state.files.taken or checkpointer is None:
+            continue
+        if await asyncio.to_thread(own_work_differs, {one.path: one.after for one in state.changed}, seen):
+            await checkpointer.look()
+
+
+def own_work_differs(own: Mapping[str, str], seen: "dict[str, _Stamp | None]") -> bool:
+    """Whether files differ from the `own` hashes, by their paths, or from what was `seen` of them; notes what is now.
+
+    What is not the session's any more may become so again, as after `git stash` and `git stash pop`.
+    """
+    found = False
+    for path in {**seen, **own}:
+        was, known, now = seen.get(path), path in seen, _stamp(path)
+        if not known or was != now:
+            seen[path] = now
+            found = (hash_of_file(path) != own[path] if path in own else known) or found
+    return found
+
+
+def _stamp(path: str) -> _Stamp | None:
+    try:
+        found = os.lstat(logged_path(path))
+    except OSError:
+        return None
+    return found.st_mtime_ns, found.st_size, found.st_ino
 
 
 def saves_typed(checkpoints: SessionCheckpoints | None, engine: "Session") -> "SavesTyped":
