@@ -12,6 +12,7 @@ DATA = SOURCE / "app" / "demo" / "project"
 
 CATCHES_EVERYTHING = {
     "app/models/provider_keys.py": "a keyring is other people's code, and a trace of it could show a key",
+    "app/session/commands/host_decisions.py": "a host that cannot be decided on is refused: its program has an answer",
     "cli/main.py": "the end of the program: a person reads it",
     "engine/runtime/perform.py": "the task owner",
     "engine/runtime/tool_call.py": "the tool boundary",

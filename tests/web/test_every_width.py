@@ -90,7 +90,9 @@ SMALL = """() => {
   const found = [];
   const named = (one) => `<${one.localName} ${one.id || one.className}> ${one.textContent.trim().slice(0, 20)}`;
   for (const one of document.querySelectorAll("button, a[href], input, select, textarea, summary")) {
-    if (!one.checkVisibility({ visibilityProperty: true }) || getComputedStyle(one).display === "inline") continue;
+    const alone = one.parentElement.textContent.trim() === one.textContent.trim();
+    const inText = getComputedStyle(one).display === "inline" && !alone;
+    if (!one.checkVisibility({ visibilityProperty: true }) || inText) continue;
     one.scrollIntoView({ block: "center", inline: "nearest", behavior: "instant" });
     const { left, top, width, height } = one.getBoundingClientRect();
     const [x, y, whole] = [left + width / 2, top + height / 2, one.closest("label") ?? one];

@@ -99,3 +99,13 @@ async def test_several_answers_are_ticked_and_sent_together(tmp_path: Path) -> N
             await card.locator(f"label:has-text('{name}')").tap()
         await card.locator("button[data-act=chosen]").tap()
         await page.wait_for_selector("text=As you like.")
+
+
+async def test_a_short_session_fits_on_the_phone_with_its_first_message_in_sight(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [Turn(items=(SayText(text="Hello."),))]) as (served, seen):
+        page = await seen.page(served, **PHONE)
+        await start_session(page, "Say hello.")
+        await page.wait_for_selector(".item.end", state="attached")
+        await page.reload()
+        await page.wait_for_selector(".item.end", state="attached")
+        await becomes(page, "document.documentElement.scrollHeight <= innerHeight && scrollY === 0")

@@ -109,9 +109,10 @@ async def test_a_message_that_is_changed_while_it_waits_is_kept_and_the_list_fol
         await page.keyboard.type("at ")
         assert await page.input_value("#queue textarea") == "at two and a half", "the field keeps its place"
         await page.reload()
-        await page.wait_for_selector("#queue textarea")
+        await page.focus("#queue textarea")
         assert await page.input_value("#queue textarea") == "at two and a half"
         await other.click("#queue [aria-label^='Cancel']")
         await other.click("#queue [aria-label^='Remove']")
         await page.wait_for_selector("#messages >> text=does not wait any more")
-        assert await page.input_value("#text") == "at two and a half"
+        await page.keyboard.type(" now")
+        assert await page.input_value("#text") == "at two and a half now", "no key that is typed on is a shortcut"

@@ -208,3 +208,30 @@ class TestInTheBrowser:
             await page.keyboard.press("Control+c")
             await page.keyboard.type("printf 'again%s\\n' .\n")
             await becomes(page, "document.querySelector('.cells').innerText.includes('again.')")
+
+    async def test_the_shell_is_as_large_as_the_window_in_which_somebody_types(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setenv("SHELL", "/bin/sh")
+        async with page_with_model(tmp_path, [Turn(items=(SayText(text="Hello."),))]) as (served, seen):
+            page = await seen.page(served, viewport={"width": 1440, "height": 900})
+            session = await start_session(page, "Say hello.")
+            await page.click("[data-tab=terminal]")
+            await page.click("[data-shells=on]")
+            other = await page.context.new_page()
+            await other.set_viewport_size({"width": 1180, "height": 600})
+            await other.goto(f"{served.address}/s/{session}")
+            await other.click("[data-tab=terminal]")
+            sizes: list[str] = []
+            for one in (page, other, page):
+                await one.bring_to_front()
+                await one.focus("#shell textarea")
+                await becomes(one, "document.querySelector('.cells .cursor') !== null")
+                await one.evaluate("document.activeElement.blur()")
+                await one.focus("#shell textarea")
+                await one.wait_for_timeout(500)
+                await one.keyboard.type(f"echo at{len(sizes)} $(stty size).\n")
+                found = f"/at{len(sizes)} (\\d+ \\d+)\\./"
+                await becomes(one, f"{found}.test(document.querySelector('.cells').innerText)")
+                sizes.append(await one.evaluate(f"{found}.exec(document.querySelector('.cells').innerText)[1]"))
+            assert sizes[0] == sizes[2] != sizes[1]

@@ -7,12 +7,12 @@ import "./notify.js";
 
 // The heights of the bars, so that nothing stands behind them, however large the letters are.
 const bars = new ResizeObserver(() => {
-  for (const [name, bar] of [["--top", ".head, .strip"], ["--under", ".compose"]]) {
+  for (const [name, bar] of [["--top", ".head, .strip"], ["--tabs", ".vtabs"], ["--under", ".compose"]]) {
     const high = [...document.querySelectorAll(bar)].reduce((sum, one) => sum + one.offsetHeight, 0);
     document.documentElement.style.setProperty(name, `${high}px`);
   }
 });
-for (const one of document.querySelectorAll(".head, .strip, .compose")) bars.observe(one);
+for (const one of document.querySelectorAll(".head, .strip, .vtabs, .compose")) bars.observe(one);
 
 const messages = document.getElementById("messages");
 

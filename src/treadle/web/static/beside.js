@@ -238,7 +238,7 @@ export function beside(session) {
         goes("Remove", "x", { text: "" }),
       );
     });
-    focused.focus({ preventScroll: true }); // a field keeps its place while others come and go
+    (focused.isConnected ? focused : id("text")).focus({ preventScroll: true }); // a field keeps its place while others come and go
     if (document.body.dataset.opened !== undefined) for (const one of Object.keys(edited)) if (edited[one] && !rows.some(({ id }) => id === one)) giveBack(one);
   }
 

@@ -58,9 +58,7 @@ export function ask(title, about, yes, value = null) {
 }
 
 /** Put a text in an element, if there is one and it says something else. */
-export function put(element, text) {
-  if (element && element.textContent !== text) element.textContent = text;
-}
+export const put = (element, text) => element && element.textContent !== text && (element.textContent = text);
 
 /** Make an element like a fresh one. A `details` that the person opened or closed stays as it is. */
 export function morph(old, fresh) {

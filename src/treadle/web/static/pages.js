@@ -79,4 +79,5 @@ export function showRestored(session, said, after, place = document.getElementBy
   }
   place.append(pressed("Close", () => place.toggleAttribute("hidden", true)));
   place.hidden = false;
+  if (document.activeElement === document.body) place.querySelector("button").focus({ preventScroll: true });
 }

@@ -94,12 +94,14 @@ if (view) {
   view.addEventListener("mouseup", () => {
     if (getSelection().isCollapsed) field.focus({ preventScroll: true });
   });
-  new ResizeObserver(() => {
+  const fits = () => {
     begin();
-    if (!screen || place.hidden) return;
-    const cells = fit();
+    const cells = screen && !place.hidden && fit();
     if (cells) send(`${path}/size`, cells);
-  }).observe(view);
+  };
+  new ResizeObserver(fits).observe(view);
+  // Where it is typed the screen fits: another window of this session may have had another size.
+  for (const [one, name] of [[window, "focus"], [field, "focus"]]) one.addEventListener(name, () => ((size = ""), fits()));
 }
 
 place?.addEventListener("click", async ({ target }) => {
