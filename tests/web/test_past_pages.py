@@ -215,7 +215,7 @@ async def test_a_session_without_changes_and_one_that_is_not_there_have_pages(
         assert "Checkpoints are off: checkpoints.enabled is false" in client.get(f"/s/{ID}/{path}").text
     gone = client.get("/s/nothing/review", headers={"accept": "text/html"})
     assert (gone.status_code, "<h1 " in gone.text) == (404, True)
-    assert client.get(f"/s/{ID}/news").json() == {"events": 1, "steps": 0, "checkpoints": 0}
+    assert client.get(f"/s/{ID}/news").json().items() >= {"events": 1, "steps": 0, "checkpoints": 0}.items()
 
 
 async def test_a_fork_and_a_preview_come_from_a_checkpoint(session: Worked, client: TestClient) -> None:

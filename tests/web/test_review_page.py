@@ -206,3 +206,18 @@ async def test_where_a_change_was_its_own_line_says_that_it_was_rejected_and_und
         last = len(keys) - 1
         await reject(last)
         await page.locator(f".hunk[data-key='{keys[last - 1]}'] + .told").wait_for()
+
+
+async def test_what_is_decided_in_one_tab_is_decided_in_the_other(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [EDITS, DONE], "--mode", "edits") as (served, seen):
+        page = await _review(served, seen)
+        other = await page.context.new_page()
+        await other.goto(page.url)
+        await other.wait_for_selector("html[data-ready] .hunk")
+        await other.wait_for_timeout(2_500)  # it has looked what was decided so far
+        await page.bring_to_front()
+        for words in ("Undo accept", "Accept"):
+            await page.locator("[data-do=accept]").first.click()
+            await other.bring_to_front()
+            await other.locator("[data-do=accept]").first.get_by_text(words, exact=True).wait_for()
+            await page.bring_to_front()

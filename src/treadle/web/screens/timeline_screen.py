@@ -25,7 +25,7 @@ from treadle.door.reports import (
     steps_so_far,
     timeline_page,
 )
-from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview
+from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview, review_marks
 from treadle.present.figures import unseen_words
 from treadle.protocol.checkpoints import Restore
 from treadle.web.page_requests import answer, body_of, page
@@ -129,12 +129,13 @@ async def _event(request: Request) -> Response:
 
 
 async def _news(request: Request) -> Response:
-    """Say how far the log is, for pages that show an earlier state of it."""
+    """Say how far the log is, and what was decided in the review, for pages that show an earlier state of it."""
 
-    def found() -> dict[str, int]:
+    def found() -> dict[str, object]:
         with session_log(request.path_params["session_id"]) as (row, store):
             taken, steps = listed_checkpoints(store, row.id), steps_so_far(store, row.id)
-            return {"events": row.events, "steps": steps, "checkpoints": len(taken)}
+            marks = str(hash(frozenset(review_marks(row.id).items())))  # it only says whether they are others
+            return {"events": row.events, "steps": steps, "checkpoints": len(taken), "marks": marks}
 
     return answer(await asyncio.to_thread(found))
 

@@ -69,14 +69,12 @@ function view() {
     for (const box of main.querySelectorAll(`.viewed[data-file="${file.id}"]`)) box.checked = done;
     if (done) count += 1;
   }
-  const progress = document.getElementById("progress");
-  progress.textContent = files.length ? `${count} of ${files.length} viewed` : "";
+  document.getElementById("progress").textContent = files.length ? `${count} of ${files.length} viewed` : "";
 }
 
 function setViewed(file, done) {
   const known = new Set(kept(VIEWED, []));
-  const key = `${file.dataset.path}|${file.dataset.raw}`;
-  known[done ? "add" : "delete"](key);
+  known[done ? "add" : "delete"](`${file.dataset.path}|${file.dataset.raw}`);
   keep(VIEWED, [...known].slice(-5_000));
   view();
 }
@@ -266,7 +264,8 @@ keys([
   ["r", "show newer changes", refresh],
 ]);
 
-watch(session);
+let decided; // what was decided of changes, here or elsewhere
+watch(session, ({ marks }) => void (decided !== undefined && marks !== decided && refresh(), (decided = marks)));
 
 const select = document.querySelector("#range [name=range]");
 if (page().dataset.old !== "0" && !select.querySelector("option[selected]")) {
