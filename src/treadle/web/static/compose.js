@@ -126,7 +126,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
     text.placeholder = lost()
       ? "Sends when the connection is back"
       : !isActive()
-        ? stopped() ? "Stopped. What should be done instead?" : "Describe the next task, / for commands, @ for files"
+        ? stopped() ? "Stopped. What should be done instead?" : `Describe the next task${innerWidth < 480 ? "" : ", / for commands, @ for files"}`
         : waits && !fromFinger.matches
           ? "Type to queue a message. The question above waits for you."
           : "Type to queue a message";
