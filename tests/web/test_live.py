@@ -443,7 +443,7 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
             "These changes cannot be applied, because not all of them can:",
             *(f"{path}: {held}" for path in (".github/workflows", ".github/workflows/x.yml")),
             "Exit status 3.",
-            "A tool.sh  +1 -0  executable",
+            "A tool.sh  +1 −0  executable",
             "Besides: 1 file that git ignores, in build",
         ]
         assert rows[-1].startswith("Wrote the workflow.")

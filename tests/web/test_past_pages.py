@@ -267,6 +267,6 @@ async def test_what_a_command_left_in_its_copy_is_shown_while_its_question_is_op
     await changed(session)
     page = visiting(_AskingBook(session.work, {})).get(f"/s/{ID}/review").text
     assert "A command waits for your answer: Keep these changes?" in page
-    assert "A made.txt  +1 -0" in page
+    assert "A made.txt  +1 −0" in page
     assert '<span class="tx">&lt;script&gt;made' in page
     assert "A command waits" not in visiting(SessionBook(session.work, {})).get(f"/s/{ID}/review").text

@@ -37,6 +37,7 @@ _LONGEST_CHANGED = 100_000
 _LONG_TEXT, _LONG_DIFF = 8, 12
 """Lines of what is asked about, and of a diff, of which more stand in a box of their own height."""
 
+_FIGURES = regex(r"(  \+\d+ )-(?=\d+(?:  |$))")
 _NAMED = regex(r"(Apply this edit to |Create |Delete )(.+)\?")
 _YES = {"Yes": "Allow once", "Yes, once, with this right": "Allow once, with this right"}
 _SIGNS = {QuestionKind.FOLLOWUP: "comment", QuestionKind.SUMMARY: "comment", QuestionKind.GUIDANCE: "comment"}
@@ -190,7 +191,7 @@ def why_blocks(question: Question, words: QuestionWords) -> list[WhyBlock]:
     for printed, lines in found:
         texts = list(lines)
         whole = "\n".join(line.removeprefix(PRINTED) for line in texts)
-        blocks += [WhyBlock(whole, printed=True)] if printed else map(WhyBlock, texts)
+        blocks += [WhyBlock(whole, printed=True)] if printed else [WhyBlock(_FIGURES.sub(r"\1−", one)) for one in texts]
     return blocks
 
 
