@@ -128,7 +128,9 @@ def served(web: Web) -> Iterator[str]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["Content-Length"]))
             if self.path in ("/register", "/token"):
-                self._send(201 if self.path == "/register" else 200, json.dumps(web.grant(self.path, body)).encode())
+                given = web.grant(self.path, body)
+                status = given.pop("status", 201 if self.path == "/register" else 200)
+                self._send(status, json.dumps(given).encode())
                 return
             message = json.loads(body)
             if web.signs_in and self.headers.get("Authorization") not in web.granted:
@@ -312,7 +314,7 @@ async def test_signing_in_comes_back_by_itself_or_is_pasted_and_lasts(tmp_path: 
         if pastes:
             process.stdin.write(f"{back}\n".encode())
         else:
-            assert b"Signed in" in await asyncio.to_thread(lambda: urlopen(back).read())
+            assert b"Go back to the terminal" in await asyncio.to_thread(lambda: urlopen(back).read())
         said = await process.stdout.read()
         assert (await process.wait(), said.decode().splitlines()[-1]) == (0, "Signed in to web, which has 1 tool.")
         assert (await program.run("mcp", "test", "web", cwd=tmp_path)).code == 0

@@ -199,7 +199,7 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
 
     An answer that is packed is refused: how large it is shows only when it is unpacked.
 
-    `refused` is the status of an answer that wanted somebody to sign in; 0 for none.
+    `refused` is the status of an answer that wanted somebody to sign in; 0 for none, and once a token is accepted.
     """
 
     refused = 0
@@ -211,6 +211,8 @@ class BoundedTransport(httpx2.AsyncHTTPTransport):
         response = await super().handle_async_request(request)
         if response.status_code in (httpx2.codes.UNAUTHORIZED, httpx2.codes.FORBIDDEN):
             self.refused = response.status_code
+        elif response.is_success and request.method == "POST" and "authorization" in request.headers:
+            self.refused = 0  # with a new token
         if response.headers.get("content-encoding", "identity") != "identity":
             await response.aclose()
             raise httpx2.ReadError("the answer is packed, which was not asked for", request=request)

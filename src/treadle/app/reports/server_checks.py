@@ -2,7 +2,7 @@
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, closing
 from difflib import unified_diff
 from functools import cache
 from pathlib import Path
@@ -226,15 +226,19 @@ async def sign_in_to(
 
     Raises `ConfigError`.
     """
-    from treadle.app.servers.signing_in import browser_sign_in
+    from treadle.app.servers.signing_in import BrowserSignIn
 
     (one,) = named_server(configured_servers(trust), name).servers
     if not one.server.url:
         raise ConfigError("mcp-login", f"The MCP server {visible(name)} is a program, which has no sign-in over HTTP.")
     patient = replace(one, server=replace(one.server, connect_seconds=_LONGEST_SIGN_IN))
-    auth = browser_sign_in(one.server, show, pasted)
-    async with connected(Configured(servers=(patient,)), trust, _LONGEST_SIGN_IN, sign_in=lambda _: auth) as hub:
-        health = hub.health()[0]
+    with closing(BrowserSignIn(one.server, show, pasted)) as signing_in:
+        patience = _LONGEST_SIGN_IN
+        only = Configured(servers=(patient,))
+        async with connected(only, trust, patience, sign_in=lambda _: signing_in.auth) as hub:
+            health = hub.health()[0]
+        if health.state is ServerState.CONNECTED:
+            await signing_in.keep()
     if health.state is not ServerState.CONNECTED:
         raise ConfigError(
             "mcp-login",

@@ -7,7 +7,7 @@ from typing import Any
 import msgspec
 
 from treadle.app.config.places import data_directory
-from treadle.app.models.provider_keys import find_key, forget_key
+from treadle.app.models.provider_keys import find_key, forget_key, store_key
 from treadle.app.servers.configured import ServerOrigin
 from treadle.mcp.pins import PinBook, server_identity
 from treadle.protocol.base import Record
@@ -48,6 +48,16 @@ def kept_sign_in(server: McpServer) -> KeptSignIn:
         return KeptSignIn() if key is None else msgspec.json.decode(key.value, type=KeptSignIn)
     except msgspec.MsgspecError:
         return KeptSignIn()
+
+
+def keep_sign_in(server: McpServer, kept: KeptSignIn) -> None:
+    """Keep this of a server, in place of what was kept. Raises `ConfigError`."""
+    store_key(token_name(server), msgspec.json.encode(kept).decode())
+
+
+def sign_in_folder(server: McpServer) -> Path:
+    """Name the folder that whoever renews the sign-in of a server has alone."""
+    return data_directory() / "mcp" / "renewing" / sha256(token_name(server).encode()).hexdigest()[:16]
 
 
 def forget_tokens(server: McpServer) -> bool:

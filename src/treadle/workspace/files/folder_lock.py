@@ -1,10 +1,14 @@
 """Letting one process at a time change the files of a folder."""
 
+import asyncio
 import fcntl
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
+
+_PAUSE = 0.05
+"""Seconds between two attempts of somebody who waits and may be stopped."""
 
 
 @contextmanager
@@ -13,10 +17,34 @@ def alone(folder: Path) -> Iterator[None]:
 
     The folder is made where there is none.
     """
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    descriptor = _opened(folder)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         yield
     finally:
         os.close(descriptor)
+
+
+@asynccontextmanager
+async def alone_in_turn(folder: Path) -> AsyncIterator[None]:
+    """Let one task of one process at a time have a folder, for as long as it takes; who waits may be cancelled.
+
+    Raises `OSError`.
+    """
+    descriptor = _opened(folder)
+    try:
+        while True:
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                await asyncio.sleep(_PAUSE)
+            else:
+                break
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _opened(folder: Path) -> int:
+    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
