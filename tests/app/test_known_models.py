@@ -10,7 +10,7 @@ import pytest
 from tests.app.local_servers import Asked, http_server
 from tests.providers.support import collect, request
 from treadle.app.compose import Opening, open_session
-from treadle.app.config.sections import ModelSettings, ProviderSettings, Settings
+from treadle.app.config.sections import ModelSettings, ProfileSettings, ProviderSettings, Settings
 from treadle.app.models import known
 from treadle.app.models.known import ASSUMED_WINDOW, data_notice, day, fetched_file, known_models
 from treadle.app.models.model_choice import Models
@@ -206,6 +206,28 @@ def test_what_runs_on_this_machine_is_free_and_what_is_passed_on_is_not_said_to_
     model: str, base_url: str, prices: Prices | None
 ) -> None:
     assert Models(Settings(model=model, base_url=base_url), {}).spec(model).prices == prices
+
+
+@pytest.mark.parametrize("name", ["mine", "my-vllm", "gpu.box"])
+@pytest.mark.parametrize(
+    ("section", "prices"),
+    [
+        (ProviderSettings(base_url="http://localhost:9/v1"), FREE),
+        (ProviderSettings(base_url="http://127.0.0.1:9/v1", api_key_env="OPENAI_API_KEY"), FREE),
+        (ProviderSettings(base_url="http://[::1]:9", wire_api="anthropic_messages"), FREE),
+        (ProviderSettings(base_url="https://gateway.example/v1"), None),
+        (ProviderSettings(base_url="http://192.168.1.9:9/v1"), None),
+    ],
+)
+def test_a_server_of_ones_own_on_this_machine_is_free_whatever_its_section_is_called(
+    name: str, section: ProviderSettings, prices: Prices | None
+) -> None:
+    providers, profiles = {name: section}, {"work": ProfileSettings(model=f"{name}/weak")}
+    models = Models(Settings(providers=providers, profiles=profiles), {})
+    assert [models.spec(f"{one}/weak").prices for one in (name, f"{name}@work")] == [prices] * 2
+    said = {f"{name}/weak": ModelSettings(input_price=1.0, output_price=2.0)}
+    own = Models(Settings(providers=providers, models=said), {})
+    assert own.spec(f"{name}/weak").prices == Prices(input=1.0, output=2.0)
 
 
 def test_the_price_that_the_user_says_of_a_model_of_this_machine_is_taken() -> None:

@@ -62,7 +62,7 @@ def own_row(name: str, said: ProviderSettings, known: ProviderRow | None) -> Pro
         ) from error
     if known is not None:
         return msgspec.structs.replace(known, wire=wire)
-    return ProviderRow(name=name, title=name, base_url=said.base_url, wire=wire, key_optional=True)
+    return ProviderRow(name=name, title=name, base_url="", wire=wire, key_optional=True)  # which the settings say
 
 
 def profile_row(row: ProviderRow, profile: str) -> ProviderRow:
