@@ -38,6 +38,35 @@ NEAR_MISSES = {
     "no underscore": "<executecommand>\n<command>ls</command>\n</executecommand>",
     "namespace": "<tool:execute_command><command>ls</command></tool:execute_command>",
 }
+MISSPELT = {
+    "a letter is missing": "<execute_comand>\n<command>ls</command>\n</execute_comand>",
+    "a letter too many": "<execute_commandd><command>ls</command></execute_commandd>",
+    "another letter": "<executa_command>\n<command>ls</command>\n</executa_command>",
+    "two letters swapped": "<exceute_command>\n<command>ls</command>\n</exceute_command>",
+    "another case": "<Execute_Comand>\n<command>ls</command>\n</Execute_Comand>",
+    "more parameters": "<execute_comand>\n<timeout>9</timeout>\n<command>\necho '<b>'\n</command>\n</execute_comand>\n",
+    "the second of two": "<execute_comand><command>ls</command></execute_comand>\n"
+    "<execute_comand><command>ls -l</command></execute_comand>",
+    "JSON without arguments": '{"tool": "execute_command", "command": "ls"}',
+    "JSON on several lines": '{\n  "name": "execute_command",\n  "timeout": 9,\n  "command": "ls"\n}\n',
+}
+NOT_MISSPELT = {
+    "prose": "The tag <execute_comand> is misspelt, and </execute_comand>",
+    "in the middle of a line": "Write <execute_comand><command>ls</command></execute_comand>",
+    "in code": "Write `<execute_comand><command>ls</command></execute_comand>`",
+    "in a fence": "```xml\n<execute_comand>\n<command>ls</command>\n</execute_comand>\n```",
+    "indented": "    <execute_comand>\n    <command>ls</command>\n    </execute_comand>",
+    "not at the end": "<execute_comand>\n<command>ls</command>\n</execute_comand>\nis what I sent before.",
+    "no parameter": "<execute_comand>\n</execute_comand>",
+    "a parameter of no tool": "<execute_comand>\n<command>ls</command>\n<shell>sh</shell>\n</execute_comand>",
+    "text besides": "<execute_comand>\nthis: <command>ls</command>\n</execute_comand>",
+    "what it must have is missing": "<execute_comand>\n<timeout>9</timeout>\n</execute_comand>",
+    "another word": "<execution_command>\n<command>ls</command>\n</execution_command>",
+    "JSON of something else": '{"tool": "execute_command", "command": "ls", "owner": "Ada"}',
+    "JSON in prose": 'The log has {"tool": "execute_command", "command": "ls"}',
+    "JSON in a fence": '```json\n{"tool": "execute_command", "command": "ls"}\n```',
+    "JSON without a parameter": '{"tool": "execute_command"}',
+}
 HINT = (
     "Nothing was run: your reply has a call of execute_command in a notation that does not work here. Write it with "
     "these tags, at the start of a line and without attributes:\n"
@@ -66,6 +95,24 @@ def test_a_call_in_a_notation_of_others_is_answered_with_the_tags(text: str, nam
 def test_tags_that_nearly_are_a_call_are_answered_with_the_tags(text: str) -> None:
     assert not read(text)
     assert foreign_call(text, TOOLS, native=False) == HINT
+
+
+@pytest.mark.parametrize("text", MISSPELT.values(), ids=MISSPELT)
+def test_a_misspelt_call_with_the_parameters_of_the_tool_is_answered_with_the_tags(text: str) -> None:
+    for before in ("", "I look at it.\n\n"):
+        assert not read(before + text)
+        assert foreign_call(before + text, TOOLS, native=False) == HINT
+        assert foreign_call(before + text, TOOLS, native=True) == ""
+
+
+@pytest.mark.parametrize("text", NOT_MISSPELT.values(), ids=NOT_MISSPELT)
+def test_a_misspelt_name_that_is_quoted_or_has_other_parameters_is_no_call(text: str) -> None:
+    assert foreign_call(text, TOOLS, native=False) == ""
+
+
+def test_a_name_that_is_as_near_to_two_tools_is_none() -> None:
+    tools = tuple(ToolGrammar(f"read_{kind}", ("path",), ("path",)) for kind in ("files", "tiles"))
+    assert foreign_call("<read_xiles>\n<path>a</path>\n</read_xiles>", tools, native=False) == ""
 
 
 @pytest.mark.parametrize("text", [*MARKED.values(), "<execute_command>\n<command>ls</command>\n</execute_command>"])

@@ -100,6 +100,9 @@ _EDIT_TOOLS = ("replace_in_file", "apply_patch")
 """A model is given one of them; an edit for the other one is as clear, in most cases."""
 
 _HOUR, _LONG = 3600, 10_000
+_LEAST_SPELT = 6
+"""Letters from which on a name with another letter can only mean one tool."""
+
 _QUALIFIED = regex(r"(?:[\w.-]{0,64}[.:/])?([A-Za-z_][\w-]{0,63})(?::[0-9]{1,4})?")
 
 
@@ -261,3 +264,20 @@ def own_tool(name: str, known: Sequence[str]) -> str:
     """Find the tool of `known` that has this name, spelt or qualified in another way; empty if none does."""
     bare = _bare(name)
     return next((tool for tool in known if folded(tool) == bare), "")
+
+
+def misspelt_tool(name: str, known: Sequence[str]) -> str:
+    """Find the one tool of `known` whose name this is but for a letter; empty if none is, or two are."""
+    bare = folded(name)
+    found = [tool for tool in known if len(bare) >= _LEAST_SPELT and _one_off(bare, folded(tool))]
+    return found[0] if len(found) == 1 else ""
+
+
+def _one_off(name: str, other: str) -> bool:
+    """Whether one letter is missing, too many, another one, or in the place of the next one."""
+    same = next((at for at, pair in enumerate(zip(name, other, strict=False)) if pair[0] != pair[1]), None)
+    if same is None:
+        return abs(len(name) - len(other)) == 1
+    rest, others = name[same:], other[same:]
+    swapped = rest[:2] == others[1::-1] and rest[2:] == others[2:]
+    return swapped or rest[1:] in (others, others[1:]) or rest == others[1:]

@@ -4,7 +4,9 @@ import itertools
 import re
 from collections.abc import Iterator, Sequence
 
-from treadle.parsing.aliases import folded, near_tool, own_tool
+import msgspec
+
+from treadle.parsing.aliases import folded, misspelt_tool, near_tool, own_tool
 from treadle.parsing.reply_blocks import ToolGrammar
 from treadle.protocol.patterns import regex
 
@@ -33,6 +35,9 @@ _JSON = regex(
 """Where JSON may begin that is a call."""
 
 _TAG = regex(r"<([A-Za-z_][\w.:-]{1,63})(?=[\s/>])")
+_CLOSING = regex(r"</([A-Za-z_][\w.-]{1,63})>")
+_VALUE = regex(r"\s*<([A-Za-z_]\w{0,63})>")
+_NAMES = ("tool", "tool_name", "name", "function")
 _ENDS = (">", "}", "]", "`")
 """How a text ends that ends with a call."""
 
@@ -49,6 +54,8 @@ def foreign_call(text: str, tools: Sequence[ToolGrammar], *, native: bool) -> st
         return ""
     names = tuple(known)
     called = itertools.chain(_markup(text), _json(text), _tags(text, known, native=native))
+    if not native:
+        called = itertools.chain(called, _misspelt(text, known), _flat_json(text, known))
     meant = (own_tool(name, names) if native else near_tool(name, names) for name in called)
     tool = next((known[name] for name in meant if name), None)
     if tool is None:
@@ -82,6 +89,40 @@ def _tags(text: str, known: dict[str, ToolGrammar], *, native: bool) -> Iterator
         tool = names.get(folded(found[1].rpartition(":")[2]))
         if tool is not None and not (native and not _has_parameter(text, found.end(), known[tool])):
             yield tool
+
+
+def _misspelt(text: str, known: dict[str, ToolGrammar]) -> Iterator[str]:
+    """Name the tool of a call that ends the text, whose tag is misspelt and whose parameters are those of the tool."""
+    text = text.rstrip()
+    end = _CLOSING.fullmatch(text, text.rfind("</"))
+    tool = None if end is None else known.get(misspelt_tool(end[1], tuple(known)))
+    if end is None or tool is None:
+        return
+    begins = [one.end() for one in re.finditer(rf"^ {{0,3}}<{re.escape(end[1])}>", text, re.MULTILINE)]
+    names, at = [], begins[-1] if begins else len(text)
+    while (one := _VALUE.match(text, at, end.start())) is not None:
+        names.append(one[1])
+        at = max(text.find(f"</{one[1]}>", one.end(), end.start()) + len(one[1]) + 3, one.end())
+    if not text[at : end.start()].strip() and _are_those_of(tool, names):
+        yield tool.name
+
+
+def _flat_json(text: str, known: dict[str, ToolGrammar]) -> Iterator[str]:
+    """Name the tool of an object that ends the text, with the tool's name beside its parameters."""
+    try:
+        found = msgspec.json.decode(text[text.rfind("\n{") + 1 :])
+    except (ValueError, RecursionError):
+        return
+    key = next((key for key in _NAMES if isinstance(found, dict) and isinstance(found.get(key), str)), "")
+    tool = known.get(own_tool(found[key], tuple(known))) if key else None
+    if tool is not None and _are_those_of(tool, [name for name in found if name != key]):
+        yield tool.name
+
+
+def _are_those_of(tool: ToolGrammar, names: Sequence[str]) -> bool:
+    """Whether all of these are parameters of the tool, and all that it must have is among them."""
+    meant = {tool.aliases.get(name, name) for name in names}
+    return bool(meant) and meant.issubset(tool.parameters) and meant.issuperset(tool.required)
 
 
 def _has_parameter(text: str, at: int, tool: ToolGrammar) -> bool:
