@@ -57,6 +57,23 @@ async def test_a_body_of_another_type_is_refused_with_the_type() -> None:
     assert "application/pdf, not an event stream" in failed.error.message
 
 
+@pytest.mark.parametrize("status", ["200 OK", "202 Accepted", "204 No Content"])
+@pytest.mark.parametrize("kind", ["text/event-stream", "application/json", "text/plain", ""])
+async def test_an_answer_without_a_body_is_no_refusal_and_is_tried_again(status: str, kind: str) -> None:
+    headers = {"Content-Type": kind} if kind else {}
+    async with fixed_server(status, headers, b"") as url:
+        failed = await failure_of(provider_at("chat", url), request())
+    assert (failed.error.kind, failed.error.retryable) == (ErrorKind.MALFORMED_STREAM, True)
+    assert "not an event stream" not in failed.error.message
+
+
+async def test_a_stream_with_another_status_is_refused_with_the_status() -> None:
+    async with fixed_server("201 Created", EVENTS, b"data: {}\n\n") as url:
+        failed = await failure_of(provider_at("chat", url), request())
+    assert failed.error.kind is ErrorKind.BAD_REQUEST
+    assert "answered HTTP status 201, not an event stream" in failed.error.message
+
+
 async def test_an_error_with_status_200_is_an_error() -> None:
     body = b'{"error":{"message":"Slow down","code":"rate_limit_exceeded"}}'
     async with fixed_server("200 OK", {"Content-Type": "application/json"}, body) as url:

@@ -165,7 +165,11 @@ def _refusal(endpoint: Endpoint, status: int, headers: Mapping[str, str], body: 
         return failure(
             endpoint, error_kind(status, ProviderProblem(message=text)), text or f"HTTP status {status}", status=status
         )
-    why = f"the server answered {content_type or 'nothing'}, not an event stream; check the base URL"
+    if not text:
+        why = f"HTTP status {status} came with an empty body"
+        return failure(endpoint, ErrorKind.MALFORMED_STREAM, why, status=status)
+    what = (content_type or "nothing") if status == 200 else f"HTTP status {status}"
+    why = f"the server answered {what}, not an event stream; check the base URL"
     return failure(endpoint, ErrorKind.BAD_REQUEST, why, status=status)
 
 
