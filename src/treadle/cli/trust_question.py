@@ -55,6 +55,8 @@ def said_line(trust: Trust, signs: Signs) -> Line:
 def _sentences(trust: Trust) -> Iterator[str]:
     if trust.changed:
         yield f"Changed since you trusted it: {_listed(list(_changes(trust)))}."
+    if trust.copy_of is not None:
+        yield f"It is a copy of {short_path(shown_path(str(trust.copy_of)))}."
     kinds = [kind for kind in _KINDS if any(item.kind is kind for item in trust.listed)]
     if not kinds:
         yield NOTHING_RUNS

@@ -5,7 +5,7 @@ import binascii
 import uuid
 from collections.abc import Callable, Iterator
 
-from treadle.door.trust import ONLY_A_REPOSITORY, SessionTrust, trust_lines
+from treadle.door.trust import SessionTrust, nothing_acts, trust_lines
 from treadle.headless.channel import Frame
 from treadle.protocol.messages import Document, Image, Text, UserContent
 
@@ -58,7 +58,7 @@ def trust_request(trust: SessionTrust) -> Frame:
         "tool_name": TRUST,
         "display_name": TRUST,
         "title": f"Trust the folder {trust.workspace} for this session?",
-        "description": "\n".join(trust_lines(trust.trust)) or ONLY_A_REPOSITORY,
+        "description": "\n".join(trust_lines(trust.trust)) or nothing_acts(trust.trust),
         "input": {"folder": str(trust.workspace), "items": items},
         "tool_use_id": f"trust_{uuid.uuid4().hex[:12]}",
         "permission_suggestions": [],

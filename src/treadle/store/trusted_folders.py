@@ -6,6 +6,7 @@ import time
 from enum import StrEnum
 from hashlib import sha256
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 from msgspec import Struct
@@ -20,6 +21,8 @@ from treadle.store.activation import (
     changes,
 )
 from treadle.store.active_items import find_items, names_in
+
+_COPIES = "copies"
 
 
 class TrustState(StrEnum):
@@ -36,6 +39,7 @@ class Trust(Struct, frozen=True, kw_only=True):
     `known` are the paths that were trusted before; `refused` says that the user answered no to exactly these items.
     `nested` are rules in folders below, which apply where those are worked in: as they were trusted, or as they are
     where they were looked for. `approved` are rules that a person read whole and said yes to, which need no trust.
+    `copy_of` is the folder that it is a copy of: as long as nothing was said of the copy, it stands as that does.
     """
 
     workspace: Path
@@ -46,6 +50,7 @@ class Trust(Struct, frozen=True, kw_only=True):
     refused: bool = False
     nested: tuple[ActiveFile, ...] = ()
     approved: tuple[ActiveFile, ...] = ()
+    copy_of: Path | None = None
 
     @property
     def waiting(self) -> tuple[ActiveFile, ...]:
@@ -71,6 +76,25 @@ class _Answer(Record, frozen=True, kw_only=True):
         return tuple(ActiveFile(*item) for item in (self.nested if nested else self.items))
 
 
+class _Copied(Record, frozen=True, kw_only=True):
+    """What is written of a copy: the folder that it was made of. Another folder of its name is not the copy."""
+
+    workspace: str
+    of: str
+    device: int
+    inode: int
+
+    def is_there(self) -> bool:
+        try:
+            found = Path(self.workspace).lstat()
+        except OSError:
+            return False
+        return (found.st_dev, found.st_ino) == (self.device, self.inode)
+
+
+_Written = TypeVar("_Written", _Answer, _Copied)
+
+
 class TrustStore:
     """The user's decisions, one file for each folder."""
 
@@ -83,34 +107,55 @@ class TrustStore:
         `nested` are the rules in folders below where somebody looked for them: then the word is about these too.
         """
         resolved = workspace.resolve()
-        items = find_items(resolved)
-        approved = tuple(one for one in self._approved(resolved) if one in items)
+        items, origin = find_items(resolved), self.origin(resolved)
+        approved = tuple(one for one in self._approved(resolved, origin) if one in items)
         answer = self._answer(resolved)
+        inherits = answer is None and origin is not None
+        answer = self._answer(origin) if inherits and origin is not None else answer
+        trust = Trust(workspace=resolved, state=TrustState.UNTRUSTED, items=items, approved=approved, copy_of=origin)
+        below = () if answer is None else answer.listed(nested=True)
+
+        def differing(said: tuple[ActiveFile, ...], found: tuple[ActiveFile, ...]) -> tuple[str, ...]:
+            # What of the folder is not in its copy was not taken along.
+            return changes([one for one in said if one.path in {it.path for it in found}] if inherits else said, found)
+
         if answer is None or answer.refused:
-            waiting = [item for item in items if item not in approved]
-            return Trust(
-                workspace=resolved,
-                state=TrustState.UNTRUSTED,
-                items=items,
-                refused=answer is not None and not changes(answer.listed(), waiting),
-                nested=nested or (),
-                approved=approved,
-            )
-        below = answer.listed(nested=True)
-        changed = changes((*answer.listed(), *below), (*items, *(below if nested is None else nested)))
-        return Trust(
-            workspace=resolved,
+            refused = answer is not None and not differing(answer.listed(), trust.waiting)
+            return replace(trust, refused=refused, nested=nested or ())
+        changed = differing((*answer.listed(), *below), (*items, *(below if nested is None else nested)))
+        return replace(
+            trust,
             state=TrustState.CHANGED if changed else TrustState.TRUSTED,
-            items=items,
             changed=changed,
             known=tuple(item.path for item in (*answer.listed(), *below)),
             nested=below if nested is None else nested,
-            approved=approved,
         )
+
+    def origin(self, folder: Path) -> Path | None:
+        """Give the folder of which a resolved one is a copy, or the part of it that this is a copy of."""
+        if not (self._directory / _COPIES).is_dir():
+            return None
+        for place in (folder, *folder.parents):
+            copied = _read_answer(self._copies(place), _Copied)
+            if copied is not None and copied.workspace == str(place) and copied.is_there():
+                return Path(copied.of) / folder.relative_to(place)
+        return None
+
+    def note_copy(self, folder: Path, of: Path) -> None:
+        """Keep that a folder is a copy of another one, both resolved. Raises `StoreError`."""
+        if self.origin(folder) == of:
+            return
+        file = self._copies(folder)
+        try:
+            found = folder.lstat()
+            self._write(file, _Copied(workspace=str(folder), of=str(of), device=found.st_dev, inode=found.st_ino))
+        except OSError as error:
+            raise _unwritable(file, error) from error
 
     def folders(self) -> list[Path]:
         """List the folders that were trusted, by name; some may be gone."""
-        answers = (_read_answer(self._directory / name) for name in names_in(self._directory) if name.endswith(".json"))
+        names = [name for name in names_in(self._directory) if name.endswith(".json")]
+        answers = (_read_answer(self._directory / name, _Answer) for name in names)
         return sorted(Path(answer.workspace) for answer in answers if answer is not None and not answer.refused)
 
     def grant(self, trust: Trust) -> Trust:
@@ -137,7 +182,9 @@ class TrustStore:
             tuple((one.path, one.kind, one.digest) for one in some) for some in (trust.items, trust.nested)
         )
         at = time.time_ns() // 1_000_000
-        record = _Answer(workspace=str(trust.workspace), at=at, items=items, nested=nested, refused=refused)
+        self._write(file, _Answer(workspace=str(trust.workspace), at=at, items=items, nested=nested, refused=refused))
+
+    def _write(self, file: Path, record: _Answer | _Copied) -> None:
         from treadle.workspace.files.private_file import write_private
 
         try:
@@ -149,7 +196,12 @@ class TrustStore:
         """Take trust back, also what was approved by itself; says whether there was any. Raises `StoreError`."""
         resolved = workspace.resolve()
         approved = _removed(self._approvals(resolved))
-        return _removed(self._file(resolved)) or approved
+        removed = _removed(self._file(resolved)) or approved
+        if self.origin(resolved) in (None, resolved):
+            return removed
+        trusted = self.read(resolved).state is not TrustState.UNTRUSTED
+        self.note_copy(resolved, resolved)  # it stands by itself from now on, and asks
+        return removed or trusted
 
     def _file(self, workspace: Path) -> Path:
         return self._directory / f"{sha256(os.fsencode(workspace)).hexdigest()[:32]}.json"
@@ -157,11 +209,19 @@ class TrustStore:
     def _approvals(self, workspace: Path) -> Path:
         return self._directory / "approved" / self._file(workspace).name
 
-    def _approved(self, workspace: Path) -> tuple[ActiveFile, ...]:
-        return answer.listed() if (answer := _read_answer(self._approvals(workspace), workspace)) else ()
+    def _copies(self, workspace: Path) -> Path:
+        return self._directory / _COPIES / self._file(workspace).name
+
+    def _approved(self, *folders: Path | None) -> tuple[ActiveFile, ...]:
+        answers = [self._said(self._approvals(folder), folder) for folder in folders if folder is not None]
+        return tuple(one for answer in answers if answer is not None for one in answer.listed())
 
     def _answer(self, workspace: Path) -> _Answer | None:
-        return _read_answer(self._file(workspace), workspace)
+        return self._said(self._file(workspace), workspace)
+
+    def _said(self, file: Path, workspace: Path) -> _Answer | None:
+        answer = _read_answer(file, _Answer)
+        return answer if answer is not None and answer.workspace == str(workspace) else None
 
 
 def _removed(file: Path) -> bool:
@@ -175,17 +235,16 @@ def _removed(file: Path) -> bool:
     return True
 
 
-def _read_answer(file: Path, workspace: Path | None = None) -> _Answer | None:
-    """Read an answer, about one folder; one that another user could have written is none."""
+def _read_answer(file: Path, kind: type[_Written]) -> _Written | None:
+    """Read what was written of a folder; what another user could have written is nothing."""
     try:
         with file.open("rb") as stream:
             found = os.fstat(stream.fileno())
             if found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077:
                 return None
-            answer = msgspec.json.decode(stream.read(), type=_Answer)
+            return msgspec.json.decode(stream.read(), type=kind)
     except (OSError, msgspec.MsgspecError):
         return None
-    return answer if workspace is None or answer.workspace == str(workspace) else None
 
 
 def _unwritable(file: Path, error: Exception) -> StoreError:

@@ -11,6 +11,7 @@ from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import Points
 from treadle.app.compose import session_log, session_workspace
 from treadle.app.history.forking import copy_session
+from treadle.app.security.trusting import note_copy, session_trust
 from treadle.engine.core import texts
 from treadle.engine.core.state import FilesState, State, with_note
 from treadle.protocol.checkpoints import CheckpointTaken, Moment
@@ -54,6 +55,7 @@ def copied_files(store: Store, row: SessionRow, step: int, folder: Path) -> bool
     trees, exact = files_at(store, row, step)
     with closing(opened_checkpoints(store, row)) as kept:
         kept.extract(trees or kept.look(), folder)
+    note_copy(session_trust(Path(row.workspace)), folder)
     return exact
 
 

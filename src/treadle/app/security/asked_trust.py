@@ -15,9 +15,6 @@ NOTHING_RUNS = (
 )
 """What trust means for a folder without any rules, settings, servers and hooks."""
 
-ONLY_A_REPOSITORY = f"It is a git repository. {NOTHING_RUNS}"
-"""Why a folder without any rules, settings, servers and hooks is asked about."""
-
 
 class AskedTrust(Struct, frozen=True):
     """What is asked of a folder: `lines` are what would act in it; `seen` names exactly what is shown."""
@@ -29,6 +26,12 @@ class AskedTrust(Struct, frozen=True):
     seen: str
 
 
+def nothing_acts(trust: Trust) -> str:
+    """Say why a folder without any rules, settings, servers and hooks is asked about."""
+    of = trust.copy_of
+    return f"It is a {'git repository' if of is None else f'copy of {shown_path(str(of))}'}. {NOTHING_RUNS}"
+
+
 def asked_trust(workspace: Path) -> AskedTrust:
     """Read what is in a folder, and put the question. Takes its time."""
     trust = whole_trust(workspace)
@@ -38,7 +41,7 @@ def asked_trust(workspace: Path) -> AskedTrust:
     return AskedTrust(
         trust=trust,
         title=f"{'Do you still trust' if trust.changed else 'Do you trust'} {shown_path(str(workspace))}?",
-        about=about if found else ONLY_A_REPOSITORY,
+        about=about if found else nothing_acts(trust),
         lines=lines,
         seen=sha256("\n".join(lines).encode(errors="surrogatepass")).hexdigest(),
     )

@@ -73,8 +73,12 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
 
     @cached_property
     def matters(self) -> bool:
-        """Whether trust would change something: things would act, did so before, or git may read them later."""
-        return bool(self.trust.waiting or self.trust.changed or self.problem or repository_of(self.workspace))
+        """Whether trust would change something: things would act, did so before, or git may read them later.
+
+        In a copy they may be left out, and what was made of them is still there.
+        """
+        acts = self.trust.waiting or self.trust.changed or self.trust.copy_of is not None
+        return bool(acts or self.problem or repository_of(self.workspace))
 
     @property
     def lets_code_run(self) -> bool:
@@ -133,6 +137,24 @@ def session_trust(workspace: Path, *, once: bool = False) -> SessionTrust:
     except StoreError as error:
         unknown = Trust(workspace=workspace, state=TrustState.UNTRUSTED, items=())
         return SessionTrust(trust=unknown, problem=error.what)
+
+
+def copied_trust(trust: SessionTrust, copy: Path) -> SessionTrust:
+    """Give the word on a folder for a whole `copy` of it (resolved), which begins as the same. Raises `StoreError`.
+
+    It is noted, so that the copy stands as its folder does whenever it is opened.
+    """
+    of = note_copy(trust, copy)
+    return replace(trust, trust=replace(trust.trust, workspace=copy, copy_of=of))
+
+
+def note_copy(trust: SessionTrust, copy: Path) -> Path | None:
+    """Keep that a folder is a copy of another one, and give that; None where it needs no trust. Raises `StoreError`."""
+    if not trust.matters:
+        return None
+    of = trust.trust.copy_of or trust.workspace
+    trust_store().note_copy(copy.resolve(), of)
+    return of
 
 
 def keep_trusted(trust: SessionTrust, change: FileChange) -> None:

@@ -1,16 +1,17 @@
 """How a session wants its subagents: with which rights, model, bounds and folder."""
 
+import asyncio
 from collections.abc import Callable, Iterable, Sequence
 
 from msgspec import UNSET, Struct
 
 from treadle.app.models.cheaper import cheapest_configured
 from treadle.app.models.offered import EFFORT_BUDGETS
+from treadle.app.security.trusting import copied_trust
 from treadle.app.session.children.child_shape import ChildShape, ParentStanding, narrower_mode
 from treadle.app.session.children.fork_shape import fork_shape
 from treadle.app.session.children.renaming import IN_SAME_FOLDER, as_in_workspace
 from treadle.app.session.children.wanted_child import WantedChild
-from treadle.app.session.children.writing import trust_in
 from treadle.app.session.files.editor_files import unsaved_files
 from treadle.app.session.offering import JoinedServers
 from treadle.app.session.parts import Parts
@@ -48,11 +49,14 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
         parts, state = self.parts, self.engine.state
         choice = state.choice
         model, _ = self.model(agent)
+        trust = parts.trust
+        if copy is not None:
+            trust = await asyncio.to_thread(copied_trust, trust, copy.folder)
         thinking = EFFORT_BUDGETS.get(agent.effort, choice.thinking_budget if model == choice.model else None)
         return WantedChild(
             session_id=started.session_id,
             of=ChildOf(parent=parts.row.id, root=parts.row.id, call_id=started.call_id, agent=agent.name),
-            trust=parts.trust if copy is None else trust_in(copy, parts.trust),
+            trust=trust,
             roots=parts.roots.folders if copy is None else tuple(str(target) for _, target in copy.roots[1:]),
             model=model,
             thinking=thinking,

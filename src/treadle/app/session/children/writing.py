@@ -11,7 +11,7 @@ from pathlib import Path
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.app.security.trusting import SessionTrust
+from treadle.app.security.trusting import SessionTrust, copied_trust
 from treadle.app.session.files.edit_blocks import block_spans, keep_blocks
 from treadle.app.subagents.writer_copies import (
     ChangeSet,
@@ -131,11 +131,6 @@ async def copies_for(ids: Sequence[str], trust: SessionTrust, roots: Sequence[st
     return {**copies, **dict(zip(rest, others, strict=True))}
 
 
-def trust_in(copy: WriterCopy, trust: SessionTrust) -> SessionTrust:
-    """Give the user's word on the workspace as it is for its copy, which begins as the same."""
-    return replace(trust, trust=replace(trust.trust, workspace=copy.folder))
-
-
 def named_copy_trust(name: str, trust: SessionTrust, *, made: bool = True) -> SessionTrust:
     """Give the user's word on a folder for its copy of this name, which is made where there is none (`made`).
 
@@ -159,7 +154,7 @@ def named_copy_trust(name: str, trust: SessionTrust, *, made: bool = True) -> Se
             f"The copy {name} is one of {copy.workspace}.",
             fix=f"Choose another name, or go there: treadle -C {copy.workspace} -w {name}",
         )
-    return trust_in(copy, trust)
+    return copied_trust(trust, copy.folder)
 
 
 async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> HandedBack:
