@@ -12,7 +12,13 @@ from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
 from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import CommandClass
-from treadle.policy.repository import UNREADABLE_SETTINGS, is_inert, setting_names, surprising_settings
+from treadle.policy.repository import (
+    INNER_REPOSITORIES,
+    UNREADABLE_SETTINGS,
+    is_inert,
+    setting_names,
+    surprising_settings,
+)
 from treadle.protocol.permissions import Mode
 
 _LOCAL = ("-c", "protocol.file.allow=always")
@@ -125,7 +131,7 @@ def test_a_repository_in_the_index_asks(tmp_path: Path, init: tuple[str, ...], v
     assert surprising_settings(str(outer), DiskView()) == []
     _link(outer, _make(outer / "deps" / "inn\u00e9r", *init))
     for folder in (outer, outer / "deps"):
-        assert surprising_settings(str(folder), DiskView()) == [UNREADABLE_SETTINGS]
+        assert surprising_settings(str(folder), DiskView()) == [INNER_REPOSITORIES]
 
 
 def test_a_file_whose_size_looks_like_the_mark_of_a_repository_asks_too(tmp_path: Path) -> None:
@@ -133,7 +139,7 @@ def test_a_file_whose_size_looks_like_the_mark_of_a_repository_asks_too(tmp_path
     (outer / "a").write_bytes(b"a" * 0xE000)
     _git(outer, "add", "a")
     assert b"\0\0\xe0\0" in (outer / ".git" / "index").read_bytes()
-    assert surprising_settings(str(outer), DiskView()) == [UNREADABLE_SETTINGS]
+    assert surprising_settings(str(outer), DiskView()) == [INNER_REPOSITORIES]
 
 
 @pytest.mark.parametrize("checked_out", [True, False])
@@ -143,7 +149,7 @@ def test_git_asks_where_there_are_submodules(tmp_path: Path, *, checked_out: boo
     if not checked_out:
         shutil.rmtree(outer / "libs")
         _git(outer, "rm", "-q", "--cached", "libs/inner")
-    assert surprising_settings(str(outer), files) == [UNREADABLE_SETTINGS]
+    assert surprising_settings(str(outer), files) == [INNER_REPOSITORIES]
     assert not checked_out or surprising_settings(str(outer / "libs" / "inner"), files) == ["the setting core.worktree"]
     for trusted, expected in ((True, CommandClass.READ_ONLY), (False, CommandClass.NEEDS_CONFIRMATION)):
         here = PolicyContext(mode=Mode.ASK, roots=(str(outer),), files=files, trusted=trusted, confines=True)

@@ -441,3 +441,30 @@ async def test_a_hook_that_fails_is_shown_and_only_the_computer_itself_runs_one_
         last = await listed(visit, path, "other.txt")
         assert (await visit.done(f"{path}/commit", message="y", paths=last))["good"], "what it left is not awaited"
         os.kill(int((tmp_path / "left").read_text()), signal.SIGKILL)
+
+
+async def test_work_that_was_put_away_or_thrown_away_is_not_said_to_be_committed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(tmp_path / "ws")
+    committed, gone = (
+        "The files of this session are as in the last commit, or git ignores them.",
+        "No file has changes of",
+    )
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        path = f"/s/{(await worked(here, visit)).session.id}"
+
+        async def said() -> list[bool]:
+            form = await visit.get(f"{path}/commit")
+            return [text in form for text in (committed, gone, 'value="new.txt" checked')]
+
+        assert await said() == [False, False, True]
+        git(here.folder, "stash", "push", "--include-untracked")
+        assert await said() == [False, True, False]
+        git(here.folder, "stash", "pop")
+        git(here.folder, "add", ".")
+        git(here.folder, "commit", "-q", "-m", "All")
+        assert await said() == [True, False, False]
+        git(here.folder, "reset", "-q", "--hard", "HEAD~")
+        assert await said() == [False, True, False]

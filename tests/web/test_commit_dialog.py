@@ -4,6 +4,7 @@ from pathlib import Path
 
 from playwright.async_api import Page
 
+from tests.e2e.faults.driving import make
 from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
 from tests.web.test_commit import DONE, WRITE, git, repository
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
@@ -11,6 +12,8 @@ from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn,
 pytestmark = in_shared_browser
 
 MESSAGE = "#commit [name=message]"
+CUT = """parts => parts.filter((part) => getComputedStyle(part).overflowX !== "visible" ||
+    part.getBoundingClientRect().right > part.closest("ul").getBoundingClientRect().right).length"""
 
 
 async def opened(page: Page) -> None:
@@ -67,3 +70,20 @@ async def test_what_was_written_stays_over_esc_and_over_a_late_answer_of_the_mod
             await page.wait_for_selector("#commit-title:text('Committed on work')")
         await page.wait_for_timeout(100)  # what it does with the answer would be complained of
         assert git(served.folder, "show", "--format=%s", "--name-only").split("\n\n") == ["Mine, changed", "new.txt\n"]
+
+
+async def test_a_long_name_hides_neither_its_end_nor_the_figures_of_the_files(tmp_path: Path) -> None:
+    repository(tmp_path / "ws")
+    names = (
+        "a.txt",
+        "packages/frontend/src/components/settings/NotificationPreferencesPanel.test.tsx",
+        f"{'x' * 200}.txt",
+    )
+    writes = Turn(items=tuple(make("write_to_file", path=name, content="1\n") for name in names))
+    async with page_with_model(tmp_path, [writes, DONE], "--mode", "edits", "--trust") as (served, seen):
+        page = await seen.page(served)
+        await opened(page)
+        for width in (1440, 390, 320):
+            await page.set_viewport_size({"width": width, "height": 844})
+            cut = await page.eval_on_selector_all("#commit li :is(code, .pm)", CUT)
+            assert cut == 0, width

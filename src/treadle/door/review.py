@@ -45,15 +45,16 @@ if TYPE_CHECKING:
     from treadle.app.slash.committing import plan_commit as plan_commit
     from treadle.app.slash.committing import push_line as push_line
     from treadle.app.slash.committing import request_line as request_line
-    from treadle.app.slash.committing import run_shown as run_shown
+    from treadle.app.slash.shown_commands import run_shown as run_shown
 else:
     __getattr__ = names_of(
         __name__,
         {
             "treadle.app.slash.committing": """
                 CommitPlan commit_files commit_programs handing_on last_subjects plan_commit push_line
-                request_line run_shown
+                request_line
             """,
+            "treadle.app.slash.shown_commands": "run_shown",
             "treadle.app.session.mentions.repository_state": "in_repository",
             "treadle.app.checkpoints.conflicts": "FileConflict",
             "treadle.app.checkpoints.opening_checkpoints": "opened_checkpoints",

@@ -9,8 +9,8 @@ import re
 
 from treadle.policy.decision_context import MAX_NAMES, FileKind, FileView
 
-_OTHERS = re.compile(rb"\0\0\xe0\0|sdir\0\0\0\0")
-"""What an index holds that lists a commit of another repository, or folders instead of what is in them."""
+_INNER, _FOLDERS = b"\0\0\xe0\0", b"sdir\0\0\0\0"
+"""What an index holds that lists a commit of another repository, and folders instead of what is in them."""
 
 _INERT = re.compile(
     r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol)"
@@ -22,8 +22,10 @@ _INERT = re.compile(
 _SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
 _KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$|#|;)")
 _HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
-_ODD = re.compile(r"modules|config\.worktree|sharedindex\..*")
+_SUBMODULES = "modules"
+_ODD = re.compile(r"config\.worktree|sharedindex\..*")
 UNREADABLE_SETTINGS = "settings that cannot all be read"
+INNER_REPOSITORIES = "other repositories in it, such as submodules, or what looks like one"
 
 
 def surprising_settings(cwd: str, files: FileView) -> list[str]:
@@ -42,8 +44,10 @@ def surprising_settings(cwd: str, files: FileView) -> list[str]:
     is_whole = all(part is not None and part.kind is FileKind.DIRECTORY and part.mode & 0o100 for part in parts)
     names, index = {*files.names(git), *files.names(common)}, files.read_index(posixpath.join(git, "index"))
     is_usual = len(names) < MAX_NAMES and not any(map(_ODD.fullmatch, names))
-    if not (is_whole and is_usual and head and _HEAD.fullmatch(head)) or index is None or _OTHERS.search(index):
+    if not (is_whole and is_usual and head and _HEAD.fullmatch(head)) or index is None or _FOLDERS in index:
         return [UNREADABLE_SETTINGS]
+    if _SUBMODULES in names or _INNER in index:
+        return [INNER_REPOSITORIES]
     found = [f"the setting {key}" for key in setting_names(text or "") if not _INERT.fullmatch(key.lower())]
     hooks = files.names(posixpath.join(common, "hooks"))
     return [*found, *(f"the hook {name}" for name in hooks if not name.endswith(".sample"))]

@@ -30,8 +30,8 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "Change the rule, or run the command in a terminal.",
         ),
         "commit-git": Explanation(
-            "Git lists no changes for the folder of the session: it is in no repository, or the repository's own "
-            "settings could make git run a program.",
+            "Git lists no changes for the folder of the session: it is in no repository, or what the repository has, "
+            "such as settings of its own and submodules, could make git run a program.",
             "Commit in a terminal. The session's checkpoints keep its files.",
         ),
         "commit-gone": Explanation(
@@ -71,7 +71,10 @@ ABOUT_THE_PAGE: Mapping[str, Explanation] = MappingProxyType(
             "A file cannot be brought back: something that stays is in its place.",
             "Reject what is in its place together with it.",
         ),
-        "commit-merge": Explanation("A merge has conflicts, so nothing can be committed.", "Settle the merge first."),
+        "commit-merge": Explanation(
+            "A merge, cherry-pick, revert or rebase is not finished or has conflicts, so nothing can be committed.",
+            "Finish it in a terminal, or give it up.",
+        ),
         "commit-message": Explanation("A commit has no message.", "Write one."),
         "commit-program": Explanation("The program that the page would run is not on the PATH.", "Install it."),
         "commit-slow": Explanation(

@@ -2,10 +2,8 @@
 
 import os
 import shlex
-import signal
 import subprocess
-import tempfile
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -15,20 +13,16 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.checkpoints.reviewing import FileToReview
-from treadle.app.reports.policy_explain import asked_context, judge_access
 from treadle.app.security.file_view import DiskView
-from treadle.app.session.mentions.repository_state import git_answer
+from treadle.app.session.mentions.repository_state import git_answer, in_repository, programs_of_git
 from treadle.app.slash.commit_digests import require_shown, shown_digest
+from treadle.app.slash.shown_commands import GitRun, require_allowed, require_text, run_program
 from treadle.policy.repository import surprising_settings
 from treadle.protocol.errors import ConfigError
-from treadle.protocol.permissions import Mode, Verdict
-from treadle.protocol.reasons import words_of_decision
-from treadle.protocol.tools import RunCommand
-from treadle.workspace.commands.variables import child_variables, find_outside
+from treadle.workspace.commands.variables import find_outside
 from treadle.workspace.files.names import shown_name
 
-_LOOK_SECONDS, _RUN_SECONDS = 10.0, 300.0
-_MOST_PRINTED = 20_000
+_LOOK_SECONDS = 10.0
 _SUBJECTS = 8
 _STATUS = (
     "status",
@@ -45,11 +39,13 @@ _UNKNOWN = "??"
 _BRANCH = ("symbolic-ref", "--quiet", "--short", "HEAD")
 _REFERENCE = ("symbolic-ref", "--quiet", "HEAD")
 _HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
+_STAGED = ("diff", "--cached", "--name-only", "--no-renames", "--ignore-submodules=all", "-z")
 _LISTED = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _CONFLICTS = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
-
-_OWN_VARIABLES: Mapping[str, tuple[str, ...]] = MappingProxyType({"gh": ("GH_TOKEN", "GITHUB_TOKEN", "GH_HOST")})
-"""Variables of programs that hold what the user signs in with for this program."""
+_UNFINISHED: Mapping[str, str] = MappingProxyType(
+    {"REBASE_HEAD": "rebase", "MERGE_HEAD": "merge", "CHERRY_PICK_HEAD": "cherry-pick", "REVERT_HEAD": "revert"}
+)
+"""What git keeps while it is in the middle of something; the first that is there names it."""
 
 
 class CommitFile(Struct, frozen=True, kw_only=True):
@@ -78,13 +74,15 @@ class LastCommit(Struct, frozen=True):
 class CommitPlan(Struct, frozen=True, kw_only=True):
     """What there is to commit, and on which branch, if any: `programs` are what the repository makes git run.
 
-    `last` is the last commit, if it can be amended.
+    `last` is the last commit, if it can be amended; `own` says that the files have changes of the session, committed or
+    not.
     """
 
     branch: str
     files: tuple[CommitFile, ...]
     programs: tuple[str, ...]
     last: LastCommit | None = None
+    own: bool = False
 
 
 class HandingOn(Struct, frozen=True, kw_only=True):
@@ -97,14 +95,6 @@ class HandingOn(Struct, frozen=True, kw_only=True):
     remote: str
     tracked: bool
     requests: bool
-
-
-class GitRun(Struct, frozen=True, kw_only=True):
-    """A command that ran: its line, its exit status (None where it took too long), and what it printed."""
-
-    line: str
-    status: int | None
-    output: str
 
 
 def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection[str] = ()) -> CommitPlan:
@@ -123,6 +113,7 @@ def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection
         files=tuple(sorted(files, key=lambda file: (not file.own, file.path))),
         programs=commit_programs(root),
         last=_last_commit(root),
+        own=bool(own),
     )
 
 
@@ -194,28 +185,50 @@ def _planned(path: str, state: str, own: Mapping[str, FileToReview], accepted: C
 
 def _status(root: str) -> dict[str, str]:
     """Give what differs from the last commit, named from the folder, with its two letters of git."""
-    try:
-        status, said = git_answer(root, _STATUS, seconds=_LOOK_SECONDS) or (None, b"")
-    except subprocess.TimeoutExpired as error:
-        raise _slow(_STATUS) from error
-    if status != 0:
+    _require_git(root)
+    said = _answer(root, _STATUS)
+    if said is None:
         raise ConfigError(
             "commit-git",
             "git gives no changes for this folder.",
-            why="It is in no repository, or the repository's settings could make git run a program.",
-            fix="The session's checkpoints keep its files. Commit in a terminal where there is a repository.",
+            why="It may belong to another user, or be no repository that git can read.",
+            fix="git status in a terminal says why. The session's checkpoints keep its files.",
         )
+    begun = [name for head, name in _UNFINISHED.items() if _asked(root, "rev-parse", "--verify", "--quiet", head)]
     prefix = _asked(root, "rev-parse", "--show-prefix")
     found: dict[str, str] = {}
     for entry in filter(None, os.fsdecode(said).split("\0")):
         state, path = entry[:2], entry[3:]
         if state in _CONFLICTS:
+            whose = f" of a {begun[0]}" if begun else ""
             raise ConfigError(
-                "commit-merge", f"{path} has a conflict of a merge.", fix="Settle the merge in a terminal or an editor."
+                "commit-merge", f"{path} has a conflict{whose}.", fix="Settle it in a terminal or an editor."
             )
         if path.startswith(prefix):
             found[path.removeprefix(prefix)] = state
+    if begun not in ([], ["rebase"]):  # a rebase alone waits for commits
+        raise ConfigError(
+            "commit-merge",
+            f"A {begun[0]} is not finished here.",
+            why="In the middle of it no commit of chosen files is made.",
+            fix="Finish it in a terminal, or give it up there.",
+        )
     return found
+
+
+def _require_git(root: str) -> None:
+    """Raise `ConfigError` where there is no repository, and where git is not to run in it, with what it has."""
+    if not in_repository(root):
+        raise ConfigError(
+            "commit-git", "This folder is in no repository.", fix="The session's checkpoints keep its files."
+        )
+    if named := programs_of_git(root):
+        raise ConfigError(
+            "commit-git",
+            "git does not run here: what the repository has could make it run a program.",
+            why=f"It has {', '.join(named)}.",
+            fix="Commit in a terminal. The session's checkpoints keep its files.",
+        )
 
 
 def _slow(arguments: Sequence[str]) -> ConfigError:
@@ -226,13 +239,18 @@ def _slow(arguments: Sequence[str]) -> ConfigError:
     )
 
 
-def _asked(root: str, *arguments: str) -> str:
-    """Give what git says, empty where it says nothing or no. Raises `ConfigError` where it does not answer."""
+def _answer(root: str, arguments: Sequence[str]) -> bytes | None:
+    """Give what git says, None where it says no. Raises `ConfigError` where it does not answer."""
     try:
         status, said = git_answer(root, arguments, seconds=_LOOK_SECONDS) or (None, b"")
     except subprocess.TimeoutExpired as error:
         raise _slow(arguments) from error
-    return said.decode(errors="replace").strip() if status == 0 else ""
+    return said if status == 0 else None
+
+
+def _asked(root: str, *arguments: str) -> str:
+    """Give what git says as text, empty where it says nothing or no. Raises `ConfigError` where it does not answer."""
+    return (_answer(root, arguments) or b"").decode(errors="replace").strip()
 
 
 def commit_files(
@@ -253,16 +271,17 @@ def commit_files(
     """
     if not message.strip():
         raise ConfigError("commit-message", "The commit has no message.", fix="Write one.")
-    _require_text(message, branch)
+    require_text(message, branch)
     status = _status(root)
     chosen = _chosen(status, shown, none=bool(amends))
     if amends:
         _require_last(root, amends, branch)
     words = ("commit", *(("--amend",) if amends else ()))
-    _require_allowed(root, shlex.join(("git", *words)))
+    require_allowed(root, shlex.join(("git", *words)))
     require_shown(root, {path: shown[shown_name(path)] for path in chosen}, _before(root))
     reference, commit = _asked(root, *_REFERENCE), _asked(root, *_HEAD)
-    git = partial(_run, root, "git", pass_on=pass_on)
+    others = _staged(root) - _from_top(root, chosen)
+    git = partial(run_program, root, "git", pass_on=pass_on)
     if branch:
         switched = git(("switch", "--create", branch))
         if switched.status != 0:
@@ -272,10 +291,8 @@ def commit_files(
     if made is None or made.status == 0:
         listed = _LISTED if chosen else ()
         made = git((*words, "--only", "--message", message.strip(), *listed), given=_null_separated(chosen))
-    if made.status == 0:
-        return made
-    if _head_after(root, made) != commit:  # a hook took too long after it
-        return replace(made, status=0)
+    if made.status == 0 or _head_after(root, made) != commit:  # a hook took too long after it
+        return replace(made, status=0, output=made.output + _unstage(root, git, others))
     if new:
         git(("reset", "--quiet", *_LISTED), given=new)
     back = ("symbolic-ref", "HEAD", reference) if reference else ("update-ref", "--no-deref", "HEAD", commit)
@@ -292,6 +309,33 @@ def _chosen(status: Mapping[str, str], paths: Collection[str], *, none: bool) ->
         what = f"{gone[0]} does not differ from the last commit any more." if gone else "No file is chosen."
         raise ConfigError("commit-gone", what, fix="Open the commit again, and choose its files.")
     return [known[path] for path in paths]
+
+
+def _staged(root: str) -> set[bytes]:
+    """Name the files that are staged, from the top of the repository. Raises `ConfigError`."""
+    return set(filter(None, (_answer(root, _STAGED) or b"").split(b"\0")))
+
+
+def _from_top(root: str, paths: Iterable[str]) -> set[bytes]:
+    prefix = _asked(root, "rev-parse", "--show-prefix")
+    return {os.fsencode(prefix + path) for path in paths}
+
+
+def _unstage(root: str, git: Callable[..., GitRun], others: Collection[bytes]) -> str:
+    """Bring what is staged to a new commit, save the `others`; gives what is to be said, most often nothing.
+
+    Git keeps it as it was before the hooks ran: what they put into the commit would be taken back by the next one.
+    """
+    try:
+        left = _staged(root).difference(others)
+        top = _asked(root, "rev-parse", "--show-cdup") or "."
+        names = b"".join(path + b"\0" for path in left)
+        done = git(("-C", top, "reset", "--quiet", *_LISTED), given=names) if left else None
+    except ConfigError as slow:
+        return f"\n{slow.what}"
+    if done is None or done.status == 0:
+        return ""
+    return f"\nWhat hooks changed is in the commit, and is staged as it was before.\n{done.output}"
 
 
 def _null_separated(paths: Iterable[str]) -> bytes:
@@ -335,66 +379,3 @@ def request_line(title: str, body: str, base: str, branch: str) -> tuple[str, ..
     """Give the command that opens a pull request."""
     into = ("--base", base) if base else ()
     return ("gh", "pr", "create", "--title", title, "--body", body, *into, "--head", branch)
-
-
-def run_shown(root: str, words: Sequence[str], *, pass_on: Sequence[str] = ()) -> GitRun:
-    """Run a command as it was shown, unless a rule denies it; `pass_on` names variables. Raises `ConfigError`."""
-    _require_text(*words)
-    _require_allowed(root, shlex.join(words))
-    return _run(root, words[0], words[1:], pass_on=(*pass_on, *_OWN_VARIABLES.get(words[0], ())))
-
-
-def _require_text(*texts: str) -> None:
-    if any("\0" in text for text in texts):
-        raise ConfigError("commit-text", "A program takes no text with the character U+0000.", fix="Write another one.")
-
-
-def _require_allowed(root: str, line: str) -> None:
-    """Raise `ConfigError` for what a rule denies: rules hold for what the page runs, too."""
-    decision = judge_access(RunCommand(command=line, cwd=root), asked_context(Path(root), Mode.ASK, trusted=True))
-    if decision.verdict is Verdict.DENY:
-        why = words_of_decision(decision).headline
-        raise ConfigError("commit-denied", f"A rule denies: {line}", why=why, fix="Change the rule, or use a terminal.")
-
-
-def _run(
-    root: str, program: str, arguments: Sequence[str], *, given: bytes = b"", pass_on: Sequence[str] = ()
-) -> GitRun:
-    line = shlex.join((program, *arguments))
-    found = find_outside(program, root)
-    if not found:
-        raise ConfigError("commit-program", f"There is no {program} on the PATH.", fix=f"Install {program}.")
-    quiet = {"GIT_TERMINAL_PROMPT": "0", "GIT_EDITOR": "true", "GIT_LITERAL_PATHSPECS": "1", "GH_PROMPT_DISABLED": "1"}
-    # In files: what a hook leaves in the background may hold the output open, and is not waited for.
-    with tempfile.TemporaryFile() as asked, tempfile.TemporaryFile() as printed:
-        asked.write(given)
-        asked.seek(0)
-        process = subprocess.Popen(
-            (found, *arguments),
-            cwd=root,
-            env={**child_variables(os.environ, pass_on), **quiet},
-            stdin=asked,
-            stdout=printed,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-        )
-        status = _ended(process)
-        printed.seek(max(0, printed.seek(0, os.SEEK_END) - _MOST_PRINTED))
-        output = printed.read(_MOST_PRINTED).decode(errors="replace").strip()
-    if status is None:
-        output = f"{output}\nIt ran for more than {_RUN_SECONDS:.0f} seconds and was ended.".lstrip()
-    return GitRun(line=line, status=status, output=output)
-
-
-def _ended(process: subprocess.Popen[bytes]) -> int | None:
-    """Give the exit status; None where it took too long: git then removes its locks before it ends."""
-    try:
-        return process.wait(_RUN_SECONDS)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGTERM)
-        with suppress(subprocess.TimeoutExpired):
-            process.wait(_LOOK_SECONDS)
-        with suppress(ProcessLookupError):
-            os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
-        return None
