@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from treadle.app.code_review.review_run import record_of_review as record_of_review
     from treadle.app.code_review.review_run import run_review as run_review
     from treadle.app.reports.checkpoint_list import ListedCheckpoint as ListedCheckpoint
+    from treadle.app.reports.checkpoint_list import RestorePreview as RestorePreview
     from treadle.app.reports.checkpoint_list import changed_since as changed_since
     from treadle.app.reports.checkpoint_list import listed_checkpoints as listed_checkpoints
     from treadle.app.reports.checkpoint_list import own_files as own_files
@@ -66,7 +67,7 @@ else:
                 ReviewEffort ReviewReport finding_lines record_of_review run_review
             """,
             "treadle.app.reports.checkpoint_list": """
-                ListedCheckpoint changed_since listed_checkpoints own_files preview_lines restore_preview
+                ListedCheckpoint RestorePreview changed_since listed_checkpoints own_files preview_lines restore_preview
             """,
             "treadle.app.reports.session_review": """
                 ReviewComment answered_prompts comments_message mark_reviewed open_review review_marks review_steps

@@ -5,6 +5,8 @@ from typing import Any
 from starlette.requests import Request
 
 from treadle.door.history import WentBack, go_back
+from treadle.door.opening import session_workspace
+from treadle.present.words import counted
 from treadle.protocol.checkpoints import Restore
 from treadle.web.page_requests import book_of, visitor_of
 
@@ -22,12 +24,16 @@ async def restore_in(request: Request, wanted: Restore, *, seen: int = 0) -> Wen
     return await go_back(session_id, wanted, None if opened is None else post, seen=seen)
 
 
-def went_back_words(went: WentBack) -> dict[str, Any]:
-    """Say what was restored, and how that is undone."""
+def went_back_words(session_id: str, went: WentBack) -> dict[str, Any]:
+    """Say what was restored, with paths as seen from the folder of the session, and how that is undone."""
     result, undo = went.result, went.undo
+    folder = f"{session_workspace(session_id)}/"
+    files = [one.removeprefix(folder) for one in (*result.written, *result.removed)]
+    back = "The conversation is" if undo.conversation and not files else counted(len(files), "file")
     return {
-        "files": [*result.written, *result.removed],
-        "conflicts": [f"{one.path}: {one.why}" for one in result.conflicts],
+        "said": f"{back} restored.",
+        "files": files,
+        "conflicts": [f"{one.path.removeprefix(folder)}: {one.why}" for one in result.conflicts],
         "error": result.error,
         "undo": {
             "checkpoint": undo.checkpoint,

@@ -319,7 +319,7 @@ async def _take_back(request: Request) -> Response:
             return render("review_conflict.html", conflict=found, why=went.result.conflicts[0].why)
 
     shown = await asyncio.to_thread(conflict) if went.result.conflicts else ""
-    return answer({**went_back_words(went), "conflict": shown})
+    return answer({**went_back_words(session_id, went), "conflict": shown})
 
 
 def _note(session_id: str, marks: Mapping[str, str]) -> None:

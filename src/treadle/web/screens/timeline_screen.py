@@ -25,7 +25,13 @@ from treadle.door.reports import (
     steps_so_far,
     timeline_page,
 )
-from treadle.door.review import listed_checkpoints, opened_checkpoints, restore_preview, review_marks
+from treadle.door.review import (
+    RestorePreview,
+    listed_checkpoints,
+    opened_checkpoints,
+    restore_preview,
+    review_marks,
+)
 from treadle.present.figures import unseen_words
 from treadle.protocol.checkpoints import Restore
 from treadle.web.page_requests import answer, body_of, page
@@ -176,15 +182,26 @@ async def _preview(request: Request) -> Response:
                 leaving=leaving,
                 steps=len(steps),
             )
-            return {"html": html, "seen": row.events}
+            return {"html": html, "seen": row.events, "button": _button(found, wanted)}
 
     return answer(await asyncio.to_thread(rendered))
+
+
+def _button(found: RestorePreview, wanted: Restore) -> dict[str, Any]:
+    """Give the button that restores: what it says, and whether there is nothing for it to do."""
+    goes = any(one.what in ("write", "delete") for one in found.paths)
+    only = wanted.files and not goes and wanted.conversation
+    return {
+        "textContent": "Restore only the conversation" if only else "Restore",
+        "disabled": not (goes or wanted.conversation),
+    }
 
 
 async def _restore(request: Request) -> Response:
     """Bring files, the conversation or both back."""
     wish = await body_of(request, _Wish)
-    return answer(went_back_words(await restore_in(request, wish.restore(), seen=wish.seen)))
+    went = await restore_in(request, wish.restore(), seen=wish.seen)
+    return answer(went_back_words(request.path_params["session_id"], went))
 
 
 class _Turn(Struct):
@@ -193,17 +210,17 @@ class _Turn(Struct):
 
 async def _undo(request: Request) -> Response:
     """Take back what a turn changed in the files, the last one, which the person saw the end of."""
-    said = await body_of(request, _Turn)
+    last = await body_of(request, _Turn)
 
     def wanted() -> tuple[int, str]:
         with session_log(request.path_params["session_id"]) as (row, store):
             points = Points(store, row.id)
-            return points.undo_of(said.turn), unseen_words(points.turns()[-1].unseen)
+            return points.undo_of(last.turn), unseen_words(points.turns()[-1].unseen)
 
     n, unseen = await asyncio.to_thread(wanted)
-    went = went_back_words(await restore_in(request, Restore(checkpoint=n)))
-    went["conflicts"] += filter(None, (unseen,))
-    return answer(went)
+    said = went_back_words(request.path_params["session_id"], await restore_in(request, Restore(checkpoint=n)))
+    said["conflicts"] += filter(None, (unseen,))
+    return answer(said)
 
 
 class _Fork(Struct):

@@ -63,7 +63,7 @@ export function intoMessage(session, words) {
 /** Say what was restored, with a button that undoes it; `after` is called when that is done. */
 export function showRestored(session, said, after, place = document.getElementById("undo"), words = "") {
   const count = said.files.length;
-  const lines = [(count && words) || `${count} ${count === 1 ? "file" : "files"} restored.`];
+  const lines = [(count && words) || said.said];
   lines.push(...said.conflicts.map((line) => `Not restored: ${line}`));
   if (said.error) lines.push(said.error);
   place.replaceChildren(...lines.map((line) => made("p", line)));

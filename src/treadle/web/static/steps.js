@@ -58,6 +58,7 @@ async function restore(row) {
   if (!answer) return void close();
   shown = { ...wanted, seen: answer.seen };
   preview.replaceChildren(fragment(answer.html));
+  Object.assign(document.getElementById("really"), answer.button);
   document.getElementById("restore-title").textContent = `Restore to ${row.dataset.name}?`;
   panel.hidden = false;
   document.body.classList.add("with-panel");
