@@ -98,10 +98,10 @@ def _begins(notification: Notification) -> bool:
 def summary_lines(outcome: TurnOutcome, *, may_change: bool = True) -> Iterator[str]:
     """Sum up a turn: the files, the tokens, the money, what stopped it; without `may_change` nothing ran that could."""
     from treadle.present.escape import exact_line
-    from treadle.present.figures import unseen_words
+    from treadle.present.figures import by_name, unseen_words
     from treadle.present.words import spent
 
-    for change in outcome.changes:
+    for change in by_name(outcome.changes):
         yield f"  {exact_line(change.path)} (+{change.added} -{change.removed})"
     if outcome.unseen:
         yield f"# {unseen_words(outcome.unseen)}"

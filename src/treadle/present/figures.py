@@ -1,11 +1,12 @@
 """How many lines are added and removed: by a diff, and by a turn."""
 
 import posixpath
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from treadle.present.escape import exact_line
 from treadle.present.words import counted
 from treadle.protocol.notifications import TurnOutcome
+from treadle.protocol.tools import FileChange
 
 _NAMED = 3
 """Files that no checkpoint holds which a line names."""
@@ -26,6 +27,11 @@ def turn_figures(outcome: TurnOutcome) -> tuple[str, tuple[int, int]]:
     """Count the files that a turn changed, and the lines added and removed. What may not be all is `at least`."""
     files = f"{'' if outcome.exact else 'at least '}{counted(len(outcome.changes), 'file')}"
     return files, (sum(one.added for one in outcome.changes), sum(one.removed for one in outcome.changes))
+
+
+def by_name(changes: Iterable[FileChange]) -> list[FileChange]:
+    """Put changed files in the order in which each list has them: by name, folder by folder."""
+    return sorted(changes, key=lambda change: change.path.split("/"))
 
 
 def restored_since(files: int) -> str:

@@ -6,7 +6,7 @@ from typing import Any, assert_never
 from treadle.present.call_words import said_of, tail_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import advice, waiting_words
-from treadle.present.figures import restored_since, turn_figures, unseen_words
+from treadle.present.figures import by_name, restored_since, turn_figures, unseen_words
 from treadle.present.items import (
     AnswerItem,
     CallItem,
@@ -141,8 +141,9 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             left = f" · {item.left_open}" if item.left_open else ""
             good = outcome.stop is TurnStop.END_TURN and not left
             files, sums = turn_figures(outcome)
-            parts = {"files": files if outcome.changes else "", "sums": sums, "facts": _facts(item)}
-            return {"kind": "end", "item": item, "words": f"{ended(outcome.stop)}{left}", "good": good, **parts}
+            shown = {"files": files if outcome.changes else "", "sums": sums, "listed": by_name(item.files)}
+            said = {"words": f"{ended(outcome.stop)}{left}", "good": good, "facts": _facts(item)}
+            return {"kind": "end", "item": item, **said, **shown}
         case OwnCommandItem():
             since = None if item.since is None else in_milliseconds(item.since)
             output = output_of_command(item.output)

@@ -110,7 +110,7 @@ def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection
     ]
     return CommitPlan(
         branch=_asked(root, *_BRANCH),
-        files=tuple(sorted(files, key=lambda file: (not file.own, file.path))),
+        files=tuple(sorted(files, key=lambda file: (not file.own, file.path.split("/")))),
         programs=commit_programs(root),
         last=_last_commit(root),
         own=bool(own),

@@ -9,7 +9,7 @@ from treadle.present.call_words import tail_of
 from treadle.present.checklist_items import Todo, todo_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import provider_of
-from treadle.present.figures import changed_lines, restored_since, unseen_words
+from treadle.present.figures import by_name, changed_lines, restored_since, unseen_words
 from treadle.present.items import (
     CallItem,
     ChecklistItem,
@@ -333,7 +333,7 @@ def _turn_end(done: TurnItem, width: int, signs: Signs) -> list[Line]:
         text = f"{text}. What should Treadle do instead?"
     rows = [
         row
-        for one in done.files
+        for one in by_name(done.files)
         for row in wrap(
             line(("dim", f"  {printable(one.path)}  +{one.added} -{one.removed}")),
             width,
