@@ -40,13 +40,19 @@ def _run() -> int:
 
         sys.stdout.write(f"{version_words()}\n")
         return 0 if flush_streams() is None else 1
-    gc.set_threshold(*LOOK_FOR_CYCLES)
-    from treadle.cli.import_cache import install_import_cache
+    import signal
 
-    cache = install_import_cache(__file__)
-    from treadle.cli.main import run
+    from treadle.cli.loading import Loading
+
+    with Loading():
+        gc.set_threshold(*LOOK_FOR_CYCLES)
+        from treadle.cli.import_cache import install_import_cache
+
+        cache = install_import_cache(__file__)
+        from treadle.cli.main import run
 
     code = run(sys.argv[1:])
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # it ends with this code
     cache.save()
     return code
 

@@ -1,8 +1,10 @@
 """Stopping the real program in the middle of anything: soon, with nothing left running, and resumable."""
 
+import asyncio
 import json
 import secrets
 import signal
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -159,6 +161,48 @@ async def test_a_second_interrupt_ends_the_program_while_the_first_one_is_worked
         assert left_of(marker) == []
         await go_on(program, *flags)
     assert server.violations == []
+
+
+@pytest.mark.parametrize(
+    ("words", "record"),
+    [("Work.", "result"), ("/btw What is it?", "command"), ("/pin It is it.", "command"), ("/compact", "command")],
+)
+async def test_signals_after_the_end_is_told_change_neither_it_nor_the_exit_code(
+    tmp_path: Path, words: str, record: str
+) -> None:
+    program, home = Program(tmp_path / "home"), tmp_path / "home"
+    home.mkdir()
+    hook = (
+        f'{{ type = "command", command = "touch {tmp_path}/closing; sleep 0.5; touch {tmp_path}/closed", timeout = 3 }}'
+    )
+    (home / "config.toml").write_text(f'[[hooks.SessionEnd]]\nmatcher = ""\nhooks = [{hook}]\n')
+    async with ScriptedServer(Script(turns=(), otherwise=WELL)) as server:
+        flags = (*model(server), "--directory", str(tmp_path))
+        assert (await program.run("-p", "Begin.", *flags)).code == Exit.DONE
+        (tmp_path / "closed").unlink()
+        (tmp_path / "closing").unlink()
+        async with running(program, "-p", words, "--continue", *flags) as session:
+            told = await session.until(record)
+            session.send(signal.SIGINT)
+            while not (tmp_path / "closing").exists():
+                await asyncio.sleep(0.01)
+            for number in (signal.SIGINT, signal.SIGTERM, signal.SIGINT):
+                session.send(number)
+                await asyncio.sleep(0.02)
+            ended = await session.end()
+    assert (ended.code, told["exit_code"], "Traceback" in ended.err) == (Exit.DONE, Exit.DONE, False), ended.err
+    assert (tmp_path / "closed").exists(), "it closes as if there had been none"
+
+
+@pytest.mark.parametrize("module", ["treadle.cli.main", "treadle.cli.work", "treadle.tools.declarations"])
+async def test_an_interrupt_while_modules_are_loaded_ends_the_program_without_a_word(
+    tmp_path: Path, module: str
+) -> None:
+    interrupts = f"a[:1] == ({module!r},) and os.kill(os.getpid(), signal.SIGINT)"
+    hook = f"sys.addaudithook(lambda event, a: event == 'import' and {interrupts})"
+    line = f"import os, signal, sys; from treadle.__main__ import main; {hook}; main()"
+    ended = await Program(tmp_path / "home").run("-p", "Work.", command=(sys.executable, "-c", line), cwd=tmp_path)
+    assert (ended.code, ended.out, ended.err) == (Exit.INTERRUPTED, "", "")
 
 
 async def test_an_interrupt_while_a_person_is_asked_withdraws_the_question(

@@ -12,9 +12,13 @@ from treadle.app.config.places import database
 from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.errors.exits import Exit
 from treadle.app.reports.known_sessions import SessionState, listed_sessions
+from treadle.app.session.own_commands.slash_commands import find_slash
 from treadle.headless.headless_main import OutputFormat, run_headless
 from treadle.headless.narrator import narrate
+from treadle.headless.slash_run import for_command, run_slash_command
+from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
+from treadle.protocol.notifications import QuestionAsked
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import (
     Expectation,
@@ -285,3 +289,18 @@ async def test_a_task_that_changed_no_file_says_so_whatever_the_model_claims(
         not changed,
         changed,
     )
+
+
+async def test_a_command_is_done_where_the_turn_that_it_would_stop_ends_as_it_is_taken_up(place: Place) -> None:
+    async with ScriptedServer(Script(turns=(says(LOOK), says(SayText(text=ANSWER))))) as server:
+        settings = Settings(model="anthropic-compatible/scripted", base_url=server.base_url, max_steps=1)
+        asked = await open_session(Opening(workspace=place.folder, settings=settings, user_present=True))
+        async with asked.follow() as feed, asked:
+            await asked.post(Prompt(id="p", content=(Text(text="Work."),)), asked.source)
+            await anext(one async for one in feed if isinstance(one, QuestionAsked))
+        row = find_slash("pin")
+        assert row is not None
+        opening = Opening(workspace=place.folder, settings=settings, user_present=False, resume=asked.id)
+        live, out, err = await open_session(for_command(opening, row, "It is it.")), Stream(), Stream()
+        code = await run_slash_command(live, (row, "It is it."), OutputFormat.TEXT, out=out, err=err)
+    assert (code, len(live.status.pins)) == (Exit.DONE, 1), err.getvalue()

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 def ask_session(arguments: "argparse.Namespace") -> int:
     """Send the task, and wait for the end of its turn; returns the exit code."""
     from treadle.door.settings import load_settings
+    from treadle.headless.headless_signals import until_known
 
     _require_as_it_is(arguments)
     if arguments.task:
@@ -28,7 +29,7 @@ def ask_session(arguments: "argparse.Namespace") -> int:
         )
     task = task_from(arguments.print_task, arguments)
     _require_text(arguments, task)
-    return asyncio.run(_ask(arguments, task_content(arguments, task), load_settings({})))
+    return asyncio.run(until_known(_ask(arguments, task_content(arguments, task), load_settings({}))))
 
 
 def _require_text(arguments: "argparse.Namespace", task: str) -> None:

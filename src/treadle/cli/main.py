@@ -7,6 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from itertools import takewhile
 
+from treadle.cli.loading import Loading
 from treadle.cli.streams import flush_streams, is_full, is_hangup, is_unwritable
 from treadle.cli.task_words import COMMANDS, GROUPS, SELDOM, task_of
 from treadle.cli.work import SETTINGS
@@ -108,7 +109,8 @@ def parser_of(name: str) -> "CommandParser":
 
 
 def _module(name: str) -> "Any":
-    return import_module(f"treadle.cli.{name}_command" if name else "treadle.cli.work")
+    with Loading():
+        return import_module(f"treadle.cli.{name}_command" if name else "treadle.cli.work")
 
 
 def commands_text(*, seldom: bool = False) -> str:

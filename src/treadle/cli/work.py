@@ -3,6 +3,8 @@
 import sys
 from pathlib import Path
 
+from treadle.cli.loading import Loading
+
 TYPE_CHECKING = False
 """`--help` is written from here, and loads nothing that it does not need."""
 if TYPE_CHECKING:
@@ -173,6 +175,7 @@ def execute(arguments: "argparse.Namespace") -> int:
 
         sys.stdout.write(f"{version_words()}\n")
         return 0
-    from treadle.cli.working import work
+    with Loading():
+        from treadle.cli.working import work
 
     return work(arguments)

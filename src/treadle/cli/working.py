@@ -54,7 +54,9 @@ def work(arguments: "argparse.Namespace") -> int:
             why=f"-p has one, and {' '.join(arguments.task)!r} follows it.",
             fix="Give it with -p, or without -p for an interactive session; quote it if it has spaces.",
         )
-    return asyncio.run(_headless(arguments, task_from(arguments.print_task, arguments)))
+    from treadle.headless.headless_signals import until_known
+
+    return asyncio.run(until_known(_headless(arguments, task_from(arguments.print_task, arguments))))
 
 
 def _require_id(arguments: "argparse.Namespace") -> None:
@@ -117,6 +119,7 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
 def resume_headless(arguments: "argparse.Namespace") -> int:
     """Go on with the session that the arguments name, without a person; returns the exit code."""
     from treadle.headless.headless_main import OutputFormat, run_headless, stdout_for
+    from treadle.headless.headless_signals import until_known
 
     async def work_on() -> int:
         opening = opening_of(arguments, session_trust_of(arguments), user_present=False)
@@ -124,7 +127,7 @@ def resume_headless(arguments: "argparse.Namespace") -> int:
         out = stdout_for(output)
         return await run_headless(await open_session(opening), (), output, out=out)
 
-    return asyncio.run(work_on())
+    return asyncio.run(until_known(work_on()))
 
 
 def _without_session(command: "tuple[SlashCommand, str]", trust: "SessionTrust") -> str:

@@ -2,21 +2,21 @@
 
 import asyncio
 import os
-import signal
 import sys
 import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Any, Protocol
 
 from treadle.door.open_session import Feed, LiveSession
 from treadle.door.program import harmless, write_wrapped
 from treadle.door.settings import outputs
+from treadle.headless.headless_signals import HEADLESS, HeadlessSignals
 from treadle.headless.progress import Progress, summary_lines, turns_together
 from treadle.protocol.codec import encode
-from treadle.protocol.errors import RefusedError, SessionError
-from treadle.protocol.events import Delivery, Interrupt, Prompt, Source
+from treadle.protocol.errors import SessionError
+from treadle.protocol.events import Delivery, Prompt
 from treadle.protocol.goals import GoalStatus, SetGoal
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import (
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from treadle.door.open_session import RemoteSession
     from treadle.door.program import Exit
     from treadle.headless.records import CommandRecord
-
-HEADLESS = Source(kind="headless", id="main")
 
 _TOLD_WITHIN = 1.0
 """Seconds that a signal waits for the end of a turn that is over."""
@@ -102,14 +100,16 @@ async def run_headless(
         from treadle.headless.continuing import words_to_continue
 
         task = words_to_continue(live)
-    async with live.follow() as feed, live:
-        try:
-            console.begin()
-            if goal is not None:
-                await live.post(goal, HEADLESS)
-            return await finish_task(live, task, feed, console, structured=structured)
-        finally:
-            console.end()
+    with HeadlessSignals(live) as signals:
+        async with live.follow() as feed, live:
+            try:
+                console.begin()
+                if goal is not None:
+                    await live.post(goal, HEADLESS)
+                return await finish_task(live, task, feed, console, signals=signals, structured=structured)
+            finally:
+                console.end()
+    return signals.told()
 
 
 async def finish_task(
@@ -118,35 +118,38 @@ async def finish_task(
     feed: Feed,
     console: "HeadlessConsole",
     *,
+    signals: HeadlessSignals,
     structured: "StructuredAnswer | None" = None,
 ) -> int:
     """Post a task, and follow the session until it is done; returns the exit code."""
     followed = False
-    with HeadlessSignals(live) as signals:
-        try:
-            if task:
-                # The model reads it at its next step where a turn still goes on: it may say what to do otherwise.
-                delivery = Delivery.STEER if live.status.turn_active else Delivery.QUEUE
-                await live.post(Prompt(id=uuid.uuid4().hex, content=task, delivery=delivery), HEADLESS)
-            if not _is_at_work(live):
-                from treadle.headless.continuing import stopped_on_opening, until_quiet
+    try:
+        if task:
+            # The model reads it at its next step where a turn still goes on: it may say what to do otherwise.
+            delivery = Delivery.STEER if live.status.turn_active else Delivery.QUEUE
+            await live.post(Prompt(id=uuid.uuid4().hex, content=task, delivery=delivery), HEADLESS)
+        if not _is_at_work(live):
+            from treadle.headless.continuing import stopped_on_opening, until_quiet
 
-                await until_quiet(live, feed, console.show)
-                ended = stopped_on_opening(live)
-                return console.nothing_to_do() if ended is None else console.conclude(ended)
-            followed = True
-            outcome = await _until_end(live, feed, console)
-            if structured is not None:
-                from treadle.headless.structured_end import until_answered
+            await until_quiet(live, feed, console.show)
+            signals.end_is_known()
+            ended = stopped_on_opening(live)
+            return console.nothing_to_do() if ended is None else console.conclude(ended)
+        followed = True
+        signals.work_begins()
+        outcome = await _until_end(live, feed, console)
+        if structured is not None:
+            from treadle.headless.structured_end import until_answered
 
-                outcome = await until_answered(
-                    live, outcome, structured, next_end=lambda: _until_end(live, feed, console), source=HEADLESS
-                )
-        except asyncio.CancelledError:
-            if signals.code is None:
-                raise
-            ended = await _end_on_its_way(live, feed) if followed else None
-            return console.cut_off(signals.code, ended, live.by_now)
+            outcome = await until_answered(
+                live, outcome, structured, next_end=lambda: _until_end(live, feed, console), source=HEADLESS
+            )
+    except asyncio.CancelledError:
+        if signals.code is None:
+            raise
+        ended = await _end_on_its_way(live, feed) if followed else None
+        return console.cut_off(signals.code, ended, live.by_now)
+    signals.end_is_known()
     if structured is None:
         return console.conclude(outcome)
     from treadle.door.program import Exit
@@ -353,48 +356,3 @@ class HeadlessConsole:
     def _record(self, record: object) -> None:
         self._out.write(f"{encode(record).decode()}\n")
         self._out.flush()
-
-
-class HeadlessSignals:
-    """SIGINT interrupts the turn, a second one ends the program; SIGTERM and SIGHUP end it; all leave it resumable.
-
-    Under nohup SIGHUP is ignored, and stays so.
-    """
-
-    def __init__(self, live: LiveSession) -> None:
-        self._live = live
-        self._loop = asyncio.get_running_loop()
-        self._main = asyncio.current_task()
-        self._interrupting: asyncio.Task[None] | None = None
-        self.code: Exit | None = None
-        self._heeds_hangup = signal.getsignal(signal.SIGHUP) is not signal.SIG_IGN  # nohup ignores it for us
-
-    def __enter__(self) -> Self:
-        self._loop.add_signal_handler(signal.SIGINT, self._interrupt)
-        self._loop.add_signal_handler(signal.SIGTERM, self._end, signal.SIGTERM)
-        if self._heeds_hangup:
-            self._loop.add_signal_handler(signal.SIGHUP, self._end, signal.SIGHUP)
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        for number in (signal.SIGINT, signal.SIGTERM, *((signal.SIGHUP,) if self._heeds_hangup else ())):
-            self._loop.remove_signal_handler(number)
-
-    def _interrupt(self) -> None:
-        if self._interrupting is not None:
-            self._end(signal.SIGINT)
-            return
-        self._interrupting = asyncio.create_task(self._post_interrupt(), name="interrupt")
-
-    async def _post_interrupt(self) -> None:
-        try:
-            await self._live.post(Interrupt(), HEADLESS)
-        except RefusedError:
-            self._end(signal.SIGINT)
-
-    def _end(self, number: signal.Signals) -> None:
-        from treadle.door.program import Exit
-
-        self.code = Exit(128 + number)
-        if self._main is not None:
-            self._main.cancel()

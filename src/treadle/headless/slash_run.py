@@ -1,25 +1,18 @@
 """One slash command without a person: what it shows goes to standard output."""
 
-import asyncio
 import sys
 from collections.abc import Callable
 from functools import partial
 
 from msgspec.structs import replace
 
-from treadle.door.commands import SlashCommand, answered_aside, run_entered, with_outcome
+from treadle.door.commands import CommandAnswer, SlashCommand, answered_aside, run_entered, with_outcome
 from treadle.door.open_session import Feed, LiveSession, Reach
 from treadle.door.opening import Opening
 from treadle.door.program import Exit
 from treadle.headless.continuing import until_quiet
-from treadle.headless.headless_main import (
-    HEADLESS,
-    HeadlessConsole,
-    HeadlessSignals,
-    OutputFormat,
-    TextWriter,
-    finish_task,
-)
+from treadle.headless.headless_main import HeadlessConsole, OutputFormat, TextWriter, finish_task
+from treadle.headless.headless_signals import HEADLESS, HeadlessSignals
 from treadle.headless.records import CommandRecord
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.goals import GoalState
@@ -50,52 +43,50 @@ async def run_slash_command(
     Where it only `looks` at a turn that does not go on, nothing is waited for.
     """
     console, was_active = HeadlessConsole(live, output, out, err), not live.quiet
-    async with live.follow() as feed, live:
-        try:
-            console.begin()
-            return await _run(live, command, feed, console, was_active=was_active, looks=looks)
-        finally:
-            console.end()
-
-
-async def _run(
-    live: LiveSession,
-    command: tuple[SlashCommand, str],
-    feed: Feed,
-    console: HeadlessConsole,
-    *,
-    was_active: bool,
-    looks: bool,
-) -> int:
-    row, argument = command
-    post, problem, used = partial(live.post, source=HEADLESS), Exit.USAGE, _Used(console)
+    used = _Used(console, live.id, command[0].name)
     with HeadlessSignals(live) as signals:
-        try:
-            if was_active:
-                await _leave_turn(live, feed, console, looks=looks)
-            _each(feed, console.show)
-            answer = await run_entered(row, argument, live, post, done="")
-            if answer.send and row.name == "btw":
-                answer, problem = await answered_aside(answer.send, live, post), Exit.FAILED
-                _each(feed, used.count)
-            elif not answer.send:
-                if any(isinstance(op, Restore) for op in answer.ops):
-                    problem = Exit.FAILED
-                if not (was_active and looks):
-                    await until_quiet(live, feed, used.show)
-                _each(feed, used.show)
-                answer = with_outcome(answer, used.shown)
-        except asyncio.CancelledError:
-            if signals.code is None:
-                raise
-            record = used.record(live.id, row.name, _CUT_OFF, signals.code)
-            return console.answer(replace(record, cost=None), warning=True) if console.writes_record else signals.code
-    if answer.send:
-        return await finish_task(live, (Text(text=answer.send),), feed, console)
+        async with live.follow() as feed, live:
+            try:
+                console.begin()
+                if was_active:
+                    await _leave_turn(live, feed, console, looks=looks)
+                _each(feed, console.show)
+                signals.work_begins()
+                answer, code = await _done(live, command, feed, used, waits=not (was_active and looks))
+                if answer.send:
+                    return await finish_task(live, (Text(text=answer.send),), feed, console, signals=signals)
+                signals.end_is_known()
+                code = Exit.INTERRUPTED if signals.interrupted else code
+                return console.answer(used.record(answer.text, code), warning=answer.warning)
+            finally:
+                console.end()
+    code = signals.told()
+    return (
+        console.answer(replace(used.record(_CUT_OFF, code), cost=None), warning=True) if console.writes_record else code
+    )
+
+
+async def _done(
+    live: LiveSession, command: tuple[SlashCommand, str], feed: Feed, used: "_Used", *, waits: bool
+) -> tuple[CommandAnswer, Exit]:
+    """Do a command, and wait for what it began where it `waits`; an answer with something to send has done nothing."""
+    row, argument = command
+    post = partial(live.post, source=HEADLESS)
+    answer = await run_entered(row, argument, live, post, done="")
+    problem = Exit.USAGE
+    if answer.send and row.name == "btw":
+        answer, problem = await answered_aside(answer.send, live, post), Exit.FAILED
+        _each(feed, used.count)
+    elif not answer.send:
+        if any(isinstance(op, Restore) for op in answer.ops):
+            problem = Exit.FAILED
+        if waits:
+            await until_quiet(live, feed, used.show)
+        _each(feed, used.show)
+        answer = with_outcome(answer, used.shown)
     goal = live.status.goal
     blocked = row.name == "goal" and goal is not None and goal.state is GoalState.BLOCKED
-    code = problem if answer.warning else Exit.GOAL if blocked and argument == "resume" else Exit.DONE
-    return console.answer(used.record(live.id, row.name, answer.text, code), warning=answer.warning)
+    return answer, problem if answer.warning else Exit.GOAL if blocked and argument == "resume" else Exit.DONE
 
 
 def _each(feed: Feed, take: Callable[[Notification], None]) -> None:
@@ -106,8 +97,10 @@ def _each(feed: Feed, take: Callable[[Notification], None]) -> None:
 class _Used:
     """What models used for a command, while no turn went on."""
 
-    def __init__(self, console: HeadlessConsole) -> None:
+    def __init__(self, console: HeadlessConsole, session_id: str, name: str) -> None:
         self._console = console
+        self._session_id = session_id
+        self._name = name
         self._usage = Usage()
         self._cost: float | None = 0.0
         self.shown: list[Notification] = []
@@ -125,10 +118,15 @@ class _Used:
         self.shown.append(notification)
         self._console.show(notification)
 
-    def record(self, session_id: str, name: str, text: str, code: int) -> CommandRecord:
+    def record(self, text: str, code: int) -> CommandRecord:
         """Say what the command gave."""
         return CommandRecord(
-            session_id=session_id, name=name, text=text, exit_code=code, usage=self._usage, cost=self._cost
+            session_id=self._session_id,
+            name=self._name,
+            text=text,
+            exit_code=code,
+            usage=self._usage,
+            cost=self._cost,
         )
 
 

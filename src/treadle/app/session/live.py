@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from treadle.app.models.model_notes import as_now
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.model_finder import ModelFinder
-from treadle.app.session.ops import asked_aside, own_words
+from treadle.app.session.ops import asked_aside, own_words, post_first
 from treadle.context.sizes import size_of_block
 from treadle.engine.core.budgets import session_budget
 from treadle.engine.core.goal import goal_status, is_due
@@ -340,8 +340,7 @@ class LiveSession:
         ]
         try:
             async with self._engine.follow() as begun:
-                for event in self._first:
-                    await self._engine.post(event)
+                await post_first(self._engine.post, self._first)
                 for one in self._beside:
                     await self._company.enter_async_context(one(self))
                 self._opening = begun.taken()

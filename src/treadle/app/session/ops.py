@@ -1,6 +1,9 @@
-"""What the ops of surfaces hold: a question beside the work, and words that may mention something."""
+"""What the ops of surfaces hold: a question beside the work, words that may mention something. And what comes first."""
 
-from treadle.protocol.events import Answer, EditQueued, Op, Prompt
+from collections.abc import Awaitable, Callable, Sequence
+
+from treadle.protocol.errors import RefusedError
+from treadle.protocol.events import Answer, EditQueued, EventData, Interrupt, Op, Prompt
 from treadle.protocol.messages import text_of, without_own_commands
 
 _BTW = "/btw "
@@ -22,3 +25,13 @@ def own_words(op: Op) -> str:
         case _:
             return ""
     return text if "@" in text or text.startswith("/") else ""
+
+
+async def post_first(post: Callable[[EventData], Awaitable[None]], events: Sequence[EventData]) -> None:
+    """Post what a session begins with; what is to be interrupted may end by itself as it is taken up."""
+    for event in events:
+        try:
+            await post(event)
+        except RefusedError:
+            if not isinstance(event, Interrupt):
+                raise

@@ -35,6 +35,7 @@ from treadle.headless.batch.batch_tasks import BatchTask, is_address
 from treadle.headless.batch.task_errors import failure_line
 from treadle.headless.continuing import CONTINUE
 from treadle.headless.headless_main import HeadlessConsole, OutputFormat, finish_task
+from treadle.headless.headless_signals import HeadlessSignals
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.limits import RUN_BUDGET
@@ -238,14 +239,16 @@ def _flags(options: BatchOptions, task: BatchTask) -> dict[str, Any]:
 
 async def _worked(opening: Opening, content: str, hears: Callable[[Notification], None]) -> None:
     live = await open_session(opening)
-    console = _HeardConsole(live, hears)
-    async with live.follow() as feed, live:
-        try:
-            console.begin()
-            code = await finish_task(live, (Text(text=content),) if content else (), feed, console)
-        finally:
-            console.end()
-    if code in (128 + signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGHUP):
+    console, code = _HeardConsole(live, hears), 0
+    with HeadlessSignals(live) as signals:
+        async with live.follow() as feed, live:
+            try:
+                console.begin()
+                task = (Text(text=content),) if content else ()
+                code = await finish_task(live, task, feed, console, signals=signals)
+            finally:
+                console.end()
+    if signals.heard or code in (128 + signal.SIGTERM, 128 + signal.SIGINT, 128 + signal.SIGHUP):
         raise UnfinishedError
 
 
