@@ -546,3 +546,12 @@ def test_a_denied_host_that_is_refused_when_it_is_looked_up_is_not_asked_about()
     access = RunCommand(command="curl https://pypi.org/ https://a.org/", cwd=ROOT)
     found = _decide(access, Mode.AUTO, confines=True, brokers=True, denied_hosts=("pypi.org",))
     assert (found.verdict, [right.target for right in found.asks_when_used]) == (ALLOW, ["a.org"])
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO, Mode.FULL])
+def test_a_page_of_a_host_that_the_setting_denies_is_not_opened(mode: Mode) -> None:
+    found = _decide(FetchUrl(url="https://a.evil.example/x"), mode, denied_hosts=(".evil.example",))
+    assert found.verdict is DENY
+    assert words_of_decision(found).headline == "the setting network.deny names a.evil.example"
+    other = _decide(FetchUrl(url="https://example.com/x"), mode, denied_hosts=(".evil.example",))
+    assert other.verdict is not DENY

@@ -26,7 +26,7 @@ from treadle.policy.path_check import Where, check_path, refusal
 from treadle.policy.rules import STRICTEST_FIRST, Places, Rule, Scope, Subject, Trace, apply_rules, reason_of
 from treadle.policy.shell.network_programs import PUBLISHES
 from treadle.policy.shell.walk import JudgedCommand
-from treadle.policy.urls import HostKind, check_url, host_kind
+from treadle.policy.urls import HostKind, check_url, host_kind, matches_host
 from treadle.protocol.codec import encode
 from treadle.protocol.permissions import Decision, Mode, Part, Reason, Verdict
 from treadle.protocol.reasons import NOT_TRUSTED, strength_of
@@ -215,6 +215,8 @@ def _judge_url(access: FetchUrl, spec: ToolSpec, context: PolicyContext) -> Part
         return _refused(url, "url-form", check.problem or "the host cannot be read")
     if check.kind is HostKind.METADATA:
         return _refused(url, "private-host", f"{check.host} reveals secrets of the machine that it runs on")
+    if matches_host(check.host, context.denied_hosts):
+        return _refused(url, "denied-host", f"the setting network.deny names {check.host}")
     if access.own and check.kind is HostKind.LOOPBACK:
         finding = Finding(Risk.READ, "own-server", "reaches a server that a command of this session runs")
     elif check.kind is HostKind.PRIVATE:

@@ -51,7 +51,7 @@ SETTING_HELP: Mapping[str, str] = MappingProxyType(
         "checkpoints.enabled": "Files are kept before and after changes.",
         "checkpoints.ignored": "All files that git ignores are kept, what builds make included.",
         "network.allow": "Hosts that commands reach without asking: pypi.org, or .example.com with all below it.",
-        "network.deny": "Hosts that commands never reach.",
+        "network.deny": "Hosts that commands, web_fetch and the browser never reach.",
         "network.needs": "Hosts that commands need: they are asked about together, and nothing is allowed by it.",
         "network.loopback_ports": "Ports of this machine's own servers that commands reach on localhost.",
         "checkpoints.most_megabytes": "Megabytes that the checkpoints of a workspace may take.",
