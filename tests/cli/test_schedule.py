@@ -51,6 +51,8 @@ def test_a_schedule_is_kept_listed_paused_and_removed(tmp_path: Path, capsys: py
         (("every day 9:00", " "), "Write it behind the time"),
         (("every day 9:00", "Look.", "--max-cost", "0"), "such as 0.5"),
         (("every day 9:00", "Look.", "--zone", "Nowhere"), "Europe/Berlin"),
+        (("every day 9:00", "Look.", "--model", "nobody/x"), "There is no provider 'nobody'"),
+        (("every day 9:00", "Look.", "--model", "anthropic/claude-sonet-5"), "The nearest names are"),
     ],
 )
 def test_what_cannot_be_kept_is_refused_with_the_way_on(

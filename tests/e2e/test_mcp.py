@@ -182,6 +182,8 @@ async def test_servers_are_listed_tested_shown_and_removed(place: Place) -> None
     assert (tested.code, tested.out.startswith("fake  connected  (stdio, python")) == (0, True)
     assert "mcp__fake__reads  [approved; says of itself: reads only]" in (await place.mcp("tools", "fake")).out
     assert "connecting -> connected" in (await place.mcp("logs", "fake")).out
+    nobodys = await place.mcp("logs", "fale")
+    assert (nobodys.code, nobodys.out, "There is no MCP server 'fale'." in nobodys.err) == (78, "", True)
     assert (await place.mcp("remove", "fake")).out == "Removed fake.\n"
     assert (await place.mcp("list")).err == "No MCP servers are configured. Add one: treadle mcp add NAME -- COMMAND\n"
     assert list((place.home / "mcp" / "pins").iterdir()) == []

@@ -75,7 +75,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     logs.add_argument("name", help="its name")
     serve = verbs.add_parser("serve", help="serve tasks to an MCP client, on standard input and output or over HTTP")
     add_serve(serve)
-    for verb in (listing, add, remove, enable, disable, test, tools, login):
+    for verb in (listing, add, remove, enable, disable, test, tools, login, logs):
         verb.add_argument("--directory", "-C", type=Path, default=Path(), metavar="DIR", help="the folder")
 
 
@@ -85,7 +85,7 @@ def execute(arguments: argparse.Namespace) -> int:
         raise ConfigError("command-unknown", f"`treadle mcp {arguments.verb}` takes no command after `--`.")
     match arguments.verb:
         case "logs":
-            return _logs(arguments.name)
+            return _logs(arguments.name, _trust(arguments))
         case "list":
             return _list(arguments)
         case "add":
@@ -233,13 +233,14 @@ def _tools(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _logs(name: str) -> int:
-    from treadle.door.mcp import log_text
+def _logs(name: str, trust: "SessionTrust") -> int:
+    from treadle.door.mcp import configured_servers, log_text, named_server
     from treadle.door.program import harmless
 
     text = log_text(name)
     sys.stdout.write(f"{harmless(text)}\n" if text else "")
     if not text:
+        named_server(configured_servers(trust), name)
         sys.stderr.write("It logged nothing yet.\n")
     return 0
 

@@ -73,7 +73,9 @@ def execute(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> None:
     import time
 
+    from treadle.door.known_models import check_setting
     from treadle.door.opening import RUN_BY, Schedule, add_schedule, check_workspace, next_words, own_zone
+    from treadle.door.settings import load_settings
     from treadle.protocol.errors import ConfigError
 
     if arguments.task.strip() in ("", "-"):
@@ -82,6 +84,8 @@ def _add(arguments: argparse.Namespace) -> None:
         raise ConfigError(
             "schedule-time", f"--max-cost cannot be {arguments.max_cost:g}.", fix="Give US dollars, such as 0.5."
         )
+    if arguments.model:
+        check_setting(load_settings({"model": arguments.model}), ("model",))
     now = time.time()
     added = add_schedule(
         Schedule(

@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.server_checks import add_server as add_server
     from treadle.app.reports.server_checks import check_server as check_server
     from treadle.app.reports.server_checks import log_text as log_text
+    from treadle.app.reports.server_checks import named_server as named_server
     from treadle.app.reports.server_checks import remove_server as remove_server
     from treadle.app.reports.server_checks import server_list as server_list
     from treadle.app.reports.server_checks import shown_tools as shown_tools
@@ -22,7 +23,8 @@ else:
         __name__,
         {
             "treadle.app.reports.server_checks": """
-                add_server check_server log_text remove_server server_list shown_tools sign_in_to switch_server
+                add_server check_server log_text named_server remove_server server_list shown_tools sign_in_to
+                switch_server
             """,
             "treadle.app.servers.configured": "ServerOrigin configured_servers read_servers",
             "treadle.app.servers.session_servers": "health_lines",
