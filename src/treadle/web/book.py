@@ -318,7 +318,12 @@ class SessionBook:
                     for session_id in await asyncio.to_thread(_leased):
                         if session_id not in self._open and not await self._attach(session_id):
                             known = -1.0  # it is not ready yet
-            await asyncio.sleep(_LOOK)
+            if self.changed.heard.is_set() or self.shells.sessions:
+                await asyncio.sleep(_LOOK)
+                continue
+            with suppress(TimeoutError):  # for nobody it looks seldom
+                async with asyncio.timeout(_LOOK_ANYWAY):
+                    await self.changed.heard.wait()
 
     async def _end_shells_of_deleted(self) -> None:
         """End the shells that no screen leads to any more, whoever deleted their sessions."""

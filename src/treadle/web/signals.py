@@ -10,6 +10,8 @@ class Signal:
 
     def __init__(self) -> None:
         self._waiting: set[asyncio.Event] = set()
+        self.heard = asyncio.Event()
+        """Whether anybody waits."""
 
     def set(self) -> None:
         """Tell all who wait."""
@@ -20,7 +22,10 @@ class Signal:
     def notifying(self, event: asyncio.Event) -> Iterator[None]:
         """Set the event at each change, as long as this is entered."""
         self._waiting.add(event)
+        self.heard.set()
         try:
             yield
         finally:
             self._waiting.discard(event)
+            if not self._waiting:
+                self.heard.clear()
