@@ -1,19 +1,20 @@
 """What a person reads of a call: what it printed, and nothing that is meant for the model alone."""
 
 import pytest
+from msgspec.structs import replace
 
 from treadle.engine.core import texts
 from treadle.engine.core.calls import with_remark
 from treadle.engine.ports import HookWord
 from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
-from treadle.present.call_words import end_of, said_of
+from treadle.present.call_words import answer_words, answered_elsewhere, end_of, said_of
 from treadle.present.item_lines import ProgressLines
 from treadle.present.items import Answered, CallItem
-from treadle.present.words import note_of, output_of
+from treadle.present.words import ANSWERS, note_of, output_of
 from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Text, text_of
-from treadle.protocol.notifications import CallChanged, CallStatus
-from treadle.protocol.permissions import OptionKind
+from treadle.protocol.notifications import CallChanged, CallStatus, QuestionClosed
+from treadle.protocol.permissions import AllowScope, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import (
     CallResult,
     ChangeKind,
@@ -116,6 +117,31 @@ def test_it_is_said_where_somebody_answered_unless_that_is_here(here: str, by: s
     changed = CallChanged(call=call, kind=ToolKind.EXECUTE, status=CallStatus.RUNNING)
     item = CallItem(changed, asked=True, answers=(Answered(OptionKind.ALLOW_ONCE, by=by),))
     assert said_of(item, here) == f"you allowed it{where}"
+
+
+@pytest.mark.parametrize(
+    ("option", "scope", "by", "said"),
+    [
+        ("allow_once", "session", "web:Pixel 8", "Answered on Pixel 8: allowed once."),
+        (
+            "allow_always",
+            "session",
+            "web:Chrome on Linux 6",
+            "Answered in Chrome on Linux 6: allowed for this session.",
+        ),
+        ("allow_always", "user", "web:browser 1", "Answered in browser 1: allowed from now on."),
+        ("reject_once", "session", "tui:main", "Answered in the first terminal: rejected."),
+        ("reject_always", "session", "tui:terminal 2", "Answered in terminal 2: always rejected."),
+        ("run_for_real", "session", "mcp:cursor", "Answered by cursor over MCP: run it for real."),
+        ("allow_once", "session", "acp:1", ""),
+    ],
+)
+def test_a_call_that_was_answered_elsewhere_says_where_and_what(option: str, scope: str, by: str, said: str) -> None:
+    asked = Question(id="q", kind=QuestionKind.PERMISSION, text="Run it?")
+    closed = QuestionClosed(question_id="q", option=OptionKind(option), scope=AllowScope(scope), by=by)
+    assert answered_elsewhere(asked, closed, "acp:1") == said
+    for other in (Question(id="q", kind=QuestionKind.BUDGET, text="More?"), replace(asked, copy=CopyChanges())):
+        assert answer_words(other, closed) == ANSWERS[OptionKind(option)]
 
 
 @pytest.mark.parametrize(

@@ -322,7 +322,7 @@ def test_a_question_of_the_model_is_printed_when_it_is_answered() -> None:
         (
             QuestionKind.GUIDANCE,
             QuestionClosed(question_id="q", option=OptionKind.ANSWER, text="use tabs", by="web:phone"),
-            [NoteItem("So?", warns=True), NoteItem("Answered on the web page, in phone:"), SaidItem("use tabs")],
+            [NoteItem("So?", warns=True), NoteItem("Answered on phone:"), SaidItem("use tabs")],
         ),
         (
             QuestionKind.BUDGET,

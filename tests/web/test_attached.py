@@ -36,7 +36,7 @@ async def test_a_question_of_another_program_is_answered_on_the_page_and_its_ses
             await visit.done(f"{path}/answer", **answer)
             await there.ended()
             status, said = await visit.post(f"{path}/answer", **answer)
-            assert (status, said["what"]) == (409, "Answered on the web page, in browser 1: no.")
+            assert (status, said["what"]) == (409, "Answered in browser 1: rejected.")
             await until(page, lambda: page.content.view.stop is not None)
             status, said = await visit.post(f"{path}/close")
             assert (status, said["code"]) == (404, "session-elsewhere")

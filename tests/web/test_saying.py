@@ -47,13 +47,28 @@ async def test_the_first_answer_wins_and_the_other_browser_hears_whose_it_was(
         assert answers[0] == (200, {})
         assert answers[1] == (
             409,
-            {"code": "answered", "what": "Answered on the web page, in browser 2: no.", "why": "", "fix": ""},
+            {"code": "answered", "what": "Answered in browser 2: rejected.", "why": "", "fix": ""},
         )
         await idle(page)
         assert (await first.post(path, **no))[0] == 409
         assert "not today" in str(here.server.requests[-1].body)
         cards = await second.get("/inbox/cards")
         assert "Nothing waits for you" in cards
+
+
+async def test_a_device_is_said_to_have_answered_by_the_name_that_it_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [Turn(items=(PUSH,)), DONE]) as here:
+        first, second = here.visit(), here.visit()
+        assert here.keys.rename("browser 2", "Pixel 8")
+        page = await here.start(first)
+        question = await here.asked(page)
+        yes = {"question_id": question.id, "option": "allow_once"}
+        await second.done(f"/s/{page.session.id}/answer", **yes)
+        status, said = await first.post(f"/s/{page.session.id}/answer", **yes)
+        assert (status, said["what"]) == (409, "Answered on Pixel 8: allowed once.")
+        await idle(page)
 
 
 async def test_calls_are_changed_before_they_run_and_edits_block_by_block(
@@ -90,7 +105,7 @@ async def test_an_edit_of_which_no_block_is_taken_is_rejected(tmp_path: Path, mo
         answer = {"question_id": question.id, "option": "allow_once", "blocks": [False, False]}
         await visit.done(f"/s/{page.session.id}/answer", **answer)
         await idle(page)
-        assert page.content.answered == {question.id: "Answered on the web page, in browser 1: no."}
+        assert page.content.answered == {question.id: "Answered in browser 1: rejected."}
         assert (here.folder / "a.py").read_text() == SOURCE
 
 

@@ -1,6 +1,7 @@
 """What became of a call, in the words of its line."""
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
+from types import MappingProxyType
 
 from treadle.present.escape import printable
 from treadle.present.items import CallItem
@@ -75,11 +76,30 @@ _SAYS_WHY = frozenset({Outcome.FAILED, Outcome.INVALID, Outcome.UNKNOWN})
 """Outcomes of which the text says what went wrong."""
 
 
+_ALLOWED: Mapping[OptionKind, str] = MappingProxyType(
+    {
+        OptionKind.ALLOW_ONCE: "allowed once",
+        OptionKind.REJECT_ONCE: "rejected",
+        OptionKind.REJECT_ALWAYS: "always rejected",
+    }
+)
+
+
+def answer_words(asked: Question, closed: QuestionClosed) -> str:
+    """Say in a few words what a person answered, empty where nobody did: `allowed once` where that lets a call run."""
+    option = closed.option
+    if option is None or asked.kind is not QuestionKind.PERMISSION or asked.copy is not None:
+        return "" if option is None else ANSWERS[option]
+    if option is OptionKind.ALLOW_ALWAYS:
+        return "allowed for this session" if closed.scope is AllowScope.SESSION else "allowed from now on"
+    return _ALLOWED.get(option, ANSWERS[option])
+
+
 def answered_elsewhere(question: Question | None, closed: QuestionClosed, here: str) -> str:
     """Say at once that a question about a call was answered on another surface than `here` (`tui:main`)."""
     if question is None or question.kind is not QuestionKind.PERMISSION or closed.option is None:
         return ""
-    return f"Answered {elsewhere(closed.by)}: {ANSWERS[closed.option]}." if closed.by not in ("", here) else ""
+    return f"Answered {elsewhere(closed.by)}: {answer_words(question, closed)}." if closed.by not in ("", here) else ""
 
 
 def allowed_before(decision: Decision | None, allowed: Collection[str]) -> str:

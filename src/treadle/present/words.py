@@ -52,7 +52,7 @@ ANSWERS: Mapping[OptionKind, str] = MappingProxyType(
 
 
 def elsewhere(by: str) -> str:
-    """Say where another surface is: `in terminal 2`, `by cursor 3 over MCP`."""
+    """Say where another surface is: `in terminal 2`, `on Pixel 8`, `in Firefox on macOS`, `by cursor 3 over MCP`."""
     kind, _, name = by.partition(":")
     match kind:
         case "tui":
@@ -62,7 +62,7 @@ def elsewhere(by: str) -> str:
         case "acp":
             return "in the editor"
         case "web":
-            return f"on the web page, in {printable(name)}"
+            return f"{'in' if ' on ' in name or name.startswith('browser ') else 'on'} {printable(name)}"
         case _:
             return f"in {kind}"
 

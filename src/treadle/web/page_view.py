@@ -6,10 +6,11 @@ from collections.abc import Iterator, Sequence
 
 from msgspec.structs import replace
 
+from treadle.present.call_words import answer_words
 from treadle.present.item_book import ItemBook, is_settled, with_begun_reply
 from treadle.present.items import CallItem, Placed, ProblemItem
 from treadle.present.view import SessionView
-from treadle.present.words import ANSWERS, elsewhere
+from treadle.present.words import elsewhere
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import Notification, PromptDelivered, QuestionClosed
@@ -61,7 +62,7 @@ class PageContent(ItemBook):
             return
         self.raised = self.raised or (asked.raises and closed.option is OptionKind.ALLOW_ONCE)
         where = f" {elsewhere(closed.by)}" if closed.by else ""
-        self.answered[closed.question_id] = f"Answered{where}: {ANSWERS[closed.option]}."
+        self.answered[closed.question_id] = f"Answered{where}: {answer_words(asked, closed)}."
         while len(self.answered) > _MOST_ANSWERED:
             self.answered.popitem(last=False)
 
