@@ -232,3 +232,84 @@ def test_a_setting_that_is_removed_leaves_the_others_and_the_comments(folder: Pa
     one.write(SettingWrite(follow=(("topic", "", ""),)), str(folder))
     assert (listed(folder), config.read_text().startswith("# mine\n"), config.stat().st_mode) == (BEFORE, True, mode)
     assert not (folder / ".git" / "config.lock").exists()
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("words", ["topic new", "topic feature/x.y", "new"])
+async def test_a_branch_is_renamed_with_what_it_follows(folder: Path, words: str, form: str) -> None:
+    old, new = "main" if words == "new" else "topic", words.rsplit(maxsplit=1)[-1]
+    for name in ("topic", "main"):
+        git(folder, "branch", "-q", "-u", "origin/other", name)
+    git(folder, "config", f"branch.{old}.pushRemote", "origin")
+    before = listed(folder)
+    found = await ran(folder, form.format(f"git branch -m {words}"))
+    assert (found.results[0].outcome, found.asked) == (Outcome.OK, []), found.texts[0]
+    assert "could not write" not in found.texts[0]
+    assert listed(folder) == {key.replace(f"branch.{old}.", f"branch.{new}."): value for key, value in before.items()}
+    assert git(folder, "branch", "--format=%(refname:short)").split() == sorted({"main", "topic"} - {old} | {new})
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.EDITS])
+@pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE])
+async def test_a_branch_is_renamed_after_one_yes(folder: Path, mode: Mode, option: OptionKind) -> None:
+    found = await ran(folder, "git branch -m topic new", mode=mode, present=True, option=option)
+    name = "new" if option is OptionKind.ALLOW_ONCE else "topic"
+    assert (len(found.asked), git(folder, "branch", "--format=%(refname:short)")) == (1, f"main\n{name}")
+
+
+async def test_a_branch_without_a_commit_is_renamed_and_why_another_one_is_not_is_said(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    new.mkdir()
+    found = await ran(new, "git init -q -b main && git branch -m trunk", "git branch -m none other")
+    assert (found.asked, git(new, "symbolic-ref", "HEAD")) == ([], "refs/heads/trunk"), found.texts
+    assert [one.outcome for one in found.results[:2]] == [Outcome.OK, Outcome.FAILED]
+    assert "none" in found.texts[1]
+    assert "could not write" not in found.texts[1]
+
+
+ASKED = [
+    "git config filter.up.clean 'tr a-z A-Z'",
+    "git config core.autocrlf input",
+    "git config --local pull.rebase true",
+    "git config --add user.name B",
+    "git remote add other ../other",
+    "git remote set-url --push origin ../other",
+    "git remote rename origin upstream",
+    "git branch -f -m topic new",
+    "git branch --copy topic new",
+    "git sparse-checkout set src",
+]
+"""What writes git's configuration otherwise than Treadle does for a command."""
+
+
+@pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE])
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO])
+@pytest.mark.parametrize("line", ASKED)
+async def test_what_treadle_does_not_write_is_asked_about_once_and_a_yes_is_not_in_vain(
+    folder: Path, line: str, mode: Mode, option: OptionKind
+) -> None:
+    before = (folder / ".git" / "config").read_bytes(), git(folder, "branch")
+    found = await ran(folder, line, mode=mode, present=True, option=option)
+    yes = option is OptionKind.ALLOW_ONCE
+    assert [one.text for one in found.asked] == ["Run; approving also lets it run outside the sandbox"]
+    assert found.results[0].outcome is (Outcome.OK if yes else Outcome.REJECTED), found.texts[0]
+    assert (((folder / ".git" / "config").read_bytes(), git(folder, "branch")) != before) is yes
+
+
+@pytest.mark.parametrize("line", ["git checkout third", "git switch --track origin/third", "sh call.sh"])
+async def test_where_git_goes_on_without_its_configuration_the_way_is_said(folder: Path, line: str) -> None:
+    git(folder, "push", "-q", "origin", "main:third")
+    (folder / "call.sh").write_text("git checkout third\n")
+    found = await ran(folder, line)
+    assert git(folder, "branch", "--show-current") == "third"
+    assert "[The sandbox keeps git's configuration as it is. `git branch -u" in found.texts[0]
+    assert 'needs: ["host"]' in found.texts[0]
+
+
+async def test_a_repository_is_begun_and_set_up_by_one_line_after_one_yes(tmp_path: Path) -> None:
+    new = tmp_path / "new"
+    new.mkdir()
+    line = "git init -q -b main && git remote add origin ../there && git config core.eol lf && git config user.name A"
+    found = await ran(new, line, present=True)
+    assert (found.results[0].outcome, len(found.asked)) == (Outcome.OK, 1), found.texts[0]
+    assert (git(new, "remote"), git(new, "config", "core.eol")) == ("origin", "lf")

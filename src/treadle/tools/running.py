@@ -1,6 +1,7 @@
 """Running shell lines for tools: to their end, for a time, or on in the background."""
 
 import asyncio
+import re
 from collections.abc import Awaitable, Callable, Sequence
 from functools import partial
 
@@ -12,6 +13,7 @@ from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import (
     CallResult,
+    Confinement,
     Origin,
     Outcome,
     Preview,
@@ -36,6 +38,13 @@ _NO_KEYS = "Use the tools that edit files, or a program or an option that asks n
 _SUBMODULES = (
     " Git's data of submodules can name programs, so they stay as they are there. "
     'needs: ["host"] in a call of its own asks the user to run it without the sandbox.'
+)
+_CONFIGURATION = (
+    "The sandbox keeps git's configuration as it is. `git branch -u REMOTE/BRANCH` has Treadle write what a branch "
+    'follows; needs: ["host"] in a call of its own asks the user to run the line without the sandbox.'
+)
+_NOT_CONFIGURED = re.compile(
+    r"could not (?:write|lock) config file \S*: (?:Device or resource busy|Read-only file system)"
 )
 _COPY_ADVICE = "It ran in a throw-away copy, where nothing runs for long. Use background for servers and watchers."
 
@@ -112,7 +121,8 @@ async def run_line(
             await _forget(workspace, number, command)
         elif workspace.jobs is not None:
             workspace.jobs.note(number, command)
-    printed, report = told.printed, _with(told.report, tuple(one.text for one in remarks))
+    kept = _kept_settings(told.report, rights)
+    printed, report = told.printed, _with(told.report, (*kept, *(one.text for one in remarks)))
     outcome = _outcome(command, remarks, running=told.running)
     failed = outcome is Outcome.FAILED
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
@@ -129,6 +139,12 @@ async def run_line(
             denial = SandboxDenial(right=Right.WRITE, target=workspace.root, text=copy.trouble)
     result = result_of(Origin.COMMAND, outcome, report)
     return replace(result, denial=denial, full_output=command.output_file, copy=copy)
+
+
+def _kept_settings(report: str, rights: Rights) -> tuple[str, ...]:
+    """Give the way on where git could not write its configuration; it may go on without that, as with a new branch."""
+    confined = rights.confinement is not Confinement.OPEN
+    return (_CONFIGURATION,) if confined and _NOT_CONFIGURED.search(report) else ()
 
 
 def _stopped(denial: SandboxDenial, never: str) -> str:

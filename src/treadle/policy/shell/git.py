@@ -77,6 +77,23 @@ _OF_OTHER_REPOSITORIES = {
     "submodule": word_set("absorbgitdirs add deinit init set-branch set-url sync update"),
 }
 _DRY_RUNS = frozenset({"-n", "--dry-run"})
+_WRITE_SETTINGS = {
+    "lfs": word_set("install uninstall"),
+    "maintenance": word_set("register start stop unregister"),
+    "remote": word_set("add remove rename rm set-branches set-url"),
+    "sparse-checkout": word_set("disable init set"),
+}
+"""First words with which a subcommand writes git's configuration, and fails where it cannot."""
+
+_RENAMES = re.compile(r"-(?!.*u)[a-zA-Z]*[mMcC][a-zA-Z]*|--(move|copy|edit-description)")
+"""Options of `git branch` with which it does, too."""
+
+_BY_TREADLE = re.compile(
+    r"(?i:user\.(name|email|signingkey|useconfigonly)|branch\..+\.(remote|merge|rebase|description))"
+)
+"""What Treadle itself writes for a command, with these options (`namespaces/git_settings.py`)."""
+
+_FORMS_BY_TREADLE = word_set("--local --replace-all --unset --unset-all")
 
 _MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
 _CONNECTS = frozenset({"fetch", "pull", "ls-remote", "clone", "submodule"})
@@ -250,7 +267,7 @@ def _is_there(word: str, env: ShellEnv) -> bool:
 def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what a subcommand reads or reaches."""
     if command == "config":
-        return _config(words)
+        return _config(words, env)
     rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
     if without := _without_sandbox(command, rest, env):
         return without
@@ -271,21 +288,37 @@ def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
 
 
 def _without_sandbox(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Find what makes, moves or removes a repository beside the workspace's own: half of it would stay in the sandbox.
+    """Find what the sandbox stops: writing git's configuration, and making, moving or removing another repository.
 
-    Such a folder has a `.git`, which no command makes or moves, and its data can name programs.
+    Half of that would be done. Such a folder has a `.git`, which no command makes or moves, and its data, as the
+    configuration, can name programs.
     """
+    if not words or _DRY_RUNS.intersection(words):
+        return []
+    first = next((word for word in words if not word.startswith("-")), "")
+    renames = command == "branch" and any(map(_RENAMES.fullmatch, words)) and not _is_renamed_inside(words)
+    if renames or first in _WRITE_SETTINGS.get(command, ()):
+        return _writes_settings(command if renames else f"{command} {first}", env)
+    if words[0] not in _OF_OTHER_REPOSITORIES.get(command, ()):
+        return []
+    return _outside(f"git {command} {first} changes another repository as a whole", env)
+
+
+def _outside(text: str, env: ShellEnv) -> list[Finding]:
+    """Ask for a run without the sandbox where there is one, and the place is not the commands' own."""
     own = env.cwd != UNKNOWN and env.context.is_private(env.cwd)
-    if not words or own or not env.context.confined or env.context.mode is Mode.PLAN or _DRY_RUNS.intersection(words):
+    if own or not env.context.confined or env.context.mode is Mode.PLAN:
         return []
-    first, *_ = words
-    if first not in _OF_OTHER_REPOSITORIES.get(command, ()):
-        return []
-    text = f"git {command} {first} changes another repository as a whole, so it runs without the sandbox"
+    text = f"{text}, so it runs without the sandbox"
     return [Finding(Risk.EXECUTE, WITHOUT_SANDBOX, text, always_asks=True)]
 
 
-def _config(words: Sequence[str]) -> list[Finding]:
+def _writes_settings(command: str, env: ShellEnv) -> list[Finding]:
+    """Judge what writes git's configuration: no command does that in the sandbox, also of a new repository."""
+    return _outside(f"git {command} writes git's configuration", env)
+
+
+def _config(words: Sequence[str], env: ShellEnv) -> list[Finding]:
     flags = {word.partition("=")[0] for word in words if word.startswith("-")}
     plain = [word for word in words if not word.startswith("-")]
     if any(_CREDENTIAL.search(word) for word in plain) and (flags or len(plain) == 1 or plain[0] == "get"):
@@ -300,6 +333,20 @@ def _config(words: Sequence[str]) -> list[Finding]:
         shows = Finding(Risk.READ, "git-read", "git config shows a setting")
         return [shows if known else unclear("git-config", "git config with something unknown")]
     key = next((word for word in plain if "." in word), "")
+    writes = [] if _is_written_inside(key, flags) else _writes_settings("config", env)
     if flags & {"--global", "--worktree"} or not re.fullmatch(_KEYS, key):
-        return [dangerous("git-config", f"the setting {shown(key)} is a global one, or can make git run something")]
-    return []
+        text = f"the setting {shown(key)} is a global one, or can make git run something"
+        return [dangerous("git-config", text), *writes]
+    return writes
+
+
+def _is_renamed_inside(words: Sequence[str]) -> bool:
+    """Whether a branch is renamed as Treadle does it for a command: its settings go along."""
+    first, *names = words
+    plain = all(is_static(name) and not name.startswith("-") for name in names)
+    return first in ("-m", "--move") and len(names) in (1, 2) and plain
+
+
+def _is_written_inside(key: str, flags: set[str]) -> bool:
+    """Whether a setting is one that Treadle writes for a command, or of a file that is named."""
+    return bool(flags & {"-f", "--file"}) or (bool(_BY_TREADLE.fullmatch(key)) and flags <= _FORMS_BY_TREADLE)

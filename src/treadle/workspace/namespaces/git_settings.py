@@ -26,6 +26,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\x7f]")
 _REF = re.compile(r"(?!.*(?:\.\.|//|@\{|\.lock(?:/|$)))(?!-)[^\s~^:?*\[\\/.][^\s~^:?*\[\\]*")
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 _FILE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+_OPTION = re.compile("-")
 _NAMED = b"gitdir: "
 _TAKE_VALUES = frozenset({"-o", "--push-option", "--repo", "--receive-pack", "--exec"})
 _MANY = frozenset({"--all", "--branches", "--mirror", "--tags", "--delete", "-d", "--dry-run", "-n"})
@@ -39,12 +40,14 @@ class SettingWrite(Struct, frozen=True, kw_only=True):
     """What a call writes: by git itself first, in `before`, these words without what writes settings.
 
     `sets` are keys with their values, None to remove one. `follow` pairs a branch (empty: the present one) with what it
-    is to follow, a remote and the name there, or with neither a name that git knows.
+    is to follow, a remote and the name there, or with neither a name that git knows. `renames` is a branch (empty: the
+    present one) that git renames, and its new name: its settings go along.
     """
 
     before: tuple[str, ...] = ()
     sets: tuple[tuple[str, str | None], ...] = ()
     follow: tuple[tuple[str, str, str], ...] = ()
+    renames: tuple[str, str] | None = None
 
 
 def setting_write(words: Sequence[str]) -> SettingWrite | None:
@@ -58,6 +61,8 @@ def setting_write(words: Sequence[str]) -> SettingWrite | None:
             return SettingWrite(follow=(("".join(branch), "", option.partition("=")[2]),))
         case ["branch", "--unset-upstream", *branch] if len(branch) <= 1:
             return SettingWrite(follow=(("".join(branch), "", ""),))
+        case ["branch", "-m" | "--move", *names] if 1 <= len(names) <= 2 and not any(map(_OPTION.match, names)):
+            return SettingWrite(renames=("".join(names[:-1]), names[-1]))
         case ["push", *rest] if not {"-u", "--set-upstream"}.isdisjoint(rest):
             return _push(rest)
         case _:
@@ -99,13 +104,19 @@ class GitSettings:
 
     def write(self, wanted: SettingWrite, cwd: str) -> None:
         """Write what a call that was made in a folder wants. Raises `ToolError`, and nothing is written then."""
-        try:
-            with self._opened(cwd) as (own, common):
-                self._write(wanted, own, common)
-        except (OSError, subprocess.SubprocessError) as error:
-            raise ToolError(
-                f"git's configuration cannot be written: {error}. Tell the user if the task needs it."
-            ) from error
+        with _told_to_model(), self._opened(cwd) as (own, common):
+            self._write(wanted, own, common)
+
+    def branch(self, name: str, cwd: str) -> str:
+        """Give a branch as it is named, or the present one. Raises `ToolError`."""
+        with _told_to_model(), self._opened(cwd) as (own, _):
+            return name.removeprefix("refs/heads/") or _head(own)
+
+    def is_renamed(self, old: str, new: str, cwd: str) -> bool:
+        """Whether a branch has its new name, also one without a commit. Raises `ToolError`."""
+        with _told_to_model(), self._opened(cwd) as (own, common):
+            there = _has_ref(common, f"refs/heads/{new}") or _read(own, "HEAD") == f"ref: refs/heads/{new}\n".encode()
+            return there and not _has_ref(common, f"refs/heads/{old}")
 
     def _write(self, wanted: SettingWrite, own: int, common: int) -> None:
         with tempfile.TemporaryDirectory() as private, _locked(common):
@@ -125,11 +136,22 @@ class GitSettings:
                 self._run(copy, "--replace-all" if value is not None else "", *kept)
                 expected.pop(key, None)
                 expected |= {key: (value,)} if value is not None else {}
+            if wanted.renames is not None:
+                expected = self._moved(copy, expected, *wanted.renames)
             if self._settings(copy) != expected:
                 raise ToolError(
                     "git would have written more than the setting, so nothing was written. Tell the user of it."
                 )
             _rewrite(common, before, copy.read_bytes())
+
+    def _moved(self, copy: Path, known: _Settings, old: str, new: str) -> _Settings:
+        """Give what a branch is set to its new name."""
+        before, after = f"branch.{old}.", f"branch.{new}."
+        if not _REF.fullmatch(new) or not any(key.startswith(before) for key in known):
+            return known
+        self._run(copy, "--rename-section", before[:-1], after[:-1])
+        moved = {key: value for key, value in known.items() if not key.startswith(before)}
+        return moved | {after + key.removeprefix(before): value for key, value in known.items() if key not in moved}
 
     def _settings(self, file: Path) -> _Settings:
         """Read all settings of a file, by key; a name with letters of both cases keeps them between the dots."""
@@ -197,6 +219,15 @@ class GitSettings:
             os.close(opened)
 
 
+@contextmanager
+def _told_to_model() -> Iterator[None]:
+    try:
+        yield
+    except (OSError, subprocess.SubprocessError) as error:
+        text = f"git's configuration cannot be written: {error}. Tell the user if the task needs it."
+        raise ToolError(text) from error
+
+
 def _followed(
     follow: tuple[str, str, str], known: _Settings, own: int, common: int
 ) -> Iterator[tuple[str, str | None]]:
@@ -226,7 +257,8 @@ def _checked(wanted: tuple[str, str | None], known: _Settings, own: int, common:
     name, _, last = rest.rpartition(".")
     key = f"{first.lower()}.{name}.{last.lower()}" if name else given.lower()
     if key not in _USER and not (first.lower() == "branch" and name and last.lower() in _BRANCH):
-        raise ToolError(f"only user.* and branch.* are written into it, not {given!r}. Tell the user if it is needed.")
+        what = f"only user.* and branch.* are written into it for a command, not {given!r}"
+        raise ToolError(f'{what}. needs: ["host"] in a call of its own asks the user to run it without the sandbox.')
     if value is not None and (len(value) > _LONGEST or _CONTROL.search(value) or not value.isprintable()):
         raise ToolError(f"the value of {key} is not one plain line. Write it as one.")
     if key in _USER:

@@ -123,6 +123,15 @@ class GitCalls:
                 return status, said
         folders = self._workspace.folders
         settings = GitSettings(folders, find_outside("git", *folders))
+        if writes.renames is not None:
+            old, new = await asyncio.to_thread(settings.branch, writes.renames[0], cwd), writes.renames[1]
+            is_renamed = partial(settings.is_renamed, old, new, cwd)
+            # Git renames it, and fails at its configuration: what it says of that is not so.
+            if not (before := await asyncio.to_thread(is_renamed)):
+                await self._run_git(call, rights, caller, descriptors, gone, quiet=True)
+            if before or not await asyncio.to_thread(is_renamed):
+                return await self._run_git(call, rights, caller, descriptors, gone)
+            writes = structs.replace(writes, renames=(old, new))
         await asyncio.to_thread(settings.write, writes, cwd)
         self._say(caller, f"Treadle wrote git's configuration: `{_shown(call)}`.")
         return 0, ""
@@ -134,6 +143,8 @@ class GitCalls:
         caller: Caller | None,
         descriptors: Sequence[int],
         gone: "asyncio.Future[None]",
+        *,
+        quiet: bool = False,
     ) -> tuple[int, str]:
         if caller is not None:  # what it connects to is asked about by the call that it is of
             ask_person.set(caller.ask)
@@ -143,7 +154,8 @@ class GitCalls:
             raise ToolError(f"{setup.refused.text}. Call it in a command of its own, so that the user can approve it.")
         setup = structs.replace(setup, variables={**setup.variables, **call.variables})
         given, printed, errors = descriptors
-        line = f"exec {shlex.join(('git', *call.words))} <&{given} >&{printed} 2>&{errors}"
+        told = "2>/dev/null" if quiet else f"2>&{errors}"
+        line = f"exec {shlex.join(('git', *call.words))} <&{given} >&{printed} {told}"
         command = self._workspace.launcher.start(line, setup=setup, descriptors=descriptors, cwd=call.cwd)
         try:
             ending = asyncio.ensure_future(command.finish(float("inf")))
@@ -154,7 +166,7 @@ class GitCalls:
         finally:
             await command.close()  # what others noted meanwhile, and it took along, goes with the next result
         status = _FAILED if command.status is None else command.status
-        if rights.confinement is Confinement.GIT:
+        if rights.confinement is Confinement.GIT and not quiet:
             self._say(caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
         return (status if status >= 0 else _FAILED - status), ""
 
