@@ -204,3 +204,22 @@ async def test_the_word_on_one_folder_says_nothing_of_another(folder: Path, tmp_
     opening = Opening(workspace=other, settings=settings, user_present=True, trust=trust_now(folder))
     async with await open_session(opening) as live:
         assert (live.workspace, live.trust.trusted) == (other, False)
+
+
+@pytest.mark.parametrize("present", [True, False])
+@pytest.mark.parametrize("mode", list(Mode))
+async def test_a_session_that_nobody_attends_says_what_is_denied_in_an_untrusted_repository(
+    folder: Path, mode: Mode, *, present: bool
+) -> None:
+    (folder / "AGENTS.md").unlink()
+    (folder / ".git").mkdir()
+    settings = Settings(model="openai/one", base_url="http://localhost:1/v1", mode=mode)
+    opening = Opening(workspace=folder, settings=settings, user_present=present, given=frozenset({"mode"}))
+    notices = []
+    for _ in range(2):
+        async with await open_session(opening) as live:
+            notices.append([one for one in live.notices if one.startswith("untrusted: ")])
+        trust_store().grant(session_trust(folder).trust)
+    said = not present and mode not in (Mode.PLAN, Mode.FULL)
+    assert (len(notices[0]), notices[1]) == (said, [])
+    assert all("commands that do more than read are denied" in one for one in notices[0])

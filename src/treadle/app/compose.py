@@ -179,7 +179,7 @@ async def _start(opening: Opening, store: Store) -> LiveSession:
         store=store,
         brought=opening,
         roots=roots,
-        notices=choice.notices,
+        notices=(*_unattended(opening, mode, trust), *choice.notices),
     )
     return assemble(parts, first)
 
@@ -233,7 +233,12 @@ async def _resume(opening: Opening, store: Store) -> LiveSession:
         brought=opening,
         roots=roots,
         recalled=recalled,
-        notices=(*lost, *_of_another_provider(opening, state.choice.model), *_of_its_model(opening, models, state)),
+        notices=(
+            *_unattended(opening, mode, trust),
+            *lost,
+            *_of_another_provider(opening, state.choice.model),
+            *_of_its_model(opening, models, state),
+        ),
     )
     return assemble(parts, () if opening.looks else first)
 
@@ -284,6 +289,12 @@ def _begin(opening: Opening, workspace: Path, wanted: Mode) -> tuple[Mode, Sessi
     if not opening.looks:
         require_sandbox(mode, opening.settings)
     return mode, trust
+
+
+def _unattended(opening: Opening, mode: Mode, trust: SessionTrust) -> tuple[str, ...]:
+    """Say what is denied for want of trust in a session that nobody attends."""
+    silent = opening.user_present or opening.looks or opening.child is not None
+    return tuple(filter(None, () if silent else (trust.unattended_notice(mode),)))
 
 
 def _trust(opening: Opening, workspace: Path) -> SessionTrust:

@@ -124,6 +124,16 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
             said.append(f"{state}: not used: {mode}. To use it, choose it again, or add --mode {self.held_back}.")
         return " ".join(said)
 
+    def unattended_notice(self, mode: Mode) -> str:
+        """Say in one line what is denied where nobody is asked; empty where nothing is, or `notice` says how it stands.
+
+        Only in these modes could a command of the folder run at all, and does not for want of trust.
+        """
+        if self.lets_code_run or self.notice() or mode in (Mode.PLAN, Mode.FULL):
+            return ""
+        how = f"To let them run: `{trust_command(self.workspace)}`, or --trust for one run."
+        return f"untrusted: commands that do more than read are denied, as nobody is there to say yes. {how}"
+
 
 def trust_store() -> TrustStore:
     """Give the store of what the user said of folders."""
