@@ -41,8 +41,8 @@ def parts(line: str) -> Iterator[Sequence[str]]:
         yield [("7" if word in ANY_NUMBER else word) for word in words[:ended]]
 
 
-def mistake(words: Sequence[str]) -> str:
-    """What the program says is wrong with a command line; empty where it takes it, or only needs more of it."""
+def mistake(words: Sequence[str], incomplete: Sequence[str] = ONLY_INCOMPLETE) -> str:
+    """What the program says is wrong with a command line; empty where it takes it, or says what is `incomplete`."""
     name = words[0] if words and words[0] in COMMANDS else ""
     flags = {word.partition("=")[0] for word in words}
     if not name and "--output-format" in flags and flags & _HOSTS:
@@ -55,7 +55,7 @@ def mistake(words: Sequence[str]) -> str:
                 task_of([] if arguments.task is None else _words(arguments.task), COMMANDS)
     except SystemExit as end:
         text = said.getvalue().strip()
-        return "" if not end.code or any(one in text for one in ONLY_INCOMPLETE) else text.splitlines()[0]
+        return "" if not end.code or any(one in text for one in incomplete) else text.splitlines()[0]
     except ConfigError as error:
         return str(error)
     return ""

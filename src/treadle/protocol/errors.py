@@ -47,7 +47,7 @@ class DriftError(StoreError):
             "log-drift",
             f"Event {seq} of the session's log ({event}) does not fit the events before it.",
             why=why,
-            fix="`treadle audit` says whether the log was damaged. What is before it can be read with `treadle show`.",
+            fix="`treadle audit verify ID` says whether the log was damaged, `treadle show ID` what is before.",
         )
         self.seq = seq
 

@@ -247,7 +247,7 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         ),
         "log-drift": Explanation(
             "An event of the session's log does not fit the events before it: one is missing, or was changed.",
-            "`treadle audit ID` says where. `treadle show ID` shows what can be read. Start a new session to go on.",
+            "`treadle audit verify ID` says where, `treadle show ID` shows what is left. Start a new session to go on.",
         ),
         "log-unreadable": Explanation("The session log cannot be opened.", "Check the permissions of its folder."),
         "log-unwritable": Explanation("The session log cannot be written.", "Check free space and permissions."),

@@ -258,7 +258,9 @@ def _checked(wanted: tuple[str, str | None], known: _Settings, own: int, common:
     key = f"{first.lower()}.{name}.{last.lower()}" if name else given.lower()
     if key not in _USER and not (first.lower() == "branch" and name and last.lower() in _BRANCH):
         what = f"only user.* and branch.* are written into it for a command, not {given!r}"
-        raise ToolError(f'{what}. needs: ["host"] in a call of its own asks the user to run it without the sandbox.')
+        raise ToolError(
+            f'{what}. Call it on its own with needs: ["host"], which asks the user to run it without the sandbox.'
+        )
     if value is not None and (len(value) > _LONGEST or _CONTROL.search(value) or not value.isprintable()):
         raise ToolError(f"the value of {key} is not one plain line. Write it as one.")
     if key in _USER:
