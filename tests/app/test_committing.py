@@ -30,11 +30,11 @@ def git(folder: Path, *arguments: str, fails: bool = False) -> str:
     return done.stdout
 
 
-def repository(folder: Path) -> Path:
+def repository(folder: Path, form: str = "sha1") -> Path:
     """A repository with a folder in it that a session works in; gives that folder."""
     work = folder / "repo" / "folder ä"
     work.mkdir(parents=True)
-    git(work.parent, "init", "-q")
+    git(work.parent, "init", "-q", f"--object-format={form}")
     for name in ("old.txt", "theirs.txt"):
         (work / name).write_text("a\n")
     git(work, "add", ".")
@@ -55,11 +55,12 @@ def hook(work: Path, text: str, name: str = "pre-commit") -> None:
 
 
 @pytest.mark.parametrize("first", [False, True], ids=["a later commit", "the first commit"])
+@pytest.mark.parametrize("form", ["sha1", "sha256"])
 @pytest.mark.parametrize("staged", [False, True], ids=["", "staged before"])
 def test_what_a_hook_changes_is_in_the_commit_and_is_not_staged_to_be_taken_back(
-    tmp_path: Path, *, staged: bool, first: bool
+    tmp_path: Path, form: str, *, staged: bool, first: bool
 ) -> None:
-    work = repository(tmp_path)
+    work = repository(tmp_path, form)
     if first:
         git(work, "update-ref", "-d", "HEAD")
         git(work, "rm", "-q", "-r", "--cached", ".")
@@ -89,6 +90,14 @@ def test_what_a_hook_changes_of_an_amended_commit_is_not_staged_to_be_taken_back
     assert commit(work, amends=last).status == 0
     assert git(work, "status", "--short") == ""
     assert git(work, "show", "HEAD:./new.txt") == "b\nfixed\n"
+
+
+def test_what_a_hook_stages_for_the_next_commit_stays_staged(tmp_path: Path) -> None:
+    work = repository(tmp_path)
+    hook(work, "#!/bin/sh\necho next > next.txt; git add next.txt\n", "post-commit")
+    (work / "new.txt").write_text("b\n")
+    assert commit(work, "new.txt").status == 0
+    assert git(work, "status", "--short", "..") == "A  ../next.txt\n"
 
 
 def test_an_index_that_stays_behind_is_said(tmp_path: Path) -> None:

@@ -39,7 +39,8 @@ _UNKNOWN = "??"
 _BRANCH = ("symbolic-ref", "--quiet", "--short", "HEAD")
 _REFERENCE = ("symbolic-ref", "--quiet", "HEAD")
 _HEAD = ("rev-parse", "--verify", "--quiet", "HEAD")
-_STAGED = ("diff", "--cached", "--name-only", "--no-renames", "--ignore-submodules=all", "-z")
+_DIFFERS = ("diff", "--name-only", "--no-renames", "--ignore-submodules=all", "-z")
+_STAGED = (*_DIFFERS, "--cached")
 _LISTED = ("--pathspec-from-file=-", "--pathspec-file-nul")
 _CONFLICTS = frozenset({"DD", "AU", "UD", "UA", "DU", "AA", "UU"})
 _UNFINISHED: Mapping[str, str] = MappingProxyType(
@@ -186,18 +187,11 @@ def _planned(path: str, state: str, own: Mapping[str, FileToReview], accepted: C
 def _status(root: str) -> dict[str, str]:
     """Give what differs from the last commit, named from the folder, with its two letters of git."""
     _require_git(root)
-    said = _answer(root, _STATUS)
-    if said is None:
-        raise ConfigError(
-            "commit-git",
-            "git gives no changes for this folder.",
-            why="It may belong to another user, or be no repository that git can read.",
-            fix="git status in a terminal says why. The session's checkpoints keep its files.",
-        )
+    entries = _entries(root, _STATUS)
     begun = [name for head, name in _UNFINISHED.items() if _asked(root, "rev-parse", "--verify", "--quiet", head)]
     prefix = _asked(root, "rev-parse", "--show-prefix")
     found: dict[str, str] = {}
-    for entry in filter(None, os.fsdecode(said).split("\0")):
+    for entry in map(os.fsdecode, entries):
         state, path = entry[:2], entry[3:]
         if state in _CONFLICTS:
             whose = f" of a {begun[0]}" if begun else ""
@@ -248,6 +242,19 @@ def _answer(root: str, arguments: Sequence[str]) -> bytes | None:
     return said if status == 0 else None
 
 
+def _entries(root: str, arguments: Sequence[str]) -> list[bytes]:
+    """Give what git lists with a zero after each. Raises `ConfigError`."""
+    said = _answer(root, arguments)
+    if said is None:
+        raise ConfigError(
+            "commit-git",
+            "git gives no changes for this folder.",
+            why="It may belong to another user, or be no repository that git can read.",
+            fix="git status in a terminal says why. The session's checkpoints keep its files.",
+        )
+    return [entry for entry in said.split(b"\0") if entry]
+
+
 def _asked(root: str, *arguments: str) -> str:
     """Give what git says as text, empty where it says nothing or no. Raises `ConfigError` where it does not answer."""
     return (_answer(root, arguments) or b"").decode(errors="replace").strip()
@@ -280,7 +287,8 @@ def commit_files(
     require_allowed(root, shlex.join(("git", *words)))
     require_shown(root, {path: shown[shown_name(path)] for path in chosen}, _before(root))
     reference, commit = _asked(root, *_REFERENCE), _asked(root, *_HEAD)
-    others = _staged(root) - _from_top(root, chosen)
+    own = _from_top(root, chosen)
+    others = {*_entries(root, _STAGED)} - own
     git = partial(run_program, root, "git", pass_on=pass_on)
     if branch:
         switched = git(("switch", "--create", branch))
@@ -292,7 +300,7 @@ def commit_files(
         listed = _LISTED if chosen else ()
         made = git((*words, "--only", "--message", message.strip(), *listed), given=_null_separated(chosen))
     if made.status == 0 or _head_after(root, made) != commit:  # a hook took too long after it
-        return replace(made, status=0, output=made.output + _unstage(root, git, others))
+        return replace(made, status=0, output=made.output + _unstage(root, git, (own, others), commit))
     if new:
         git(("reset", "--quiet", *_LISTED), given=new)
     back = ("symbolic-ref", "HEAD", reference) if reference else ("update-ref", "--no-deref", "HEAD", commit)
@@ -311,28 +319,26 @@ def _chosen(status: Mapping[str, str], paths: Collection[str], *, none: bool) ->
     return [known[path] for path in paths]
 
 
-def _staged(root: str) -> set[bytes]:
-    """Name the files that are staged, from the top of the repository. Raises `ConfigError`."""
-    return set(filter(None, (_answer(root, _STAGED) or b"").split(b"\0")))
-
-
 def _from_top(root: str, paths: Iterable[str]) -> set[bytes]:
     prefix = _asked(root, "rev-parse", "--show-prefix")
     return {os.fsencode(prefix + path) for path in paths}
 
 
-def _unstage(root: str, git: Callable[..., GitRun], others: Collection[bytes]) -> str:
-    """Bring what is staged to a new commit, save the `others`; gives what is to be said, most often nothing.
+def _unstage(root: str, git: Callable[..., GitRun], paths: tuple[set[bytes], set[bytes]], last: str) -> str:
+    """Bring what is staged of a commit to it, the first on `last`; gives what is to be said, most often nothing.
 
-    Git keeps it as it was before the hooks ran: what they put into the commit would be taken back by the next one.
+    Git keeps it as it was before the hooks ran: what they put into the commit would be taken back by the next one. The
+    `paths` are those that were chosen, and others that were staged, all from the top.
     """
+    chosen, others = paths
+    in_commit = (*_DIFFERS, last, "HEAD") if last else ("ls-tree", "-r", "--name-only", "--full-tree", "-z", "HEAD")
     try:
-        left = _staged(root).difference(others)
+        left = ({*_entries(root, in_commit)} | chosen).intersection(_entries(root, _STAGED)) - others
         top = _asked(root, "rev-parse", "--show-cdup") or "."
         names = b"".join(path + b"\0" for path in left)
         done = git(("-C", top, "reset", "--quiet", *_LISTED), given=names) if left else None
-    except ConfigError as slow:
-        return f"\n{slow.what}"
+    except ConfigError as unknown:
+        return f"\n{unknown.what}"
     if done is None or done.status == 0:
         return ""
     return f"\nWhat hooks changed is in the commit, and is staged as it was before.\n{done.output}"
