@@ -27,7 +27,7 @@ from treadle.engine.core.sealing import written
 from treadle.engine.core.state import State, Waiting
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.events import ENGINE, Event, Prompt, SessionStarted
-from treadle.protocol.limits import Limits
+from treadle.protocol.limits import OF_NEW_SESSIONS, Limits
 from treadle.protocol.messages import Role, Text
 from treadle.protocol.models import ModelChoice, ToolProtocol
 from treadle.protocol.permissions import Allowance, Mode
@@ -82,7 +82,7 @@ def test_a_transcript_of_claude_code_becomes_a_session(tmp_path: Path) -> None:
     state = last_state(open_store().read(session.id))
     assert (state.mode, state.limits, state.turn, state.allowances) == (
         Mode.ASK,
-        Limits(reminders=1, plain_answer_ends=True, joins_cut=True, counts_work=True, raisable=True),
+        OF_NEW_SESSIONS,
         None,
         (),
     )
@@ -297,7 +297,7 @@ def test_an_imported_log_brings_no_mode_no_allowance_and_no_prompt(
         session_id="s0",
         seq=state.seq,
         model=state.model,
-        limits=Limits(reminders=1, plain_answer_ends=True, joins_cut=True, counts_work=True, raisable=True),
+        limits=OF_NEW_SESSIONS,
     )
     assert store.has_source("s0", b'{"kind":"import"}')
     assert store.verify("s0") is None

@@ -5,9 +5,9 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 import msgspec
 from msgspec.structs import replace
 
-from treadle.context.provenance import Entry, Provenance
-from treadle.context.sizes import is_believable, size_of_block
-from treadle.context.transcript import Transcript, name_of_block
+from treadle.context.provenance import Entry, Provenance, name_of_block
+from treadle.context.sizes import is_believable
+from treadle.context.transcript import Transcript
 from treadle.protocol.events import (
     ENGINE,
     CallFinished,
@@ -131,7 +131,9 @@ class TranscriptReader:
         """
         system = offer_size(replace(offer, tools=()))
         beside = ((system, "the system prompt"), (offer_size(offer) - system, "the tools"))
-        return self.transcript.largest(*beside, *((size_of_block(one), name_of_block(one)) for one in new))
+        return self.transcript.largest(
+            *beside, *((self.transcript.size_of_block(one), name_of_block(one)) for one in new)
+        )
 
     def take(self, event: Event) -> None:  # noqa: C901, PLR0912 - one line for each event
         """Read one event."""
@@ -146,8 +148,9 @@ class TranscriptReader:
                 self._results[call_id] = result
             case ContextReady() as data:
                 self._seal(data, event.seq)
-            case SessionStarted(inherits=tuple() as inherited):
-                self._inherit(inherited, event.seq)
+            case SessionStarted(inherits=inherited, limits=limits):
+                self.transcript.sizes_images = limits.sizes_images is True
+                self._inherit(inherited if isinstance(inherited, tuple) else (), event.seq)
             case ReplyFinished(message=message, usage=usage, doubted=doubted):
                 sources = tuple(self._source_of(block) for block in message.content)
                 self.begun.take(event.data)

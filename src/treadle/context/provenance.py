@@ -1,10 +1,23 @@
 """Where each block of a request comes from."""
 
+from typing import assert_never
+
 import msgspec
 from msgspec import Struct
 
 from treadle.context.focus import PROGRESS
-from treadle.protocol.messages import Message
+from treadle.protocol.messages import (
+    ContentBlock,
+    Document,
+    Image,
+    Message,
+    RedactedThinking,
+    Role,
+    Text,
+    Thinking,
+    ToolResult,
+    ToolUse,
+)
 from treadle.protocol.tools import ToolCall
 
 _SUBJECTS = ("path", "command", "url", "query", "regex")
@@ -69,3 +82,23 @@ _UNKNOWN = Provenance("")
 def sources_of(entry: Entry) -> tuple[Provenance, ...]:
     """Give the source of each block, also of a message that was put together without."""
     return entry.sources or (_UNKNOWN,) * len(entry.message.content)
+
+
+_UNNAMED = Provenance("")
+
+
+def name_of_block(block: ContentBlock, role: Role = Role.USER, source: Provenance = _UNNAMED) -> str:
+    """Name a part of the conversation for a person."""
+    match block:
+        case ToolResult(name=name):
+            return f"the result of {name}"
+        case ToolUse(name=name):
+            return f"the call of {name}"
+        case _ if source.named and role is Role.USER:
+            return source.named
+        case Image() | Document():
+            return "an image or a document"
+        case Text() | Thinking() | RedactedThinking():
+            return "the text of a request" if role is Role.USER else "an answer of the model"
+        case _:
+            assert_never(block)

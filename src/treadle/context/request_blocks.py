@@ -60,8 +60,11 @@ class ContextBlock(Struct, frozen=True, kw_only=True):
     content: ToolSpec | PromptPart | ContentBlock
 
 
-def blocks_of(offer: OfferChanged, entries: Sequence[Entry]) -> Iterator[ContextBlock]:
-    """Give the blocks in the order in which a provider reads them: tools, system prompt, messages."""
+def blocks_of(offer: OfferChanged, entries: Sequence[Entry], *, images: bool) -> Iterator[ContextBlock]:
+    """Give the blocks in the order in which a provider reads them: tools, system prompt, messages.
+
+    With `images` an image is as large as its pixels.
+    """
     for tool in offer.tools:
         yield ContextBlock(
             source=f"tool {tool.name}", why="tool offered to the model", size=_size_of_tool(tool), content=tool
@@ -70,7 +73,7 @@ def blocks_of(offer: OfferChanged, entries: Sequence[Entry]) -> Iterator[Context
         yield _of_system(part)
     for entry in entries:
         for block, source in zip(entry.message.content, sources_of(entry), strict=True):
-            yield _of_message(entry.message.role, block, source)
+            yield _of_message(entry.message.role, block, source, size_of_block(block, images=images))
 
 
 def _of_system(part: PromptPart) -> ContextBlock:
@@ -79,12 +82,12 @@ def _of_system(part: PromptPart) -> ContextBlock:
     return ContextBlock(source=source, why=why, size=bytes_of_text(part.text), content=part)
 
 
-def _of_message(role: Role, block: ContentBlock, source: Provenance) -> ContextBlock:
+def _of_message(role: Role, block: ContentBlock, source: Provenance, size: int) -> ContextBlock:
     default = "user" if role is Role.USER else "model"
     name = source.origin or _NAMES.get(source.kind, source.kind or default)
     if isinstance(block, Image) and source.kind == "prompt":
         name = "image"
-    return ContextBlock(source=name, why=_WHY.get(source.kind, "message"), size=size_of_block(block), content=block)
+    return ContextBlock(source=name, why=_WHY.get(source.kind, "message"), size=size, content=block)
 
 
 def text_of_block(block: ContextBlock) -> str:

@@ -2,7 +2,9 @@
 
 from collections.abc import Mapping, Sequence
 
-from treadle.protocol.messages import ResultContent, Text
+from msgspec.structs import replace
+
+from treadle.protocol.messages import ContentBlock, ResultContent, Text, ToolResult
 
 LEAST_KEPT = 400
 """Characters; a result is never cut below this."""
@@ -53,3 +55,10 @@ def fair_shares(sizes: Mapping[str, int], most: int) -> dict[str, int]:
         shares[name] = min(size, max(LEAST_KEPT, left // (len(sizes) - number)))
         left = max(0, left - shares[name])
     return shares
+
+
+def with_content(block: ContentBlock, contents: Mapping[str, tuple[ResultContent, ...]]) -> ContentBlock:
+    """Put another content in the place of that of a result, by the call's id."""
+    if not isinstance(block, ToolResult) or block.call_id not in contents:
+        return block
+    return replace(block, content=contents[block.call_id])

@@ -1,6 +1,7 @@
 """What messages weigh: their bytes as UTF-8, as far as these cost tokens."""
 
-from treadle.protocol.messages import ContentBlock, Message, Text, Thinking, ToolResult, ToolUse
+from treadle.context.image_size import most_image_tokens
+from treadle.protocol.messages import ContentBlock, Image, Message, Text, Thinking, ToolResult, ToolUse
 
 MOST_IMAGES = 100
 """Images that a request may have: more are refused by usual providers."""
@@ -9,7 +10,10 @@ MOST_IMAGE_DATA = 24_000_000
 """Characters of base64 that they may have together: usual providers take a request of up to 32 MB."""
 
 _MEDIA_BYTES = 6_000
-"""What an image or a document counts as."""
+"""What a document counts as, and an image at most."""
+
+_PER_IMAGE_TOKEN = 3.6
+"""Bytes of text that cost as much."""
 
 _LEAST_CHECKED = 4_000
 """Bytes; a smaller conversation says nothing about a count."""
@@ -19,20 +23,26 @@ _HIDDEN = 30_000
 """Tokens that a provider may count besides what it was sent: of images, searches and prompts of its own."""
 
 
-def size(message: Message) -> int:
-    """Count the bytes of a message (UTF-8), as far as they cost tokens."""
-    return sum(size_of_block(block) for block in message.content)
+def size(message: Message, *, images: bool = False) -> int:
+    """Count the bytes of a message (UTF-8), as far as they cost tokens; `images` as for one block."""
+    return sum(size_of_block(block, images=images) for block in message.content)
 
 
-def size_of_block(block: ContentBlock) -> int:
-    """Count the bytes of one block (UTF-8), as far as they cost tokens."""
+def size_of_block(block: ContentBlock, *, images: bool = False) -> int:
+    """Count the bytes of one block (UTF-8), as far as they cost tokens.
+
+    With `images` an image is as large as its pixels, else all are alike: logs of before were counted so.
+    """
     match block:
         case Text(text=text) | Thinking(text=text):
             return bytes_of_text(text)
         case ToolUse(name=name, arguments=arguments):
             return len(name) + sum(len(key) + bytes_of_text(str(value)) for key, value in arguments.items())
         case ToolResult(content=content):
-            return sum(size_of_block(inner) for inner in content)
+            return sum(size_of_block(inner, images=images) for inner in content)
+        case Image() if images:
+            tokens = most_image_tokens(block)
+            return _MEDIA_BYTES if tokens is None else min(round(tokens * _PER_IMAGE_TOKEN), _MEDIA_BYTES)
         case _:
             return _MEDIA_BYTES
 

@@ -3,25 +3,21 @@
 import math
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
-from typing import assert_never
 
 from msgspec.structs import replace
 
 from treadle.context.left_out import Facts, known_of
 from treadle.context.media import images_of, without_first_image, without_media, without_part
-from treadle.context.provenance import Entry, Provenance, sources_of
-from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES, bytes_of_text, size, size_of_block
+from treadle.context.provenance import Entry, Provenance, name_of_block, sources_of
+from treadle.context.shorten import with_content
+from treadle.context.sizes import MOST_IMAGE_DATA, MOST_IMAGES, bytes_of_text, size_of_block
 from treadle.context.xml_protocol import as_xml_message
 from treadle.protocol.messages import (
     ContentBlock,
-    Document,
-    Image,
     Message,
-    RedactedThinking,
     ResultContent,
     Role,
     Text,
-    Thinking,
     ToolResult,
     ToolUse,
     UserContent,
@@ -30,7 +26,6 @@ from treadle.protocol.models import RefusedPart, ToolProtocol
 
 BYTES_PER_TOKEN = 3.6
 """Of UTF-8; used only for what no usage report covers yet."""
-
 LEAST_BYTES_PER_TOKEN = 2.2
 """What text takes at worst: no usual tokenizer needs more tokens for prose or code."""
 
@@ -53,7 +48,6 @@ _NAMED_PARTS, _LEAST_NAMED = 4, 0.01
 _LEAST_REPORTED = 1_000
 """Tokens; smaller counts of a provider say too little about its tokenizer."""
 
-_UNNAMED = Provenance("")
 _LEAST_SINCE = 400
 _MOST_BYTES_PER_TOKEN = 6.0
 
@@ -62,7 +56,8 @@ class Transcript:
     """Messages in order, roles in turn, each call followed by its result. Each message is built once and kept.
 
     The projections for tool protocols and media share that property, so that a provider can keep a message's wire
-    bytes by the message's identity.
+    bytes by the message's identity. With `sizes_images` an image is as large as its pixels, and what is left when a
+    part has left takes its share of the provider's count.
     """
 
     def __init__(self) -> None:
@@ -74,6 +69,8 @@ class Transcript:
         self._bytes = 0
         self._bytes_per_token = BYTES_PER_TOKEN
         self._counted = (0, 0)
+        self._beside = (0, 0)
+        self.sizes_images = False
         self._facts = Facts()
         self._left_out: Text | None = None
         self._images = self._image_data = 0
@@ -122,6 +119,26 @@ class Transcript:
         """The bytes of the last request with its reply, and the provider's count of tokens, less what was removed."""
         return self._counted
 
+    def tokens_without(self, gone: int, before: int) -> int:
+        """Estimate what is left of `before` tokens when about so many have left."""
+        if not self.is_measured or not self.sizes_images:
+            return max(0, before - gone)
+        left = self._scaled(-self.bytes_of(gone)) + self.tokens_of(self._new_bytes)
+        return left if before == self.tokens else max(left, before - gone)
+
+    def _scaled(self, change: int) -> int:
+        """Give what is left of the provider's count: what prompt and tools take, and a share for the messages."""
+        most, said = min(self._beside[1], self._reported_tokens), max(1, self._counted[0] - self._beside[0])
+        return most + round((self._reported_tokens - most) * max(0, said + change) / said)
+
+    def size_of_block(self, block: ContentBlock) -> int:
+        """Count the bytes of a block (UTF-8), as far as they cost tokens, as this conversation counts."""
+        return size_of_block(block, images=self.sizes_images)
+
+    def size_of_message(self, message: Message) -> int:
+        """Count those of a message."""
+        return sum(map(self.size_of_block, message.content))
+
     def bytes_of(self, tokens: int) -> int:
         """Estimate the bytes of so many tokens."""
         return int(tokens * self._bytes_per_token)
@@ -166,6 +183,8 @@ class Transcript:
         if context_tokens:
             self._learn(context_tokens, self._bytes + beside)
             self._reported_tokens, self._new_bytes = context_tokens, 0
+            share = context_tokens * beside // max(1, self._counted[0])
+            self._beside = (beside, max(share, self._beside[1] if beside == self._beside[0] else 0))
 
     def _learn(self, tokens: int, size: int) -> None:
         """Learn how long this model's tokens are: from what came since its last count, else from all of it."""
@@ -206,7 +225,7 @@ class Transcript:
 
     def size_of(self, count: int) -> int:
         """Count the bytes of the `count` messages after the first."""
-        return sum(size(message) for message in self._messages[1 : 1 + count])
+        return sum(self.size_of_message(message) for message in self._messages[1 : 1 + count])
 
     @property
     def left_out_size(self) -> int:
@@ -257,24 +276,25 @@ class Transcript:
         """Put shorter contents in the place of those that results had, by the call's id."""
         if not contents:
             return
-        for at, entry in enumerate(self._entries):
-            old = entry.message
-            if any(isinstance(block, ToolResult) and block.call_id in contents for block in old.content):
-                new = Message(role=old.role, content=tuple(_with_content(block, contents) for block in old.content))
-                self._entries[at], self._messages[at] = replace(entry, message=new), new
-                for projected in self._projected.values():
-                    del projected[at:]
-                self._resize(size(new) - size(old))
+        for at, message in enumerate(self._messages):
+            if any(isinstance(block, ToolResult) and block.call_id in contents for block in message.content):
+                new = tuple(with_content(block, contents) for block in message.content)
+                self._put(at, Message(role=message.role, content=new))
 
     def leave_out(self, part: RefusedPart) -> None:
         """Put a line in the place of what a provider refused; its later messages are not touched by it."""
-        for at, entry in enumerate(self._entries):
-            new = without_part(entry.message, part)
-            if new is not entry.message:
-                old, self._entries[at], self._messages[at] = entry.message, replace(entry, message=new), new
-                for projected in self._projected.values():
-                    del projected[at:]
-                self._resize(size(new) - size(old))
+        for at, message in enumerate(self._messages):
+            self._put(at, without_part(message, part))
+
+    def _put(self, at: int, new: Message) -> None:
+        """Put a message in the place of the one that is there."""
+        old = self._messages[at]
+        if new is old:
+            return
+        self._entries[at], self._messages[at] = replace(self._entries[at], message=new), new
+        for projected in self._projected.values():
+            del projected[at:]
+        self._resize(self.size_of_message(new) - self.size_of_message(old), at)
 
     def superseded(self) -> Mapping[str, str]:
         """Find results of reads that a later read of the same makes superfluous: the call's id, and what was read."""
@@ -284,7 +304,7 @@ class Transcript:
             for block, source in zip(reversed(entry.message.content), reversed(sources_of(entry)), strict=True):
                 if not isinstance(block, ToolResult) or block.is_error or not (key := source.key):
                     continue
-                if key in newest and size_of_block(block) > _LEAST_REPLACED:
+                if key in newest and self.size_of_block(block) > _LEAST_REPLACED:
                     found[block.call_id] = source.origin
                 newest.setdefault(key, block.call_id)
         return found
@@ -292,14 +312,23 @@ class Transcript:
     def size_of_results(self, call_ids: Mapping[str, str]) -> int:
         """Count the bytes of these results."""
         blocks = (block for message in self._messages for block in message.content)
-        return sum(size_of_block(one) for one in blocks if isinstance(one, ToolResult) and one.call_id in call_ids)
+        return sum(self.size_of_block(one) for one in blocks if isinstance(one, ToolResult) and one.call_id in call_ids)
 
-    def _resize(self, change: int) -> None:
-        """Take note that what a provider may have counted has another size now."""
-        size, tokens = self._counted
-        if size:
-            self._counted = (max(0, size + change), max(0, tokens + self.tokens_of(change)))
+    def _resize(self, change: int, at: int = 0) -> None:
+        """Take note that message number `at`, or what stands in the place of several, has another size now.
+
+        What is left of what a provider counted takes its share of that count: the rest of a difference of two
+        estimates could be anything.
+        """
         self._bytes += change
+        is_new = at == len(self._messages) - 1 and self._ends_with(Role.USER)
+        if self.sizes_images and self.is_measured and not is_new:
+            self._reported_tokens = self._scaled(change)
+            self._counted = (max(self._counted[0] + change, self._beside[0]), self._reported_tokens)
+            return
+        size, tokens = self._counted
+        if size and not self.sizes_images:
+            self._counted = (max(0, size + change), max(0, tokens + self.tokens_of(change)))
         self._new_bytes += change
         if self._new_bytes < 0:
             self._reported_tokens = max(0, self._reported_tokens + self.tokens_of(self._new_bytes))
@@ -310,7 +339,7 @@ class Transcript:
         end = self.droppable(1.0)
         kept = (entry for at, entry in enumerate(self._entries) if not 0 < at <= end)
         blocks = [
-            (size_of_block(block), name_of_block(block, entry.message.role, source))
+            (self.size_of_block(block), name_of_block(block, entry.message.role, source))
             for entry in kept
             for block, source in zip(entry.message.content, sources_of(entry), strict=True)
         ]
@@ -322,7 +351,7 @@ class Transcript:
         return bool(self._messages) and self._messages[-1].role is role
 
     def _add(self, entry: Entry) -> None:
-        added = size(entry.message)
+        added = self.size_of_message(entry.message)
         self._bytes += added
         self._new_bytes += added
         if self._ends_with(entry.message.role):
@@ -360,38 +389,12 @@ class Transcript:
 
     def _leave_image(self, at: int) -> None:
         """Put a note in the place of a message's first image."""
-        entry = self._entries[at]
-        new = without_first_image(entry.message)
+        old = self._messages[at]
+        new = without_first_image(old)
         self._images -= 1
-        self._image_data += images_of(new)[1] - images_of(entry.message)[1]
-        self._entries[at], self._messages[at] = replace(entry, message=new), new
-        for projected in self._projected.values():
-            del projected[at:]
-        self._resize(size(new) - size(entry.message))
+        self._image_data += images_of(new)[1] - images_of(old)[1]
+        self._put(at, new)
 
 
 def _text_of(prompt: Sequence[UserContent]) -> str:
     return " ".join(block.text for block in prompt if isinstance(block, Text))
-
-
-def _with_content(block: ContentBlock, contents: Mapping[str, tuple[ResultContent, ...]]) -> ContentBlock:
-    if not isinstance(block, ToolResult) or block.call_id not in contents:
-        return block
-    return replace(block, content=contents[block.call_id])
-
-
-def name_of_block(block: ContentBlock, role: Role = Role.USER, source: Provenance = _UNNAMED) -> str:
-    """Name a part of the conversation for a person."""
-    match block:
-        case ToolResult(name=name):
-            return f"the result of {name}"
-        case ToolUse(name=name):
-            return f"the call of {name}"
-        case _ if source.named and role is Role.USER:
-            return source.named
-        case Image() | Document():
-            return "an image or a document"
-        case Text() | Thinking() | RedactedThinking():
-            return "the text of a request" if role is Role.USER else "an answer of the model"
-        case _:
-            assert_never(block)

@@ -29,7 +29,8 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     `reminders` is how often in a turn the model is reminded to finish before a plain answer ends work in progress. With
     `plain_answer_ends`, which older logs do not have, that is an open checklist, or a next step that the answer
     announces; without it any work. With `joins_cut`, which they do not have either, an answer that the output limit cut
-    off and what follows are one.
+    off and what follows are one. With `sizes_images`, which they do not have either, an image is estimated by its
+    pixels, and what is left of a conversation of which a part has left by its share of the provider's count.
     `raisable`: when the budget of a turn or the session is used up, the user is asked whether to raise it. With
     `wait_for_reset`, which older logs do not have, a turn waits until a provider's limit resets; without it a user who
     is there is asked. With `asks_end`, which older logs do not have, hooks are asked before a turn ends with an answer.
@@ -54,13 +55,16 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     joins_cut: bool | UnsetType = UNSET
     asks_end: bool | UnsetType = UNSET
     counts_work: bool | UnsetType = UNSET
+    sizes_images: bool | UnsetType = UNSET
     raisable: bool = False
     wait_for_reset: bool | UnsetType = UNSET
     tree: Budget | UnsetType = UNSET
     run: Budget | UnsetType = UNSET
 
 
-OF_NEW_SESSIONS = Limits(reminders=1, plain_answer_ends=True, joins_cut=True, counts_work=True, raisable=True)
+OF_NEW_SESSIONS = Limits(
+    reminders=1, plain_answer_ends=True, joins_cut=True, counts_work=True, sizes_images=True, raisable=True
+)
 """The bounds of a session that begins now, before settings change them."""
 
 

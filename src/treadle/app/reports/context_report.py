@@ -98,7 +98,7 @@ class SentRequest(Record, frozen=True, kw_only=True):
 
     `counted` are the bytes of the request before and its reply with the provider's count of tokens; what came since is
     estimated by `bytes_per_token`. `warm` are the tokens from the beginning that the provider's cache probably holds,
-    None where that cannot be said.
+    None where that cannot be said. With `sizes_images` an image is as large as its pixels.
     """
 
     model: str
@@ -107,13 +107,14 @@ class SentRequest(Record, frozen=True, kw_only=True):
     entries: tuple[Entry, ...]
     bytes_per_token: float
     counted: tuple[int, int]
+    sizes_images: bool
     usage: Usage | None
     warm: int | None = None
 
     @property
     def blocks(self) -> tuple[ContextBlock, ...]:
         """What it consists of."""
-        return tuple(blocks_of(self.offer, self.entries))
+        return tuple(blocks_of(self.offer, self.entries, images=self.sizes_images))
 
 
 def sent_request(events: Sequence[Event], step: int | None = None) -> SentRequest:
@@ -192,6 +193,7 @@ def _request(
         entries=tuple(transcript.entries()),
         bytes_per_token=transcript.bytes_per_token,
         counted=transcript.counted,
+        sizes_images=transcript.sizes_images,
         usage=usage,
         warm=warm,
     )

@@ -90,15 +90,15 @@ def _changed(change: BlockChange, block: ContextBlock, tokens: int, kept: int) -
 
 def _blocks(reader: TranscriptReader, compacted: Compacted) -> list[tuple[object, ContextBlock]]:
     """Give the blocks of the conversation, with the results that were shortened before a message had them."""
-    entries = reader.transcript.entries()
+    entries, images = reader.transcript.entries(), reader.transcript.sizes_images
     sent: list[ContentBlock] = [block for entry in entries for block in entry.message.content]
     found: list[tuple[object, ContextBlock]] = list(
-        zip(sent, blocks_of(OfferChanged(step=0, system=()), entries), strict=True)
+        zip(sent, blocks_of(OfferChanged(step=0, system=()), entries, images=images), strict=True)
     )
     for one in compacted.shortened:
         if content := reader.pending([one.call_id]).get(one.call_id):
             (entry,) = reader.waiting([SealedResult(call_id=one.call_id, text="")])
-            found += [(content, block) for block in blocks_of(OfferChanged(step=0, system=()), [entry])]
+            found += [(content, block) for block in blocks_of(OfferChanged(step=0, system=()), [entry], images=images)]
     return found
 
 

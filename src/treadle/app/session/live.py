@@ -15,7 +15,6 @@ from treadle.app.models.model_notes import as_now
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.ops import asked_aside, own_words, post_first
-from treadle.context.sizes import size_of_block
 from treadle.engine.core.budgets import session_budget
 from treadle.engine.core.goal import goal_status, is_due
 from treadle.engine.core.state import phase
@@ -259,7 +258,7 @@ class LiveSession:
         """Say once for each model that the next request is costly, and which configured model takes less for it."""
         reader, ref = self._engine.reader, self._engine.state.choice.model
         blocks = (*prompt.content, *(block for one in prompt.enclosed for block in one.content))
-        new = reader.transcript.tokens_of(sum(map(size_of_block, blocks)))
+        new = reader.transcript.tokens_of(sum(map(reader.transcript.size_of_block, blocks)))
         known = reader.transcript.tokens
         if ref in self._told_costly or known + new < _LEAST_COSTLY:
             return

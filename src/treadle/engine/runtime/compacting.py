@@ -100,7 +100,7 @@ def carried_out(
         summary=words,
         shortened=plan.shortened,
         before=before,
-        after=max(0, before - gone),
+        after=transcript.tokens_without(gone, before),
     )
 
 

@@ -8,7 +8,7 @@ from msgspec import UNSET, Struct
 
 from treadle.context.focus import with_progress
 from treadle.context.log_reader import TranscriptReader, offer_size
-from treadle.context.sizes import bytes_of_text, size
+from treadle.context.sizes import bytes_of_text
 from treadle.context.transcript import BYTES_PER_TOKEN, LEAST_BYTES_PER_TOKEN, Transcript
 from treadle.engine.core.budgets import Send, Stop, bounded, check_budgets, worst_of
 from treadle.engine.core.state import State, replace
@@ -286,7 +286,8 @@ def request_size(reader: TranscriptReader, new_bytes: int = 0) -> RequestSize:
 def own_size(reader: TranscriptReader, request: ModelRequest) -> RequestSize:
     """Count a request that is not about the conversation."""
     transcript = reader.transcript
-    tokens = transcript.tokens_of(sum(map(size, request.messages)) + bytes_of_text(request.system))
+    said = sum(map(transcript.size_of_message, request.messages))
+    tokens = transcript.tokens_of(said + bytes_of_text(request.system))
     return RequestSize(tokens=tokens, cached=0, bytes_per_token=transcript.bytes_per_token)
 
 

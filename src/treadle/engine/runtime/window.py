@@ -7,7 +7,6 @@ from msgspec.structs import replace
 from treadle.context.compaction_words import CompactionSettings
 from treadle.context.log_reader import TranscriptReader
 from treadle.context.shorten import length, shorten, shorten_result
-from treadle.context.sizes import size_of_block
 from treadle.context.transcript import BYTES_PER_TOKEN
 from treadle.context.user_message import user_message
 from treadle.engine.core.state import State
@@ -110,7 +109,7 @@ def next_message(state: State, reader: TranscriptReader, environment: str) -> Co
 
 def bytes_of(message: ContextReady, reader: TranscriptReader) -> int:
     """Count the bytes of a message that is about to be sealed."""
-    return sum(map(size_of_block, reader.blocks(message.results, message.content)))
+    return sum(map(reader.transcript.size_of_block, reader.blocks(message.results, message.content)))
 
 
 def unsealed(state: State) -> tuple[str, ...]:

@@ -115,6 +115,7 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
             plain_answer_ends=True,
             joins_cut=True,
             counts_work=True,
+            sizes_images=True,
         )
 
     def unsaved(self, paths: Iterable[str]) -> frozenset[str]:
