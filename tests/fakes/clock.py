@@ -40,6 +40,10 @@ class FakeClockLoop(asyncio.SelectorEventLoop):
         """Give the time in seconds."""
         return self._skipping.now
 
+    def skip(self, seconds: float) -> None:
+        """Let time go by in which nothing happens."""
+        self._skipping.now += seconds
+
 
 def run_at_once(work: Coroutine[Any, Any, T], *, outside: bool = False) -> T:
     """Run to the end without waiting for anything but, where it is said, for what is `outside`."""

@@ -1,14 +1,16 @@
 """One timer for many waits ends each of them exactly as a timeout of its own would."""
 
 import asyncio
+import socket
 from collections.abc import Awaitable, Callable
+from contextlib import closing
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.fakes.clock import run_at_once
+from tests.fakes.clock import FakeClockLoop, run_at_once
 
-from treadle.providers.deadline import Deadline
+from treadle.providers.deadline import Deadline, RunningClock
 
 Wait = tuple[int, int, int]
 """How long something takes, how much is waited for it, and the pause after it (seconds)."""
@@ -100,3 +102,45 @@ def test_what_ends_otherwise_when_it_is_late_leaves_no_cancellation_behind() -> 
         deadline.close()
 
     run_at_once(work())
+
+
+def stopped_at(loop: asyncio.AbstractEventLoop, at: float, seconds: float) -> None:
+    """Let the clock go on by so many seconds in which the process does nothing."""
+    assert isinstance(loop, FakeClockLoop)
+    loop.call_at(at, loop.skip, seconds)
+
+
+async def received(stop: float, comes: float | None) -> tuple[str, float, float]:
+    """Wait 3 s for bytes where the process is stopped after 2 s; what came, when, and what the clock left out.
+
+    They come so many seconds after the stop began; what came during it lies in the socket when it is over.
+    """
+    loop = asyncio.get_running_loop()
+    here, there = socket.socketpair()
+    here.setblocking(False)
+    deadline = Deadline(clock := RunningClock())
+    with here, there, closing(deadline):
+        stopped_at(loop, 2.0, stop)
+        if comes is not None:
+            loop.call_at(2.0 + comes, there.send, b"bytes")
+        try:
+            said = (await deadline.wait(loop.sock_recv(here, 100), 3.0)).decode()
+        except TimeoutError:
+            said = "late"
+    return said, loop.time(), clock.stopped
+
+
+@pytest.mark.parametrize(
+    ("stop", "comes", "expected"),
+    [
+        (1.5, 1.0, ("bytes", 3.5, 0.0)),
+        (1.5, None, ("late", 3.5, 0.0)),
+        (100.0, 50.0, ("bytes", 102.0, 102.0)),
+        (100.0, 101.0, ("bytes", 103.0, 102.0)),
+        (100.0, None, ("late", 105.0, 102.0)),
+    ],
+)
+def test_a_process_that_was_stopped_finds_what_came_and_has_not_waited(
+    stop: float, comes: float | None, expected: tuple[str, float, float]
+) -> None:
+    assert run_at_once(received(stop, comes)) == expected

@@ -1,11 +1,12 @@
 """How fast a reply has to grow."""
 
 from treadle.protocol.models import StreamCallArguments, StreamCallStart, StreamText, StreamThinking, StreamThinkingDone
+from treadle.providers.deadline import RunningClock
 from treadle.providers.endpoint import StreamLimits
 from treadle.providers.pace import STEP, ReplyProgress
 
 
-class Clock:
+class Clock(RunningClock):
     """A clock that stands until it is set."""
 
     def __init__(self) -> None:

@@ -5,12 +5,13 @@ import os
 import ssl
 import sys
 from collections.abc import AsyncGenerator
-from contextlib import aclosing
+from contextlib import aclosing, closing
 from typing import TYPE_CHECKING
 
 from treadle.engine.ports import UnsentError
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent
 from treadle.providers.certificates import http_library, named_certificates, system_certificates
+from treadle.providers.deadline import Deadline
 from treadle.providers.endpoint import LOOPBACK, Endpoint
 from treadle.providers.http_connections import (
     HTTP_ERRORS,
@@ -99,8 +100,9 @@ class HttpProvider:
             meanwhile()
 
         try:
-            async with asyncio.timeout(limits.connect + limits.first_byte):
-                return await self._send(call, sent)
+            with closing(Deadline()) as deadline:
+                until = asyncio.get_running_loop().time() + limits.connect + limits.first_byte
+                return await deadline.wait(self._send(call, sent), until)
         except (CallFailedError, *HTTP_ERRORS) as error:
             if left and not never_arrived(error):
                 return UnansweredError(error)

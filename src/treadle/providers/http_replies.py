@@ -20,7 +20,7 @@ from treadle.protocol.models import (
     StreamUsage,
 )
 from treadle.protocol.usage import Usage
-from treadle.providers.deadline import Deadline
+from treadle.providers.deadline import Deadline, RunningClock
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import clean, failure, from_problem, from_response, is_html
@@ -115,7 +115,7 @@ class HttpReplies:
         """
         reader = self._api.reader()
         pieces = StreamPieces(self._used_ids.of(messages))
-        pace = ReplyProgress(self._endpoint.limits, asyncio.get_running_loop().time)
+        pace = ReplyProgress(self._endpoint.limits, RunningClock())
         try:
             call = first
             for _ in range(MOST_PARTS):
@@ -223,13 +223,12 @@ class HttpReplies:
         """Give the body as it arrives, within the limits of time and size."""
         limits = self._endpoint.limits
         async with aclosing(response.chunks()) as body:
-            async with asyncio.timeout(limits.first_byte):
-                first = await anext(body, b"")
-            if is_html("", first):
-                raise self._refused(response, first)
-            yield first
-            total = len(first)
-            with closing(Deadline()) as deadline:
+            with closing(Deadline(pace.clock)) as deadline:
+                first = await deadline.wait(anext(body, b""), pace.clock() + limits.first_byte)
+                if is_html("", first):
+                    raise self._refused(response, first)
+                yield first
+                total = len(first)
                 while chunk := await self._next(body, pace, deadline):
                     total += len(chunk)
                     if total > limits.body:
@@ -239,7 +238,7 @@ class HttpReplies:
     async def _next(self, body: AsyncIterator[bytes], pace: ReplyProgress, deadline: Deadline) -> bytes:
         """Give the next bytes of a body, none at its end."""
         idle = self._endpoint.limits.idle
-        silent = asyncio.get_running_loop().time() + idle
+        silent = pace.clock() + idle
         try:
             return await deadline.wait(anext(body, b""), min(silent, pace.deadline))
         except TimeoutError as late:

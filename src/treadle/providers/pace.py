@@ -1,8 +1,7 @@
 """How fast a reply has to grow: one that drips, or only gives signs of life, must not hold a session for ever."""
 
-from collections.abc import Callable
-
 from treadle.protocol.models import StreamCallArguments, StreamEvent, StreamText, StreamThinking
+from treadle.providers.deadline import RunningClock
 from treadle.providers.endpoint import StreamLimits
 
 STEP = 256
@@ -12,9 +11,9 @@ STEP = 256
 class ReplyProgress:
     """The progress of one reply, which begins now; `clock` gives seconds."""
 
-    def __init__(self, limits: StreamLimits, clock: Callable[[], float]) -> None:
+    def __init__(self, limits: StreamLimits, clock: RunningClock) -> None:
         self._limits = limits
-        self._clock = clock
+        self.clock = clock
         self._end = clock() + limits.reply
         self._step_end = clock() + limits.progress
         self._grown = 0
@@ -36,7 +35,7 @@ class ReplyProgress:
         self._grown += _size(piece)
         if self._grown >= STEP:
             self._grown = 0
-            self._step_end = self._clock() + self._limits.progress
+            self._step_end = self.clock() + self._limits.progress
 
 
 def _size(piece: StreamEvent) -> int:
