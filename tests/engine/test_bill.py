@@ -463,8 +463,8 @@ async def test_a_summary_that_is_cut_is_billed_and_said_though_its_turn_has_ende
     assert session.state.money.spent.cost == pytest.approx(ended + COST)
     assert fold(log.events) == session.state
     notices = [one for one in told if isinstance(one, Notice) and one.cost]
-    said = f"The summary that was cut used 111 tokens, about ${COST:.2f}. The session and the day have it,"
-    assert [one.text for one in notices] == [f"{said} and no turn."]
+    said = f"Nothing was removed. The summary that was cut used 111 tokens, about ${COST:.2f}."
+    assert [one.text for one in notices] == [f"{said} The session and the day have it, and no turn."]
     live, past = spending_of(told), spending_of(one.notification for one in read_past(log.events).stamped)
     assert live.total == past.total == pytest.approx(ended + COST)
     assert live.estimated

@@ -9,8 +9,9 @@ from treadle.present.view import SessionView
 from treadle.protocol.goals import GoalState, GoalStatus
 from treadle.protocol.notifications import Phase
 from treadle.tui.paint.lines import line_text
+from treadle.tui.paint.program_status import program_status
 from treadle.tui.paint.theme import ASCII_SIGNS, Signs
-from treadle.tui.session.bottom import BottomState, above_rule, clock_runs, status
+from treadle.tui.session.bottom import BottomState, above_rule, clock_runs, placeholder, status
 
 
 def picture(view: SessionView, around: BottomState, width: int, signs: Signs | None = None) -> str:
@@ -42,6 +43,20 @@ def test_the_check_of_a_goal_is_named_and_its_time_passes() -> None:
     assert "Checking the goal" in line_text(above_rule(view, BottomState(now=164.0), 80, Signs())[0])
     paused = replace(view, goal=replace(goal, state=GoalState.PAUSED))
     assert "Checking the goal" not in line_text(above_rule(paused, BottomState(now=164.0), 80, Signs())[0])
+
+
+def test_room_that_is_made_between_turns_is_shown_as_work_that_can_be_stopped() -> None:
+    view, around = replace(IDLE, phase=Phase.COMPACTING, since=160.0, received=700), BottomState(now=164.0)
+    assert clock_runs(view)
+    for width in (70, 120):
+        shown = line_text(above_rule(view, around, width, Signs())[0])
+        assert "Making room in the context · " in shown
+        assert "4 s" in shown
+        assert "esc to stop" in shown
+        assert not {"turn", "step", "tokens"} & set(shown.split())
+        assert "queue" in placeholder(view, around, width)
+    assert "state=working" in program_status(view, 1)
+    assert above_rule(IDLE, around, 80, Signs()) == []
 
 
 def test_a_call_counts_its_own_seconds_and_the_turn_leaves_out_what_the_person_took() -> None:

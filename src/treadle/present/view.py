@@ -152,6 +152,11 @@ class SessionView(Struct, frozen=True, kw_only=True):
         return tuple(one.item for one in self.calls if isinstance(one.item, CallItem))
 
     @property
+    def works(self) -> bool:
+        """Whether something goes on: a turn, or room is made in the context between two."""
+        return self.active or self.phase is Phase.COMPACTING
+
+    @property
     def checks_goal(self) -> bool:
         """Whether the turn is over but for the check of the goal."""
         is_set = self.goal is not None and self.goal.state is GoalState.ACTIVE

@@ -129,7 +129,7 @@ OF_COMMIT = "(the message of a commit)"
 WRITTEN_SUMMARY = "The summary"
 """What it is called that the model wrote for a person."""
 _WHAT = {
-    OF_SUMMARY: "The summary that was cut",
+    OF_SUMMARY: "Nothing was removed. The summary that was cut",
     OF_GOAL: "The check of the goal",
     OF_COMMIT: "The message of the commit",
 }

@@ -14,7 +14,7 @@ def program_status(view: SessionView, turns: int) -> str:
     if view.questions:
         kind = "permission" if view.questions[0].kind is QuestionKind.PERMISSION else "question"
         state = f"blocked:kind={kind}"
-    elif view.active:
+    elif view.works:
         state = "working"
     elif not turns or view.stop is None:
         state = "idle"

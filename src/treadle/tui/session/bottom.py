@@ -69,7 +69,7 @@ class BottomState(Struct, frozen=True, kw_only=True):
 def clock_runs(view: SessionView) -> bool:
     """Whether time passes visibly: something works, or a countdown runs."""
     waits = view.phase in (Phase.WAITING_FOR_EVENT, Phase.AWAITING_USER_CONFIRMATION)
-    return view.active and (view.checks_goal or not waits)
+    return view.works and (view.checks_goal or not waits)
 
 
 def above_rule(view: SessionView, around: BottomState, width: int, signs: Signs) -> list[Line]:
@@ -77,7 +77,7 @@ def above_rule(view: SessionView, around: BottomState, width: int, signs: Signs)
     rows: list[Line] = []
     if around.unfolded:
         rows += _todo(view.checklist, width, signs)
-    if view.active:
+    if view.works:
         rows.append(_working(view, around, width, signs))
     rows += _lanes(view, width, signs)
     rows += _left(around.left, width, signs)
@@ -142,6 +142,8 @@ def _facts(view: SessionView, around: BottomState, seconds: float, *, wide: bool
         yield span(seconds)
     if turn - seconds >= 2 and not asked:
         yield f"turn {span(turn)}"
+    if not view.active:
+        return
     if wide:
         with_calls = view.phase in _WITH_CALLS and view.step > 0
         yield f"step {view.step if with_calls else view.step + 1}"
@@ -292,6 +294,6 @@ def placeholder(view: SessionView, around: BottomState, width: int) -> str:
         text = "Tab to answer the question above"
     elif around.held:
         text = "Enter sends the next queued message"
-    elif view.active:
+    elif view.works:
         text = "Type to queue a message · ctrl-s to send it now"
     return text if len(text) + 3 <= width else text.partition(" · ")[0][: width - 3]

@@ -86,7 +86,7 @@ class Requests:
     def can_stop(self) -> bool:
         """Whether something works, or is about to, that can be stopped."""
         view = self._view()
-        works = view.active or view.phase is Phase.COMPACTING or self._outbox.has_prompts
+        works = view.works or self._outbox.has_prompts
         return works and view.phase is not Phase.CANCELLING
 
     def stop(self) -> None:

@@ -375,7 +375,7 @@ class Surface:
     def _end(self) -> None:
         if self.own.active:
             self._say_for_a_moment("Your command is still running. Esc stops it; /quit ends it and quits.")
-        elif self._view.active and not self._live.continues:
+        elif self._view.works and not self._live.continues:
             self._say_for_a_moment("Treadle is still working. Esc stops it; /quit quits, and the session is kept.")
         else:
             self.screen.leave(0)
