@@ -202,7 +202,7 @@ def test_a_folder_in_which_git_does_not_run_says_why(tmp_path: Path) -> None:
     inner = tmp_path / "inner"
     git(tmp_path, "clone", "-q", str(work.parent), str(inner))
     git(work, "-c", "protocol.file.allow=always", "submodule", "add", "-q", str(inner), "inner")
-    assert refused(work).why.startswith("It has other repositories in it, such as submodules")
+    assert refused(work).why.startswith("It has settings of repositories in it, such as submodules")
 
 
 def test_names_are_printed_as_they_are_and_nothing_in_them_moves_what_is_read(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ async def test_a_filter_of_a_repository_in_the_repository_does_not_run_unasked(
     else:
         assert ended.code == 55, ended.err
         assert results.count("Denied [no-user]") == len(LINES)
-        assert results.count("has its own settings: settings that cannot all be read") == len(LINES)
+        assert results.count("has its own settings: settings of repositories in it, such as submodules") == len(LINES)
     assert not (tmp_path / "ran").exists()
     subprocess.run(("git", "-C", str(tmp_path / "ws"), "status"), check=True, capture_output=True)
     assert (tmp_path / "ran").exists(), "the filter must be one that runs"

@@ -25,7 +25,7 @@ _HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
 _SUBMODULES = "modules"
 _ODD = re.compile(r"config\.worktree|sharedindex\..*")
 UNREADABLE_SETTINGS = "settings that cannot all be read"
-INNER_REPOSITORIES = "other repositories in it, such as submodules, or what looks like one"
+INNER_REPOSITORIES = "settings of repositories in it, such as submodules, or what looks like them"
 
 
 def surprising_settings(cwd: str, files: FileView) -> list[str]:
