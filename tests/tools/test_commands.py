@@ -1,12 +1,14 @@
 """execute_command, and the command of attempt_completion."""
 
 import asyncio
+import os
 import shutil
 import socket
 import tempfile
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 from tests.tools.calls import call, prepare, run, text
 from tests.workspace.processes import lasting, living, until
 from tests.workspace.sandbox.running import bubblewrap
@@ -28,8 +30,9 @@ from treadle.protocol.tools import (
 from treadle.tools.quoted_words import result_of
 from treadle.tools.running import Patience, run_line
 from treadle.workspace.commands.confinement import OPEN, Remark, Setup
+from treadle.workspace.commands.meter import is_ending
 from treadle.workspace.commands.process import CommandProcess
-from treadle.workspace.commands.wrapping import Wrapping
+from treadle.workspace.commands.wrapping import Watch, Wrapping
 from treadle.workspace.sandbox import Profile
 from treadle.workspace.sandbox import prepare as prepare_sandbox
 from treadle.workspace.workspace import Conversation, Workspace, open_workspace
@@ -199,6 +202,30 @@ async def test_a_command_over_its_time_says_so(workspace: Workspace) -> None:
     )
 
 
+EATS = "python3 -c 'x = [bytearray(range(250)) * 240000 for _ in range(20)]'"
+FORKS = "for i in 1 2 3 4 5 6 7 8 9 10; do sleep 60 & done; wait"
+
+
+@pytest.mark.parametrize(
+    ("line", "watch", "said"),
+    [
+        (f"{EATS} & {EATS}; {EATS}; echo after", Watch(memory=2**28), "Have it take less memory, such as by"),
+        (FORKS, Watch(processes=6), "Have it start fewer processes at a time."),
+        ("sleep 60 & sleep 60", Watch(seconds=1), "Split it into parts that take less time each."),
+    ],
+)
+async def test_a_command_over_a_bound_is_told_what_helps_against_it_and_nothing_of_it_as_running(
+    workspace: Workspace, line: str, watch: Watch, said: str
+) -> None:
+    bounded = replace(workspace, confine=lambda *_, **__: Setup(wrapping=Wrapping(watch=watch)))
+    report = await text(bounded, "execute_command", command=line)
+    assert report.startswith("Stopped: it ")
+    assert said in report
+    assert "Still running" not in report
+    assert bounded.commands.all() == ()
+    await bounded.close()
+
+
 async def test_an_empty_command_is_the_models_mistake(workspace: Workspace) -> None:
     with pytest.raises(ToolError) as caught:
         await prepare(workspace, "execute_command", command="  ")
@@ -213,6 +240,25 @@ async def test_what_a_command_leaves_running_is_named_and_ends_with_the_session(
     assert living(sleep) == 1
     await workspace.close()
     assert living(sleep) == 0
+
+
+async def test_many_processes_of_one_program_that_run_on_are_one_entry_with_their_number(workspace: Workspace) -> None:
+    sleep = lasting()
+    runs = f"while [ $(pgrep -fc '^{sleep}$') -lt 40 ]; do :; done"
+    line = f"for i in $(seq 40); do {sleep} & done; tail -f /dev/null & {runs}"
+    said = await text(workspace, "execute_command", command=line)
+    named = said.splitlines()[1].removeprefix("Still running after it: ").partition(". They end")[0].split(", ")
+    assert [one.partition(" (")[0] for one in sorted(named)] == ["40 × sleep", "tail"]
+
+
+def test_a_process_that_is_on_its_way_out_is_not_named() -> None:
+    child = os.fork()
+    if not child:
+        os._exit(0)
+    os.waitid(os.P_PID, child, os.WEXITED | os.WNOWAIT)
+    assert (is_ending(child), is_ending(os.getpid())) == (True, False)
+    os.waitpid(child, 0)
+    assert is_ending(child)
 
 
 async def test_a_cancelled_command_leaves_nothing_running(workspace: Workspace) -> None:

@@ -112,7 +112,7 @@ async def run_line(
     try:
         # A copy shows the workspace as it was: what runs longer than a while must not go on in it.
         await command.finish(patience.seconds, keep=patience.keep and setup.changes is None)
-        advice = _advice(command.why_stopped, copy=setup.changes is not None)
+        advice = _advice(command, copy=setup.changes is not None)
         told = await _told(workspace, number, command, advice)
         remarks = await command.settle(told.report)
     finally:
@@ -172,10 +172,10 @@ async def _told(workspace: Workspace, number: int, command: CommandProcess, advi
     return _Told(printed, report, command.running, not command.alive)
 
 
-def _advice(why_stopped: str, *, copy: bool) -> str:
-    if why_stopped == NO_TERMINAL:
+def _advice(command: CommandProcess, *, copy: bool) -> str:
+    if command.why_stopped == NO_TERMINAL:
         return _NO_KEYS
-    return (_COPY_ADVICE if copy else _ADVICE) if why_stopped else ""
+    return command.advice or ((_COPY_ADVICE if copy else _ADVICE) if command.why_stopped else "")
 
 
 def _last_lines(printed: str) -> str:

@@ -45,6 +45,7 @@ async def ended(box: Box, line: str, limits: CommandLimits) -> str:
     command = box.start(line, replace(box.profile(), limits=limits))
     await command.finish(60)
     said = f"{command.describe()} {command.take_output()}"
+    assert command.left_behind == (), "what is killed is not named as what runs on"
     async with asyncio.timeout(60):
         while command.alive:  # a full disk is slow
             await asyncio.sleep(0.05)

@@ -14,6 +14,12 @@ _BUSY = 15  # times as long as a look took, the next one is waited for
 _PAGE = os.sysconf("SC_PAGE_SIZE")
 
 
+_EXITING = 0x4
+"""Of the flags of a process: it is on its way out (PF_EXITING)."""
+_KILLED = 1 << 8
+"""Of the signals of a process: SIGKILL, which is the ninth."""
+
+
 def descendants(root: int) -> list[int]:
     """List the processes below `root`, parents before children; empty where there is no /proc."""
     if _is_childless(root):  # asking that first spares a look at each process of the computer
@@ -48,6 +54,19 @@ def process_name(pid: int) -> str:
     """Name a process as the kernel does; empty when it is gone."""
     stat = _stat(pid)
     return stat[0] if stat else ""
+
+
+def is_ending(pid: int) -> bool:
+    """Whether a process is killed: it is there until the kernel has freed what it held."""
+    try:
+        with open(f"/proc/{pid}/stat", "rb") as file:  # noqa: PTH123 - as above
+            flags = int(file.read().rpartition(b")")[2].split()[6])
+        with open(f"/proc/{pid}/status", "rb") as file:  # noqa: PTH123 - as above
+            lines = dict(line.split(b":", 1) for line in file.read().splitlines() if b":" in line)
+    except (OSError, ValueError, IndexError):
+        return True
+    pending = int(lines.get(b"SigPnd", b"0"), 16) | int(lines.get(b"ShdPnd", b"0"), 16)
+    return bool(flags & _EXITING or pending & _KILLED)
 
 
 def group_of(pid: int) -> int:

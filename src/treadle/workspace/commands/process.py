@@ -15,11 +15,11 @@ from msgspec import Struct
 
 from treadle.workspace.commands.confinement import Remark, Settle, Setup
 from treadle.workspace.commands.hiding import Hidden
-from treadle.workspace.commands.meter import descendants, inner_number, process_name, remove_group
+from treadle.workspace.commands.meter import descendants, inner_number, is_ending, process_name, remove_group
 from treadle.workspace.commands.pacing import Paced
 from treadle.workspace.commands.pipes import describe_pipes
 from treadle.workspace.commands.spool import Spool
-from treadle.workspace.commands.wrapping import describe_bound
+from treadle.workspace.commands.wrapping import advice_on, describe_bound
 from treadle.workspace.files.text import Decoder, HeadTail, ShortLines, erased, flowing
 
 _Output = Callable[[str], None]
@@ -63,6 +63,11 @@ def _watch(pipe: IO[bytes], take: Callable[[bytes], None], end: Callable[[], Non
     loop.add_reader(pipe.fileno(), on_readable)
 
 
+_NAMED_EACH = 3
+"""Processes of one program that are named one by one."""
+_MOST_NAMED = 20
+
+
 class GuardProcess(Struct, frozen=True):
     """The process above a command, and its pipes: orders to it, reports of it, and the output of the command."""
 
@@ -79,6 +84,7 @@ class CommandProcess:
         self.line = line
         self.status: int | None = None
         self.why_stopped = ""
+        self.advice = ""  # what helps against the bound that it exceeded
         self._guard = guard
         self._bounds = bounds
         self._decoder = Decoder()
@@ -114,6 +120,7 @@ class CommandProcess:
         self._keep(self._hidden.feed(self._decoder.feed(data)))
         if self._bytes > self._bounds.read and not self.why_stopped:
             self.why_stopped = f"it printed more than {self._bounds.read:,} bytes"
+            self.advice = advice_on("output")
             self._order(_GRACE_ON_CANCEL)
 
     def _keep(self, text: str) -> None:
@@ -148,6 +155,7 @@ class CommandProcess:
                 self.ended_with_it = line.removeprefix(b"ended ").decode(errors="replace")
             elif line.startswith(b"bound "):
                 _, name, number = line.decode().split()
+                self.advice = self.advice or advice_on(name)
                 self.why_stopped = self.why_stopped or describe_bound(name, int(number))
 
     def _on_alone(self) -> None:
@@ -181,11 +189,16 @@ class CommandProcess:
 
     @property
     def left_behind(self) -> tuple[str, ...]:
-        """Name the processes, with the ids that they have among the session's, that outlived the command."""
+        """Name what outlived the command, with ids as the session sees them; many of one program by their number."""
         if self.running or not self.alive:
             return ()
-        named = ((process_name(pid), pid) for pid in self.processes)
-        return tuple(f"{name} ({inner_number(pid)})" for name, pid in named if name)
+        programs: dict[str, list[int]] = {}
+        for pid in self.processes:
+            if (name := process_name(pid)) and not is_ending(pid):
+                programs.setdefault(name, []).append(pid)
+        named = [one for name, pids in programs.items() for one in _named(name, pids)]
+        more = len(named) - _MOST_NAMED
+        return (*named[:_MOST_NAMED], *([f"{more:,} more programs"] if more > 0 else []))
 
     @property
     def unread(self) -> bool:
@@ -289,6 +302,10 @@ class CommandProcess:
         try:
             if not await self.ended(seconds) and not keep:
                 await self.stop(f"it ran longer than {seconds:g} s")
+            elif self.why_stopped:  # all that it started is being killed, which takes a moment
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(_KILL_TIME):
+                        await self._alone.wait()
         except asyncio.CancelledError:
             await asyncio.shield(self.stop("it was cancelled", grace=_GRACE_ON_CANCEL))
             raise
@@ -367,6 +384,10 @@ class CommandProcess:
         if self._spared_memory:
             return f"{name}, by a program: the kernel ended none for want of memory"
         return f"{name}, perhaps because memory ran out"
+
+
+def _named(name: str, pids: list[int]) -> list[str]:
+    return [f"{len(pids):,} × {name}"] if len(pids) > _NAMED_EACH else [f"{name} ({inner_number(one)})" for one in pids]
 
 
 def _kills_for_memory() -> int | None:

@@ -47,6 +47,23 @@ def describe_bound(name: str, number: int) -> str:
             return f"it ran longer than {number:,} s, the longest that a command may run"
 
 
+def advice_on(name: str) -> str:
+    """Say what to do otherwise where a command exceeded this bound; empty for keys of a terminal."""
+    match name:
+        case "memory":
+            return "Have it take less memory, such as by working on a part of the data after the other."
+        case "processes":
+            return "Have it start fewer processes at a time."
+        case "disk":
+            return "Have it write less, or delete what it no longer needs."
+        case "output":
+            return "Have it print less, or print to a file."
+        case "seconds":
+            return "Split it into parts that take less time each."
+        case _:
+            return ""
+
+
 class Caps(Struct, frozen=True):
     """What the kernel bounds for a process, with all that it starts: files that are open, bytes of a file, tasks.
 
