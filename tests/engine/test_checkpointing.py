@@ -1,7 +1,7 @@
 """When checkpoints are taken, what waits for them, and how the machine goes back to one."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import pytest
 
@@ -12,6 +12,7 @@ from treadle.engine.core.past_history import conversation, last_state
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import replace
 from treadle.engine.ports import Asked, KnownChanges, Output, ask_person
+from treadle.engine.runtime import step_checkpoints
 from treadle.engine.runtime.track import Track
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored, Rewound
 from treadle.protocol.errors import RefusedError, StoreError
@@ -59,6 +60,7 @@ class KeptFiles:
         self.log = log
         self.slow: asyncio.Event | None = None
         self.broken = ""
+        self.restoring = 0
         self.unexpected: Exception | None = None
 
     async def take(self, n: int, last: Sequence[str], /) -> CheckpointTaken:
@@ -74,7 +76,10 @@ class KeptFiles:
     async def own(self, taken: CheckpointTaken, known: KnownChanges, /) -> CheckpointTaken:
         return taken
 
-    async def restore(self, checkpoint: int, /) -> Restored:
+    async def restore(self, checkpoint: int, how_far: Callable[[int, int], None], /) -> Restored:
+        for done in range(self.restoring):
+            how_far(done + 1, 20_000)
+            await asyncio.sleep(0)
         taken = next(one for one in self.taken() if one.n == checkpoint)
         (self.files,) = taken.trees
         return Restored(checkpoint=checkpoint, written=("/w/a",))
@@ -317,6 +322,25 @@ async def test_files_that_cannot_be_kept_are_told_once_and_the_work_goes_on() ->
     assert (kept.files, kept.moments()) == ("two", [])
     said = [one.text for one in run.told if isinstance(one, Notice)]
     assert said == ["No checkpoint: The files cannot be kept. The disk is full."]
+
+
+async def test_a_restore_that_takes_long_says_how_far_it_is(monkeypatch: pytest.MonkeyPatch) -> None:
+    for pause in ("_SILENCE", "_PAUSE"):
+        monkeypatch.setattr(step_checkpoints, pause, 0.0)
+    log = FakeLog()
+    kept = KeptFiles(log)
+    made = ports(Replies(calls("edit"), DONE), editing(kept, "one"), log=log, checkpoints=kept)
+    async with working(made, log) as run:
+        await run.prompt()
+        await settle(run, 2)
+        kept.restoring = 50
+        await run.session.post(Restore(checkpoint=1))
+        await run.until(FilesRestored)
+    said = [(one.text, one.quiet) for one in run.told if isinstance(one, Notice)]
+    assert said
+    assert all(text.startswith("Restoring files: ") and quiet for text, quiet in said)
+    assert any(text.endswith(" of 20,000.") for text, _ in said)
+    assert kept.files == "nothing"
 
 
 async def test_restored_files_can_be_restored_back_and_the_model_is_told() -> None:

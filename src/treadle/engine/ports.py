@@ -210,8 +210,11 @@ class Checkpoints(Protocol):
         """Have a checkpoint say what is the session's own work now, where that is not what is known."""
         ...
 
-    async def restore(self, checkpoint: int, /) -> Restored:
-        """Bring files back that the session changed since; what others changed since stays."""
+    async def restore(self, checkpoint: int, how_far: Callable[[int, int], None], /) -> Restored:
+        """Bring files back that the session changed since; what others changed since stays.
+
+        `how_far` hears, from any thread, how many files of how many are done.
+        """
         ...
 
     async def rewind(self, wanted: Restore, /) -> Rewound:

@@ -86,7 +86,10 @@ def test_what_others_wrote_survives_a_restore_or_is_a_conflict(changes: list[tup
         present = state(root)
         plan = store.plan_restore(trees[0], trees[-1], history)
         merged = {write.path for write in plan.writes if write.content is not None}
-        done = store.apply(plan)
+        told: list[tuple[int, int]] = []
+        done = store.apply(plan, how_far=lambda number, total: told.append((number, total)))
+        paths = len(plan.removals) + len(plan.writes)
+        assert told == [(number + 1, paths) for number in range(paths)]
         restored = state(root)
         conflicts = {each.path for each in (*plan.conflicts, *done.conflicts)}
         undone = {interval for interval in history if interval.by_session}

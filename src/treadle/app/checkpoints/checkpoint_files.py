@@ -28,6 +28,7 @@ from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
 from treadle.workspace.checkpoints.comparing import TreeChange
 from treadle.workspace.checkpoints.planning import Interval, RestoreConflict, RestorePlan
+from treadle.workspace.checkpoints.restoring import HowFar, unheard
 from treadle.workspace.checkpoints.revising import Revisions
 from treadle.workspace.checkpoints.scanning import NotCovered
 from treadle.workspace.checkpoints.store import open_checkpoints
@@ -158,18 +159,18 @@ class FileCheckpoints:
         """The folders of the workspace, in the order of the trees."""
         return self._roots
 
-    async def restore(self, checkpoint: int, /) -> Restored:
+    async def restore(self, checkpoint: int, how_far: HowFar = unheard, /) -> Restored:
         """Bring files back that the session changed since; what others changed since stays.
 
         Where the session's last wish to restore is about a part of the changes, that part is brought back alone.
         """
         if part := self._wanted_part():
-            return await asyncio.to_thread(self._restore_part, checkpoint, part)
+            return await asyncio.to_thread(self._restore_part, checkpoint, part, how_far)
         since = self._since(checkpoint)
-        return await asyncio.to_thread(self._restore, since, self._written(since))
+        return await asyncio.to_thread(self._restore, since, self._written(since), how_far)
 
-    def _restore(self, since: Sequence[CheckpointTaken], own: frozenset[str]) -> Restored:
-        return self._carried_out(since[0].n, self._plans(since, since[-1].trees, own))
+    def _restore(self, since: Sequence[CheckpointTaken], own: frozenset[str], how_far: HowFar) -> Restored:
+        return self._carried_out(since[0].n, self._plans(since, since[-1].trees, own), how_far)
 
     def keep_part(self, trees: Sequence[str], revisions: Sequence[Revisions]) -> tuple[Restore, tuple[str, ...]]:
         """Keep what a part of the files is to become; `trees` is what that was seen to be, one of each root.
@@ -196,7 +197,7 @@ class FileCheckpoints:
         wanted = event_data(*wishes[-1][2:]) if wishes else None
         return wanted.part if isinstance(wanted, Restore) else 0
 
-    def _restore_part(self, checkpoint: int, number: int) -> Restored:
+    def _restore_part(self, checkpoint: int, number: int, how_far: HowFar) -> Restored:
         last = Points(self._store, self._id).last()
         now = last.trees
         plans: list[tuple[KeptRoot, RestorePlan]] = []
@@ -213,18 +214,25 @@ class FileCheckpoints:
         if not plans:
             error = "What was to be changed is not known any more. Nothing was changed."
             return Restored(checkpoint=checkpoint, error=error)
-        done = self._carried_out(checkpoint, plans)
+        done = self._carried_out(checkpoint, plans, how_far)
         for root, _ in plans:
             root.kept.forget(f"{self._id}/part-{number}/")
         return done
 
-    def _carried_out(self, checkpoint: int, plans: Sequence[tuple[KeptRoot, RestorePlan]]) -> Restored:
+    def _carried_out(self, checkpoint: int, plans: Sequence[tuple[KeptRoot, RestorePlan]], how_far: HowFar) -> Restored:
         written_: list[str] = []
         removed: list[str] = []
         conflicts: list[UnrestoredPath] = []
         troubles: list[str] = []
+        total, before = sum(len(plan.removals) + len(plan.writes) for _, plan in plans), 0
+        noted = TemporaryFiles(str(data_directory() / "saving"))
         for root, plan in plans:
-            done = root.kept.apply(plan, temporary_files=TemporaryFiles(str(data_directory() / "saving")))
+
+            def of_all(number: int, _: int, *, before: int = before) -> None:
+                how_far(before + number, total)
+
+            done = root.kept.apply(plan, temporary_files=noted, how_far=of_all)
+            before += len(plan.removals) + len(plan.writes)
             written_ += map(root.shown, done.written)
             removed += map(root.shown, done.removed)
             unrestored = (*plan.conflicts, *done.conflicts)

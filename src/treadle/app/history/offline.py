@@ -39,9 +39,10 @@ class ClosedSession:
         """The state after the last event."""
         return self._state
 
-    def tell(self, text: str) -> None:
-        """Keep what a person should read."""
-        self.told.append(text)
+    def tell(self, text: str, *, quiet: bool = False) -> None:
+        """Keep what a person should read; how far it is says nobody when it is over."""
+        if not quiet:
+            self.told.append(text)
 
     async def post(self, data: EventData, source: Source = ENGINE) -> None:
         """Log an event, and what the machine says because of it; raises `RefusedError` or `StoreError`."""

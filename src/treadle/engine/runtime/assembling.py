@@ -59,7 +59,7 @@ class SessionPort(Protocol):
         """Queue an event and wait until it is in the log; raises `RefusedError`."""
         ...
 
-    def tell(self, text: str) -> None:
+    def tell(self, text: str, *, quiet: bool = False) -> None:
         """Let every surface show a line."""
         ...
 

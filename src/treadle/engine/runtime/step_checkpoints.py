@@ -1,7 +1,7 @@
 """Taking checkpoints of the files beside the work, and restoring them, one after the other."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Coroutine
 from contextlib import asynccontextmanager
 from typing import Protocol
 
@@ -10,6 +10,9 @@ from treadle.engine.ports import Checkpoints, KnownChanges
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.events import EventData
+
+_SILENCE, _PAUSE = 1.0, 5.0
+"""Seconds after which a restore says how far it is, and between two such lines."""
 
 
 class CheckpointedSession(Protocol):
@@ -20,8 +23,8 @@ class CheckpointedSession(Protocol):
         """The state after the last event."""
         ...
 
-    def tell(self, text: str) -> None:
-        """Let every surface show a line."""
+    def tell(self, text: str, *, quiet: bool = False) -> None:
+        """Let every surface show a line; one that is `quiet` warns of nothing."""
         ...
 
     async def post(self, data: EventData) -> None:
@@ -39,6 +42,7 @@ class Checkpointer:
         self._said = ""
         self._waited = self._beside = 0
         self._unclear = False
+        self._far = (0, 0)
 
     async def take(self, step: int, moment: Moment, *, within: bool = False) -> None:
         """Keep the files; before a change and `within` a step only where they are not as at the checkpoint before."""
@@ -130,11 +134,31 @@ class Checkpointer:
         """Bring back what the user wants; the files are kept before and after, so that it can be undone."""
         async with self._lock:
             try:
-                result = await self._restore(wanted)
+                result = await self._told_meanwhile(self._restore(wanted))
             except TreadleError as error:
                 text = " ".join(filter(None, (error.what, error.why, error.fix)))
                 result = Restored(checkpoint=wanted.checkpoint, error=text)
             await self._session.post(result)
+
+    async def _told_meanwhile(self, work: Coroutine[None, None, Restored]) -> Restored:
+        """Say from time to time how far a restore is that takes long."""
+        self._far = (0, 0)
+        working = asyncio.ensure_future(work)
+        pause = _SILENCE
+        try:
+            while not (await asyncio.wait((working,), timeout=pause))[0]:
+                done, total = self._far
+                far = f"{done:,} of {total:,}" if total else "they are compared with the checkpoint"
+                self._session.tell(f"Restoring files: {far}.", quiet=True)
+                pause = _PAUSE
+            return await working
+        finally:
+            if not working.done():
+                working.cancel()
+                await asyncio.wait((working,))
+
+    def _hear(self, done: int, total: int) -> None:
+        self._far = (done, total)
 
     async def _restore(self, wanted: Restore) -> Restored:
         if self._checkpoints is None:
@@ -147,6 +171,6 @@ class Checkpointer:
             await self._session.post(await self._checkpoints.rewind(wanted))
         if not wanted.files:
             return Restored(checkpoint=wanted.checkpoint)
-        result = await self._checkpoints.restore(wanted.checkpoint)
+        result = await self._checkpoints.restore(wanted.checkpoint, self._hear)
         await self._keep(step, Moment.RESTORED)
         return result

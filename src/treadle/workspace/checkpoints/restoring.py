@@ -4,7 +4,7 @@ import contextlib
 import errno
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from hashlib import sha256
 from pathlib import PurePosixPath
 
@@ -39,6 +39,14 @@ class RestoreReport(Struct, frozen=True, kw_only=True):
     failed: tuple[RestoreFailure, ...]
 
 
+HowFar = Callable[[int, int], None]
+"""Hears, in the thread of a restore, how many paths of how many are done."""
+
+
+def unheard(done: int, total: int) -> None:
+    """Tell nobody."""
+
+
 class _StaleError(Exception):
     """A path is not as it was when the restore was planned."""
 
@@ -46,10 +54,11 @@ class _StaleError(Exception):
 class Restorer:
     """Writes to one root, held open; what takes its place later is not touched."""
 
-    def __init__(self, root: str, blob: BlobReader, temporary_files: TemporaryFiles) -> None:
+    def __init__(self, root: str, blob: BlobReader, temporary_files: TemporaryFiles, how_far: HowFar = unheard) -> None:
         self._root = root
         self._blob = blob
         self._temporary_files = temporary_files
+        self._how_far = how_far
         self._written: list[bytes] = []
         self._removed: list[bytes] = []
         self._conflicts: list[RestoreConflict] = []
@@ -60,15 +69,18 @@ class Restorer:
         self._fd = os.open(self._root, FOLDER_FLAGS & ~os.O_NOFOLLOW)
         self._rights = plan.rights
         self._synced = len(plan.writes) <= _MOST_SYNCED
+        done, total = 0, len(plan.removals) + len(plan.writes)
         try:
             for removal in sorted(plan.removals, key=lambda each: each.path, reverse=True):
                 with self._careful(removal):
                     self._remove(removal)
                     self._removed.append(removal.path)
+                self._how_far(done := done + 1, total)
             for write in sorted(plan.writes, key=lambda each: each.path):
                 with self._careful(write):
                     self._write(write)
                     self._written.append(write.path)
+                self._how_far(done := done + 1, total)
         finally:
             os.close(self._fd)
         return RestoreReport(

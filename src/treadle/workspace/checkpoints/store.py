@@ -15,7 +15,7 @@ from treadle.protocol.errors import ConfigError, StoreError
 from treadle.workspace.checkpoints.comparing import TreeChange, compare_trees, unified_diff
 from treadle.workspace.checkpoints.objects import Objects
 from treadle.workspace.checkpoints.planning import Interval, PlannedWrite, RestorePlan, plan_the_restore, rights_above
-from treadle.workspace.checkpoints.restoring import Restorer, RestoreReport
+from treadle.workspace.checkpoints.restoring import HowFar, Restorer, RestoreReport, unheard
 from treadle.workspace.checkpoints.revising import RevisedTree, Revisions, revise_tree
 from treadle.workspace.checkpoints.scanning import TOO_MUCH_IGNORED, FolderMemory, NotCovered, Scanner
 from treadle.workspace.checkpoints.trees import (
@@ -207,11 +207,16 @@ class CheckpointStore:
             )
 
     def apply(
-        self, plan: RestorePlan, *, temporary_files: TemporaryFiles = _NOTED, into: Path | None = None
+        self,
+        plan: RestorePlan,
+        *,
+        temporary_files: TemporaryFiles = _NOTED,
+        into: Path | None = None,
+        how_far: HowFar = unheard,
     ) -> RestoreReport:
         """Do what a plan says (in a copy of the root, `into`), but for what changed since, whatever of it fails."""
         with self._using():
-            return Restorer(str(into or self._root), self._open().blob, temporary_files).carry_out(plan)
+            return Restorer(str(into or self._root), self._open().blob, temporary_files, how_far).carry_out(plan)
 
     def extract(self, tree: str, folder: Path) -> RestoreReport:
         """Write a whole tree into an empty folder. Raises `ConfigError` where it is none, or something is in it."""

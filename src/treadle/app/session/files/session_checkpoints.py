@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import cached_property
@@ -75,9 +75,9 @@ class SessionCheckpoints:
         """Say what of the files is the session's own work now."""
         return await self._opened.own(taken, known)
 
-    async def restore(self, checkpoint: int, /) -> "Restored":
+    async def restore(self, checkpoint: int, how_far: Callable[[int, int], None], /) -> "Restored":
         """Bring files back."""
-        return await self._opened.restore(checkpoint)
+        return await self._opened.restore(checkpoint, how_far)
 
     async def rewind(self, wanted: "Restore", /) -> "Rewound":
         """Find the place in the log."""
