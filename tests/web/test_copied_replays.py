@@ -109,6 +109,35 @@ async def test_what_others_changed_meanwhile_stays_and_what_was_taken_twice_is_u
         }
 
 
+async def test_what_others_did_since_the_step_is_not_taken_away_with_a_replay(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, TURNS, mode="edits") as here:
+        visit = here.visit()
+        for name in ("theirs.txt", "gone.txt"):
+            (here.folder / name).write_text("first\nsecond\nthird\n")
+        recorded = await here.start(visit, "Write.")
+        await idle(recorded)
+        (here.folder / "theirs.txt").write_text("first\nsecond\nthird\nand mine\n")
+        (here.folder / "notes.txt").write_text("mine\n")
+        (here.folder / "gone.txt").unlink()
+        began = (await visit.done(f"/s/{recorded.session.id}/replay", step="2", model="", most=""))["path"]
+        replay = here.book.opened[began.split("/")[2]]
+        await idle(replay)
+        copy = replay.session.workspace
+        assert (copy / "theirs.txt").read_text() == (copy / "gone.txt").read_text() == "first\nsecond\nthird\n"
+        assert not (copy / "notes.txt").exists(), "it works with the files of the step"
+        sides = re.findall(r"<dt>(Steps|Files)</dt><dd>([^<]+)<", await visit.get(f"{began}/rows"))
+        mine = {"theirs.txt": "first\nsecond\nthird\nand mine\n", "notes.txt": "mine\n"}
+        assert (await visit.done(f"{began}/../copy/take"))["said"].startswith("3 files taken.")
+        found = {one.name: one.read_text() for one in here.folder.glob("*.txt")}
+        assert found == {"a.txt": "other\n", "c.txt": "c\n", **mine}
+        assert (await visit.done(f"{began}/../copy/undo"))["said"] == "3 files restored."
+        found = {one.name: one.read_text() for one in here.folder.glob("*.txt")}
+        assert found == {"a.txt": "two\n", "b.txt": "b\n", **mine}
+        assert re.findall(r"<dt>(Steps|Files)</dt><dd>([^<]+)<", await visit.get(f"{began}/rows")) == sides
+
+
 async def test_a_replay_that_cannot_begin_leaves_neither_a_copy_nor_a_session(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -1,7 +1,9 @@
 """A replay from a step in a copy of the workspace, and what was recorded beside it."""
 
+import os
 from collections.abc import Sequence
 from contextlib import closing
+from itertools import pairwise
 from pathlib import Path
 
 from msgspec import Struct
@@ -9,12 +11,13 @@ from msgspec import Struct
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import Points
 from treadle.app.compose import session_log
-from treadle.app.history.branching import Branch, before_step, checkpoint_at, files_at, with_moved_note
+from treadle.app.history.branching import Branch, before_step, checkpoint_at, with_moved_note
 from treadle.app.history.forking import copy_session
-from treadle.app.history.taking_copies import copy_worked_in, times_taken
+from treadle.app.history.taking_copies import copy_beginning, copy_worked_in, times_taken
 from treadle.app.reports.session_review import open_review
 from treadle.app.reports.step_list import PastStep, StepCall, past_steps
 from treadle.app.subagents.writer_copies import WriterCopy, found_copies
+from treadle.app.subagents.writer_record import BASE
 from treadle.present.spending_words import Spending
 from treadle.present.words import verb_of
 from treadle.protocol.checkpoints import CheckpointTaken, Parent
@@ -22,7 +25,15 @@ from treadle.protocol.events import SessionStarted
 from treadle.store.keeping import rename
 from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.declarations import EXECUTE_COMMAND
-from treadle.workspace.checkpoints.planning import Interval
+from treadle.workspace.checkpoints.planning import (
+    Interval,
+    PlannedRemoval,
+    PlannedWrite,
+    RestorePlan,
+    WantedFile,
+)
+from treadle.workspace.checkpoints.store import CheckpointStore
+from treadle.workspace.checkpoints.trees import TreeKind
 
 
 class ReplaySide(Struct, frozen=True, kw_only=True):
@@ -59,15 +70,9 @@ def branch_in_copy(session_id: str, step: int, copy: WriterCopy) -> Branch:
     """
     with session_log(session_id) as (row, store):
         to = before_step(store, row, step)
-        trees, exact = files_at(store, row, step)
-        if trees:
-            with closing(opened_checkpoints(store, row)) as kept:
-                root = kept.roots[0].kept
-                now = root.take(f"{row.id}/now").tree
-                whole = [Interval(before=trees[0], after=now, by_session=True)]
-                plan = root.plan_restore(trees[0], now, whole)
-                done = root.apply(plan, into=copy.folder)
-                exact = exact and not (done.conflicts or done.failed or plan.conflicts)
+        since, exact = checkpoint_at(store, row, step)
+        if since is not None:
+            exact = _set_back(store, row, since, copy) and exact
         new, _ = copy_session(
             store,
             row,
@@ -77,6 +82,52 @@ def branch_in_copy(session_id: str, step: int, copy: WriterCopy) -> Branch:
         )
         rename(store, new, f"{row.title or row.id}, from step {step}")
     return Branch(id=new, folder=copy.folder, exact=exact)
+
+
+def _set_back(store: Store, row: SessionRow, since: CheckpointTaken, copy: WriterCopy) -> bool:
+    """Bring a copy of the folder to the files of a checkpoint; gives whether all of them are as in that.
+
+    Where it begins, the session's own work since is kept: what is taken later takes that back, and nothing of others.
+    """
+    with closing(opened_checkpoints(store, row)) as kept, copy_beginning(copy) as begun:
+        root, then = kept.roots[0].kept, since.trees[0]
+        now = root.take(f"{row.id}/now").tree
+        plan = root.plan_restore(then, now, [Interval(before=then, after=now, by_session=True)])
+        done = root.apply(plan, into=copy.folder)
+        at_step = begun.take(f"{row.id}/step").tree
+        later = [one.data for one in Points(store, row.id).checkpoints if one.data.n >= since.n]
+        by_others = [
+            Interval(before=one.trees[0], after=other.trees[0], by_session=not other.moment.ends_work)
+            for one, other in pairwise(later)
+        ]
+        by_others.append(Interval(before=later[-1].trees[0], after=now, by_session=True))
+        root.apply(_own_work(root, then, now, by_others), into=copy.folder)
+        base = begun.take(BASE).tree
+        begun.apply(begun.plan_restore(at_step, base, [Interval(before=at_step, after=base, by_session=True)]))
+        begun.forget(f"{row.id}/step")
+    return not (done.conflicts or done.failed or plan.conflicts)
+
+
+def _own_work(root: CheckpointStore, then: str, now: str, by_others: Sequence[Interval]) -> RestorePlan:
+    """Plan how to do to the files of `then` what the session has done since; where nobody can tell, nothing."""
+    back = root.plan_restore(then, now, by_others)
+    without: dict[bytes, WantedFile] = {one.path: WantedFile(one.entry, one.content) for one in back.writes}
+    without |= {one.path: WantedFile(None) for one in back.removals}
+    theirs = frozenset[bytes]().union(*(root.paths(one.before, one.after) for one in by_others if one.by_session))
+    unknown = theirs.intersection([*(one.path for one in back.conflicts), *(one.path for one in back.kept)])
+    writes: list[PlannedWrite] = []
+    removals: list[PlannedRemoval] = []
+    for change in root.compare(then, now):
+        path, was = os.fsencode(change.path), change.before
+        wanted = without.get(path, WantedFile(change.after))
+        kinds = {one.kind for one in (was, wanted.entry) if one is not None}
+        if path in unknown or wanted.entry == was or TreeKind.NOT_COVERED in kinds:
+            continue
+        if wanted.entry is not None:
+            writes.append(PlannedWrite(path=path, entry=wanted.entry, now=was, content=wanted.content))
+        elif was is not None:
+            removals.append(PlannedRemoval(path=path, now=was))
+    return RestorePlan(writes=tuple(writes), removals=tuple(removals))
 
 
 def replays_of(store: Store, row: SessionRow) -> list[tuple[SessionRow, int]]:
@@ -118,9 +169,10 @@ def _side(store: Store, row: SessionRow, steps: Sequence[PastStep], since: Check
         unpriced=any(cost is None for _, cost in replied),
         estimated=any(usage.estimated for usage, _ in replied),
     )
-    taken = Points(store, row.id).checkpoints
-    unknown = since is None and steps and taken and taken[-1].data.step >= steps[0].number
-    files = None if unknown else _own_files(store, row, since)
+    taken = [one.data for one in Points(store, row.id).checkpoints]
+    unknown = since is None and steps and taken and taken[-1].step >= steps[0].number
+    last = max((one.n for one in taken if steps and one.moment.ends_work and one.step <= steps[-1].number), default=0)
+    files = None if unknown else _own_files(store, row, since, last)
     ran = {call.about: call for step in steps for call in step.calls if call.verb == verb_of(EXECUTE_COMMAND.name)}
     return ReplaySide(
         session=row.id, model=row.model, steps=steps, spending=spending, files=files, commands=list(ran.values())
@@ -128,11 +180,12 @@ def _side(store: Store, row: SessionRow, steps: Sequence[PastStep], since: Check
 
 
 def _own_files(
-    store: Store, row: SessionRow, since: CheckpointTaken | None
+    store: Store, row: SessionRow, since: CheckpointTaken | None, last: int
 ) -> Sequence[tuple[str, int | None, int | None]]:
-    if since is None:
+    """Give a session's work between two checkpoints; what became of it later is no part of that."""
+    if since is None or last <= since.n:
         return ()
-    review = open_review(store, row, old=since.n, new=Points(store, row.id).last().n)
+    review = open_review(store, row, old=since.n, new=last)
     if review is None:
         return ()
     try:

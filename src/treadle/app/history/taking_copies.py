@@ -49,7 +49,7 @@ def take_changes(session_id: str) -> TakenChanges:
     """
     with session_log(session_id) as (row, store):
         copy = _require_copy(row)
-        with idle_copy(copy.child_id) as held, _kept(store, row, copy) as kept, _begun(copy) as begun:
+        with idle_copy(copy.child_id) as held, _kept(store, row, copy) as kept, copy_beginning(copy) as begun:
             planned = planned_copy(held, protected=False)
             number = _times(kept, row) + 1
             before, after = _names(row, number)
@@ -69,7 +69,7 @@ def undo_taken(session_id: str) -> TakenChanges:
     """Take back what `take_changes` did last; what others changed since stays, and is named. Raises `SessionError`."""
     with session_log(session_id) as (row, store):
         copy = _require_copy(row)
-        with _kept(store, row, copy) as kept, _begun(copy) as begun:
+        with _kept(store, row, copy) as kept, copy_beginning(copy) as begun:
             number = _times(kept, row)
             before, after = map(kept.tree_of, _names(row, number))
             if before is None:
@@ -128,8 +128,8 @@ def _times(kept: CheckpointStore, row: SessionRow) -> int:
 
 
 @contextmanager
-def _begun(copy: WriterCopy) -> Iterator[CheckpointStore]:
-    """Open what is kept of how the copy began: what was taken is its beginning from then on."""
+def copy_beginning(copy: WriterCopy) -> Iterator[CheckpointStore]:
+    """Open what is kept of how a copy began, as `BASE`: what was taken is its beginning from then on."""
     (_, target), row = copy.roots[0], writer_record(copy).roots[0]
     with copy_store(writer_place(copy.child_id), 0, target, covers_ignored=row.covers_ignored) as begun:
         yield begun
