@@ -3,9 +3,10 @@
 import atexit
 import gc
 import os
+import signal
 import sys
 
-from treadle.cli.streams import flush_streams, open_streams
+from treadle.cli.streams import Loading, flush_streams, open_streams
 
 LOOK_FOR_CYCLES = (200_000, 10, 20)
 """Looking for cycles every 700 allocations costs a tenth of the start, which makes more than a hundred thousand objects
@@ -40,10 +41,6 @@ def _run() -> int:
 
         sys.stdout.write(f"{version_words()}\n")
         return 0 if flush_streams() is None else 1
-    import signal
-
-    from treadle.cli.loading import Loading
-
     with Loading():
         gc.set_threshold(*LOOK_FOR_CYCLES)
         from treadle.cli.import_cache import install_import_cache

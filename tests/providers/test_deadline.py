@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.fakes.clock import FakeClockLoop, run_at_once
 
-from treadle.providers.deadline import Deadline, RunningClock
+from treadle.providers.http_connections import Deadline, RunningClock
 
 Wait = tuple[int, int, int]
 """How long something takes, how much is waited for it, and the pause after it (seconds)."""

@@ -1,8 +1,8 @@
 """How fast a reply has to grow."""
 
 from treadle.protocol.models import StreamCallArguments, StreamCallStart, StreamText, StreamThinking, StreamThinkingDone
-from treadle.providers.deadline import RunningClock
 from treadle.providers.endpoint import StreamLimits
+from treadle.providers.http_connections import RunningClock
 from treadle.providers.pace import STEP, ReplyProgress
 
 

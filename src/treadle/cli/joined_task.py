@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 from treadle.cli.command_line import WISHES, flags, task_content, task_from
 from treadle.cli.task_words import slash_task
+from treadle.headless.progress import until_known
 from treadle.protocol.errors import ConfigError
 
 if TYPE_CHECKING:
@@ -17,7 +18,6 @@ if TYPE_CHECKING:
 def ask_session(arguments: "argparse.Namespace") -> int:
     """Send the task, and wait for the end of its turn; returns the exit code."""
     from treadle.door.settings import load_settings
-    from treadle.headless.headless_signals import until_known
 
     _require_as_it_is(arguments)
     if arguments.task:

@@ -7,8 +7,7 @@ from contextlib import suppress
 from importlib import import_module
 from itertools import takewhile
 
-from treadle.cli.loading import Loading
-from treadle.cli.streams import flush_streams, is_full, is_hangup, is_unwritable
+from treadle.cli.streams import Loading, flush_streams, is_full, is_hangup, is_unwritable
 from treadle.cli.task_words import COMMANDS, GROUPS, SELDOM, task_of
 from treadle.cli.work import SETTINGS
 

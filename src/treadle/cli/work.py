@@ -3,7 +3,7 @@
 import sys
 from pathlib import Path
 
-from treadle.cli.loading import Loading
+from treadle.cli.streams import Loading
 
 TYPE_CHECKING = False
 """`--help` is written from here, and loads nothing that it does not need."""

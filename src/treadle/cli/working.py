@@ -54,7 +54,7 @@ def work(arguments: "argparse.Namespace") -> int:
             why=f"-p has one, and {' '.join(arguments.task)!r} follows it.",
             fix="Give it with -p, or without -p for an interactive session; quote it if it has spaces.",
         )
-    from treadle.headless.headless_signals import until_known
+    from treadle.headless.progress import until_known
 
     return asyncio.run(until_known(_headless(arguments, task_from(arguments.print_task, arguments))))
 
@@ -119,7 +119,7 @@ async def _headless(arguments: "argparse.Namespace", task: str) -> int:
 def resume_headless(arguments: "argparse.Namespace") -> int:
     """Go on with the session that the arguments name, without a person; returns the exit code."""
     from treadle.headless.headless_main import OutputFormat, run_headless, stdout_for
-    from treadle.headless.headless_signals import until_known
+    from treadle.headless.progress import until_known
 
     async def work_on() -> int:
         opening = opening_of(arguments, session_trust_of(arguments), user_present=False)

@@ -10,7 +10,7 @@ from typing import Self
 from treadle.door.open_session import PromptRun, RemoteSession, SessionClient
 from treadle.door.program import Exit, harmless, write_wrapped
 from treadle.headless.headless_main import HeadlessConsole, OutputFormat, TextWriter
-from treadle.headless.headless_signals import HEADLESS
+from treadle.headless.progress import HEADLESS
 from treadle.protocol.errors import SessionClosedError, SessionError, TreadleError
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Notification, PromptDelivered, QuestionAsked, TurnOutcome, TurnStop

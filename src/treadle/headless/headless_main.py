@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 from treadle.door.open_session import Feed, LiveSession
 from treadle.door.program import harmless, write_wrapped
 from treadle.door.settings import outputs
-from treadle.headless.headless_signals import HEADLESS, HeadlessSignals
-from treadle.headless.progress import Progress, summary_lines, turns_together
+from treadle.headless.progress import HEADLESS, HeadlessSignals, Progress, summary_lines, turns_together
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Delivery, Prompt
@@ -109,7 +108,7 @@ async def run_headless(
                 return await finish_task(live, task, feed, console, signals=signals, structured=structured)
             finally:
                 console.end()
-    return signals.told()
+    return signals.code_of_signal()
 
 
 async def finish_task(

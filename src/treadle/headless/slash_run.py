@@ -12,7 +12,7 @@ from treadle.door.opening import Opening
 from treadle.door.program import Exit
 from treadle.headless.continuing import until_quiet
 from treadle.headless.headless_main import HeadlessConsole, OutputFormat, TextWriter, finish_task
-from treadle.headless.headless_signals import HEADLESS, HeadlessSignals
+from treadle.headless.progress import HEADLESS, HeadlessSignals
 from treadle.headless.records import CommandRecord
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.goals import GoalState
@@ -60,7 +60,7 @@ async def run_slash_command(
                 return console.answer(used.record(answer.text, code), warning=answer.warning)
             finally:
                 console.end()
-    code = signals.told()
+    code = signals.code_of_signal()
     return (
         console.answer(replace(used.record(_CUT_OFF, code), cost=None), warning=True) if console.writes_record else code
     )

@@ -11,12 +11,12 @@ from typing import TYPE_CHECKING
 from treadle.engine.ports import UnsentError
 from treadle.protocol.models import ErrorKind, ModelRequest, StreamEvent
 from treadle.providers.certificates import http_library, named_certificates, system_certificates
-from treadle.providers.deadline import Deadline
 from treadle.providers.endpoint import LOOPBACK, Endpoint
 from treadle.providers.http_connections import (
     HTTP_ERRORS,
     ConnectionFailedError,
     Connections,
+    Deadline,
     Response,
     Sent,
     SocksError,

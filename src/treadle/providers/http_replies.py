@@ -20,11 +20,10 @@ from treadle.protocol.models import (
     StreamUsage,
 )
 from treadle.protocol.usage import Usage
-from treadle.providers.deadline import Deadline, RunningClock
 from treadle.providers.endpoint import MEBIBYTE, Endpoint
 from treadle.providers.event_stream import DamagedFrameError
 from treadle.providers.failures import clean, failure, from_problem, from_response, is_html
-from treadle.providers.http_connections import HTTP_ERRORS, Response, UnansweredError
+from treadle.providers.http_connections import HTTP_ERRORS, Deadline, Response, RunningClock, UnansweredError
 from treadle.providers.http_failures import from_exception
 from treadle.providers.pace import ReplyProgress
 from treadle.providers.pieces import StreamPieces, UsedIds

@@ -1,8 +1,8 @@
 """How fast a reply has to grow: one that drips, or only gives signs of life, must not hold a session for ever."""
 
 from treadle.protocol.models import StreamCallArguments, StreamEvent, StreamText, StreamThinking
-from treadle.providers.deadline import RunningClock
 from treadle.providers.endpoint import StreamLimits
+from treadle.providers.http_connections import RunningClock
 
 STEP = 256
 """Characters by which a reply has to grow within `StreamLimits.progress`; by default that is a token in ten seconds."""

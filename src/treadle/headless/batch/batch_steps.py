@@ -35,7 +35,7 @@ from treadle.headless.batch.batch_tasks import BatchTask, is_address
 from treadle.headless.batch.task_errors import failure_line
 from treadle.headless.continuing import CONTINUE
 from treadle.headless.headless_main import HeadlessConsole, OutputFormat, finish_task
-from treadle.headless.headless_signals import HeadlessSignals
+from treadle.headless.progress import HeadlessSignals
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.limits import RUN_BUDGET
