@@ -66,3 +66,22 @@ async def test_what_was_typed_before_the_modules_had_run_is_completed(tmp_path: 
         await page.keyboard.type("Read @pl")
         gate.set()
         await page.wait_for_selector("#menu li:has-text('plan.md')")
+
+
+@pytest.mark.parametrize(
+    "module", ["palette.js", "notify.js", "commit.js", "files.js", "shell.js", "screen.js", "knocks.js"]
+)
+async def test_a_module_that_does_not_load_takes_only_its_part_of_the_page_with_it(tmp_path: Path, module: str) -> None:
+    async with page_with_model(tmp_path, TURNS) as (served, seen):
+        page = await seen.page(served)
+        await page.route(f"**/static/*/{module}", lambda route: route.abort())
+        await start_session(page, "Write.")
+        await page.wait_for_selector("#broken >> text=did not load")
+        await page.wait_for_selector(".question")
+        await page.wait_for_timeout(700)  # a question that has just come takes no answer
+        await page.click(".question .answers [data-act=allow]")
+        await page.wait_for_selector(".item.end")
+        await page.fill("#text", "And then?")
+        await page.press("#text", "Enter")
+        await page.wait_for_selector("#items :text('And then?')")
+        seen.complaints.clear()

@@ -72,7 +72,9 @@ def imported_by(name: str) -> set[str]:
 def test_all_that_a_module_imports_is_loaded_with_it(name: str) -> None:
     named = set(re.findall(r'"/base/static/\w+/([\w-]+\.js)"', module_tags("/base") + module_tags("/base", name)))
     assert named >= imported_by(name)
-    assert named == imported_by(name) | imported_by("app.js") | imported_by("column.js") | imported_by("palette.js")
+    assert named == imported_by(name) | imported_by("app.js") | imported_by("column.js") | imported_by(
+        "palette.js"
+    ) | imported_by("notify.js")
 
 
 def test_no_page_shows_a_command_line_but_the_one_that_a_session_is_opened_with_in_a_terminal() -> None:

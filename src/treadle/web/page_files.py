@@ -14,7 +14,8 @@ _BELOW = re.compile(r"(?:/~[^/]+)?/static/([^/]+)(/?)")
 """The path of a fixed file, which is below that of the page for who was let in."""
 
 _IMPORT = re.compile(r'^(?:import|} from).*?"\./(\w+\.js)";$', re.MULTILINE)
-_ON_EVERY_SCREEN = ("app.js", "column.js", "palette.js")
+_ON_EVERY_SCREEN = ("app.js", "column.js", "palette.js", "notify.js")
+"""One that does not load takes only its part of the screen with it: what all need is imported, nothing else."""
 
 
 class PageFiles(StaticFiles):

@@ -3,7 +3,6 @@
 import { at, enter, files, goIn, key, takeLook, tokenOfAddress } from "./entering.js";
 import { listen } from "./line.js";
 import { made, pressed } from "./morph.js";
-import "./notify.js";
 
 // The heights of the bars, so that nothing stands behind them, however large the letters are.
 const bars = new ResizeObserver(() => {

@@ -4,7 +4,8 @@ import { get, send, tell } from "./app.js";
 import { at, files } from "./entering.js";
 import { fragment, made, morph, parsed, pressed, put } from "./morph.js";
 import { intoMessage, keep, kept } from "./pages.js";
-import { pick } from "./palette.js";
+
+const pick = async (...said) => (await import("./palette.js")).pick(...said); // without it the rest works
 
 const id = (name) => document.getElementById(name);
 const MOVES = "pre, table, .diff, input, textarea, [role=tablist]"; // what a finger moves itself

@@ -4,7 +4,8 @@ import { during, newId, send, tell } from "./app.js";
 import { nameOf } from "./keys.js";
 import { made, parsed, pressed } from "./morph.js";
 import { keep, kept } from "./pages.js";
-import { askTrust } from "./trust.js";
+
+const askTrust = async (...said) => (await import("./trust.js")).askTrust(...said);
 
 const session = document.body.dataset.review;
 const NAME = `comments:${session}`;

@@ -6,7 +6,8 @@ import { keys } from "./keys.js";
 import { lost } from "./line.js";
 import { made, pressed } from "./morph.js";
 import { keep as store, kept as stored } from "./pages.js";
-import { askTrust } from "./trust.js";
+
+const askTrust = async (...said) => (await import("./trust.js")).askTrust(...said);
 
 const text = document.getElementById("text");
 const menu = document.getElementById("menu");

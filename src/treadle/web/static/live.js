@@ -2,10 +2,7 @@
 
 import { during, get, send } from "./app.js";
 import { beside } from "./beside.js";
-import "./commit.js";
 import { composer } from "./compose.js";
-import "./files.js";
-import "./shell.js";
 import { listen, lost } from "./line.js";
 import { fragment, made, morph, parsed, pressed, put } from "./morph.js";
 import { showRestored } from "./pages.js";

@@ -1,7 +1,6 @@
 // The review: going through files and changes, deciding on them, and collecting comments for one message.
 
 import { during, fail, get, send } from "./app.js";
-import "./commit.js";
 import { closeField, comments, fieldIn, reopen, showComments } from "./comments.js";
 import { at } from "./entering.js";
 import { keys } from "./keys.js";

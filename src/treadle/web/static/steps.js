@@ -5,7 +5,8 @@ import { at } from "./entering.js";
 import { keys } from "./keys.js";
 import { fragment } from "./morph.js";
 import { showRestored, watch } from "./pages.js";
-import { pick } from "./palette.js";
+
+const pick = async (...said) => (await import("./palette.js")).pick(...said); // without it the rest works
 
 const session = document.body.dataset.timeline;
 const steps = document.getElementById("steps");
