@@ -15,11 +15,15 @@ from treadle.app.reports.known_sessions import SessionState, listed_sessions
 from treadle.app.session.own_commands.slash_commands import find_slash
 from treadle.headless.headless_main import OutputFormat, run_headless
 from treadle.headless.narrator import narrate
+from treadle.headless.progress import summary_lines
 from treadle.headless.slash_run import for_command, run_slash_command
+from treadle.present.figures import unlisted_words
+from treadle.protocol.checkpoints import MOST_NAMED
 from treadle.protocol.events import Prompt
 from treadle.protocol.messages import Text
-from treadle.protocol.notifications import QuestionAsked
+from treadle.protocol.notifications import QuestionAsked, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import FileChange
 from treadle.providers.scripted.script import (
     Expectation,
     MakeCall,
@@ -304,3 +308,23 @@ async def test_a_command_is_done_where_the_turn_that_it_would_stop_ends_as_it_is
         live, out, err = await open_session(for_command(opening, row, "It is it.")), Stream(), Stream()
         code = await run_slash_command(live, (row, "It is it."), OutputFormat.TEXT, out=out, err=err)
     assert (code, len(live.status.pins)) == (Exit.DONE, 1), err.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("files", "exact", "said"),
+    [
+        (0, False, ""),
+        (3, True, ""),
+        (3, False, "no checkpoint shows what else commands changed"),
+        (MOST_NAMED - 1, False, "no checkpoint shows what else commands changed"),
+        (MOST_NAMED, False, "a turn lists 1,000 files at most, and `treadle checkpoint list` counts all of them"),
+    ],
+)
+def test_where_more_files_may_have_changed_than_are_listed_the_reason_is_said(
+    files: int, exact: bool, said: str
+) -> None:
+    changes = tuple(FileChange(path=f"/w/{number}", before="", after="a") for number in range(files))
+    outcome = TurnOutcome(stop=TurnStop.END_TURN, changes=changes, exact=exact)
+    lines = list(summary_lines(outcome))
+    assert unlisted_words(outcome) == said
+    assert (f"# at least these files changed: {said}" in lines) == bool(said)

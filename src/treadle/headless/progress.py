@@ -105,15 +105,15 @@ def _begins(notification: Notification) -> bool:
 def summary_lines(outcome: TurnOutcome, *, may_change: bool = True) -> Iterator[str]:
     """Sum up a turn: the files, the tokens, the money, what stopped it; without `may_change` nothing ran that could."""
     from treadle.present.escape import exact_line
-    from treadle.present.figures import by_name, unseen_words
+    from treadle.present.figures import by_name, unlisted_words, unseen_words
     from treadle.present.words import spent
 
     for change in by_name(outcome.changes):
         yield f"  {exact_line(change.path)} (+{change.added} -{change.removed})"
     if outcome.unseen:
         yield f"# {unseen_words(outcome.unseen)}"
-    elif outcome.changes and not outcome.exact:
-        yield "# at least these files changed: no checkpoint shows what else commands changed"
+    elif why := unlisted_words(outcome):
+        yield f"# at least these files changed: {why}"
     known = outcome.exact or not (may_change or outcome.unseen)
     if known and not outcome.changes and outcome.stop is TurnStop.END_TURN:
         yield "# no file was changed"  # whatever the model says of that

@@ -5,6 +5,7 @@ from collections.abc import Iterable, Sequence
 
 from treadle.present.escape import exact_line
 from treadle.present.words import counted
+from treadle.protocol.checkpoints import MOST_NAMED
 from treadle.protocol.notifications import TurnOutcome
 from treadle.protocol.tools import FileChange
 
@@ -32,6 +33,15 @@ def turn_figures(outcome: TurnOutcome) -> tuple[str, tuple[int, int]]:
 def by_name(changes: Iterable[FileChange]) -> list[FileChange]:
     """Put changed files in the order in which each list has them: by name, folder by folder."""
     return sorted(changes, key=lambda change: change.path.split("/"))
+
+
+def unlisted_words(outcome: TurnOutcome) -> str:
+    """Say why a turn may have changed more files than are listed; empty where these are all."""
+    if outcome.exact or not outcome.changes:
+        return ""
+    if len(outcome.changes) >= MOST_NAMED:
+        return f"a turn lists {MOST_NAMED:,} files at most, and `treadle checkpoint list` counts all of them"
+    return "no checkpoint shows what else commands changed"
 
 
 def restored_since(files: int) -> str:

@@ -6,7 +6,7 @@ from msgspec import Struct
 
 from treadle.present.call_words import said_of, whole_output
 from treadle.present.escape import exact_line
-from treadle.present.figures import by_name, restored_since
+from treadle.present.figures import by_name, restored_since, unlisted_words
 from treadle.present.item_book import ItemBook
 from treadle.present.items import CallItem, Placed, TurnItem
 from treadle.present.view import SessionView
@@ -107,8 +107,8 @@ def turn_words(item: TurnItem) -> str:
 def file_lines(item: TurnItem) -> Iterator[str]:
     """Name the files that a turn changed."""
     yield from (f"{exact_line(one.path)} (+{one.added} -{one.removed})" for one in by_name(item.files))
-    if item.files and not item.outcome.exact:
-        yield "at least these: no checkpoint shows what else commands changed"
+    if item.files and (why := unlisted_words(item.outcome)):
+        yield f"at least these: {why}"
 
 
 def recorded(past: Sequence[Stamped], view: SessionView, turn: int = 1) -> tuple[SessionView, tuple[Placed, ...]]:
