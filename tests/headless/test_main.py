@@ -2,6 +2,8 @@
 
 import io
 import json
+import subprocess
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -328,3 +330,24 @@ def test_where_more_files_may_have_changed_than_are_listed_the_reason_is_said(
     lines = list(summary_lines(outcome))
     assert unlisted_words(outcome) == said
     assert (f"# at least these files changed: {said}" in lines) == bool(said)
+
+
+_HANGS = """
+import asyncio, os, signal, sys
+from treadle.headless.progress import HeadlessSignals
+
+async def main():
+    with HeadlessSignals(None) as signals:
+        signals.end_is_known()
+        for number in range(int(sys.argv[1])):
+            os.kill(os.getpid(), signal.SIGINT)
+            await asyncio.sleep(0.05)
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(("signals", "code"), [(2, 0), (3, 130)])
+def test_once_the_end_is_known_only_a_third_signal_ends_what_hangs(signals: int, code: int) -> None:
+    done = subprocess.run([sys.executable, "-c", _HANGS, str(signals)], capture_output=True, check=False)
+    assert (done.returncode, done.stderr) == (code, b"")

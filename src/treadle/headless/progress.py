@@ -1,6 +1,7 @@
 """What a task without a person says as it goes, as lines for one who reads along; and the signals that it hears."""
 
 import asyncio
+import os
 import signal
 from collections.abc import Coroutine, Iterator, Sequence
 from types import TracebackType
@@ -153,12 +154,17 @@ def turns_together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:
 HEADLESS = Source(kind="headless", id="main")
 
 
+_IMPATIENT = 3
+"""Signals after the end is known that end a close which hangs."""
+
+
 class HeadlessSignals:
     """SIGINT interrupts the work, a second one ends the program; SIGTERM and SIGHUP end it; all leave it resumable.
 
     It is entered before its session and left after it. Before there is work, SIGINT ends the program, too. Once the
-    end is known, a signal changes nothing: the session closes, and the exit code is the one that was told. A signal
-    that ends the program ends the block, and `code` is set. Under nohup SIGHUP is ignored, and stays so.
+    end is known, a signal changes nothing: the session closes, and the exit code is the one that was told; only a third
+    one ends a close that hangs. A signal that ends the program ends the block, and `code` is set. Under nohup SIGHUP is
+    ignored, and stays so.
     """
 
     def __init__(self, live: "LiveSession") -> None:
@@ -168,6 +174,7 @@ class HeadlessSignals:
         self._working = False
         self._interrupting: asyncio.Task[None] | None = None
         self._before: dict[signal.Signals, Any] = {}
+        self._late = 0
         self.code: Exit | None = None
         self.heard = False
         """Whether any came, at whatever time."""
@@ -220,6 +227,9 @@ class HeadlessSignals:
 
     def _end(self, number: signal.Signals) -> None:
         if self._main is None:
+            self._late += 1
+            if self._late >= _IMPATIENT:
+                os._exit(128 + number)
             return
         from treadle.door.program import Exit
 
