@@ -4,11 +4,12 @@ from msgspec import Struct
 
 
 class PageScreen(Struct, frozen=True):
-    """A screen: where it is, what it is called, and the key that goes there after `g`."""
+    """A screen: where it is, what it is called, the key that goes there after `g`, and its icon."""
 
     path: str
     title: str
     key: str
+    icon: str = ""
 
 
 SCREENS = (
@@ -39,36 +40,36 @@ SETTINGS_GROUPS = (
     (
         "You",
         (
-            PageScreen("/settings/general", "General", "e"),
-            PageScreen("/settings/notifications", "Notifications", ""),
-            PageScreen("/devices", "Devices", "d"),
+            PageScreen("/settings/general", "General", "e", "gear"),
+            PageScreen("/settings/notifications", "Notifications", "", "bell"),
+            PageScreen("/devices", "Devices", "d", "phone"),
         ),
     ),
     (
         "Models",
         (
-            PageScreen("/settings/providers", "Providers and keys", ""),
-            PageScreen("/settings/models", "Models", ""),
-            PageScreen("/settings/budgets", "Budgets", ""),
+            PageScreen("/settings/providers", "Providers and keys", "", "key"),
+            PageScreen("/settings/models", "Models", "", "chip"),
+            PageScreen("/settings/budgets", "Budgets", "", "chart"),
         ),
     ),
     (
         "What it may do",
         (
-            PageScreen("/policy", "Rules", "p"),
-            PageScreen("/settings/folders", "Trusted folders", ""),
-            PageScreen("/settings/sandbox", "Sandbox", ""),
+            PageScreen("/policy", "Rules", "p", "shield"),
+            PageScreen("/settings/folders", "Trusted folders", "", "folder"),
+            PageScreen("/settings/sandbox", "Sandbox", "", "lock"),
         ),
     ),
     (
         "Extend",
         (
-            PageScreen("/settings/servers", "MCP servers", ""),
-            PageScreen("/settings/rules", "Rules files and skills", ""),
-            PageScreen("/settings/hooks", "Hooks", ""),
+            PageScreen("/settings/servers", "MCP servers", "", "plug"),
+            PageScreen("/settings/rules", "Rules files and skills", "", "wand"),
+            PageScreen("/settings/hooks", "Hooks", "", "branch"),
         ),
     ),
-    ("System", (PageScreen("/health", "Health", "h"), PageScreen("/settings", "All settings", ""))),
+    ("System", (PageScreen("/health", "Health", "h", "check"), PageScreen("/settings", "All settings", "", "list"))),
 )
 """The screens of the settings, and of what is looked after, in their groups."""
 

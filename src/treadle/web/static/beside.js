@@ -1,8 +1,8 @@
 // What stands beside a conversation: the to-do list, messages that wait, jobs, the mode, the model and the context.
 
 import { get, send, tell } from "./app.js";
-import { at, files } from "./entering.js";
-import { fragment, made, morph, parsed, pressed, put } from "./morph.js";
+import { at } from "./entering.js";
+import { fragment, icon, made, morph, pressed, put } from "./morph.js";
 import { intoMessage, keep, kept } from "./pages.js";
 
 const pick = async (...said) => (await import("./palette.js")).pick(...said); // without it the rest works
@@ -22,7 +22,6 @@ function list(name, rows, fill) {
   );
 }
 
-const icon = (name) => parsed(`<svg class="ic" viewBox="0 0 16 16" aria-hidden="true"><use href="${files}/icons.svg#i-${name}"/></svg>`);
 
 function button(label, about, does, sign = "") {
   const one = pressed(sign ? "" : label, does, { className: sign ? "bare ico" : "small", title: sign ? label : "" });

@@ -1,5 +1,7 @@
 // Bringing an element to what fresh HTML says while what is the same stays: scrolled, opened and selected as it was.
 
+import { files } from "./entering.js";
+
 const policy = window.trustedTypes?.createPolicy("treadle", { createHTML: (html) => html });
 
 /** Make elements of HTML from the server: no other place of the page makes any. */
@@ -11,6 +13,9 @@ export function fragment(html) {
 
 /** Make one element. */
 export const parsed = (html) => fragment(html).firstElementChild;
+
+/** Make an icon of the sprite. */
+export const icon = (name) => parsed(`<svg class="ic" viewBox="0 0 16 16" aria-hidden="true"><use href="${files}/icons.svg#i-${name}"/></svg>`);
 
 /** Make an element with a text. */
 export function made(tag, text = "", properties = {}) {

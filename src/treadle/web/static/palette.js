@@ -3,7 +3,7 @@
 import { get, notices, tell } from "./app.js";
 import { at, keepLook, shownSession } from "./entering.js";
 import { keyParts, keys, mac, showKeys } from "./keys.js";
-import { fragment, made, parsed } from "./morph.js";
+import { fragment, icon, made, parsed } from "./morph.js";
 import { keep, kept } from "./pages.js";
 
 const LAST = "palette-last";
@@ -84,6 +84,8 @@ const commands = () => COMMANDS.filter(([, , possible]) => possible()).map(([tit
 
 const KINDS = { Recent: "Recent", Said: "In this session", Session: "Sessions", File: "Files", Do: "Commands", "Go to": "Go to", Setting: "Settings" };
 
+const ICONS = { Recent: "clock", Said: "search", Session: "comment", File: "file", "Go to": "right", Setting: "gear", Models: "chip", "Without a key": "key" };
+
 const dialog = parsed(`<dialog id="palette" aria-label="Find and do"><input type="text" enterkeyhint="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Find" autocomplete="off" spellcheck="false"><ul id="palette-list" role="listbox" aria-label="Found"></ul><p class="pkeys" aria-hidden="true"><kbd>↑</kbd><kbd>↓</kbd> choose <kbd>↵</kbd> open <kbd>${mac ? "⌘" : "Ctrl"}</kbd><kbd>↵</kbd> open in a new tab <kbd>&gt;</kbd> commands only</p></dialog>`);
 document.body.append(dialog);
 const [field, list] = dialog.children;
@@ -145,7 +147,7 @@ function draw() {
     row.setAttribute("role", "option");
     const title = made("span", "", { className: one.kind === "File" ? "t cut mono" : "t cut" });
     for (const [place, char] of [...one.title].entries()) title.append(one.marks?.includes(place) ? made("u", char) : char);
-    row.append(title, made("span", one.about, { className: "g cut" }));
+    row.append(icon(ICONS[one.kind] ?? "play"), title, made("span", one.about, { className: "g cut" }));
     if (one.key) row.append(...keyParts(one.key).map((key) => made("kbd", key)));
     list.append(row);
   });
@@ -240,7 +242,11 @@ field.addEventListener("keydown", (event) => {
 });
 list.addEventListener("click", ({ target }) => run(shown[[...list.querySelectorAll("[role=option]")].indexOf(target.closest("li"))]));
 dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
-document.addEventListener("click", ({ target }) => target.closest("[data-palette]") && open());
+document.addEventListener("click", ({ target }) => {
+  const wanted = target.closest("[data-palette]")?.dataset.palette;
+  if (wanted === "find") COMMANDS.find(([, key]) => key === "/")[3]();
+  else if (wanted !== undefined) open();
+});
 
 const keyed = COMMANDS.filter(([, key]) => key);
 for (const [title, key, possible, does] of keyed) keys([[key, title, does, possible]], possible === always);
