@@ -164,6 +164,8 @@ async def shown(work: Work) -> dict[str, object]:
         found = re.search(r"<(?:b|strong)>(\d+) files?</", html)
         return 0 if found is None else int(found[1])
 
+    tree = review.partition('<nav class="tree"')[2].partition("</nav>")[0]
+    listed = re.findall(r'class="added">\+(\d+)</span> <span class="removed">−(\d+)<', tree)
     row = re.search(f'id="r-{session}".*?</a>', live, re.DOTALL)
     assert row is not None
     return {
@@ -171,6 +173,7 @@ async def shown(work: Work) -> dict[str, object]:
         "panel's tab": figures(live, 'id="changes"'),
         "review": figures(review, 'class="sum"'),
         "panel": figures(panel, 'class="psum"'),
+        "list of the review": (sum(int(one) for one, _ in listed), sum(int(other) for _, other in listed)),
         "files of the review": count(review),
         "files of the panel": count(panel),
         "files in the bar": int((re.search(r'data-count="changes">(\d+)<', review) or ["", "0"])[1]),
@@ -207,6 +210,7 @@ async def test_each_screen_says_what_differs(tmp_path: Path, monkeypatch: pytest
                 "panel's tab": lines,
                 "review": lines,
                 "panel": lines,
+                "list of the review": lines,
                 "files of the review": len(wanted),
                 "files of the panel": len(wanted),
                 "files in the bar": len(wanted),
