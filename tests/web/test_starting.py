@@ -13,10 +13,14 @@ from playwright.async_api import FilePayload
 from tests.e2e.faults.driving import make
 from tests.web.driving import needs_chromium, page_with_model
 from tests.web.in_process import idle, page_here, until
+from tests.web.test_fleet_page import progress
 from tests.web.test_saying import PIXEL
+from treadle.app.compose import open_store
+from treadle.app.reports.known_batches import keep_progress
 from treadle.present.items import SaidItem
 from treadle.protocol.errors import ConfigError
 from treadle.providers.scripted.script import SayText, Turn
+from treadle.store.sqlite import SessionRow
 
 TYPED = FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"Buy bread.")
 DONE = Turn(items=(SayText(text="Done."),))
@@ -209,6 +213,36 @@ async def test_what_is_attached_to_a_held_message_outlives_a_change_of_its_words
         await idle(again)
         assert str(here.server.requests[-1].body).count("Buy bread.") == 1
         assert "Look here." in str(here.server.requests[-1].body)
+
+
+async def test_folders_of_batch_tasks_and_those_that_are_gone_are_offered_nowhere(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        store = open_store()
+        for at, (name, place) in enumerate((("mine", "shop"), ("left", "gone"), ("run-1.a", "copies/a")), 1):
+            if name != "left":
+                (tmp_path / place).mkdir(parents=True)
+            row = SessionRow(
+                id=name,
+                workspace=f"{tmp_path}/{place}",
+                model="p/a",
+                title="go",
+                created_at=at,
+                updated_at=at,
+                events=0,
+            )
+            await store.create(row)
+        store.close()
+        keep_progress(progress(command=("tasks.jsonl",), began_in=str(tmp_path), exit_code=75))
+        visit = here.visit()
+        for screen in ("/", "/settings", "/settings/servers", "/policy", "/fleet/run-1"):
+            shown = (await visit.get(screen)).partition("<main")[2]
+            assert f"{tmp_path}/copies/a" not in shown, screen
+            assert f"{tmp_path}/gone" not in shown, screen
+            assert f"{tmp_path}/shop" in shown, screen
+        assert json.loads(await visit.get(f"/folders?typed={tmp_path.name}")) == [str(here.folder), f"{tmp_path}/shop"]
+        assert f'value="{tmp_path}/gone"' in await visit.get("/sessions"), "its session is found all the same"
 
 
 async def test_a_path_that_is_typed_is_completed_to_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

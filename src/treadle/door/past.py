@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.known_sessions import listed_sessions as listed_sessions
     from treadle.app.reports.known_sessions import listed_words as listed_words
     from treadle.app.reports.known_sessions import state_words as state_words
+    from treadle.app.reports.known_sessions import worked_folders as worked_folders
     from treadle.app.reports.session_search import FoundPlace as FoundPlace
     from treadle.app.reports.session_search import found_places as found_places
     from treadle.store.keeping import count_subagents as count_subagents
@@ -49,7 +50,7 @@ else:
             "treadle.app.history.pinned_sessions": "pin_session pinned_sessions",
             "treadle.app.reports.known_sessions": """
                 DAMAGED LEFT_OFF UNREADABLE ListedSession SessionState end_words how_it_ended listed_runs
-                listed_sessions listed_words state_words
+                listed_sessions listed_words state_words worked_folders
             """,
             "treadle.app.reports.session_search": "FoundPlace found_places",
             "treadle.app.processes.stopping": "StopResult StoppedSession stop_background stop_sessions",

@@ -6,7 +6,8 @@ from pathlib import Path
 from starlette.requests import Request
 
 from treadle.door.open_session import Reach
-from treadle.door.opening import check_workspace, list_sessions
+from treadle.door.opening import check_workspace
+from treadle.door.past import worked_folders
 from treadle.door.trust import SessionTrust
 from treadle.protocol.errors import ConfigError
 from treadle.web.book import SessionBook
@@ -18,13 +19,18 @@ _MOST = 50
 
 
 def folders_known(book: SessionBook) -> list[str]:
-    """Name the folders to choose from, the one of the command line first. Takes its time."""
-    return list(dict.fromkeys([str(book.folder), *(row.workspace for row in list_sessions(None))]))
+    """Name the folders that were worked in, the one of the command line first. Takes its time."""
+    return list(dict.fromkeys([str(book.folder), *worked_folders()]))
+
+
+def folders_there(book: SessionBook) -> list[str]:
+    """Name the folders to choose from: those known that are still there. Takes its time."""
+    return [one for one in folders_known(book) if Path(one).is_dir()]
 
 
 def folders_typed(book: SessionBook, typed: str) -> list[str]:
     """Name the folders that a path can go on with, hidden ones where it begins so, and known ones with it in them."""
-    known = [one for one in folders_known(book) if typed.lower() in one.lower()]
+    known = [one for one in folders_there(book) if typed.lower() in one.lower()]
     if not typed.startswith(("/", "~")):
         return known[:_MOST]
     above, _, begun = typed.rpartition("/")

@@ -10,7 +10,7 @@ from typing import TypeGuard
 import msgspec
 from msgspec.structs import replace
 
-from treadle.app.compose import open_store
+from treadle.app.compose import list_sessions, open_store
 from treadle.app.reports.usage_sums import LoggedUsage, SessionUsage, UsageReader, spending_of, with_lost
 from treadle.app.session.shared.session_wire import background_sessions
 from treadle.engine.core.past_history import calls_under_way, last_state
@@ -183,6 +183,11 @@ def listed_sessions(
         return _listed_rows(store, rows, read=read, unread=unread)
     finally:
         store.close()
+
+
+def worked_folders() -> list[str]:
+    """Name the folders of sessions, the last used first, without those that a batch made for its tasks."""
+    return list(dict.fromkeys(row.workspace for row in list_sessions(None) if not run_of_session(row.id)))
 
 
 def listed_runs(*, archived: bool = False) -> dict[str, tuple[int, int]]:

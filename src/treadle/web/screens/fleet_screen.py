@@ -18,7 +18,7 @@ from treadle.present.words import counted
 from treadle.protocol.models import money
 from treadle.web.batch_ends import batch_state, task_word
 from treadle.web.charts import length_of
-from treadle.web.folders import folders_known
+from treadle.web.folders import folders_there
 from treadle.web.page_requests import answer, body_of, book_of, page, whole_number
 from treadle.web.rights import PageRoute
 from treadle.web.templating import common, render
@@ -121,7 +121,7 @@ async def _rows(request: Request) -> Response:
 
 async def _show_one(request: Request) -> Response:
     found = await asyncio.to_thread(_one, request)
-    folders = await asyncio.to_thread(folders_known, book_of(request)) if found["batches"][0].takes_more else []
+    folders = await asyncio.to_thread(folders_there, book_of(request)) if found["batches"][0].takes_more else []
     query = f"?{request.url.query}" if request.url.query else ""
     return await page(request, "fleet.html", rows_at=f"/fleet/{found['only']}/rows{query}", folders=folders, **found)
 

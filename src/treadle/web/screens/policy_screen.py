@@ -30,7 +30,7 @@ from treadle.protocol.events import RevokeAllowance
 from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.tools import FetchUrl, RunCommand
 from treadle.web.book import SessionBook
-from treadle.web.folders import folders_known, trust_of
+from treadle.web.folders import folders_there, trust_of
 from treadle.web.page_requests import answer, body_of, book_of, done, page, visitor_of
 from treadle.web.rights import PageRoute
 from treadle.web.templating import render
@@ -50,7 +50,7 @@ def _rules(request: Request) -> Mapping[str, Any]:
     trust = trust_of(request)
     return {
         "folder": str(trust.workspace),
-        "folders": folders_known(book_of(request)),
+        "folders": folders_there(book_of(request)),
         "policy": read_policy(trust.workspace, trusted=trust.trusted),
         "modes": list(Mode),
         "ops": _OPS,

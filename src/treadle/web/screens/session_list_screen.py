@@ -31,7 +31,7 @@ from treadle.protocol.permissions import Mode
 from treadle.web.book import SessionBook
 from treadle.web.completion import MOST_TYPED, completions
 from treadle.web.folder_trust import AnsweredTrust, folder_trust
-from treadle.web.folders import folders_known, folders_typed, require_known, trust_of
+from treadle.web.folders import folders_known, folders_there, folders_typed, require_known, trust_of
 from treadle.web.page_frame import page_column, page_look
 from treadle.web.page_keys import Visitor
 from treadle.web.page_requests import answer, body_of, book_of, folder_of, page, visitor_of
@@ -71,7 +71,7 @@ def _starting(request: Request) -> dict[str, Any]:
     copies = {str(copy.folder) for copy in found_copies()}
     folders = [
         {"path": folder, "name": Path(folder).name or folder, "branch": branch_of(Path(folder))}
-        for folder in folders_known(book)
+        for folder in folders_there(book)
         if folder not in copies
     ]
     return {

@@ -27,7 +27,7 @@ from treadle.door.opening import check_workspace
 from treadle.door.settings import list_hooks, load_settings, prompt_rules, turn_rule
 from treadle.door.trust import SessionTrust, trust_store, trusted_folders
 from treadle.protocol.errors import ConfigError
-from treadle.web.folders import folders_known, trust_of
+from treadle.web.folders import folders_there, trust_of
 from treadle.web.page_requests import answer, body_of, book_of, folder_of, page
 from treadle.web.rights import PageRoute
 
@@ -35,7 +35,7 @@ from treadle.web.rights import PageRoute
 def _common(request: Request, trust: SessionTrust) -> Mapping[str, Any]:
     return {
         "folder": str(trust.workspace),
-        "folders": folders_known(book_of(request)),
+        "folders": folders_there(book_of(request)),
         "trusted": trust.trusted,
         "matters": trust.matters,
     }

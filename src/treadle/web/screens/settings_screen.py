@@ -51,7 +51,7 @@ from treadle.door.settings import (
 from treadle.present.escape import printable
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.permissions import Mode
-from treadle.web.folders import folders_known, trust_of
+from treadle.web.folders import folders_there, trust_of
 from treadle.web.page_requests import answer, body_of, book_of, page
 from treadle.web.rights import PageRoute
 from treadle.web.templating import render
@@ -94,7 +94,7 @@ def _values(request: Request) -> Mapping[str, Any]:
         "file": str(config_file()),
         "there": config_file().exists(),
         "folder": str(trust.workspace),
-        "folders": folders_known(book_of(request)),
+        "folders": folders_there(book_of(request)),
         "project": str(project) if project.exists() else "",
         "trusted": trust.trusted,
     }
