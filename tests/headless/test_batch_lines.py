@@ -89,3 +89,13 @@ def test_the_rate_and_what_is_left_are_those_of_this_time_and_unknown_is_not_zer
         "1 h 30 min",
         "2.3 days",
     ]
+
+
+def test_the_names_that_no_other_task_can_have_are_kept_for_the_page() -> None:
+    lines = BatchLines(as_json=False)
+    lines.names(["A", "b"], {"a", "b", "unmeant"})
+    lines.began(STARTED, Spending(), Path("/out"), [TaskRow(id="Old", state="done")])
+    lines.heard(1, {}, tasks=["C"])
+    progress, _ = kept()
+    assert (progress.chosen, progress.besides) == (["A", "b", "C"], ["unmeant"])
+    assert progress.taken == {"a", "b", "c", "old", "unmeant"}

@@ -5,6 +5,7 @@ import json
 import os
 import signal
 from pathlib import Path
+from typing import Any
 
 import pytest
 from playwright.async_api import Page
@@ -14,6 +15,7 @@ from tests.web.driving import PATIENCE, becomes, browser, in_shared_browser, req
 from tests.web.in_process import Here, Visit, page_here
 from tests.web.test_fleet_page import progress
 from treadle.app.errors.exits import Exit
+from treadle.app.hosting.batch_control import ADDED_TASKS
 from treadle.app.reports.known_batches import keep_progress
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -83,10 +85,10 @@ async def test_a_task_is_added_to_a_batch_that_works_and_to_one_that_has_ended(t
         await _says(page, "Done")
         assert {row["id"]: row["state"] for row in place.rows()} == {"t00": "done", "added-1": "done"}
         await _add(page, prompt="And then?", name="T00")
-        await page.wait_for_selector(".failed-here >> text=The id 'T00' is taken.")
+        await page.wait_for_selector(".failed-here >> text=Another task of this batch has the name 'T00'.")
         seen.complaints.clear()  # the browser notes the refusal
         await page.reload()
-        await page.wait_for_selector(".batch li:has-text('Line 2 of added.jsonl is left out.')")
+        assert await page.locator(":text('is left out')").count() == 0, "what is refused is not written"
         other = await page.context.new_page()
         await other.goto(page.url)
         more = {"prompt": "Fix once more.", "repo": str(tmp_path / "project"), "check": CHECK}
@@ -96,8 +98,38 @@ async def test_a_task_is_added_to_a_batch_that_works_and_to_one_that_has_ended(t
                 await asyncio.sleep(0.05)
         await page.wait_for_selector("tbody th:has-text('added-3')")
         await require_accessible(page)
-        assert {place.result(f"added-{number}")["state"] for number in (3, 4)} == {"done"}
+        assert {place.result(f"added-{number}")["state"] for number in (2, 3)} == {"done"}
         assert all(number == 1 for calls in place.calls().values() for number in calls.values()), "nothing twice"
+
+
+async def test_a_task_whose_name_is_taken_or_is_none_is_refused_before_it_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        added = tmp_path / ADDED_TASKS
+        added.write_text('{"id": "heard", "prompt": "x"}\n{"id": "Unread", "prompt": "x"}\n{broken\n')
+        known: dict[str, Any] = {
+            "folder": str(tmp_path),
+            "began_in": str(tmp_path),
+            "command": ("none.jsonl",),
+            "heard": 1,
+        }
+        keep_progress(progress(chosen=("waits", "c"), besides=("unmeant",), **known))
+        visit, before = here.visit(), added.read_bytes()
+        for name in ("WAITS", "c", "a", "old", "unmeant", "unread"):
+            status, said = await visit.post("/fleet/run-1/add", prompt="x", name=name)
+            assert (status, said["what"]) == (
+                409,
+                f"Another task of this batch has the name {name!r}. Choose another one.",
+            )
+        for name in ("-x", "a b", "x" * 129, "a/b"):
+            status, said = await visit.post("/fleet/run-1/add", prompt="x", name=name)
+            assert (status, "A name has 1 to 128 letters" in said["what"]) == (409, True)
+        assert added.read_bytes() == before
+        keep_progress(progress(chosen=("added-4",), exit_code=0, **known))
+        status, said = await visit.post("/fleet/run-1/add", prompt="x")
+        assert (status, "The task is added, and waits" in said["what"]) == (409, True)
+        assert added.read_bytes() == before + b'{"id":"added-5","prompt":"x"}\n', "a name that is free"
 
 
 async def _add(page: Page, **fields: str) -> None:

@@ -6,6 +6,7 @@ from treadle.door import names_of
 
 if TYPE_CHECKING:
     from treadle.app.hosting.batch_control import ADDED_TASKS as ADDED_TASKS
+    from treadle.app.hosting.batch_control import TASK_NAME as TASK_NAME
     from treadle.app.hosting.batch_control import add_task as add_task
     from treadle.app.hosting.batch_control import batch_results as batch_results
     from treadle.app.hosting.batch_control import begin_again as begin_again
@@ -91,7 +92,9 @@ else:
     __getattr__ = names_of(
         __name__,
         {
-            "treadle.app.hosting.batch_control": "ADDED_TASKS add_task batch_results begin_again stop_batch",
+            "treadle.app.hosting.batch_control": """
+                ADDED_TASKS TASK_NAME add_task batch_results begin_again stop_batch
+            """,
             "treadle.app.reports.known_batches": "batch_at_work batches_changed find_batch keep_progress known_batches",
             "treadle.app.reports.agent_list": "listed_agents",
             "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",

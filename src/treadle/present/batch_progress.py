@@ -23,10 +23,12 @@ class BatchProgress(Record, frozen=True, kw_only=True):
     """A batch as it is at `at` (ms since 1970). `tasks` are to be done this time, of which `states` have ended.
 
     `before` are those that had ended when it began. `process` names who does it; `exit_code` is None as long as it
-    works, `stopping` that it hands its tasks back. `most` is the limit of its money (US dollars), `database` where a
-    fleet shares it, without its password. `command` are the words with which it was begun, in the folder `began_in`;
-    empty where nobody else begins it again. `heard` lines of the file of added tasks were read; `refused` says what is
-    wrong with those that were left out, by their number.
+    works, `stopping` that it hands its tasks back. `most` is the limit of its money (US dollars), `database` where
+    a fleet shares it, without its password. `command` are the words with which it was begun, in the folder
+    `began_in`; empty where nobody else begins it again. `chosen` names the tasks of this time, `besides` those of
+    its file that are not meant, in small letters; both are empty in a fleet, and in what an older version wrote.
+    `heard` lines of the file of added tasks were read; `refused` says what is wrong with those that were left out,
+    by their number.
     """
 
     run: str
@@ -43,12 +45,20 @@ class BatchProgress(Record, frozen=True, kw_only=True):
     stopping: bool = False
     command: Sequence[str] = ()
     began_in: str = ""
+    chosen: Sequence[str] = ()
+    besides: Sequence[str] = ()
     heard: int = 0
     refused: Mapping[int, str] = {}
     states: Mapping[str, int] = {}
     running: Mapping[str, str] = {}
     ended: Sequence[TaskMark] = ()
     before: Sequence[TaskMark] = ()
+
+    @property
+    def taken(self) -> frozenset[str]:
+        """The names that no other task can have, in small letters."""
+        marks = (mark.id for mark in (*self.before, *self.ended))
+        return frozenset(name.lower() for name in (*self.chosen, *self.besides, *self.running, *marks))
 
     @property
     def done(self) -> int:

@@ -2,12 +2,14 @@
 
 import fcntl
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from itertools import count
 from pathlib import Path
 from threading import Lock, Thread
 
@@ -29,6 +31,9 @@ _LOG, _RESULTS = "batch.log", "results.jsonl"
 ADDED_TASKS = "added.jsonl"
 """The file in the folder of a batch with the tasks that were added to it: JSON lines, as in its file of tasks."""
 
+TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
+"""What a task may be called: names are those of files."""
+
 _ADDED_NAME = "added-{}"
 _HEARS_WITHIN = 30.0
 """Seconds in which a batch that works reads a task that was added."""
@@ -41,6 +46,10 @@ _ADDS = Lock()
 
 _BEGINS = Lock()
 """What is begun twice would do twice what failed: a batch that waits for the other one goes on after it."""
+
+
+class _Named(msgspec.Struct):
+    id: str
 
 
 def stop_batch(run: str, *, at_once: bool) -> str:
@@ -98,10 +107,15 @@ def _added(run: str, task: Mapping[str, str]) -> str:
         return "Tasks cannot be added to this batch from here."
     if found[0].stopping and found[1]:
         return "It is stopping. Add the task when it is paused."
+    name = task.get("id", "")
+    if name and not TASK_NAME.fullmatch(name):
+        return "A name has 1 to 128 letters, digits, “.”, “_” or “-”, the first a letter or digit."
     try:
         line = _append(found[0], task)
     except OSError as error:
         return f"The task cannot be added: {error.strerror or error}."
+    if line is None:
+        return f"Another task of this batch has the name {name!r}. Choose another one."
     heard = _heard(run, line)
     if heard is None or heard.heard < line:  # it ended before it had read the task
         if trouble := begin_again(run):
@@ -122,8 +136,8 @@ def _heard(run: str, line: int) -> BatchProgress | None:
     return None if found is None else found[0]
 
 
-def _append(one: BatchProgress, task: Mapping[str, str]) -> int:
-    """Write a line; gives its number."""
+def _append(one: BatchProgress, task: Mapping[str, str]) -> int | None:
+    """Write a line; gives its number, or nothing where its name is taken: such a line would stay and be named."""
     with open(Path(one.folder) / ADDED_TASKS, "a+b", buffering=0, opener=_no_link) as stream:
         fcntl.flock(stream, fcntl.LOCK_EX)
         stream.seek(0)
@@ -131,10 +145,21 @@ def _append(one: BatchProgress, task: Mapping[str, str]) -> int:
         number = before.count(b"\n") + 1
         broken = b"\n" if before and not before.endswith(b"\n") else b""  # it was written by hand
         number += len(broken)
-        named = {"id": _ADDED_NAME.format(number), **task}
+        taken = one.taken | set(_names_in(before.split(b"\n")[one.heard :]))
+        free = next(name for name in map(_ADDED_NAME.format, count(number)) if name not in taken)
+        named = {"id": free, **task}
+        if named["id"].lower() in taken:
+            return None
         write_whole(stream.fileno(), broken + msgspec.json.encode(named) + b"\n")
         os.fsync(stream.fileno())
     return number
+
+
+def _names_in(lines: Iterable[bytes]) -> Iterator[str]:
+    """Name the tasks of lines that the batch has not read yet, in small letters."""
+    for line in lines:
+        with suppress(msgspec.MsgspecError):
+            yield msgspec.json.decode(line, type=_Named).id.lower()
 
 
 def _begin(one: BatchProgress, more: Sequence[str]) -> str:

@@ -14,7 +14,8 @@ from treadle.headless.batch.batch_tasks import BatchTask, read_line
 class AddedTasks:
     """The file of a batch's folder, as far as it was read. `beside` is the folder that a `repo` is relative to.
 
-    `check` says why a task cannot be done, and nothing of one that can. `lines` counts the whole lines that were read,
+    `check` says why a task cannot be done, and nothing of one that can. `taken` are the ids of all tasks, in small
+    letters. `lines` counts the whole lines that were read,
     `refused` says what is wrong with those that are left out, by their number.
     """
 
@@ -30,7 +31,7 @@ class AddedTasks:
         self.file = folder / ADDED_TASKS
         self._check = check
         self._beside, self._repositories = beside, repositories
-        self._taken = {task.id.lower() for task in taken}
+        self.taken = {task.id.lower() for task in taken}
         self._read = 0
         self.lines = 0
         self.refused: dict[int, str] = {}
@@ -63,8 +64,8 @@ class AddedTasks:
         if isinstance(task, str):
             self.refused[number] = task
             return None
-        if why := f"The id {task.id!r} is taken." if task.id.lower() in self._taken else self._check(task):
+        if why := f"The id {task.id!r} is taken." if task.id.lower() in self.taken else self._check(task):
             self.refused[number] = why  # its id is free for a line that is right
             return None
-        self._taken.add(task.id.lower())
+        self.taken.add(task.id.lower())
         return task

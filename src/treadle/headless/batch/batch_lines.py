@@ -3,7 +3,7 @@
 import sys
 import time
 from collections import Counter
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -115,6 +115,8 @@ class BatchLines:
         self._elsewhere: Mapping[str, str] = {}
         self._ended: list[TaskMark] = []
         self._before: Sequence[TaskMark] = ()
+        self._chosen: list[str] = []
+        self._besides: Sequence[str] = ()
         self._heard = 0
         self._unheard = ""
         self._refused: Mapping[int, str] = {}
@@ -124,6 +126,11 @@ class BatchLines:
         self._shown = 0.0
         self._kept = 0.0
         self._drawn = False
+
+    def names(self, chosen: Iterable[str], taken: Iterable[str]) -> None:
+        """Take the names of the tasks of this time, and those in small letters that no other task can have."""
+        self._chosen = list(chosen)
+        self._besides = sorted(set(taken) - {name.lower() for name in self._chosen})
 
     def began(self, started: BatchStarted, spending: Spending, folder: Path, before: Collection[TaskRow] = ()) -> None:
         """Say what begins; `spending` is what the run has cost before, `before` what had ended in its folder."""
@@ -142,6 +149,7 @@ class BatchLines:
             if number not in self._refused:
                 self.notice(f"Line {number} of {Path(self._folder) / ADDED_TASKS} is left out. {why}")
         self._heard, self._refused = lines, dict(refused)
+        self._chosen += tasks
         if tasks and self._started is not None:
             self._started = replace(self._started, tasks=self._started.tasks + len(tasks))
             self._write(TasksAdded(ids=tasks))
@@ -274,6 +282,8 @@ class BatchLines:
             stopping=self._stopping,
             command=self._command,
             began_in=self._began_in,
+            chosen=self._chosen,
+            besides=self._besides,
             heard=self._heard,
             refused=self._refused,
         )

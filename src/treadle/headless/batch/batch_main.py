@@ -141,6 +141,7 @@ def _done(
         max_cost=options.run_cost,
         spent=None if spending.unpriced else spending.total,
     )
+    lines.names([task.id for task in waiting], added.taken)
     lines.began(started, spending, folder.path, left_alone(known, waiting))
     for notice in batch_notices(folder, wishes, tasks, waiting):
         lines.notice(notice)

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
+from treadle.door.reports import TASK_NAME
 from treadle.headless.batch.harbor_tasks import harbor_folders, harbor_row
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -18,10 +19,6 @@ from treadle.protocol.errors import ConfigError
 MOST_PROBLEMS = 20
 """So many mistakes are named; of more the number is."""
 
-LONGEST_ID = 128
-"""Characters: ids are names of files."""
-
-_ID = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]*")
 _VARIABLE = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
 _SLUG = re.compile(r"[A-Za-z0-9-][A-Za-z0-9_.-]*/[A-Za-z0-9_.-]+")
 _ADDRESS = re.compile(r"(?:https|ssh|git|file)://|[\w.-]+@[\w.-]+:")
@@ -174,8 +171,8 @@ def _task(row: Mapping[str, Any]) -> tuple[BatchTask | None, str]:
         task = msgspec.convert(row, BatchTask)
     except msgspec.ValidationError as error:
         return None, f"{error}."
-    if not _ID.fullmatch(task.id) or len(task.id) > LONGEST_ID:
-        what = f"1 to {LONGEST_ID} letters, digits, `.`, `_` or `-`, the first a letter or digit"
+    if not TASK_NAME.fullmatch(task.id):
+        what = "1 to 128 letters, digits, `.`, `_` or `-`, the first a letter or digit"
         return None, f"The id {task.id[:40]!r} is not {what}."
     wrong = next((name for name in task.env if not _VARIABLE.fullmatch(name) or name.startswith("TREADLE")), None)
     if wrong is not None:
