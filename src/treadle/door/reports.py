@@ -6,6 +6,7 @@ from treadle.door import names_of
 
 if TYPE_CHECKING:
     from treadle.app.hosting.batch_control import ADDED_TASKS as ADDED_TASKS
+    from treadle.app.hosting.batch_control import LONGEST_TASK_NAME as LONGEST_TASK_NAME
     from treadle.app.hosting.batch_control import TASK_NAME as TASK_NAME
     from treadle.app.hosting.batch_control import add_task as add_task
     from treadle.app.hosting.batch_control import batch_results as batch_results
@@ -93,7 +94,7 @@ else:
         __name__,
         {
             "treadle.app.hosting.batch_control": """
-                ADDED_TASKS TASK_NAME add_task batch_results begin_again stop_batch
+                ADDED_TASKS LONGEST_TASK_NAME TASK_NAME add_task batch_results begin_again stop_batch
             """,
             "treadle.app.reports.known_batches": "batch_at_work batches_changed find_batch keep_progress known_batches",
             "treadle.app.reports.agent_list": "listed_agents",

@@ -31,8 +31,9 @@ _LOG, _RESULTS = "batch.log", "results.jsonl"
 ADDED_TASKS = "added.jsonl"
 """The file in the folder of a batch with the tasks that were added to it: JSON lines, as in its file of tasks."""
 
-TASK_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,127}")
-"""What a task may be called: names are those of files."""
+LONGEST_TASK_NAME = 128
+TASK_NAME = re.compile(rf"[A-Za-z0-9][A-Za-z0-9._-]{{0,{LONGEST_TASK_NAME - 1}}}")
+"""What a task may be called, and in how many characters: names are those of files."""
 
 _ADDED_NAME = "added-{}"
 _HEARS_WITHIN = 30.0
@@ -109,7 +110,7 @@ def _added(run: str, task: Mapping[str, str]) -> str:
         return "It is stopping. Add the task when it is paused."
     name = task.get("id", "")
     if name and not TASK_NAME.fullmatch(name):
-        return "A name has 1 to 128 letters, digits, “.”, “_” or “-”, the first a letter or digit."
+        return f"A name has 1 to {LONGEST_TASK_NAME} letters, digits, “.”, “_” or “-”, the first a letter or digit."
     try:
         line = _append(found[0], task)
     except OSError as error:
