@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import msgspec
 
-from treadle.door.reports import TASK_NAME
+from treadle.door.reports import LONGEST_TASK_NAME, TASK_NAME
 from treadle.headless.batch.harbor_tasks import harbor_folders, harbor_row
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
@@ -172,7 +172,7 @@ def _task(row: Mapping[str, Any]) -> tuple[BatchTask | None, str]:
     except msgspec.ValidationError as error:
         return None, f"{error}."
     if not TASK_NAME.fullmatch(task.id):
-        what = "1 to 128 letters, digits, `.`, `_` or `-`, the first a letter or digit"
+        what = f"1 to {LONGEST_TASK_NAME} letters, digits, `.`, `_` or `-`, the first a letter or digit"
         return None, f"The id {task.id[:40]!r} is not {what}."
     wrong = next((name for name in task.env if not _VARIABLE.fullmatch(name) or name.startswith("TREADLE")), None)
     if wrong is not None:
