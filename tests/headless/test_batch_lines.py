@@ -99,3 +99,21 @@ def test_the_names_that_no_other_task_can_have_are_kept_for_the_page() -> None:
     progress, _ = kept()
     assert (progress.chosen, progress.besides) == (["A", "b", "C"], ["unmeant"])
     assert progress.taken == {"a", "b", "c", "old", "unmeant"}
+
+
+def test_the_session_of_a_task_is_kept_for_the_page_until_it_has_ended() -> None:
+    lines = BatchLines(as_json=False)
+    lines.names(["a", "b"], ())
+    lines.began(STARTED, Spending(), Path("/out"))
+    lines.started("a")
+    lines.opened("a", "r.a")
+    progress, _ = kept()
+    assert (progress.sessions, progress.waiting) == ({"a": "r.a"}, ["b"])
+    lines.handed_back("a")
+    lines.stops()
+    progress, _ = kept()
+    assert (progress.sessions, progress.waiting) == ({"a": "r.a"}, ["a", "b"])
+    lines.ended(TaskRow(id="a", state="done"))
+    lines.concluded(ENDED, (), Spending())
+    progress, _ = kept()
+    assert (progress.sessions, progress.waiting) == ({}, ["b"])

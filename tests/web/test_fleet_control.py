@@ -181,6 +181,10 @@ async def test_why_a_batch_does_not_begin_is_read_on_the_page(tmp_path: Path) ->
         async with browser() as seen, asyncio.timeout(PATIENCE):
             page = await seen.page(served, "/fleet")
             await _says(page, "Working")
+            await page.click(".kinds li a:has-text('t00')")
+            await page.wait_for_selector("#chip:has-text('Working')")
+            assert page.url.endswith(".t00"), "a task that is worked on leads to its session"
+            await page.go_back()
             batch.kill()
             await batch.communicate()
             await _says(page, "Its program ended while it worked")

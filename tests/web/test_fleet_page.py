@@ -2,6 +2,7 @@
 
 import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +13,7 @@ from treadle.present.batch_progress import BatchProgress, TaskMark
 from treadle.present.spending_words import Spending
 
 DONE = TaskMark(id="a", state="done", session="run-1.a", cost=0.5)
+GONE = this_process().rpartition(":")[0].rpartition(":")[0] + ":1999999999:0-0"
 BROKEN = TaskMark(id="b", state="error", kind="provider-rate_limit", cost=None)
 
 
@@ -77,6 +79,30 @@ async def test_a_batch_at_work_has_a_square_for_each_task_its_failures_money_rat
     assert [f"</span>{word} {count}</li>" in key for word, count in zip(named, counts, strict=True)] == [True] * 5
 
 
+async def test_each_task_that_is_begun_leads_to_its_session_and_those_that_wait_are_listed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        visit = here.visit()
+        known: dict[str, Any] = {"chosen": ("a", "b", "c", "d", "e"), "sessions": {"c": "run-1.c", "d": "run-1.d"}}
+        keep_progress(progress(**known))
+
+        async def listed(query: str = "") -> list[str]:
+            rows = (await visit.get(f"/fleet/run-1{query}")).partition("<tbody>")[2]
+            return re.findall(r'<th scope="row">(?:<a href="[^"]*/s/|<code>)([^"<]*)', rows)
+
+        assert await listed() == ["run-1.c", "b", "run-1.a", "old", "run-1.d", "e"]
+        assert await listed("?state=waits") == ["run-1.d", "e"]
+        text = await visit.get("/fleet")
+        assert text.count('/s/run-1.c"') == 2, "its square, and where it runs"
+        assert text.count('/s/run-1.d"') == 1
+        assert text.count('<li class="waits"') == 3, "two squares, and the key"
+        keep_progress(progress(**known, process=GONE))
+        assert await listed("?state=waits") == ["run-1.c", "run-1.d", "e"], "a batch that was killed works on none"
+        keep_progress(progress(**known, database="postgresql://host/f"))
+        assert "/s/" not in str(await listed()), "those of a fleet may be on another computer"
+
+
 async def test_every_screen_says_how_far_the_batch_is_that_works_now(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -87,9 +113,7 @@ async def test_every_screen_says_how_far_the_batch_is_that_works_now(
         assert f"{named}</a>" in await visit.get("/inbox")
         keep_progress(progress())
         keep_progress(progress("later", exit_code=0))
-        keep_progress(
-            progress("killed", process=this_process().rpartition(":")[0].rpartition(":")[0] + ":1999999999:0-0")
-        )
+        keep_progress(progress("killed", process=GONE))
         assert f'{named}<span class="num meta">3 of 6</span>' in await visit.get("/inbox"), "whatever ended since"
 
 
@@ -102,7 +126,7 @@ async def test_the_key_counts_the_tasks_that_have_no_square(tmp_path: Path, monk
 async def test_a_killed_batch_says_so_and_one_of_a_fleet_leads_to_no_session_of_another_computer(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    gone = progress("killed", process=this_process().rpartition(":")[0].rpartition(":")[0] + ":1999999999:0-0")
+    gone = progress("killed", process=GONE)
     fleet = progress("fleet", exit_code=54, database="postgresql://host/f", running={})
     text = await shown(tmp_path, monkeypatch, gone, fleet, progress("all", exit_code=0, began_at=2_000))
     for words in ("Its program ended while it worked", "Its money is used up", "postgresql://host/f"):

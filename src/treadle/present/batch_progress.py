@@ -27,8 +27,8 @@ class BatchProgress(Record, frozen=True, kw_only=True):
     a fleet shares it, without its password. `command` are the words with which it was begun, in the folder
     `began_in`; empty where nobody else begins it again. `chosen` names the tasks of this time, `besides` those of
     its file that are not meant, in small letters; both are empty in a fleet, and in what an older version wrote.
-    `heard` lines of the file of added tasks were read; `refused` says what is wrong with those that were left out,
-    by their number.
+    `sessions` are those of begun tasks that have not ended. `heard` lines of the file of added tasks were read;
+    `refused` says what is wrong with those that were left out, by their number.
     """
 
     run: str
@@ -51,6 +51,7 @@ class BatchProgress(Record, frozen=True, kw_only=True):
     refused: Mapping[int, str] = {}
     states: Mapping[str, int] = {}
     running: Mapping[str, str] = {}
+    sessions: Mapping[str, str] = {}
     ended: Sequence[TaskMark] = ()
     before: Sequence[TaskMark] = ()
 
@@ -59,6 +60,12 @@ class BatchProgress(Record, frozen=True, kw_only=True):
         """The names that no other task can have, in small letters."""
         marks = (mark.id for mark in (*self.before, *self.ended))
         return frozenset(name.lower() for name in (*self.chosen, *self.besides, *self.running, *marks))
+
+    @property
+    def waiting(self) -> Sequence[str]:
+        """The tasks of this time that have not ended and are not worked on, as far as their names are known."""
+        ended = {mark.id for mark in self.ended}
+        return [name for name in self.chosen if name not in ended and name not in self.running]
 
     @property
     def done(self) -> int:

@@ -115,6 +115,7 @@ class BatchLines:
         self._elsewhere: Mapping[str, str] = {}
         self._ended: list[TaskMark] = []
         self._before: Sequence[TaskMark] = ()
+        self._sessions: dict[str, str] = {}
         self._chosen: list[str] = []
         self._besides: Sequence[str] = ()
         self._heard = 0
@@ -182,6 +183,11 @@ class BatchLines:
         self._write(TaskStarted(id=task_id))
         self._draw()
 
+    def opened(self, task_id: str, session: str) -> None:
+        """Take the session in which a task is worked on, now that it is there."""
+        self._sessions[task_id] = session
+        self._keep(now=True)
+
     def went(self, task_id: str, step: str, steps: int, cost: float | None) -> None:
         """Say how far a task is, and what its model's last step cost (US dollars), None where that is not known."""
         self._running[task_id] = f"{step} {steps}" if steps else step
@@ -199,6 +205,7 @@ class BatchLines:
     def ended(self, row: TaskRow) -> None:
         """Say how a task ended."""
         self._running.pop(row.id, None)
+        self._sessions.pop(row.id, None)
         self._states[row.state] += 1
         self._ended.append(_mark(row))
         self._write(TaskEnded(result=row))
@@ -282,6 +289,7 @@ class BatchLines:
             stopping=self._stopping,
             command=self._command,
             began_in=self._began_in,
+            sessions=self._sessions,
             chosen=self._chosen,
             besides=self._besides,
             heard=self._heard,

@@ -73,7 +73,7 @@ class BatchOptions(Record, frozen=True, kw_only=True):
 
 
 class Said(Record, frozen=True, kw_only=True):
-    """What a worker says: the step that it begins, or how its task ended.
+    """What a worker says: the step that it begins, the `session` that is there now, or how its task ended.
 
     `steps` is the number of the model's last step and `cost` what it cost (US dollars), None where that is not known.
     `capped` is why the money of the run ended it, empty where it did not.
@@ -82,6 +82,7 @@ class Said(Record, frozen=True, kw_only=True):
     step: str = ""
     steps: int = 0
     cost: float | None = 0.0
+    session: str = ""
     row: TaskRow | None = None
     capped: str = ""
 

@@ -99,7 +99,7 @@ def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, 
         say(Said(step=step))
         begun = prepare_task(folder, options, task)
         say(Said(step=(step := "run")))
-        run_task(folder, options, task, begun, hears=_Heard(say), share=share)
+        run_task(folder, options, task, begun, hears=_Heard(say, begun.session), share=share)
         signal.signal(signal.SIGTERM, _hand_back)  # the session had it meanwhile
         say(Said(step=(step := "collect")))
         row = collect_task(folder, task, begun)
@@ -116,13 +116,17 @@ def _row(folder: BatchFolder, options: BatchOptions, task: BatchTask, say: Say, 
 
 
 class _Heard:
-    """Counts the steps, and what they cost, as they come."""
+    """Counts the steps, and what they cost, as they come; says first that the session is there."""
 
-    def __init__(self, say: Say) -> None:
+    def __init__(self, say: Say, session: str) -> None:
         self._say = say
+        self._session = session
 
     def __call__(self, notification: Notification) -> None:
         """Take what happened in the session."""
+        if self._session:
+            self._say(Said(session=self._session))
+            self._session = ""
         if isinstance(notification, MessageDone):
             self._say(Said(step="run", steps=notification.step, cost=notification.cost))
 

@@ -175,6 +175,8 @@ class Dispatcher:
 
     def _hear(self, worker: TaskProcess) -> None:
         for said in worker.said():
+            if said.session:
+                self._lines.opened(worker.task.id, said.session)
             if said.step:
                 self._lines.went(worker.task.id, said.step, said.steps, said.cost)
 

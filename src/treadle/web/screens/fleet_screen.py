@@ -56,7 +56,7 @@ def _why(kind: str) -> str:
 class TaskSquare(Struct, frozen=True, kw_only=True):
     """A task: how it is in a word, what a person reads of it in all, and its session where that is here.
 
-    `id`, `how` and `cost` are the parts of it; a task that waits has none.
+    `id`, `how` and `cost` are the parts of it; a task that waits has no cost, and of a fleet no name.
     """
 
     sign: str
@@ -89,7 +89,7 @@ class ShownBatch(Struct, frozen=True, kw_only=True):
     left: str
     kinds: Sequence[EndedKind]
     remarks: Sequence[EndedKind]
-    running: Mapping[str, str]
+    running: Sequence[TaskSquare]
     signs: Mapping[str, int]
     squares: Sequence[TaskSquare]
     more: int
@@ -154,10 +154,11 @@ def _in_a_service(request: Request) -> bool:
 def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | None = None) -> ShownBatch:
     marks = [*one.before, *one.ended]
     whole = len(one.before) + one.tasks
-    squares = [*(_ended(mark, here=not one.database) for mark in marks), *_running(one, works=works)]
+    begun = [*_running(one, works=works), *_waiting(one, works=works)]
+    squares = [*(_ended(mark, here=not one.database) for mark in marks), *begun]
     signs = Counter(square.sign for square in squares)
-    if (waits := whole - len(squares)) > 0:
-        signs["waits"] = waits
+    if (waits := whole - len(squares)) > 0:  # a fleet, and an older version, say no names
+        signs["waits"] += waits
         squares += [TaskSquare(sign="waits", said="waiting")] * min(_MOST_SQUARES, waits)
     sign, words = batch_state(one, works=works)
     rate, left, at_end = one.a_minute, one.seconds_left, one.cost_at_end if works else None
@@ -172,7 +173,7 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         left="" if left is None or not works else long_span(left),
         kinds=_kinds([mark for mark in marks if mark.state in ALL_BAD], here=not one.database),
         remarks=_kinds([mark for mark in marks if mark.state not in ALL_BAD], here=not one.database),
-        running={name: _now(step) for name, step in one.running.items()} if works else {},
+        running=_running(one, works=works),
         signs=signs,
         squares=squares[:_MOST_SQUARES],
         more=max(0, whole - _MOST_SQUARES),
@@ -188,10 +189,11 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
 
 
 def _listed(squares: Sequence[TaskSquare]) -> Sequence[TaskSquare]:
-    """Give the tasks that have a name: those that are worked on first, then what ended last."""
+    """Give the tasks that have a name: those that are worked on first, then what ended last, then those that wait."""
     known = [one for one in squares if one.id]
-    known.reverse()
-    return sorted(known, key=lambda one: one.sign != "working")
+    begun = [one for one in reversed(known) if one.sign != "waits"]
+    waiting = [one for one in known if one.sign == "waits"]
+    return [*sorted(begun, key=lambda one: one.sign != "working"), *waiting]
 
 
 def _fits(task: TaskSquare, wanted: _Filter) -> bool:
@@ -229,8 +231,21 @@ def _ended(mark: TaskMark, *, here: bool) -> TaskSquare:
 def _running(one: BatchProgress, *, works: bool) -> Sequence[TaskSquare]:
     if not works:
         return ()  # nobody says what became of them since
-    steps = {name: _now(step) for name, step in one.running.items()}
-    return [TaskSquare(sign="working", said=f"{name}: {step}", id=name, how=step) for name, step in steps.items()]
+    return [
+        TaskSquare(sign="working", said=f"{name}: {_now(step)}", session=_session(one, name), id=name, how=_now(step))
+        for name, step in one.running.items()
+    ]
+
+
+def _waiting(one: BatchProgress, *, works: bool) -> Sequence[TaskSquare]:
+    names = one.waiting if works else [*one.running, *one.waiting]
+    if not one.chosen:
+        return ()
+    return [TaskSquare(sign="waits", said=f"{name}: waiting", session=_session(one, name), id=name) for name in names]
+
+
+def _session(one: BatchProgress, task: str) -> str:
+    return "" if one.database else one.sessions.get(task, "")
 
 
 def _now(step: str) -> str:
