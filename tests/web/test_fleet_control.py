@@ -17,6 +17,7 @@ from tests.web.test_fleet_page import progress
 from treadle.app.errors.exits import Exit
 from treadle.app.hosting.batch_control import ADDED_TASKS
 from treadle.app.reports.known_batches import keep_progress
+from treadle.present.batch_progress import TaskMark
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 pytestmark = in_shared_browser
@@ -100,6 +101,21 @@ async def test_a_task_is_added_to_a_batch_that_works_and_to_one_that_has_ended(t
         await require_accessible(page)
         assert {place.result(f"added-{number}")["state"] for number in (2, 3)} == {"done"}
         assert all(number == 1 for calls in place.calls().values() for number in calls.values()), "nothing twice"
+
+
+async def test_the_column_follows_how_far_the_batch_is_on_every_screen(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "home"))
+    async with serving(tmp_path / "home", tmp_path / "ws") as served, browser() as seen:
+        first = await seen.page(served, "/inbox")
+        second = await first.context.new_page()  # it hears of it through the first one
+        await second.goto(f"{served.address}/usage")
+        ended = tuple(TaskMark(id=f"t{number}", state="done") for number in range(6))
+        for number, exit_code, words in ((2, None, "2 of 5"), (4, None, "4 of 5"), (5, 0, "")):
+            keep_progress(progress(before=(), ended=ended[:number], exit_code=exit_code))
+            for page in (first, second):
+                await becomes(page, f"document.getElementById('reached').textContent === '{words}'")
 
 
 async def test_a_task_whose_name_is_taken_or_is_none_is_refused_before_it_is_written(

@@ -110,11 +110,13 @@ async def test_every_screen_says_how_far_the_batch_is_that_works_now(
         visit = here.visit()
         named = "<span>Batch runs</span>"
         keep_progress(progress(exit_code=0))
-        assert f"{named}</a>" in await visit.get("/inbox")
+        assert f'{named}<span class="num meta" id="reached"></span>' in await visit.get("/inbox")
         keep_progress(progress())
         keep_progress(progress("later", exit_code=0))
         keep_progress(progress("killed", process=GONE))
-        assert f'{named}<span class="num meta">3 of 6</span>' in await visit.get("/inbox"), "whatever ended since"
+        assert f'{named}<span class="num meta" id="reached">3 of 6</span>' in await visit.get("/inbox"), (
+            "whatever ended since"
+        )
 
 
 async def test_the_key_counts_the_tasks_that_have_no_square(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Mapping
 
 from treadle.door.program import Exit
-from treadle.door.reports import known_batches
+from treadle.door.reports import batch_at_work, known_batches
 from treadle.present.batch_progress import BatchProgress, spent_of
 
 _STATES = {"done": "passed", "waits": "waiting", "working": "running"}
@@ -32,17 +32,27 @@ def batch_state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
             return "stopped", "Paused"
 
 
+def batch_reached() -> str:
+    """Say how far the batch is that works now; empty without one."""
+    counts = batch_at_work()
+    return "" if counts is None else "{:,} of {:,}".format(*counts)
+
+
 class BatchEnds:
-    """The batches `at_work`, and those that ended since it was made: `ended` has what a notification says of each."""
+    """The batches `at_work`, and those that ended since it was made: `ended` has what a notification says of each.
+
+    `reached` says how far the batch is that works now, None before the first look.
+    """
 
     def __init__(self) -> None:
         self.ended: dict[str, Mapping[str, str]] = {}
         self._since = int(time.time() * 1000)
         self.at_work: set[str] = set()
+        self.reached: str | None = None
 
     def look(self) -> bool:
-        """Look at the batches again; says whether one ended, or works again that had."""
-        before, at_work = dict(self.ended), set[str]()
+        """Look at the batches again; says whether one ended, works again that had, or came further."""
+        before, at_work = (dict(self.ended), self.reached), set[str]()
         for one, works in known_batches():
             if works:
                 at_work.add(one.run)
@@ -50,7 +60,8 @@ class BatchEnds:
             elif one.run not in self.ended and (one.run in self.at_work or one.began_at >= self._since):
                 self.ended[one.run] = _told(one)
         self.at_work = at_work
-        return self.ended != before
+        self.reached = batch_reached()
+        return (self.ended, self.reached) != before
 
 
 def _told(one: BatchProgress) -> Mapping[str, str]:

@@ -11,10 +11,11 @@ from msgspec.structs import replace
 
 from treadle.door.opening import branch_of, session_log
 from treadle.door.past import SessionState, count_subagents
-from treadle.door.reports import batch_at_work, budget_report
+from treadle.door.reports import budget_report
 from treadle.door.review import own_files
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.models import money
+from treadle.web.batch_ends import batch_reached
 from treadle.web.book import SessionBook
 from treadle.web.session_rows import ListFilter, PageRow, page_rows, project_name
 
@@ -66,7 +67,7 @@ def whole_column(book: SessionBook, session_id: str = "", *, look: str = "") -> 
     """Make the column of a whole page, with what stands below its sessions, and what the bar of a session counts."""
     column = page_column(book, session_id, look=look)
     row = None if column.row is None else _with_counts(column.row)
-    return replace(column, row=row, today=_today(), batch=_batch())
+    return replace(column, row=row, today=_today(), batch=batch_reached())
 
 
 def page_column(book: SessionBook, session_id: str = "", *, look: str = "") -> PageColumn:
@@ -128,12 +129,6 @@ def _today() -> str:
     except (TreadleError, OSError):
         return ""
     return f"{money(spent.cost, estimated=spent.estimated)} today"
-
-
-def _batch() -> str:
-    """Say how far the batch is that works now; empty without one."""
-    counts = batch_at_work()
-    return "" if counts is None else "{:,} of {:,}".format(*counts)
 
 
 def _with_counts(row: PageRow) -> PageRow:

@@ -84,10 +84,9 @@ document.addEventListener("news", ({ detail: news }) => {
   const own = news.bar ?? news.states?.[shownSession];
   if (own) bar = own;
   if (own && !lost()) showBar(own);
-  if (news.listed !== undefined) {
-    if (listed !== news.listed) readSoon();
-    listed = news.listed;
-  }
+  if (news.listed !== undefined && listed !== news.listed) readSoon();
+  listed = news.listed ?? listed;
+  if (news.reached !== undefined) put(document.getElementById("reached"), news.reached);
   if (!news.states) return;
   const rows = known();
   for (const [id, state] of Object.entries(news.states)) {

@@ -7,8 +7,8 @@ const PAUSES = [1_000, 2_000, 4_000, 8_000, 10_000]; // before each further try;
 const LIVES = 3_000; // milliseconds of life after which the strip goes
 const STREAMS = 3; // of one browser, beside that of the tab that leads: it has six connections for one address
 const ASKS_AGAIN = 2_000; // milliseconds after which a tab without a stream asks for news
-const SHARED = ["waiting", "asked", "states", "listed", "answered", "now"];
-const WHOLE = SHARED.slice(0, 4); // each says all of what it is about
+const SHARED = ["waiting", "asked", "states", "listed", "reached", "answered", "now"];
+const WHOLE = SHARED.slice(0, 5); // each says all of what it is about
 
 const strip = document.getElementById("lost");
 const words = document.getElementById("lost-words");
