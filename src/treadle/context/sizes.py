@@ -31,7 +31,7 @@ _HEAD = 6_000
 _PIXELS_PER_TOKEN = 750
 _TILE = 512
 _PER_IMAGE, _PER_TILE = 88, 170
-"""Anthropic counts pixels; OpenAI and Google count tiles, of which a small image has one of about 258 tokens."""
+"""Anthropic counts pixels; OpenAI and Google count tiles, a small image one of about 258 tokens (November 2026)."""
 
 _NO_FRAME = frozenset({0xC4, 0xC8, 0xCC})
 """Markers of JPEG between those of frames that begin none."""
