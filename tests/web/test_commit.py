@@ -213,7 +213,7 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
     (tmp_path / ".gitconfig").write_text("[remote]\n\tpushDefault = fork\n")
     tools = tmp_path / "tools"
     tools.mkdir()
-    (tools / "gh").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$0.said"\n')
+    (tools / "gh").write_text('#!/bin/sh\nprintf "%s\\n" "$@" > "$0.said"\necho https://example.com/pull/1\n')
     (tools / "gh").chmod(0o755)
     monkeypatch.setenv("PATH", f"{tools}{os.pathsep}{os.environ['PATH']}")
     asked = Turn(when=Expectation(last_user=Texts(contains=("message of a commit",))), items=(SayText(text=MESSAGE),))
@@ -245,14 +245,44 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         assert git(here.folder, "diff", "--cached", "--name-only") == "theirs.txt\n", "what was staged stays staged"
         assert (await visit.post(f"{path}/commit", message="x", paths=chosen))[1]["code"] == "commit-gone"
         assert (await visit.post(f"{path}/push", line="git push --force"))[1]["code"] == "commit-gone"
-        assert said["push"] == "git push --set-upstream -- fork work", "where the user's own settings lead"
-        assert (await visit.done(f"{path}/push", line=said["push"]))["good"]
+        push = "git push --set-upstream -- fork work"
+        assert f">{push}</pre>" in said["handing"], "where the user's own settings lead"
+        form = await visit.get(f"{path}/commit")
+        assert "2 commits of work are not on fork yet." in form, "it can be pushed later, too"
+        assert f">{push}</pre>" in form
+        assert (await visit.done(f"{path}/push", line=push))["good"]
+        form = await visit.get(f"{path}/commit")
+        assert ("git push" in form, "Pull request…" in form) == (False, True), "what is there is not pushed again"
         assert git(tmp_path / "remote", "log", "-1", "--format=%s", "work").strip() == MESSAGE
         wanted = {"title": MESSAGE, "body": "Why.", "base": "main"}
         shown = await visit.done(f"{path}/pull-request", **wanted)
         assert not (tools / "gh.said").exists(), "showing it runs nothing"
-        assert (await visit.done(f"{path}/pull-request", **wanted, **shown))["good"]
+        made = await visit.done(f"{path}/pull-request", **wanted, **shown)
+        assert (made["good"], made["address"]) == (True, "https://example.com/pull/1")
         assert (tools / "gh.said").read_text().split("\n")[:4] == ["pr", "create", "--title", MESSAGE]
+
+
+@pytest.mark.parametrize("lacks", ["remote", "branch"])
+async def test_nothing_is_handed_on_where_there_is_no_remote_or_no_branch(
+    lacks: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(tmp_path / "ws")
+    if lacks == "branch":
+        git(tmp_path / "ws", "remote", "add", "origin", str(tmp_path / "elsewhere"))
+        git(tmp_path / "ws", "checkout", "-q", "--detach")
+    (tmp_path / "gh").write_text("#!/bin/sh\n")
+    (tmp_path / "gh").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}{os.pathsep}{os.environ['PATH']}")
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        path = f"/s/{(await worked(here, visit)).session.id}"
+        said = await visit.done(f"{path}/commit", message=MESSAGE, paths=await listed(visit, path, "new.txt"))
+        assert (said["good"], said["handing"].strip()) == (True, "")
+        form = await visit.get(f"{path}/commit")
+        assert ("Pull request" in form, "git push" in form) == (False, False)
+        for way, body in (("push", {"line": "git push --set-upstream -- '' ''"}), ("pull-request", {"title": "x"})):
+            status, refused = await visit.post(f"{path}/{way}", **body)
+            assert (status >= 400, refused["what"]) == (True, "There is nothing that can be pushed.")
 
 
 async def test_in_no_repository_the_last_checkpoint_is_named_where_others_commit(

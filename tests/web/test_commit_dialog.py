@@ -87,3 +87,27 @@ async def test_a_long_name_hides_neither_its_end_nor_the_figures_of_the_files(tm
             await page.set_viewport_size({"width": width, "height": 844})
             cut = await page.eval_on_selector_all("#commit li :is(code, .pm)", CUT)
             assert cut == 0, width
+
+
+async def test_what_the_remote_refused_is_said_at_the_push_which_is_offered_until_it_is_done(tmp_path: Path) -> None:
+    repository(tmp_path / "ws")
+    git(tmp_path, "init", "-q", "--bare", "remote")
+    git(tmp_path / "ws", "remote", "add", "origin", str(tmp_path / "remote"))
+    hook = tmp_path / "remote" / "hooks" / "pre-receive"
+    hook.write_text("#!/bin/sh\necho Not today.\nexit 1\n")
+    hook.chmod(0o755)
+    async with page_with_model(tmp_path, [WRITE, DONE], "--mode", "edits", "--trust") as (served, seen):
+        page = await seen.page(served)
+        await opened(page)
+        await page.click("#do-commit")
+        await page.wait_for_selector("#commit .fill:focus:text('Push it')")
+        assert await page.locator("#commit .fill").count() == 1, "the next sensible thing"
+        await page.click("#commit button:has-text('Push it')")
+        await page.wait_for_selector("#commit .command p.no:text('The push failed.') + pre:has-text('Not today.')")
+        await page.click("#commit button:has-text('Close')")
+        hook.unlink()
+        await page.click(".item.end [data-commit]")
+        await page.wait_for_selector("#commit[open] :text('2 commits of main are not on origin yet.')")
+        await page.click("#commit button:has-text('Push it')")
+        await page.wait_for_selector("#commit .command p:text('It is pushed.')")
+        assert git(tmp_path / "remote", "log", "-1", "--format=%s", "main") == "Write.\n"

@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.session_review import turn_checkpoint as turn_checkpoint
     from treadle.app.session.mentions.repository_state import in_repository as in_repository
     from treadle.app.slash.committing import CommitPlan as CommitPlan
+    from treadle.app.slash.committing import HandingOn as HandingOn
     from treadle.app.slash.committing import commit_files as commit_files
     from treadle.app.slash.committing import commit_programs as commit_programs
     from treadle.app.slash.committing import handing_on as handing_on
@@ -52,7 +53,7 @@ else:
         __name__,
         {
             "treadle.app.slash.committing": """
-                CommitPlan commit_files commit_programs handing_on last_subjects plan_commit push_line
+                CommitPlan HandingOn commit_files commit_programs handing_on last_subjects plan_commit push_line
                 request_line
             """,
             "treadle.app.slash.shown_commands": "run_shown",

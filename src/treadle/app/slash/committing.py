@@ -89,13 +89,15 @@ class CommitPlan(Struct, frozen=True, kw_only=True):
 class HandingOn(Struct, frozen=True, kw_only=True):
     """Where a branch goes: `remote` is empty where there is none, and `tracked` says that it follows a branch already.
 
-    `requests` says that the program is there that opens pull requests.
+    `requests` says that a pull request can be opened: the program for it is there. `ahead` counts the commits that the
+    remote does not have, as far as that is known here.
     """
 
     branch: str
     remote: str
     tracked: bool
     requests: bool
+    ahead: int
 
 
 def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection[str] = ()) -> CommitPlan:
@@ -168,11 +170,15 @@ def handing_on(root: str) -> HandingOn:
     remotes = _asked(root, "remote").split("\n")
     named = (_asked(root, "config", f"branch.{branch}.pushRemote"), _asked(root, "config", "remote.pushDefault"))
     usual = "origin" if "origin" in remotes else remotes[0]
+    remote = next((one for one in (*named, follows) if one in remotes), usual)
+    leads = bool(branch and remote)
+    ahead = _asked(root, "rev-list", "--count", "HEAD", "--not", f"--remotes={remote}") if leads else ""
     return HandingOn(
         branch=branch,
-        remote=next((one for one in (*named, follows) if one in remotes), usual),
+        remote=remote,
         tracked=bool(follows),
-        requests=bool(find_outside("gh", root)),
+        requests=leads and bool(find_outside("gh", root)),
+        ahead=int(ahead or 0),
     )
 
 

@@ -1,6 +1,7 @@
 """Committing what a session changed: its files and its message, then the push and the pull request."""
 
 import asyncio
+import re
 import shlex
 from collections.abc import Mapping
 from functools import partial
@@ -16,6 +17,7 @@ from treadle.door.opening import session_log, session_workspace
 from treadle.door.review import (
     CommitPlan,
     FileToReview,
+    HandingOn,
     ListedCheckpoint,
     SessionReview,
     commit_files,
@@ -63,9 +65,27 @@ async def _show(request: Request) -> Response:
             title=title if len(title) <= _LONGEST_SUBJECT else "",
             may_commit=not plan.programs or may(who, Reach.OWN_COMMANDS),
             last=plan.last if may(who, Reach.OWN_COMMANDS) else None,
+            handing=await asyncio.to_thread(_handing_later, request),
             writes=opened is not None and opened.own and not opened.session.status.turn_active,
         )
     )
+
+
+def _handing_later(request: Request) -> str:
+    """Make what is offered for commits that are there already; empty where nobody may, and where git does not say."""
+    if not may(visitor_of(request), Reach.OWN_COMMANDS):
+        return ""
+    try:
+        root = _trusted_folder(book_of(request), request.path_params["session_id"])
+        way, subjects = handing_on(root), last_subjects(root)
+    except TreadleError:
+        return ""
+    shown = {"push": _push_shown(way) if way.ahead else "", "title": subjects[:1], "body": "", "made": False}
+    return render("commit_handing.html", way=way, **shown)
+
+
+def _push_shown(way: HandingOn) -> str:
+    return shlex.join(push_line(way)) if way.remote and way.branch else ""
 
 
 def _kept_elsewhere(session_id: str) -> ListedCheckpoint | None:
@@ -144,10 +164,11 @@ async def _commit(request: Request) -> Response:
     try:
         way = await asyncio.to_thread(handing_on, root)
     except TreadleError as error:  # the commit is made all the same
-        return answer({**found, "push": "", "requests": False, "note": f"{error.what} Push it in a terminal."})
-    near = may(who, Reach.OWN_COMMANDS)
-    push = shlex.join(push_line(way)) if way.remote and way.branch and near else ""
-    return answer({**found, "branch": way.branch, "push": push, "requests": way.requests and near, "note": ""})
+        return answer({**found, "handing": "", "note": f"{error.what} Push it in a terminal."})
+    title, _, body = said.message.partition("\n")
+    shown = {"push": _push_shown(way), "title": [title], "body": body.strip(), "made": True}
+    handing = render("commit_handing.html", way=way, **shown) if may(who, Reach.OWN_COMMANDS) else ""
+    return answer({**found, "branch": way.branch, "handing": handing, "note": ""})
 
 
 class _Files(Struct):
@@ -168,6 +189,17 @@ async def _message(request: Request) -> Response:
     return answer({"text": found.text.strip()})
 
 
+async def _way(root: str) -> HandingOn:
+    """Find where the branch goes; raises `ConfigError` where it goes nowhere."""
+    way = await asyncio.to_thread(handing_on, root)
+    if way.remote and way.branch:
+        return way
+    why = "The repository has no remote." if way.branch else "No branch is checked out."
+    raise ConfigError(
+        "commit-gone", "There is nothing that can be pushed.", why=why, fix="Look with git in a terminal."
+    )
+
+
 class _Push(Struct):
     line: str
 
@@ -175,7 +207,7 @@ class _Push(Struct):
 async def _push(request: Request) -> Response:
     """Bring the branch to its remote, by the line that was shown."""
     said, root = await body_of(request, _Push), await _folder(request)
-    return await _ran(request, root, said.line, push_line(await asyncio.to_thread(handing_on, root)))
+    return await _ran(request, root, said.line, push_line(await _way(root)))
 
 
 class _Request(Struct):
@@ -188,7 +220,7 @@ class _Request(Struct):
 async def _open_request(request: Request) -> Response:
     """Show the line that opens a pull request; with that `line` it runs."""
     said, root = await body_of(request, _Request), await _folder(request)
-    way = await asyncio.to_thread(handing_on, root)
+    way = await _way(root)
     words = request_line(said.title.strip(), said.body, said.base.strip(), way.branch)
     return await _ran(request, root, said.line, words) if said.line else answer({"line": shlex.join(words)})
 
@@ -198,8 +230,8 @@ async def _ran(request: Request, root: str, shown: str, words: tuple[str, ...]) 
         raise ConfigError("commit-gone", "The command is another one now.", why=shlex.join(words), fix="Look again.")
     pass_on = await asyncio.to_thread(_passed, book_of(request), root)
     ran = await asyncio.to_thread(partial(run_shown, root, words, pass_on=pass_on))
-    said: dict[str, Any] = {"good": ran.status == 0, "line": ran.line, "output": ran.output}
-    return answer(said)
+    address = next(iter(re.findall(r"https://\S+", ran.output)), "") if words[0] == "gh" and ran.status == 0 else ""
+    return answer({"good": ran.status == 0, "line": ran.line, "output": ran.output, "address": address})
 
 
 ROUTES = (

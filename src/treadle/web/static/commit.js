@@ -2,7 +2,7 @@
 
 import { during, get, send } from "./app.js";
 import { shownSession } from "./entering.js";
-import { fragment, made, parsed, pressed, put } from "./morph.js";
+import { fragment, made, parsed, put } from "./morph.js";
 
 const path = `/s/${shownSession}`;
 const dialog = parsed('<dialog id="commit" aria-labelledby="commit-title"><form></form></dialog>');
@@ -30,40 +30,37 @@ async function fill() {
   return true;
 }
 
-/** Say what a command did: the line, and all that it printed. */
-function told(place, said, good) {
-  place.append(made("p", good, { className: said.good ? "" : "warns" }), made("pre", [said.line && `$ ${said.line}`, said.output].filter(Boolean).join("\n"), { tabIndex: 0 }));
+/** Say what a command did: the line, all that it printed, and the address of what it made. */
+function told(place, said, words) {
+  place.append(made("p", words, { className: said.good ? "" : "no" }), made("pre", [said.line && `$ ${said.line}`, said.output].filter(Boolean).join("\n"), { tabIndex: 0 }));
+  if (said.address) place.append(made("a", said.address, { href: said.address, target: "_blank", rel: "noopener noreferrer" }));
 }
 
-/** Offer a command, which is shown and runs with the next click. */
-function offer(place, label, line, run, done) {
-  const button = pressed(label, async () => {
-    const said = await during(button, run());
-    if (!said) return;
-    if (said.good) button.remove();
-    told(place, said, said.good ? done : "That failed.");
-  });
-  place.append(made("pre", line, { tabIndex: 0 }), button);
-  button.focus();
+const wanted = () => Object.fromEntries([...form.querySelectorAll(".request [name]")].map((one) => [one.name, one.value]));
+
+/** Run the command that is shown before a button. */
+async function run(button) {
+  const { previousElementSibling: shown, parentElement: place } = button;
+  const { runs, done, failed } = button.dataset;
+  const said = await during(button, send(`${path}/${runs}`, { ...wanted(), line: shown.textContent }));
+  if (!said) return;
+  if (said.good) button.remove();
+  told(place, said, said.good ? done : failed);
 }
 
-function pullRequest(place, message) {
-  const [title, ...rest] = message.split("\n");
-  const fields = parsed('<div class="request"><h3>Pull request</h3><label>Title<input name="title"></label><label>Text<textarea name="body" rows="4"></textarea></label><label>Into branch <input name="base" placeholder="the usual one"></label></div>');
-  const field = (name) => fields.querySelector(`[name=${name}]`);
-  field("title").value = title;
-  field("body").value = rest.join("\n").trim();
-  const show = pressed("Show the command", async () => {
-    const wanted = { title: field("title").value, body: field("body").value, base: field("base").value };
-    const shown = await send(`${path}/pull-request`, wanted);
-    if (shown) offer(place, "Create it", shown.line, () => send(`${path}/pull-request`, { ...wanted, line: shown.line }), "The pull request is created.");
-  });
-  fields.append(show);
-  place.append(fields);
+/** Show the command that opens a pull request; it runs with the next click. */
+async function show(button) {
+  const shown = await during(button, send(`${path}/pull-request`, wanted()));
+  const command = form.querySelector(".request .command");
+  if (!shown) return;
+  put(command.firstElementChild, shown.line);
+  command.hidden = false;
+  command.querySelector("button")?.focus();
 }
 
 async function commit(event) {
   event.preventDefault();
+  if (document.activeElement.closest(".request")) return; // Enter in a field of the pull request commits nothing
   const place = document.getElementById("committed");
   const button = document.getElementById("do-commit");
   const message = form.elements.message.value;
@@ -80,8 +77,10 @@ async function commit(event) {
   form.replaceChildren(made("h2", `Committed on ${said.branch || "no branch"}`, { id: "commit-title" }), place, parsed('<div class="answers"><button type="button" value="no">Close</button></div>'));
   told(place, { ...said, line: "" }, said.note);
   if (said.branch) put(document.getElementById("bar-branch"), said.branch);
-  if (said.push) offer(place, "Push it", said.push, () => send(`${path}/push`, { line: said.push }), "The commit is pushed.");
-  if (said.requests) pullRequest(place, message);
+  place.append(fragment(said.handing));
+  const next = place.querySelector("[data-runs=push]") ?? form.querySelector("[value=no]");
+  next.classList.add("fill");
+  next.focus();
 }
 
 async function write(button) {
@@ -110,6 +109,8 @@ form.addEventListener("click", (event) => {
   const button = event.target.closest("button");
   if (button?.value === "no") dialog.close();
   else if (button?.dataset.write !== undefined) write(button);
+  else if (button?.dataset.runs) run(button);
+  else if (button?.dataset.shows !== undefined) show(button);
   else if (button?.dataset.only !== undefined) {
     for (const box of form.querySelectorAll("[name=path]")) box.checked = box.dataset.accepted !== undefined;
     changed({ target: button });

@@ -56,7 +56,7 @@ const COMMANDS = [
   ["Add images", "", onLive, press("#attach")],
   ["Go to the newest", "End", onLive, press("#newest")],
   ["Go to the question", "Alt-Q", has("#questions .question"), press("#waits")],
-  ["Commit…", "", has("[data-commit]"), press("[data-commit]")],
+  ["Commit or push…", "", has("[data-commit]"), press("[data-commit]")],
   ["Undo the last turn", "", has("[data-undo]"), () => [...document.querySelectorAll("[data-undo]")].at(-1).click()],
   ...["Changes", "Files", "Plan", "Terminal", "Context"].map((name) => [`Show ${name.toLowerCase()}`, "", onLive, () => panel(name.toLowerCase())]),
   ...["Rename", "Pin or unpin", "Fork", "Archive", "Close", "Delete"].map((name) => [`${name} this session`, "", onSession, fromMenu(name.toLowerCase().split(" or "))]),
