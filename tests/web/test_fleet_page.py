@@ -157,7 +157,7 @@ async def test_each_kind_of_failure_has_a_bar_by_its_number_and_leads_to_its_tas
     text = await shown(tmp_path, monkeypatch, progress(ended=(DONE, *late, *broken), before=(), exit_code=0))
     first, second = re.findall(r"<details>.*?</details>", text, re.DOTALL)
     assert [one.count("<li>") for one in (first, second)] == [50, 15]
-    assert [re.findall(r'--s0\)" x="0" y="0" width="([\d.]+)"', one) for one in (first, second)] == [
+    assert [re.findall(r'--danger\)" x="0" y="0" width="([\d.]+)"', one) for one in (first, second)] == [
         ["1000"],
         ["250.0"],
     ]
