@@ -6,7 +6,8 @@ from pathlib import Path
 import pytest
 
 from tests.cli.conftest import Command
-from treadle.app.errors.error_report import describe_unusable_folder, is_own_folder
+from treadle.app.errors.error_report import describe_error, describe_unusable_folder, is_own_folder, sentences_of
+from treadle.protocol.errors import ConfigError
 
 
 def _lines(text: str) -> dict[str, tuple[object, str]]:
@@ -352,3 +353,9 @@ def test_quotes_around_a_value_are_no_part_of_it(treadle: Command, home: Path, w
     assert treadle("config", "get", "instructions").out == "Be brief.\n"
     assert treadle("config", "set", "instructions", '""').code == 0
     assert treadle("config", "get", "instructions").out == "\n"
+
+
+def test_what_is_printed_of_an_error_is_read_elsewhere_as_sentences() -> None:
+    error = ConfigError("provider-unknown", "There is no provider 'x'.", why="It is new.", fix="Use [a] or b.")
+    assert sentences_of(describe_error(error)) == "There is no provider 'x'. It is new. Use [a] or b."
+    assert sentences_of("# r: 2 tasks\ntreadle: Gone. [a-b]\n  log: /x\n") == "r: 2 tasks Gone."

@@ -3,6 +3,7 @@
 import asyncio
 import json
 import os
+import re
 import signal
 from pathlib import Path
 from typing import Any
@@ -246,10 +247,13 @@ def _phone(here: Here) -> Visit:
 async def test_a_paired_device_pauses_a_batch_and_begins_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with page_here(tmp_path, monkeypatch, ()) as here:
         keep_progress(progress(command=("tasks.jsonl",), began_in=str(tmp_path), exit_code=75))
+        monkeypatch.setenv("ANTHROPIC_API_KEY", "sk-ant-one")
         near, device = await here.visit().look("/fleet/run-1"), await _phone(here).look("/fleet/run-1")
         for words in ("Go on", "Run 2 again…", "Add a task…"):
             assert words in near[1], words
             assert words not in device[1], words
+        offered = near[1].partition('<datalist id="models">')[2].partition("</datalist>")[0]
+        assert '<option value="anthropic/' in offered, "a model is chosen as it is elsewhere"
         status, said = await _phone(here).post("/fleet/run-1/start")
         assert (status, "only on the computer" in str(said)) == (403, True)
         assert (await _phone(here).post("/fleet/run-1/add", prompt="x"))[0] == 403
@@ -303,7 +307,8 @@ async def test_a_batch_is_begun_once_with_its_own_words_and_writes_through_no_li
         told = await asyncio.gather(*(visit.post("/fleet/twice/start", kind="bad", steps="2") for _ in range(2)))
         said = sorted((answer["what"] for status, answer in told if status == 409), key=len)
         assert said[0] == "A batch is being begun now. Try again when it works."
-        assert said[1].startswith("treadle: missing.jsonl cannot be read."), "the options stand before the tasks"
+        assert said[1].startswith("missing.jsonl cannot be read. "), "the options stand before the tasks"
+        assert not re.search(r"treadle: |why:|fix:|\[[a-z-]+\]$", said[1]), "sentences, as on a card"
         (out / "batch.log").unlink()
         (tmp_path / "mine").write_text("mine")
         (out / "batch.log").symlink_to(tmp_path / "mine")

@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 import sys
 import traceback
 from contextlib import suppress
@@ -63,6 +64,13 @@ def four_lines(what: str, why: str, fix: str) -> str:
 def describe_error(error: TreadleError) -> str:
     """Format an error of Treadle, with the code that `treadle explain` takes."""
     return four_lines(f"{error.what} [{error.code}]", error.why, error.fix)
+
+
+def sentences_of(printed: str) -> str:
+    """Give what a program of ours printed of its errors as sentences, without the marks of a terminal."""
+    without_log = re.sub(r"(?m)^  log: .*$", "", printed)
+    without_code = re.sub(r"(?m) \[[a-z]+(-[a-z]+)*\]$", "", without_log)
+    return " ".join(re.sub(r"(?m)^(treadle: |  why: |  fix: |# )", "", without_code).split())
 
 
 def describe_model_error(error: ModelError, model: str) -> str:

@@ -15,6 +15,7 @@ from threading import Lock, Thread
 
 import msgspec
 
+from treadle.app.errors.error_report import sentences_of
 from treadle.app.hosting.descriptor_lines import write_whole
 from treadle.app.reports.known_batches import find_batch
 from treadle.present.batch_progress import BatchProgress
@@ -208,7 +209,7 @@ def batch_results(run: str) -> bytes | None:
 def _end_of(log: Path) -> str:
     with suppress(OSError), open(log, "rb", opener=_no_link) as stream:
         stream.seek(max(0, log.stat().st_size - _MOST_SAID))
-        return stream.read().decode(errors="replace").strip()
+        return sentences_of(stream.read().decode(errors="replace"))
     return ""
 
 

@@ -21,6 +21,7 @@ from treadle.web.charts import length_of
 from treadle.web.folders import folders_there
 from treadle.web.page_requests import answer, body_of, book_of, page, whole_number
 from treadle.web.rights import PageRoute
+from treadle.web.screens.settings_rows import offered_models
 from treadle.web.templating import common, render
 
 _MOST_SQUARES = 2_000
@@ -111,7 +112,10 @@ class _Filter(Struct, frozen=True):
 
 
 async def _show(request: Request) -> Response:
-    return await page(request, "fleet.html", rows_at="/fleet/rows", **await asyncio.to_thread(_all, request))
+    models = await asyncio.to_thread(offered_models)
+    return await page(
+        request, "fleet.html", rows_at="/fleet/rows", models=models, **await asyncio.to_thread(_all, request)
+    )
 
 
 async def _rows(request: Request) -> Response:
@@ -123,7 +127,8 @@ async def _show_one(request: Request) -> Response:
     found = await asyncio.to_thread(_one, request)
     folders = await asyncio.to_thread(folders_there, book_of(request)) if found["batches"][0].takes_more else []
     query = f"?{request.url.query}" if request.url.query else ""
-    return await page(request, "fleet.html", rows_at=f"/fleet/{found['only']}/rows{query}", folders=folders, **found)
+    choices: dict[str, Any] = {"folders": folders, "models": await asyncio.to_thread(offered_models)}
+    return await page(request, "fleet.html", rows_at=f"/fleet/{found['only']}/rows{query}", **choices, **found)
 
 
 async def _rows_of_one(request: Request) -> Response:
