@@ -125,6 +125,7 @@ async def _wrong(page: Page, served: Served, session: str, widths: tuple[int, ..
             for width in widths:
                 await page.set_viewport_size({"width": width, "height": 800})
                 found += [f"{screen} {name} {width}: {one}" for one in await page.evaluate(WRONG, width)]
+        found += [f"{screen}: {one}" for one in await page.evaluate(SMALL) if one.startswith("<summary")]
     return found
 
 
