@@ -21,7 +21,7 @@ from treadle.web.charts import length_of
 from treadle.web.folders import folders_there
 from treadle.web.page_requests import answer, body_of, book_of, page, whole_number
 from treadle.web.rights import PageRoute
-from treadle.web.screens.settings_rows import offered_models
+from treadle.web.screens.settings_rows import usable_refs
 from treadle.web.templating import common, render
 
 _MOST_SQUARES = 2_000
@@ -112,7 +112,7 @@ class _Filter(Struct, frozen=True):
 
 
 async def _show(request: Request) -> Response:
-    models = await asyncio.to_thread(offered_models)
+    models = await asyncio.to_thread(usable_refs)
     return await page(
         request, "fleet.html", rows_at="/fleet/rows", models=models, **await asyncio.to_thread(_all, request)
     )
@@ -127,7 +127,7 @@ async def _show_one(request: Request) -> Response:
     found = await asyncio.to_thread(_one, request)
     folders = await asyncio.to_thread(folders_there, book_of(request)) if found["batches"][0].takes_more else []
     query = f"?{request.url.query}" if request.url.query else ""
-    choices: dict[str, Any] = {"folders": folders, "models": await asyncio.to_thread(offered_models)}
+    choices: dict[str, Any] = {"folders": folders, "models": await asyncio.to_thread(usable_refs)}
     return await page(request, "fleet.html", rows_at=f"/fleet/{found['only']}/rows{query}", **choices, **found)
 
 

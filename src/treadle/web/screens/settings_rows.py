@@ -215,7 +215,7 @@ async def _save(request: Request) -> Response:
 
 
 def _saved(request: Request, said: _Change) -> _Shown:
-    rows, models = _both(request)[said.key], offered_models()
+    rows, models = _both(request)[said.key], usable_refs()
     before, back = rows[0], rows[0].text if rows[0].own else ""
     wanted = _value(before, said.value) if said.back is None else said.back
     if wanted == before.text if wanted else not before.own:
@@ -231,7 +231,7 @@ def _saved(request: Request, said: _Change) -> _Shown:
     return _row(_both(request)[said.key], models, back=back)
 
 
-def offered_models() -> Sequence[str]:
+def usable_refs() -> Sequence[str]:
     """Name the models of providers that have a key; none where settings are at odds, which are corrected here."""
     try:
         return [one.ref for one in usable_models(Models(load_settings({})))][:_MOST_MODELS]
@@ -243,7 +243,7 @@ async def _show(request: Request) -> Response:
     screen = request.url.path.rpartition("/")[2].capitalize()
 
     def found() -> Mapping[str, Any]:
-        rows, models = _both(request), offered_models()
+        rows, models = _both(request), usable_refs()
         groups = _GROUPS[screen].items()
         return {
             "spent": budget_report(int(time.time() * 1_000), book_of(request).flags) if screen == "Budgets" else None,
