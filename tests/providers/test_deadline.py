@@ -144,3 +144,16 @@ def test_a_process_that_was_stopped_finds_what_came_and_has_not_waited(
     stop: float, comes: float | None, expected: tuple[str, float, float]
 ) -> None:
     assert run_at_once(received(stop, comes)) == expected
+
+
+def test_what_keeps_coming_after_the_moment_is_given_up_all_the_same() -> None:
+    async def flowing(deadline: Deadline) -> None:
+        for _ in range(100):
+            await deadline.wait(asyncio.sleep(0), 5.0)
+
+    async def given_up() -> None:
+        await asyncio.sleep(6)
+        with closing(Deadline()) as deadline, pytest.raises(TimeoutError):
+            await flowing(deadline)
+
+    run_at_once(given_up())

@@ -194,7 +194,9 @@ class Deadline:
         """Wait for something until a moment of its clock (seconds); raises `TimeoutError` after it."""
         task = asyncio.current_task()
         assert task is not None  # noqa: S101 - it waits
-        self._began, self._until, self._looks, self._waiting = self._clock(), until, _LOOKS, task
+        if until != self._until:  # of one moment the looks are few, however many waits end in time after it
+            self._looks = _LOOKS
+        self._began, self._until, self._waiting = self._clock(), until, task
         if self._timer is None or self._due < self._timer.when():
             self._set_timer()
         cancelling = task.cancelling()
