@@ -347,7 +347,7 @@ asyncio.run(main())
 """
 
 
-@pytest.mark.parametrize(("signals", "code"), [(2, 0), (3, 130)])
-def test_once_the_end_is_known_only_a_third_signal_ends_what_hangs(signals: int, code: int) -> None:
+@pytest.mark.parametrize(("signals", "code"), [(4, 0), (5, 130)])
+def test_once_the_end_is_known_only_a_fifth_signal_ends_what_hangs(signals: int, code: int) -> None:
     done = subprocess.run([sys.executable, "-c", _HANGS, str(signals)], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (code, b"")

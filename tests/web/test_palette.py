@@ -126,6 +126,7 @@ async def test_a_mode_is_chosen_from_a_menu_that_says_what_it_lets_run_and_wide_
         page = await seen.page(served)
         await start_session(page, "Work.")
         await page.wait_for_selector("#choose-mode:has-text('Ask')")
+        await page.wait_for_selector("html[data-ready]", state="attached")
         await page.keyboard.press("Alt+m")
         await page.wait_for_selector("#palette-list >> text=reads and edits in the project run immediately")
         await require_accessible(page)

@@ -48,16 +48,14 @@ _NAMED_PARTS, _LEAST_NAMED = 4, 0.01
 _LEAST_REPORTED = 1_000
 """Tokens; smaller counts of a provider say too little about its tokenizer."""
 
-_LEAST_SINCE = 400
-_MOST_BYTES_PER_TOKEN = 6.0
+_LEAST_SINCE, _MOST_BYTES_PER_TOKEN = 400, 6.0
 
 
 class Transcript:
     """Messages in order, roles in turn, each call followed by its result. Each message is built once and kept.
 
     The projections for tool protocols and media share that property, so that a provider can keep a message's wire
-    bytes by the message's identity. With `sizes_images` an image is as large as its pixels, and what is left when a
-    part has left takes its share of the provider's count.
+    bytes by the message's identity. With `sizes_images` an image is as large as its pixels.
     """
 
     def __init__(self) -> None:
@@ -127,9 +125,10 @@ class Transcript:
         return left if before == self.tokens else max(left, before - gone)
 
     def _scaled(self, change: int) -> int:
-        """Give what is left of the provider's count: what prompt and tools take, and a share for the messages."""
+        """Give what is left of the provider's count: less what has left, or the share of what stays if that is more."""
         most, said = min(self._beside[1], self._reported_tokens), max(1, self._counted[0] - self._beside[0])
-        return most + round((self._reported_tokens - most) * max(0, said + change) / said)
+        share = most + round((self._reported_tokens - most) * max(0, said + change) / said)
+        return max(share, self._reported_tokens + self.tokens_of(change))
 
     def size_of_block(self, block: ContentBlock) -> int:
         """Count the bytes of a block (UTF-8), as far as they cost tokens, as this conversation counts."""
@@ -183,7 +182,8 @@ class Transcript:
         if context_tokens:
             self._learn(context_tokens, self._bytes + beside)
             self._reported_tokens, self._new_bytes = context_tokens, 0
-            share = context_tokens * beside // max(1, self._counted[0])
+            counts_all = context_tokens * _MOST_BYTES_PER_TOKEN >= beside  # else the messages alone
+            share = counts_all * context_tokens * beside // max(1, self._counted[0])
             self._beside = (beside, max(share, self._beside[1] if beside == self._beside[0] else 0))
 
     def _learn(self, tokens: int, size: int) -> None:

@@ -154,7 +154,7 @@ def turns_together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:
 HEADLESS = Source(kind="headless", id="main")
 
 
-_IMPATIENT = 3
+_IMPATIENT = 5
 """Signals after the end is known that end a close which hangs."""
 
 
@@ -162,7 +162,7 @@ class HeadlessSignals:
     """SIGINT interrupts the work, a second one ends the program; SIGTERM and SIGHUP end it; all leave it resumable.
 
     It is entered before its session and left after it. Before there is work, SIGINT ends the program, too. Once the
-    end is known, a signal changes nothing: the session closes, and the exit code is the one that was told; only a third
+    end is known, a signal changes nothing: the session closes, and the exit code is the one that was told; only a fifth
     one ends a close that hangs. A signal that ends the program ends the block, and `code` is set. Under nohup SIGHUP is
     ignored, and stays so.
     """
