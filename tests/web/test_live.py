@@ -474,6 +474,9 @@ async def test_what_cannot_be_applied_whole_runs_for_real_only_after_a_typed_yes
         await page.click("button[data-act=sure]")
         await page.wait_for_selector(".question .needed:has-text('Type yes into the field to continue.')")
         assert not (folder / ".github").exists()
+        for row in await card.locator("[data-looked] .diff > .add").all():  # each changed line was on the screen
+            await row.scroll_into_view_if_needed()
+            await page.wait_for_timeout(50)
         await page.fill("input[name=sure]", "Yes")
         await page.press("input[name=sure]", "Enter")
         await page.wait_for_selector(".item.end")

@@ -264,7 +264,7 @@ keys([
 ]);
 
 let decided; // what was decided of changes, here or elsewhere
-watch(session, ({ marks }) => void (decided !== undefined && marks !== decided && refresh(), (decided = marks)));
+watch(session, ({ marks }) => void (decided !== undefined && marks !== decided && !main.querySelector(".told:not([hidden])") && refresh(), (decided = marks)));
 
 const select = document.querySelector("#range [name=range]");
 if (page().dataset.old !== "0" && !select.querySelector("option[selected]")) {
