@@ -12,6 +12,8 @@ from treadle.app.compose import open_session
 from treadle.app.processes.stopping import StopResult, stop_background, stop_sessions
 from treadle.app.reports.known_sessions import SessionState, listed_sessions
 from treadle.app.session.live import LiveSession
+from treadle.door.opening import session_log
+from treadle.door.review import listed_checkpoints
 from treadle.present.items import OwnCommandItem, TurnItem
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
 from treadle.web.page_session import PageSession
@@ -50,6 +52,30 @@ async def test_a_session_that_nobody_needs_is_closed_and_the_next_message_contin
         past = await asyncio.to_thread(here.book.past, id_)
         assert sum(isinstance(placed.item, TurnItem) for placed in past.items()) == 2
         assert str(here.server.requests[-1].body["messages"]).count("Go on.") == 1
+
+
+async def test_the_page_of_a_closed_session_follows_a_file_that_somebody_deletes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = Turn(items=(make("write_to_file", path="new.txt", content="1\n2\n"),))
+    async with page_here(tmp_path, monkeypatch, [write, DONE], mode="edits", unused=SOON) as here:
+        page = await here.start(here.visit())
+        await idle(page)
+        id_, new = page.session.id, here.folder / "new.txt"
+        await closed(here, id_)
+
+        async def lists() -> bool:
+            await here.book.look_closed(id_)
+            past = await asyncio.to_thread(here.book.past, id_)
+            return any(isinstance(one.item, TurnItem) and one.item.files for one in past.items())
+
+        assert await lists()
+        assert await lists(), "nothing changed"
+        new.unlink()
+        assert not await lists(), "nothing of it is left"
+        assert not await lists()
+        with session_log(id_) as (row, store):
+            assert [one.n for one in listed_checkpoints(store, row.id)] == [1, 2, 3], "what was seen is not kept again"
 
 
 async def test_a_session_stays_open_as_long_as_anything_of_it_is_needed(

@@ -57,6 +57,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.session_text import as_it_ended as as_it_ended
     from treadle.app.reports.session_text import session_lines as session_lines
     from treadle.app.reports.session_text import session_past as session_past
+    from treadle.app.session.files.session_checkpoints import Seen as Seen
     from treadle.app.subagents.writer_copies import WriterCopy as WriterCopy
     from treadle.app.subagents.writer_copies import found_copies as found_copies
     from treadle.app.subagents.writer_copies import left_copies as left_copies
@@ -86,6 +87,7 @@ else:
                 discard_copy idle_copy left_lines_of named_copy planned_copy
             """,
             "treadle.app.reports.session_text": "as_it_ended session_lines session_past",
+            "treadle.app.session.files.session_checkpoints": "Seen",
             "treadle.app.subagents.writer_copies": "WriterCopy found_copies left_copies",
             "treadle.app.subagents.writer_record": "writers_folder",
         },

@@ -10,7 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 from weakref import WeakValueDictionary
 
-from treadle.door.history import look_closed, session_past
+from treadle.door.history import Seen, look_closed, session_past
 from treadle.door.open_session import LiveSession, sharing_changed
 from treadle.door.opening import MODEL_FLAGS, Opening, attach_session, open_session, open_store, session_log
 from treadle.door.reports import batches_changed
@@ -75,6 +75,7 @@ class SessionBook:
         self._open: dict[str, PageSession] = {}
         self._agents: dict[str, PageSession] = {}
         self._past: dict[str, tuple[tuple[int, bool], PageContent]] = {}
+        self._seen: dict[str, Seen] = {}
         self._reading = Lock()
         self._failures: dict[str, TreadleError] = {}
         self._unused = unused
@@ -116,8 +117,11 @@ class SessionBook:
         """Have a session that nobody has open know what others changed of its work since it was closed."""
         if self.find(session_id) is None:
             with suppress(TreadleError, OSError):  # it is damaged, or was opened meanwhile: then it looks itself
-                if await look_closed(session_id):
+                if await look_closed(session_id, seen := self._seen.pop(session_id, {})):
                     self.relist()
+                self._seen[session_id] = seen
+                if len(self._seen) > _MOST_PAST:
+                    del self._seen[next(iter(self._seen))]
 
     def is_deleted(self, session_id: str) -> bool:
         """Whether there is no such session any more. Reads the store."""

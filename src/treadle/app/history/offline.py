@@ -7,7 +7,7 @@ from contextlib import asynccontextmanager, closing, suppress
 from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.compose import open_store
-from treadle.app.session.files.session_checkpoints import own_work_differs
+from treadle.app.session.files.session_checkpoints import Seen, own_work_differs
 from treadle.app.session.parts import clock
 from treadle.engine.core.machine_effects import RestoreCheckpoint, TakeCheckpoint
 from treadle.engine.core.past_history import calls_under_way, conversation, last_state, next_to_end, take_whole
@@ -98,17 +98,17 @@ async def closed_session(store: Store, session_id: str, checkpoints: FileCheckpo
             await store.release(session_id)
 
 
-async def look_closed(session_id: str) -> bool:
+async def look_closed(session_id: str, seen: Seen) -> bool:
     """Have a session that is open nowhere know what others changed of its work; gives whether that is something.
 
-    Raises `TreadleError`.
+    What was `seen` of its files spares reading them again. Raises `TreadleError`.
     """
     store = open_store()
     try:
         row = store.find(session_id)
         state = last_state(store.read(row.id, whole=False))
         own = {one.path: one.after for one in state.changed}
-        if not own or not await asyncio.to_thread(own_work_differs, own, {}):
+        if not await asyncio.to_thread(own_work_differs, own, seen):
             return False
         with closing(await asyncio.to_thread(opened_checkpoints, store, row)) as kept:
             async with closed_session(store, row.id, kept) as session:

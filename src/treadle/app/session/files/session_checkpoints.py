@@ -29,6 +29,8 @@ _LOOK = 2.0
 """Seconds between two looks at what the session changed."""
 
 _Stamp = tuple[int, int, int]
+Seen = dict[str, _Stamp | None]
+"""How files looked when last compared, by path: mtime in ns, bytes, inode; None where there was none."""
 
 
 def conversation_at(store: Store, session_id: str, seq: int) -> TranscriptReader:
@@ -102,7 +104,7 @@ async def looked_after(engine: "Session", _: object = None) -> AsyncIterator[Non
 
 
 async def _look_after(engine: "Session") -> None:
-    seen: dict[str, _Stamp | None] = {}
+    seen: Seen = {}
     while True:
         await asyncio.sleep(_LOOK)
         state, checkpointer = engine.state, engine.checkpointer
@@ -112,7 +114,7 @@ async def _look_after(engine: "Session") -> None:
             await checkpointer.look()
 
 
-def own_work_differs(own: Mapping[str, str], seen: "dict[str, _Stamp | None]") -> bool:
+def own_work_differs(own: Mapping[str, str], seen: Seen) -> bool:
     """Whether files differ from the `own` hashes, by their paths, or from what was `seen` of them; notes what is now.
 
     What is not the session's any more may become so again, as after `git stash` and `git stash pop`.
