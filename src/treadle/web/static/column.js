@@ -168,9 +168,7 @@ place.addEventListener("contextmenu", (event) => {
 document.addEventListener("click", (event) => {
   const copied = event.target.closest("button[data-copy]");
   if (copied) navigator.clipboard?.writeText(copied.dataset.copy || copied.closest(".code").querySelector("pre").textContent);
-  for (const menu of document.querySelectorAll("details.menu[open]")) {
-    if (!menu.contains(event.target) || copied) menu.open = false;
-  }
+  for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target) || copied) menu.open = false;
 });
 document.addEventListener("keydown", (event) => {
   const menu = event.target.closest?.("details.menu[open]");

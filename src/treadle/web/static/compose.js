@@ -55,9 +55,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
 
   grow();
   let leaving = false;
-  for (const name of ["beforeunload", "pagehide", "pageshow"]) {
-    window.addEventListener(name, () => (leaving = name !== "pageshow"));
-  }
+  for (const name of ["beforeunload", "pagehide", "pageshow"]) window.addEventListener(name, () => (leaving = name !== "pageshow"));
 
   // ---- sending
 

@@ -50,6 +50,4 @@ async function run(calls) {
   }
 }
 
-for (const button of document.querySelectorAll("button[data-check]")) {
-  button.addEventListener("click", () => run(button.dataset.check === "calls"));
-}
+for (const button of document.querySelectorAll("button[data-check]")) button.addEventListener("click", () => run(button.dataset.check === "calls"));

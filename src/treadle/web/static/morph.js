@@ -8,8 +8,21 @@ const policy = window.trustedTypes?.createPolicy("treadle", { createHTML: (html)
 export function fragment(html) {
   const holder = document.createElement("template");
   holder.innerHTML = policy?.createHTML(html) ?? html;
-  return holder.content;
+  return zoned(holder.content);
 }
+
+/** Write the times of a part, which the server gives in the zone of its computer, in that of the browser. */
+function zoned(part) {
+  for (const one of part.querySelectorAll("[data-clock]")) {
+    const at = Math.floor(Number(one.dataset.clock));
+    const own = new Date(at - new Date(at).getTimezoneOffset() * 60_000).toISOString().replace("T", " ");
+    const here = (words) => words.replace(/(\d{4}-\d\d-\d\d )?\d\d:\d\d(:\d\d)?/, (_, day, seconds) => own.slice(day ? 0 : 11, seconds ? 19 : 16));
+    one.textContent = here(one.textContent);
+    if (one.title) one.title = here(one.title);
+  }
+  return part;
+}
+zoned(document);
 
 /** Make one element. */
 export const parsed = (html) => fragment(html).firstElementChild;

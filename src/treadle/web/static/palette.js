@@ -48,6 +48,8 @@ function beside(by) {
 const onSession = has("#more");
 const onLive = has("#say");
 
+const findHere = () => show("Find in this session", [], said);
+
 // What it is called, its key, whether it is possible on this screen, and how it is done.
 const COMMANDS = [
   ["Stop", "Esc Esc", has("#stop"), press("#stop")],
@@ -68,7 +70,7 @@ const COMMANDS = [
   ...[true, false].map((breaks) => [`Enter ${breaks ? "begins a line, Ctrl-Enter sends" : "sends"}`, "", () => looks.contains("enter-breaks") !== breaks, () => { looks.toggle("enter-breaks", breaks); keepLook(); }]),
   ...[true, false].map((by) => [`Sessions by ${by ? "project" : "state"}`, "", () => looks.contains("by-project") !== by, () => { looks.toggle("by-project", by); keepLook(); }]),
   ["Notices", "", () => notices.length > 0, () => showNotices()],
-  ["Find in the session", "/", () => shownSession !== "", () => show("Find in this session", [], said)],
+  ["Find in the session", "/", () => shownSession !== "", findHere],
   ["Keys", "?", always, showKeys],
 ];
 
@@ -244,7 +246,7 @@ list.addEventListener("click", ({ target }) => run(shown[[...list.querySelectorA
 dialog.addEventListener("click", ({ target }) => target === dialog && dialog.close());
 document.addEventListener("click", ({ target }) => {
   const wanted = target.closest("[data-palette]")?.dataset.palette;
-  if (wanted === "find") COMMANDS.find(([, key]) => key === "/")[3]();
+  if (wanted === "find") findHere();
   else if (wanted !== undefined) open();
 });
 
