@@ -76,6 +76,8 @@ async def test_the_page_of_a_closed_session_follows_a_file_that_somebody_deletes
         assert not await lists()
         with session_log(id_) as (row, store):
             assert [one.n for one in listed_checkpoints(store, row.id)] == [1, 2, 3], "what was seen is not kept again"
+        new.write_text("1\n2\n")
+        assert await lists(), "it is back, as `git stash pop` brings it"
 
 
 async def test_a_session_stays_open_as_long_as_anything_of_it_is_needed(

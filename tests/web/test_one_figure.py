@@ -23,6 +23,8 @@ from treadle.web.page_session import PageSession
 NAMES = ("a.txt", "b.py", "sub/c.txt", "d.md")
 OTHERS = ("theirs.txt", "sub/their own.txt")
 STEPS, LOOKS = 12, 40
+LOOKED_AGAIN = 2.5
+"""Seconds in which an open session has looked at its files once."""
 _FIGURES = r'<span class="added">\+(\d+)</span><span class="removed">−(\d+)</span>'
 
 
@@ -134,6 +136,22 @@ async def revert(work: Work) -> None:
         shutil.copy(work.start / name, work.here.folder / name)
 
 
+async def bring_back(work: Work) -> None:
+    """Somebody puts all files of the session away and takes them back, as `git stash` and `git stash pop` do."""
+    folder = work.here.folder
+    kept = {name: (folder / name).read_bytes() for name in NAMES if (folder / name).exists()}
+    for name in NAMES:
+        (folder / name).unlink(missing_ok=True)
+        if (work.start / name).exists():
+            shutil.copy(work.start / name, folder / name)
+    await shown(work)
+    await asyncio.sleep(work.chance.choice((0, LOOKED_AGAIN)))
+    for name in NAMES:
+        (folder / name).unlink(missing_ok=True)
+        if name in kept:
+            (folder / name).write_bytes(kept[name])
+
+
 async def undo(work: Work) -> None:
     await work.ask("/undo")
 
@@ -145,7 +163,7 @@ async def close(work: Work) -> None:
 
 
 WAYS: Mapping[str, Callable[[Work], Awaitable[None]]] = MappingProxyType(
-    {one.__name__: one for one in (write, append, remove, move, others, revert, undo, close)}
+    {one.__name__: one for one in (write, append, remove, move, others, revert, bring_back, undo, close)}
 )
 
 
@@ -216,7 +234,7 @@ async def test_each_screen_says_what_differs(tmp_path: Path, monkeypatch: pytest
                 "files in the bar": len(wanted),
             }
             found = await shown(work)
-            for _ in range(LOOKS if way == "revert" else 0):  # an open session looks every two seconds
+            for _ in range(LOOKS if way in ("revert", "bring_back") else 0):  # an open session looks every two seconds
                 if found != same:
                     await asyncio.sleep(0.5)
                     found = await shown(work)

@@ -1,5 +1,6 @@
 """What of the files is the session's own work: what taking it back would change, file by file, and in lines."""
 
+from collections.abc import Iterator
 from enum import Enum
 from functools import lru_cache
 from itertools import pairwise
@@ -32,6 +33,31 @@ class _Touch(Struct, frozen=True):
     by_session: bool
     before: TreeEntry | None
     after: TreeEntry | None
+
+
+class _Way(Struct, frozen=True, eq=False):
+    """How a path came to be as it is: by a touch of what it was before, and whether any was the session's `own`."""
+
+    before: "_Way | None" = None
+    touch: _Touch | None = None
+    own: bool = False
+
+    def leads_to(self, known: "_Way", one: _Touch) -> bool:
+        """Whether a touch brings back what it leads to with whose that was, and is nobody's own.
+
+        What others alone had made is the session's own where the session makes it again; a file that is gone is the
+        same one only on the way on which it was.
+        """
+        if known in self.passed():
+            return True
+        return (known.own or not one.by_session) and (one.after is not None or self in known.passed())
+
+    def passed(self) -> "Iterator[_Way]":
+        """Give this way and those before, back to where it begins."""
+        at: _Way | None = self
+        while at is not None:
+            yield at
+            at = at.before
 
 
 class _Owner(Enum):
@@ -86,19 +112,21 @@ class OwnWork:
         return self._without_own(self._since(path, 0))
 
     def _since(self, path: bytes, since: int) -> list[_Touch]:
-        """Give the changes behind an interval; of those that led back to what had been before, nothing is left."""
-        left: list[_Touch] = []
-        places: dict[TreeEntry | None, int] = {}
+        """Give the changes behind an interval that made of a path what it is now.
+
+        Whoever brings back what it was before, as `git stash` and `git stash pop` do, brings back whose it was.
+        """
+        at = _Way()
+        ways: dict[TreeEntry | None, _Way] = {}
         for one in self._touched.get(path, ()):
             if one.interval <= since:
                 continue
-            places.setdefault(one.before, len(left))
-            left.append(one)
-            if (place := places.get(one.after)) is not None:
-                for gone in left[place:]:
-                    places.pop(gone.before, None)
-                del left[place:]
-        return left
+            ways.setdefault(one.before, at)
+            known = ways.get(one.after)
+            if known is None or not at.leads_to(known, one):
+                known = _Way(at, one, own=at.own or one.by_session)
+            at = ways[one.after] = known
+        return [way.touch for way in reversed([*at.passed()]) if way.touch is not None]
 
     def _without_own(self, touched: list[_Touch]) -> WantedFile:
         if all(one.by_session for one in touched):
