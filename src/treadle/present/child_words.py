@@ -24,6 +24,8 @@ def child_line(child: ChildChanged) -> str:
         facts.append(spent(child.usage, child.cost))
     if child.files:
         facts.append("1 file changed" if child.files == 1 else f"{child.files} files changed")
+    if child.kept:
+        facts.append(f"{child.kept}: treadle copies apply {child.session_id}")
     return f'{child.agent}, "{task}": {", ".join(facts)}'
 
 

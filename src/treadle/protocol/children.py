@@ -51,7 +51,8 @@ class ChildEnded(Tagged, frozen=True, kw_only=True, tag="child_ended"):
 
     `usage` and `cost` (US dollars, None if unknown) are what it used in all, `changes` the files that it changed in its
     copy; `exact` says that these are all, as no command ran where nothing tells what it changes. `denied` of its calls
-    were. `digest` is the SHA-256 (hex) of the text that it ended with, which its own log has.
+    were. `digest` is the SHA-256 (hex) of the text that it ended with, which its own log has. `kept` says in words
+    that its copy was kept with changes that are not in the workspace, and why.
     """
 
     session_id: str
@@ -64,3 +65,4 @@ class ChildEnded(Tagged, frozen=True, kw_only=True, tag="child_ended"):
     exact: bool = True
     denied: int = 0
     digest: str = ""
+    kept: str = ""

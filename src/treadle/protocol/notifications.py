@@ -221,7 +221,7 @@ class CallOutput(Tagged, frozen=True, kw_only=True, tag="call_output"):
 class ChildChanged(Tagged, frozen=True, kw_only=True, tag="child_changed"):
     """Where a subagent of a call is: it began, does something now (live), or ended with this `outcome`.
 
-    `cost` is in US dollars, None if unknown. `files` were changed, as far as all are known.
+    `cost` is in US dollars, None if unknown. `files` were changed, as far as all are known; `kept`: as of its end.
     """
 
     session_id: str
@@ -236,6 +236,7 @@ class ChildChanged(Tagged, frozen=True, kw_only=True, tag="child_changed"):
     usage: Usage = Usage()
     cost: float | None = 0.0
     files: int = 0
+    kept: str = ""
 
 
 def child_changed(started: ChildStarted, ended: ChildEnded | None = None) -> ChildChanged:
@@ -257,6 +258,7 @@ def child_changed(started: ChildStarted, ended: ChildEnded | None = None) -> Chi
         usage=ended.usage,
         cost=ended.cost,
         files=len(ended.changes) if ended.exact else 0,
+        kept=ended.kept,
     )
 
 

@@ -1,7 +1,7 @@
 """Sessions with a scripted model that begin subagents or programs, as tests drive them."""
 
 import asyncio
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,10 @@ class Family:
         self.asked: list[Question] = []
         self.pause = 0.0
         """Seconds that its person takes for each answer."""
+        self.meanwhile: Callable[[], object] = lambda: None
+        """What its person does before the answer that is given to the rest."""
+        self.first: list[dict[str, Any]] = []
+        """The answers to the first questions, which are not those to the rest."""
 
     async def turn(self, prompt: str = "Go.", **answer: Any) -> TurnOutcome:
         """Run one turn; each question gets the same answer."""
@@ -47,7 +51,10 @@ class Family:
                 if isinstance(one, QuestionAsked):
                     self.asked.append(one.question)
                     await asyncio.sleep(self.pause)
-                    await self.live.post(Answer(question_id=one.question.id, **answer), ME)
+                    given = self.first.pop(0) if self.first else answer
+                    if given is answer:
+                        self.meanwhile()
+                    await self.live.post(Answer(question_id=one.question.id, **given), ME)
                 if isinstance(one, TurnEnded):
                     return one.outcome
         raise AssertionError("the session ended")

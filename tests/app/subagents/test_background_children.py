@@ -8,10 +8,12 @@ import pytest
 
 from tests.app.subagents.families import ME, Family, call, events_of, family
 from tests.e2e.running import PATIENCE
+from treadle.engine.runtime.feeds import Feed
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.children import ChildEnded, ChildOutcome
 from treadle.protocol.events import Answer, CallFinished, Prompt, SetMode, SetPresence
 from treadle.protocol.messages import Text
-from treadle.protocol.notifications import QuestionAsked, TurnEnded
+from treadle.protocol.notifications import ChildChanged, ConversationRewound, QuestionAsked, TurnEnded
 from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.sealed import ResultMade
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
@@ -113,3 +115,36 @@ async def test_one_in_the_background_has_the_rights_that_its_session_has_then(fo
                     break
     assert len(own.asked) == 1  # the mode in which it was begun would not have asked
     assert SECRET not in str([one.result for one in events_of(CallFinished)])
+
+
+async def go_back(own: Family, feed: Feed) -> None:
+    """Begin one that asks, and take the conversation back behind the message that began it."""
+    await own.live.post(Prompt(id="p", content=(Text(text="Go."),)), ME)
+    waits = {"asks", "ends"}
+    async for one in feed:
+        waits -= {"asks"} if isinstance(one, QuestionAsked) else {"ends"} if isinstance(one, TurnEnded) else set()
+        if not waits:
+            break
+    await own.live.post(Restore(files=False, conversation=True, to=1), ME)
+    async for one in feed:
+        if isinstance(one, ConversationRewound):
+            return
+
+
+@pytest.mark.parametrize("closes", [False, True])
+async def test_one_whose_beginning_left_the_conversation_is_stopped_and_tells_it_nothing(
+    folder: Path, *, closes: bool
+) -> None:
+    async with asyncio.timeout(PATIENCE):
+        async with family(folder, *turns(folder, busy=False)) as own, own.live.follow() as feed:
+            await go_back(own, feed)
+            while not closes:
+                heard = await anext(feed)
+                assert not isinstance(heard, TurnEnded)
+                if isinstance(heard, ChildChanged) and heard.outcome is not None:
+                    break
+        async with family(folder, resume=own.live.id) as again:
+            assert not again.live.awaits_subagents()
+    (ended,) = events_of(ChildEnded)
+    assert ended.outcome is ChildOutcome.INTERRUPTED
+    assert not any(one.id.startswith("ended-") for one in events_of(Prompt))

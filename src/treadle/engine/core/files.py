@@ -140,6 +140,8 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
 
     Calls that were open then have a result; numbers go on, so that each still names one thing only.
     """
+    told = {one.started for one in past.children}
+    working = (one for one in state.children if one.ended is None)
     back = replace(
         past,
         session_id=state.session_id,
@@ -157,6 +159,7 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
         calls=(),
         unread=(*past.unread, *(call.call.id for call in past.calls)),
         questions=state.questions,  # of commands in the background, as no turn goes on
+        children=tuple(replace(one, left=one.started not in told) for one in working),
         queue=state.queue,
         held=state.held,
         allowances=state.allowances,

@@ -73,6 +73,8 @@ def _merge(known: tuple[FileChange, ...], new: tuple[FileChange, ...]) -> tuple[
     merged = {change.path: change for change in known}
     for change in new:
         earlier = merged.get(change.path)
+        if earlier is not None and earlier.after == change.after:
+            continue  # a checkpoint that was taken since it was made has counted it
         if earlier is not None:
             change = replace(  # noqa: PLW2901 - the merged change stands for both
                 change,

@@ -216,10 +216,11 @@ class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 class ChildState(Record, frozen=True, kw_only=True, omit_defaults=False):
-    """A subagent that goes on, or that `ended` while its call goes on."""
+    """A subagent that goes on, or that `ended` while its call goes on; `left`: its call is not in the conversation."""
 
     started: ChildStarted
     ended: ChildEnded | None = None
+    left: bool = False
 
 
 class FilesState(Record, frozen=True, kw_only=True, omit_defaults=False):

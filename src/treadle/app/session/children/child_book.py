@@ -18,6 +18,7 @@ from treadle.app.session.children.child_run import (
     over_before,
     stopped_before,
     stopped_late,
+    what_came,
 )
 from treadle.app.session.children.code_mode import CODE_MODE, program_answer, program_wanted, run_in_session
 from treadle.app.session.children.program_model import ProgramModel
@@ -27,6 +28,7 @@ from treadle.app.session.children.writing import (
     COPY_GONE,
     Approving,
     FoundOrMade,
+    HandedBack,
     changing_for,
     copies_for,
     hand_back,
@@ -44,7 +46,7 @@ from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.errors import RefusedError, ToolError, TreadleError
 from treadle.protocol.events import Delivery, Prompt, Source
 from treadle.protocol.messages import Enclosure, EnclosureKind, Text
-from treadle.protocol.notifications import ModeChanged
+from treadle.protocol.notifications import ConversationRewound, ModeChanged
 from treadle.protocol.permissions import Mode, Verdict
 from treadle.protocol.tools import CallResult, Origin, Outcome
 from treadle.tools.declarations import USE_SUBAGENTS
@@ -53,13 +55,10 @@ from treadle.tools.use_subagents import SubagentTask
 _MOST_TEXT = 60_000
 """Characters that the subagents of one call bring together."""
 
-_MOST_INTERRUPTED = 6_000
-"""Characters that they bring together where their call was interrupted."""
-
-_FROM_OUTSIDE = "[left out: it may repeat text from outside]"
-
 _STOPPING = 2.5
 """Seconds that subagents have to end when their call is interrupted."""
+
+_LEFT = "the conversation went back behind where it began"
 
 _LONGEST_LINE = 120
 """Characters of a task where it is named."""
@@ -223,7 +222,7 @@ class Subagents:
                 work.cancel()
             results = await asyncio.gather(*works, copying, return_exceptions=True)
             if not self._engine.closing:
-                tell(_what_came(started, results))
+                tell(what_came(started, results))
             raise
         return [work.result() for work in works]
 
@@ -280,13 +279,17 @@ class Subagents:
             return await self._note_stopped(run)  # it did not end in time: its own log has what it did
         finally:
             self._runs.pop(started.session_id, None)
-        if started.background:
+        if started.background and not self._has_left(started):
             await self._wake_with(
                 started, result
             )  # before its end is noted: after a kill it is given again, never lost
         with suppress(RefusedError):
             await self._engine.post(result.ended)
         return result
+
+    def _has_left(self, started: ChildStarted) -> bool:
+        """Whether the conversation went back behind where one began: nothing of it is told there."""
+        return any(one.left for one in self._engine.state.children if one.started == started)
 
     async def _note_stopped(self, run: ChildRun) -> ChildResult:
         """Note that one was stopped; no copy stays of one that did not begin."""
@@ -317,7 +320,7 @@ class Subagents:
             return await run_in_session(program, run, self._open_child, program_wanted(wanted, program))
         result = await run.work(await self._open_child(wanted), begin_message(task, agent))
         if copy is not None and run.stopped:
-            result = replace(result, after=await left_in_copy(copy))
+            result = _with_changes(result, await left_in_copy(copy))
         elif copy is not None:
             result = await self._handed_back(started, copy, result, ask)
             if known and anew and not result.ended.changes:
@@ -336,20 +339,21 @@ class Subagents:
             now = lambda: standing(self._engine.state)  # noqa: E731
             by = Approving(self._plans.above(), now, ask, changing, self._plans.unsaved)
             back = await hand_back(started, copy, by)
-        ended = replace(result.ended, changes=back.changed)
-        return replace(result, ended=ended, applied=back.applied, after=back.text)
+        return _with_changes(result, back)
 
     def _follow(self) -> None:
-        """Let subagents follow a change of the mode."""
+        """Let subagents follow a change of the mode, and stop with what they were begun for."""
         if self._following is None or self._following.done():
-            self._following = asyncio.create_task(self._follow_mode(self._engine.follow()), name="mode of subagents")
+            self._following = asyncio.create_task(self._follow_session(self._engine.follow()), name="for subagents")
 
-    async def _follow_mode(self, feed: Feed) -> None:
+    async def _follow_session(self, feed: Feed) -> None:
         async with feed:
             async for notification in feed:
-                if isinstance(notification, ModeChanged):
-                    for run in tuple(self._runs.values()):
+                for run in tuple(self._runs.values()):
+                    if isinstance(notification, ModeChanged):
                         await run.set_mode(child_mode(self._agent_of(run.started), notification.mode))
+                    elif isinstance(notification, ConversationRewound) and self._has_left(run.started):
+                        await run.stop()
 
     async def take_up(self) -> None:
         """Let those go on that nobody waited for when the program ended; of a call that is over none goes on else."""
@@ -358,13 +362,12 @@ class Subagents:
             started = one.started
             if one.ended is not None or started.call_id in running:
                 continue
-            if started.background:
+            if started.background and not one.left:
                 task = SubagentTask(prompt=started.task, agent=started.agent)
                 self._begin_behind(started, task, partial(self._engine.ask, started.call_id))
             else:
-                ended = ChildEnded(
-                    session_id=started.session_id, outcome=ChildOutcome.INTERRUPTED, why="its call was interrupted"
-                )
+                why = _LEFT if one.left else "its call was interrupted"
+                ended = ChildEnded(session_id=started.session_id, outcome=ChildOutcome.INTERRUPTED, why=why)
                 with suppress(RefusedError):
                     await self._engine.post(ended)
 
@@ -376,22 +379,18 @@ class Subagents:
         await asyncio.gather(*ended, return_exceptions=True)
 
 
+def _with_changes(result: ChildResult, back: HandedBack) -> ChildResult:
+    """Say of one that may write what became of its changes."""
+    ended = replace(result.ended, changes=back.changed, kept=back.kept)
+    return replace(result, ended=ended, applied=back.applied, after=back.text)
+
+
 def _copy_of(started: ChildStarted, copies: Mapping[str, FoundOrMade]) -> tuple[WriterCopy | None, bool]:
     """Find the copy of one, and whether it was made anew. Raises why there is none for one that may write."""
     found = copies.get(started.session_id, (None, False))
     if isinstance(found, TreadleError):
         raise found
     return found
-
-
-def _what_came(started: Sequence[ChildStarted], results: Sequence[object]) -> str:
-    """Say of each subagent of an interrupted call how it ended, and what it had written where that is its own."""
-    most = _MOST_INTERRUPTED // len(started)
-    return "\n\n".join(
-        child_answer(one, replace(result, text=_FROM_OUTSIDE) if result.tainted and result.text else result, most)
-        for one, result in zip(started, results, strict=False)
-        if isinstance(result, ChildResult)
-    )
 
 
 def _line(text: str, most: int = _LONGEST_LINE) -> str:

@@ -59,6 +59,11 @@ _UNTOLD = (ToolKind.EXECUTE, ToolKind.OTHER)
 
 _LOOK = "It had changed {}. See whether that is in the workspace."
 
+_MOST_INTERRUPTED = 6_000
+"""Characters that the subagents of a call bring together where it was interrupted."""
+
+_FROM_OUTSIDE = "[left out: it may repeat text from outside]"
+
 CUT_OFF = "its session ended before its turn"
 """Why a subagent failed whose log ends within its turn."""
 
@@ -348,3 +353,13 @@ def child_answer(started: ChildStarted, result: ChildResult, most: int) -> str:
     so_far = f" What it had written:\n{text}" if text else ""
     why = ended.why.rstrip(".")
     return f"{head}\nIt did not finish: {why} ({spent}).{so_far}{after}\n</subagent>"
+
+
+def what_came(started: Sequence[ChildStarted], results: Sequence[object]) -> str:
+    """Say of each subagent of an interrupted call how it ended, and what it had written where that is its own."""
+    most = _MOST_INTERRUPTED // len(started)
+    return "\n\n".join(
+        child_answer(one, replace(result, text=_FROM_OUTSIDE) if result.tainted and result.text else result, most)
+        for one, result in zip(started, results, strict=False)
+        if isinstance(result, ChildResult)
+    )

@@ -54,11 +54,15 @@ FoundOrMade = tuple[WriterCopy, bool] | TreadleError
 
 
 class HandedBack(Struct, frozen=True, kw_only=True):
-    """What became of the changes of a subagent: those that were `applied`, and what the model is told of all."""
+    """What became of the changes of a subagent: those that were `applied`, and what the model is told of all.
+
+    A person is told what is `kept` in the copy, and why; nothing where all of it was applied.
+    """
 
     changed: tuple[FileChange, ...] = ()
     applied: tuple[FileChange, ...] = ()
     text: str = ""
+    kept: str = ""
 
 
 class Approving(Struct, frozen=True):
@@ -170,15 +174,35 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
         wanted = await asyncio.to_thread(by.plan, change_set)
         said = await _answer(started, wanted, by, change_set) if wanted.merged else _Said()
         if said.refused or not wanted.merged:
-            return HandedBack(changed=wanted.merged, text=_kept(copy, wanted, said.refused))
+            why = _why_kept(copy, wanted, said.refused)
+            return HandedBack(
+                changed=wanted.merged, text=_kept(copy, wanted, said.refused), kept=f"not applied ({why})"
+            )
         if said.keys is not None:
             return await _applied_in_part(copy, (change_set, by), wanted, said.keys)
         done = await by.merge(change_set, wanted.digest)
         if done.complete:
             await remove_applied(copy, discard=True)
-        return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))
+        return _handed_back(copy, wanted, done)
     except TreadleError as error:
-        return HandedBack(text=f"Its changes were not applied: {error.what} {error.why} They are in {copy.folder}.")
+        text = f"Its changes were not applied: {error.what} {error.why} They are in {copy.folder}."
+        return HandedBack(text=text, kept=f"not applied ({error.what.rstrip('.')})")
+
+
+def _handed_back(copy: WriterCopy, wanted: MergeOutcome, done: MergeOutcome) -> HandedBack:
+    """Say what became of what was `wanted`, now that it is `done`."""
+    applied = () if done.refused else done.merged
+    part = "not all applied" if applied else "not applied"
+    kept = "" if done.complete else f"{part} ({_why_kept(copy, done, done.refused)})"
+    return HandedBack(changed=wanted.merged, applied=applied, text=_applied(copy, done), kept=kept)
+
+
+def _why_kept(copy: WriterCopy, outcome: MergeOutcome, refused: str) -> str:
+    """Say in a clause why changes stay in the copy."""
+    if refused:
+        return refused.partition(". ")[0].rstrip(".")
+    rows = [one.removeprefix(f"{shown_name(str(copy.workspace))}/") for one in _staying(outcome)]
+    return rows[0] if len(rows) == 1 else f"{len(rows)} paths stay in it"
 
 
 async def remove_applied(copy: WriterCopy, *, discard: bool = False) -> None:
@@ -187,16 +211,18 @@ async def remove_applied(copy: WriterCopy, *, discard: bool = False) -> None:
         await asyncio.to_thread(remove_copy, copy.child_id, discard=discard)
 
 
-async def left_in_copy(copy: WriterCopy) -> str:
+async def left_in_copy(copy: WriterCopy) -> HandedBack:
     """Say what stays in the copy of one that was stopped; a copy without changes is removed."""
+    kept = "its changes were not applied"
     try:
         changed = await asyncio.to_thread(writer_changes, copy)
     except TreadleError as error:
-        return f"What it changed was not applied: {error.what} {error.why} It is in {copy.folder}."
+        text = f"What it changed was not applied: {error.what} {error.why} It is in {copy.folder}."
+        return HandedBack(text=text, kept=kept)
     if changed:
-        return f"Its changes were not applied. They are in {copy.folder}."
+        return HandedBack(text=f"Its changes were not applied. They are in {copy.folder}.", kept=kept)
     await remove_applied(copy)
-    return ""
+    return HandedBack()
 
 
 async def _applied_in_part(
@@ -206,12 +232,12 @@ async def _applied_in_part(
     change_set, by = shown
     if (await asyncio.to_thread(by.plan, change_set)).digest != wanted.digest:
         changed = replace(wanted, refused="The workspace changed since this was asked. Nothing was written.")
-        return HandedBack(changed=wanted.merged, text=_applied(copy, changed))
+        return _handed_back(copy, wanted, changed)
     part, _ = await asyncio.to_thread(part_of, change_set, keys)
     done = await by.merge(part)
     left = (*wanted.left_out, "the other changes, which the user left out")
     done = replace(done, held=wanted.held, conflicts=(*wanted.conflicts, *done.conflicts), left_out=left)
-    return HandedBack(changed=wanted.merged, applied=done.merged, text=_applied(copy, done))
+    return _handed_back(copy, wanted, done)
 
 
 class _Said(Struct, frozen=True):
