@@ -73,6 +73,19 @@ async def test_a_question_calls_who_is_away_and_the_click_leads_to_it(tmp_path: 
         await page.wait_for_url(f"**/s/{session}#questions")
 
 
+async def test_a_session_that_asks_at_once_calls_with_the_name_of_its_project(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [Turn(items=(run("git push origin main"),)), DONE]) as (served, seen):
+        page = await _page(served, seen)
+        await _switch_on(page, served)
+        await page.evaluate("Notification.permission = 'granted'; goes(true)")
+        # Its row comes into the column later than its question, or not at all.
+        await page.evaluate("document.getElementById('sessions-column').remove()")
+        other = await seen.page(served)
+        await start_session(other, "Push it.")
+        await becomes(page, "told.length === 1")
+        assert await page.evaluate("told[0].title") == "ws needs you"
+
+
 async def test_who_looks_or_has_not_asked_for_it_is_not_called(tmp_path: Path) -> None:
     async with page_with_model(tmp_path, [ASKS, ASKS, DONE, DONE]) as (served, seen):
         page = await _page(served, seen)

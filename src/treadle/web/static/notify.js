@@ -102,10 +102,12 @@ function show(session, head, body, place = `/s/${session}#questions`) {
   }
 }
 
+/** Say of a session that it waits, and for what; its row in the column may be drawn only after it. */
 async function question(session) {
   const answer = await fetch(`${at}/inbox/cards`).catch(() => null);
   const row = fragment(answer?.ok ? await answer.text() : "").querySelector(`.ilist [data-card^="c-${CSS.escape(session)}-"]`);
-  return [...(row?.querySelectorAll(".t, .g.mono") ?? [])].map((one) => one.textContent).join(" ");
+  const texts = (selector) => [...(row?.querySelectorAll(selector) ?? [])].map((one) => one.textContent);
+  return [session, `${texts(".g:not(.mono)").at(-1)?.split(" · ")[0] ?? named(session).project} needs you`, texts(".t, .g.mono").join(" ")];
 }
 
 let asked = null;
@@ -115,7 +117,7 @@ const began = new Map(); // since when each session works
 async function waits(sessions) {
   click();
   if (await seen()) return;
-  for (const session of sessions) show(session, `${named(session).project} needs you`, await question(session));
+  for (const news of await Promise.all(sessions.map(question))) show(...news);
 }
 
 // ---- offered once, where a long turn ended while nobody saw it
