@@ -1,5 +1,6 @@
 """The timeline of a session: every event in its order, page by page, by topic, and all that is known of one."""
 
+import asyncio
 from functools import partial
 
 import pytest
@@ -13,6 +14,8 @@ from treadle.app.history.restoring_turns import go_back
 from treadle.app.reports.checkpoint_list import preview_lines, restore_preview
 from treadle.app.reports.event_words import EventTopic, words_of_event
 from treadle.app.reports.timeline_report import Going, event_detail, timeline_page
+from treadle.cli.main import run
+from treadle.engine.runtime import step_checkpoints
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError
 from treadle.protocol.events import SetMode, Source
@@ -72,6 +75,21 @@ async def test_all_of_one_event_is_known_and_an_unknown_one_is_refused() -> None
         for unknown in (0, 3, -1, 10**30):
             with pytest.raises(SessionError):
                 event_detail(session.store, session.row, unknown)
+
+
+async def test_the_command_says_how_far_a_restore_is_that_takes_long(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for pause in ("_SILENCE", "_PAUSE"):
+        monkeypatch.setattr(step_checkpoints, pause, 0.0)
+    async with worked() as session:
+        files = [session.work / f"{number}.txt" for number in range(200)]
+        await session.step(lambda: [file.write_text("new\n") for file in files])
+        assert await asyncio.to_thread(run, ("checkpoint", "restore", "1", ID, "--yes")) == 0
+        assert not any(file.exists() for file in files)
+    said = capsys.readouterr()
+    assert said.err.startswith("Restoring files: ")
+    assert "Restoring" not in said.out
 
 
 async def test_a_preview_says_what_a_restore_does_and_its_wish_undoes_it() -> None:

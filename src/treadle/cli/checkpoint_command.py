@@ -4,6 +4,7 @@ import argparse
 import asyncio
 import sys
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING
 
 from treadle.cli.parser import LAST, named_session, session_operand
@@ -132,7 +133,8 @@ def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -
         return 0
     if not agreed(f"Restore checkpoint {arguments.n}?", yes=arguments.yes):
         return int(Exit.FAILED)
-    result = asyncio.run(restore_closed(store, row.id, checkpoints, wanted))
+    says = partial(print, file=sys.stderr, flush=True)
+    result = asyncio.run(restore_closed(store, row.id, checkpoints, wanted, says=says))
     if arguments.json:
         sys.stdout.write(f"{encode(result).decode()}\n")
     else:

@@ -1,7 +1,7 @@
 """Going back in a session that no process has open: no model, no tools, no settings are needed for it."""
 
 import asyncio
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager, closing, suppress
 
 from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
@@ -22,12 +22,21 @@ from treadle.store.sqlite import Store
 
 _TERMINAL = Source(kind="cli", id="main")
 
+Says = Callable[[str], object]
+"""Shows a line at once."""
+
 
 class ClosedSession:
-    """A session whose log is at hand, and nothing else: what is posted is logged, and checkpoints are all it takes."""
+    """A session whose log is at hand, and nothing else: what is posted is logged, and checkpoints are all it takes.
 
-    def __init__(self, store: Store, session_id: str, state: State, checkpoints: FileCheckpoints) -> None:
+    `says` is given how far it is, for a person who waits.
+    """
+
+    def __init__(
+        self, store: Store, session_id: str, state: State, checkpoints: FileCheckpoints, *, says: Says | None = None
+    ) -> None:
         self._store = store
+        self._says = says
         self._id = session_id
         self._state = state
         self._checkpointer = Checkpointer(checkpoints, self)
@@ -40,9 +49,11 @@ class ClosedSession:
         return self._state
 
     def tell(self, text: str, *, quiet: bool = False) -> None:
-        """Keep what a person should read; how far it is says nobody when it is over."""
+        """Keep what a person should read; how far it is, which is `quiet`, nobody needs when it is over."""
         if not quiet:
             self.told.append(text)
+        elif self._says is not None:
+            self._says(text)
 
     async def post(self, data: EventData, source: Source = ENGINE) -> None:
         """Log an event, and what the machine says because of it; raises `RefusedError` or `StoreError`."""
@@ -85,14 +96,16 @@ class ClosedSession:
 
 
 @asynccontextmanager
-async def closed_session(store: Store, session_id: str, checkpoints: FileCheckpoints) -> AsyncIterator[ClosedSession]:
+async def closed_session(
+    store: Store, session_id: str, checkpoints: FileCheckpoints, *, says: Says | None = None
+) -> AsyncIterator[ClosedSession]:
     """Take the lease of a session that is open nowhere. Raises `SessionError`; `StoreError`, as where it is damaged."""
     await store.acquire(session_id)
     try:
         state = last_state(log := store.read(session_id, whole=False))
         if log.damage is not None:
             raise log.damage.error()
-        yield ClosedSession(store, session_id, state, checkpoints)
+        yield ClosedSession(store, session_id, state, checkpoints, says=says)
     finally:
         with suppress(TreadleError):
             await store.release(session_id)
@@ -119,9 +132,11 @@ async def look_closed(session_id: str, seen: Seen) -> bool:
         store.close()
 
 
-async def restore_closed(store: Store, session_id: str, checkpoints: FileCheckpoints, wanted: Restore) -> Restored:
+async def restore_closed(
+    store: Store, session_id: str, checkpoints: FileCheckpoints, wanted: Restore, *, says: Says | None = None
+) -> Restored:
     """Bring files or the conversation of a session back that is open nowhere; raises `TreadleError`."""
-    async with closed_session(store, session_id, checkpoints) as session:
+    async with closed_session(store, session_id, checkpoints, says=says) as session:
         await session.end_turn()
         try:
             await session.post(wanted, _TERMINAL)
