@@ -9,6 +9,8 @@ from treadle.tui.paint.code_lines import MOST_COLOURED, code_lines, code_places,
 from treadle.tui.paint.diff_rows import DiffRow, FileDiff, diff_lines, read_diff
 from treadle.tui.paint.lines import line_text
 from treadle.tui.paint.theme import Signs
+from treadle.workspace.checkpoints.comparing import entry_diff
+from treadle.workspace.checkpoints.trees import TreeEntry, TreeKind
 
 SMALL = (
     "--- a/x.py\n+++ b/x.py\n@@ -3,2 +3,3 @@\n same\n-total += item.price\n+total += item.price * item.count\n+new\n"
@@ -186,3 +188,14 @@ def test_what_became_of_a_file_stands_above_its_lines_and_alone_where_none_chang
         "     1 - a",
         "     1 + b",
     ]
+
+
+def test_what_a_checkpoint_says_of_a_file_as_a_whole_is_drawn_as_what_git_says() -> None:
+    file, run = TreeEntry(TreeKind.FILE, 0o644, 2, "1"), TreeEntry(TreeKind.FILE, 0o755, 2, "1")
+    for before, after, sides, head in (
+        (None, file, (b"", b"a\n"), "new file"),
+        (file, None, (b"a\n", b""), "deleted"),
+        (file, run, (b"a\n", b"a\n"), "mode 755, was 644"),
+    ):
+        drawn = [line_text(row).strip() for row in diff_lines(entry_diff("a.txt", before, after, sides), 80, Signs())]
+        assert (drawn[1], sum("was" in row for row in drawn)) == (head, int("was" in head)), drawn

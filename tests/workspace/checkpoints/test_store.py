@@ -327,7 +327,7 @@ def test_a_diff_tells_text_links_modes_and_bytes_with_safe_names(place: tuple[Pa
         "diff a/a\\nb b/a\\nb\n--- a/a\\nb\n+++ b/a\\nb\n@@ -1,2 +1,2 @@\n one\n-two\n+three\n"
         "\\ No newline at end of file\n"
         "diff a/bin b/bin\nold mode 644\nnew mode 755\nBinary files a/bin and b/bin differ\n"
-        "diff a/link b/link\nold nothing\nnew link\n--- /dev/null\n+++ b/link\n@@ -0,0 +1,1 @@\n+bin\n"
+        "diff a/link b/link\nnew file link\n--- /dev/null\n+++ b/link\n@@ -0,0 +1,1 @@\n+bin\n"
         "\\ No newline at end of file\n"
     )
     counts = [(each.path, each.added, each.removed) for each in store.compare(old, new)]

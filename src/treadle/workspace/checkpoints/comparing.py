@@ -128,20 +128,24 @@ def entry_diff(path: str, before: TreeEntry | None, after: TreeEntry | None, sid
 def _parts(sides: _Sides) -> Iterator[str]:
     name = shown_name(sides.path)
     yield f"diff a/{name} b/{name}\n"
-    was, now = _described(sides.before), _described(sides.after)
-    if was != now:
-        yield f"old {was}\nnew {now}\n"
+    yield from _heads(sides.before, sides.after)
     if sides.old == sides.new:
         return
     diff = sides.diff
     yield f"Binary files a/{name} and b/{name} differ\n" if diff is None else diff.unified(name)
 
 
-def _described(entry: TreeEntry | None) -> str:
-    match entry:
-        case None:
-            return "nothing"
-        case TreeEntry(kind=TreeKind.LINK):
-            return "link"
-        case _:
-            return f"mode {entry.mode:o}"
+def _heads(before: TreeEntry | None, after: TreeEntry | None) -> Iterator[str]:
+    """Say in git's words what became of an entry as a whole."""
+    if before is not None and after is not None:
+        was, now = _described(before), _described(after)
+        if was != now:
+            yield f"old {was}\nnew {now}\n"
+    elif after is not None:
+        yield f"new file {_described(after)}\n"
+    elif before is not None:
+        yield f"deleted file {_described(before)}\n"
+
+
+def _described(entry: TreeEntry) -> str:
+    return "link" if entry.kind is TreeKind.LINK else f"mode {entry.mode:o}"
