@@ -150,7 +150,7 @@ class Figured:
             assert status.endswith(f"\nchanged  {lines or 'no'} lines")
             words["status"] = status.partition("\ncost     ")[2].partition("\n")[0]
             words["cost"] = spent.partition("so far: ")[2].partition(", ")[0]
-            kept = kept_line(opened.live, opened.view, 1).partition(" · 1 turn · ")[2]
+            kept = kept_line(opened.live.title, opened.view, 1).partition(" · 1 turn · ")[2]
             assert kept == " · ".join(filter(None, (lines, money(cost))))
         assert changed == dict.fromkeys(changed, expected)
         assert words == dict.fromkeys(words, money(cost))

@@ -2,11 +2,14 @@
 
 import pytest
 
+from treadle.present.view import SessionView
 from treadle.present.words import ago
+from treadle.protocol.notifications import ChildChanged
 from treadle.tui.paint.lines import cells, line_text
 from treadle.tui.paint.printed_items import Greeting
 from treadle.tui.paint.printed_lines import item_lines
 from treadle.tui.paint.theme import ASCII_SIGNS, Signs
+from treadle.tui.session.greeting import kept_line
 
 GREETING = Greeting(
     "0.1.0", "anthropic/claude-sonnet-4-5", "ask", "~/shop", "master", "Fix the cart total\x1b[2J, 2 h ago"
@@ -53,3 +56,10 @@ def test_without_a_session_before_there_is_nothing_to_resume() -> None:
 )
 def test_how_long_ago_a_session_was(seconds: float, words: str) -> None:
     assert ago(seconds) == words
+
+
+def test_whoever_leaves_reads_how_many_subagents_go_on_with_the_session() -> None:
+    child = ChildChanged(session_id="c", agent="explore", task="Look.", background=True)
+    told = kept_line("Fix it", SessionView(children=(child, child)), 1)
+    assert told == "Session kept: Fix it · 1 turn · $0.00 · 2 subagents paused until it is resumed"
+    assert "subagent" not in kept_line("Fix it", SessionView(), 1)

@@ -223,7 +223,7 @@ class Reader:
         """Write what was held back, and what the session was."""
         self.show(*self._scrollback.rest())
         if self._turns and kept:
-            self._say(kept_line(self._live, self._view, self._turns))
+            self._say(kept_line(self._live.title, self._view, self._turns))
 
     # What comes from the person
 

@@ -32,10 +32,11 @@ def _last(live: SessionAccess) -> str:
     return f"{clip_text(title, _TITLE)}, {ago(time.time() - at / 1000)}"
 
 
-def kept_line(live: SessionAccess, view: SessionView, turns: int) -> str:
-    """Say what is kept of a session in which there were turns."""
+def kept_line(title: str, view: SessionView, turns: int) -> str:
+    """Say what is kept of a session in which there were turns, and how many subagents go on only when it does."""
     changed = f"+{view.added} -{view.removed}" if view.added or view.removed else ""
-    facts = (printable(live.title), counted(turns, "turn"), changed, view.spending.words)
+    paused = f"{counted(len(view.children), 'subagent')} paused until it is resumed" if view.children else ""
+    facts = (printable(title), counted(turns, "turn"), changed, view.spending.words, paused)
     return f"Session kept: {' · '.join(filter(None, facts))}"
 
 

@@ -193,7 +193,7 @@ class Surface:
         """Give what is printed last: what was held back, and what the session was where it is `kept`."""
         self._printing.held += self._scrollback.rest()
         if self._turns and kept:
-            self._printing.held.append(NoteItem(kept_line(self._live, self._view, self._turns)))
+            self._printing.held.append(NoteItem(kept_line(self._live.title, self._view, self._turns)))
         return self._printing.text(self.screen.columns, self.screen.theme, at_once=True)
 
     @property
