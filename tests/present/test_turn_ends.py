@@ -23,7 +23,7 @@ def _ended(*changes: FileChange) -> TurnEnded:
 
 def _restored(*now: FileChange) -> OwnWorkChanged:
     taken = CheckpointTaken(n=3, step=1, moment=Moment.RESTORED, trees=(), own=now, total=OwnTotal())
-    return OwnWorkChanged(total=OwnTotal(), restored=taken.restored)
+    return OwnWorkChanged(total=OwnTotal(), restored=taken.recounted)
 
 
 def _ends(*notifications: TurnEnded | OwnWorkChanged) -> list[TurnItem]:
@@ -72,7 +72,7 @@ def test_a_checkpoint_of_work_restores_nothing() -> None:
     """A file that the next turn brings back to what it was is its change; what a step finds is others'."""
     for moment in Moment:
         taken = CheckpointTaken(n=3, step=2, moment=moment, trees=(), own=(_change("a.py", "", ""),), total=OwnTotal())
-        (first,) = _ends(FIRST, OwnWorkChanged(total=OwnTotal(), restored=taken.restored))
+        (first,) = _ends(FIRST, OwnWorkChanged(total=OwnTotal(), restored=taken.recounted))
         assert first.restored == (moment in (Moment.RESTORED, Moment.BEFORE))
 
 

@@ -164,7 +164,7 @@ class NotificationReader:
             case EditQueued(prompt_id=prompt_id) as edit if edit.content and prompt_id in self._prompts:
                 self._prompts[prompt_id] = edit.edited(self._prompts[prompt_id])
             case CheckpointTaken(total=OwnTotal() as total) as taken:
-                yield OwnWorkChanged(total=total, restored=taken.restored)
+                yield OwnWorkChanged(total=total, restored=taken.recounted)
             case ReplyFailed(error=error, usage=usage, cost=cost, partial=partial, left=left):
                 self._error = error
                 yield ReplyDropped(usage=usage, cost=cost, kept=partial, left=left)

@@ -93,7 +93,7 @@ class CheckpointTaken(Tagged, frozen=True, kw_only=True, tag="checkpoint_taken")
     total: OwnTotal | None = None
 
     @property
-    def restored(self) -> tuple[FileChange, ...]:
+    def recounted(self) -> tuple[FileChange, ...]:
         """What the session's own change is now of each file that was restored, or that others have changed."""
         return self.own or () if self.moment in (Moment.RESTORED, Moment.BEFORE) else ()
 

@@ -111,7 +111,7 @@ def taken(state: State, data: CheckpointTaken) -> Transition:
     state = learning.learn_own(state, data)
     told: list[Effect] = []
     if data.total is not None:
-        told.append(Notify(notification=OwnWorkChanged(total=data.total, restored=data.restored)))
+        told.append(Notify(notification=OwnWorkChanged(total=data.total, restored=data.recounted)))
     return _with(state, files), [*told, *([Notify(notification=Notice(text=data.notice))] if data.notice else [])]
 
 
