@@ -2,9 +2,11 @@
 
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from tests.store.sessions import add, fill
 from treadle.protocol.events import (
@@ -24,7 +26,16 @@ from treadle.protocol.sealed import OF_SUMMARY, SideAnswered, TurnSettled
 from treadle.protocol.tools import CallResult, Outcome
 from treadle.protocol.usage import Usage
 from treadle.store import keeping
-from treadle.store.spent import Purpose, day_of, spent_in_run, spent_on
+from treadle.store.spent import (
+    Purpose,
+    day_of,
+    ends_reservation,
+    left_reservations,
+    settle_left,
+    spent_in,
+    spent_in_run,
+    spent_on,
+)
 from treadle.store.sqlite import Store
 
 DAY = 86_400_000
@@ -210,6 +221,7 @@ async def test_a_run_has_what_its_sessions_spent_on_every_day_also_deleted_ones(
     assert asked.run == Spent(cost=1.5, tokens=2_000, estimated=True)
     await log(store, "run.b", failed(left=True))
     assert spent_in_run(store, "run") == Spent(cost=2.0, tokens=2_900, estimated=True)
+    assert spent_on(store, TODAY) == Spent(cost=0.75, tokens=300, estimated=True)
     keeping.delete(store, "run.b")
     assert spent_in_run(store, "run") == Spent(cost=2.0, tokens=2_900, estimated=True)
     assert spent_in_run(store, "none") == NOTHING
@@ -250,10 +262,11 @@ async def test_a_deleted_session_leaves_what_it_spent_and_what_nobody_will_tell_
     await log(store, "s0", finished())
     await log(store, "s1", finished())
     await log(store, "s1", failed(), at=DAY)
+    assert spent_on(store, TODAY) == Spent(cost=0.5, tokens=200)
     subprocess.run([sys.executable, "-c", KILLED, str(tmp_path / "db")], check=False)
     keeping.delete(store, "s0")
     assert (spent_on(store, TODAY), spent_on(store, TOMORROW)) == (
-        Spent(cost=0.5, tokens=200),
+        Spent(cost=1.0, tokens=1100, estimated=True),
         Spent(cost=0.25, tokens=100, estimated=True),
     )
     keeping.delete(store, "s1")
@@ -269,3 +282,50 @@ async def test_a_deleted_session_leaves_what_it_spent_and_what_nobody_will_tell_
 
 def test_a_day_is_one_of_utc() -> None:
     assert [day_of(at) for at in (0, DAY - 1, DAY)] == ["1970-01-01", "1970-01-01", "1970-01-02"]
+
+
+@pytest.mark.parametrize("session", ["s1", "run.s1"])
+@pytest.mark.parametrize(
+    ("lost", "about"),
+    [
+        ((), NOTHING),
+        ((failed(left=True),), Spent(cost=0.25, tokens=100, estimated=True)),
+        ((failed(ABOUT, None, left=True),), Spent(cost=0.5, tokens=100, estimated=True)),
+        ((SideAnswered(question=OF_SUMMARY, usage=ABOUT, cost=0.125),), Spent(cost=0.125, tokens=100, estimated=True)),
+        ((SideAnswered(question="q", usage=ABOUT, cost=0.125),), NOTHING),
+    ],
+)
+async def test_an_estimate_takes_the_place_of_a_reservation_for_everybody_but_the_run(
+    tmp_path: Path, session: str, lost: tuple[EventData, ...], about: Spent
+) -> None:
+    store = await open_store(tmp_path)
+    if session != "s1":
+        await add(store, session, 1)
+    died = subprocess.run(
+        [sys.executable, "-c", KILLED.replace('"s1"', f'"{session}"'), str(tmp_path / "db")], check=False
+    )
+    assert died.returncode == -9
+    assert left_reservations(store) == {session}
+    store.write_now(partial(settle_left, session_id=session, lost=lost))
+    assert left_reservations(store) == set(), "nobody reads its log again"
+    assert (await elsewhere(store), spent_on(store, TODAY), store.spent_in_tree("s0")) == (about, about, NOTHING)
+    sent = any(ends_reservation(one) is Purpose.STEP for one in lost)
+    in_run = max(WORST.cost, about.cost) if sent else 0.0
+    assert spent_in_run(store, "run").cost == (in_run if session != "s1" else 0.0)
+    await store.acquire(session)
+    await log(store, session, *lost, settled())
+    await store.release(session)
+    assert spent_in_run(store, "run").cost == (in_run if session != "s1" else 0.0) + sum(
+        spent_in(one).cost for one in lost if ends_reservation(one) is Purpose.ASIDE and session != "s1"
+    )
+    store.close()
+
+
+async def test_what_a_living_process_has_reserved_is_not_lowered(tmp_path: Path) -> None:
+    store = await open_store(tmp_path)
+    await store.acquire("s1")
+    await store.reserve("s1", Purpose.STEP, 0, WORST)
+    store.write_now(partial(settle_left, session_id="s1", lost=()))
+    assert (left_reservations(store), spent_on(store, TODAY)) == (set(), NOTHING)
+    assert await elsewhere(store) == replace(WORST, estimated=True)
+    store.close()

@@ -324,7 +324,7 @@ def _ports(ground: _Ground, along: _Along, offered: _Offered) -> Ports:
         system=session_prompt(prompting, offered.left_out),
         clock=parts.brought.clock,
         jitter=random.random,
-        shared_budgets=LoggedBudgets(parts.store, parts.row.id, parts.brought),
+        shared_budgets=LoggedBudgets(parts.store, parts.row.id, parts.brought, parts.models.spec),
         remember=partial(first_use.remember_here, workspace.root),
         check_tool=EXECUTE_COMMAND.name,
         checklist=parts.settings.checklist,

@@ -31,7 +31,7 @@ def archive(store: Store, session_ids: Sequence[str], at: int) -> None:
 
     def packed(connection: sqlite3.Connection) -> None:
         for session_id in session_ids:
-            _alone(connection, session_id)
+            leases.require_unheld(connection, session_id)
             pack(connection, session_id, at)
 
     store.write_now(packed)
@@ -51,7 +51,7 @@ def delete(store: Store, session_id: str) -> None:
 
     def gone(connection: sqlite3.Connection) -> None:
         for one in ids:
-            _alone(connection, one)
+            leases.require_unheld(connection, one)
         for one in ids:
             keep_spent(connection, one)
             for table in ("set_aside", "archived", "summaries", "leases", "events"):
@@ -84,13 +84,7 @@ def _overwritten(work: Callable[[sqlite3.Connection], None]) -> Callable[[sqlite
 
 def require_free(store: Store, session_id: str) -> None:
     """Raise `SessionError` while a process has the session open."""
-    store.write_now(lambda connection: _alone(connection, session_id))
-
-
-def _alone(connection: sqlite3.Connection, session_id: str) -> None:
-    """Refuse while a process has the session open, this one too; raises `SessionError`."""
-    leases.acquire(connection, session_id, "")
-    connection.execute("DELETE FROM leases WHERE session_id = ?", (session_id,))
+    store.write_now(lambda connection: leases.require_unheld(connection, session_id))
 
 
 def count_events(store: Store, session_id: str, kind: str) -> int:

@@ -43,8 +43,8 @@ def new_owner() -> str:
     return f"{socket.gethostname()}:{os.getpid()}:{_status(os.getpid())[1]}-{time.monotonic_ns()}"
 
 
-def acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
-    """Take the lease of a session; raises `SessionError` while another opening of the log holds it."""
+def require_unheld(connection: sqlite3.Connection, session_id: str, owner: str = "") -> None:
+    """Raise `SessionError` while another opening of the log than `owner` holds the lease of a session."""
     row = connection.execute("SELECT owner, beat FROM leases WHERE session_id = ?", (session_id,)).fetchone()
     if row is not None and row[0] != owner and is_held(session_id, *row):
         raise SessionError(
@@ -53,6 +53,11 @@ def acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None
             why=f"It is open in another process ({process_of(row[0])}).",
             fix=f"Join it with `treadle --attach {session_id}`, or stop it with `treadle stop {session_id}`.",
         )
+
+
+def acquire(connection: sqlite3.Connection, session_id: str, owner: str) -> None:
+    """Take the lease of a session; raises `SessionError` while another opening of the log holds it."""
+    require_unheld(connection, session_id, owner)
     connection.execute(
         "INSERT INTO leases (session_id, owner, beat) VALUES (?, ?, ?) "
         "ON CONFLICT (session_id) DO UPDATE SET owner = excluded.owner, beat = excluded.beat",

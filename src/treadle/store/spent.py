@@ -1,7 +1,8 @@
 """What was spent each day, and what sessions have reserved for the calls that they are about to make.
 
-A reservation ends with its call, with the turn, or when its session is closed. One of a process that was killed stays:
-what its call has cost is not known until the session is taken up again, which counts an estimate in its place.
+A reservation ends with its call, with the turn, or when its session is closed. One of a process that was killed is
+lowered to an estimate by whoever looks at the budgets next, and settled when its session is taken up again. What a run
+counts more than that, so that its limit holds whatever is killed, is kept under no day.
 """
 
 import sqlite3
@@ -25,6 +26,15 @@ if TYPE_CHECKING:
     from treadle.store.sqlite import Store
 
 
+_OF_RUN = ""
+"""In the place of the day: what only the run of a session counts."""
+
+_SETTLED = 0
+"""In the place of the last beat of a process that was killed: its reservations are estimates by now."""
+
+_LEASED = "session_id, owner, beat FROM reservations JOIN leases USING (session_id) WHERE true"
+
+
 class Purpose(StrEnum):
     """What a session reserves for: a step of its turn, with the summary before it, or a question beside the work."""
 
@@ -46,29 +56,34 @@ def count_spending(connection: sqlite3.Connection, session_id: str, events: Iter
     """Add the model calls among these events to their days; what was reserved for them is free again.
 
     Where the provider did not tell what a call used, what was reserved for it counts; where its price is unknown, the
-    money of that. Of a call that was left by a program that ended, the estimate counts; in a run, whose limit is to
-    hold whatever is killed, all that was reserved.
+    money of that. Of a call that was left by a program that ended, the estimate counts; its run counts all that was
+    reserved.
     """
-    in_run = bool(run_of_session(session_id))
     for event in events:
-        ended = _ends(event.data)
-        spent = _spent_in(event.data)
+        ended = ends_reservation(event.data)
+        spent = spent_in(event.data)
         if isinstance(event.data, ReplyFinished) and not event.data.usage.context_tokens:
             spent = reserved_for(connection, session_id, Purpose.STEP)
-        elif in_run and isinstance(event.data, ReplyFailed) and event.data.left:
-            worst = reserved_for(connection, session_id, Purpose.STEP)
-            spent = worst if worst.cost >= spent.cost else spent
         elif ended is not None and _is_unpriced(event.data):
             spent += replace(reserved_for(connection, session_id, ended), tokens=0)
         if spent != Spent():
             add_spent(connection, session_id, day_of(event.at), spent)
+        if isinstance(event.data, ReplyFailed) and event.data.left:
+            _charge_run(connection, session_id, reserved_for(connection, session_id, Purpose.STEP), spent)
         if ended is not None:
             connection.execute(
                 "DELETE FROM reservations WHERE session_id = ? AND purpose = ?", (session_id, ended.value)
             )
 
 
-def _ends(data: EventData) -> Purpose | None:
+def _charge_run(connection: sqlite3.Connection, session_id: str, worst: Spent, about: Spent) -> None:
+    """Let a session's run, if it is of one, count what was reserved for a call beyond what the call was about."""
+    more = Spent(cost=max(0.0, worst.cost - about.cost), tokens=max(0, worst.tokens - about.tokens), estimated=True)
+    if run_of_session(session_id) and (more.cost or more.tokens):
+        add_spent(connection, session_id, _OF_RUN, more)
+
+
+def ends_reservation(data: EventData) -> Purpose | None:
     """Say what an event ends the reservation for."""
     match data:
         case ReplyFinished() | ReplyFailed() | SummaryWritten() | TurnSettled():
@@ -87,7 +102,7 @@ def _is_unpriced(data: EventData) -> bool:
             return False
 
 
-def _spent_in(data: EventData) -> Spent:
+def spent_in(data: EventData) -> Spent:
     """Give what the models used that an event tells of."""
     match data:
         case (
@@ -117,8 +132,41 @@ def add_spent(connection: sqlite3.Connection, session_id: str, day: str, spent: 
 
 
 def spent_on(store: "Store", day: str) -> Spent:
-    """Give what all sessions spent on a day (UTC)."""
-    return _sum(store.query("SELECT cost, tokens, estimated FROM spending WHERE day = ?", (day,)))
+    """Give what all sessions spent on a day (UTC), and what those of killed processes had reserved."""
+    spent = store.query("SELECT cost, tokens, estimated FROM spending WHERE day = ?", (day,))
+    reserved = store.query(f"SELECT cost, tokens, 1, {_LEASED} AND day = ?", (day,))
+    return _sum([*spent, *(row[:3] for row in reserved if not leases.is_held(*row[3:]))])
+
+
+def left_reservations(store: "Store") -> set[str]:
+    """Name the sessions for whose reservations nobody has put an estimate since their process was killed."""
+    rows = store.query(f"SELECT {_LEASED} AND beat <> {_SETTLED}")
+    return {row[0] for row in rows if not leases.is_held(*row)}
+
+
+def settle_left(connection: sqlite3.Connection, session_id: str, lost: Iterable[EventData]) -> None:
+    """Put what a log says of the calls that were `lost` in the place of what a killed process had reserved for them.
+
+    What has no price keeps the money of its reservation. The run of the session counts all that was reserved.
+    """
+    rows = connection.execute("SELECT owner, beat FROM leases WHERE session_id = ?", (session_id,)).fetchall()
+    if any(leases.is_held(session_id, *row) for row in rows):
+        return
+    calls = [*lost]
+    for purpose in Purpose:
+        own = [one for one in calls if ends_reservation(one) is purpose]
+        worst = reserved_for(connection, session_id, purpose)
+        about = sum(map(spent_in, own), start=Spent())
+        if any(map(_is_unpriced, own)):
+            about += replace(worst, tokens=0)
+        if own:
+            _charge_run(connection, session_id, worst, about)
+        connection.execute(
+            "UPDATE reservations SET cost = ?, tokens = ? WHERE session_id = ? AND purpose = ?",
+            (about.cost, about.tokens, session_id, purpose.value),
+        )
+    connection.execute("DELETE FROM reservations WHERE session_id = ? AND cost = 0 AND tokens = 0", (session_id,))
+    connection.execute("UPDATE leases SET beat = ? WHERE session_id = ?", (_SETTLED, session_id))
 
 
 class SharedSums(NamedTuple):
@@ -166,7 +214,7 @@ def of_tree(connection: sqlite3.Connection, session_id: str) -> Spent:
     found = connection.execute("SELECT root FROM sessions WHERE id = ?", (session_id,)).fetchone()
     names = {"root": (found and found[0]) or session_id, "own": session_id}
     spent = connection.execute(
-        f"SELECT cost, tokens, estimated FROM spending WHERE session_id IN {_OTHERS} "  # noqa: S608
+        f"SELECT cost, tokens, estimated FROM spending WHERE day <> '{_OF_RUN}' AND session_id IN {_OTHERS} "  # noqa: S608
         f"UNION ALL SELECT cost, tokens, 1 FROM reservations WHERE session_id IN {_OTHERS}",
         names,
     )
@@ -187,7 +235,7 @@ def spent_in_run(store: "Store", run: str) -> Spent:
 
 
 def spent_by_session(store: "Store", session_id: str) -> float:
-    """Give what a session has spent by now (US dollars). Raises `StoreError`."""
+    """Give what a session has spent by now as its run counts it (US dollars). Raises `StoreError`."""
     return float(store.query("SELECT COALESCE(SUM(cost), 0) FROM spending WHERE session_id = ?", (session_id,))[0][0])
 
 

@@ -8,6 +8,7 @@ from treadle.app.checkpoints.opening_checkpoints import forget_checkpoints, forg
 from treadle.app.compose import open_store
 from treadle.app.config.places import outputs
 from treadle.app.session.files.checklist_file import remove_checklist
+from treadle.app.session.left_calls import settle_left_calls
 from treadle.app.session.parts import clock
 from treadle.app.session.shared.session_wire import Address
 from treadle.protocol.errors import SessionError
@@ -65,6 +66,7 @@ def delete_session(row: SessionRow) -> None:
     with _opened() as store:
         keeping.require_free(store, row.id)
         _end_jobs(row.id)
+        settle_left_calls(store)
         keeping.delete(store, row.id)
     for forget in KEPT_BESIDE:
         forget(row.id)

@@ -8,6 +8,7 @@ from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.compose import open_store
 from treadle.app.session.files.session_checkpoints import Seen, own_work_differs
+from treadle.app.session.left_calls import settle_left_calls
 from treadle.app.session.parts import clock
 from treadle.engine.core.machine_effects import RestoreCheckpoint, TakeCheckpoint
 from treadle.engine.core.past_history import calls_under_way, conversation, last_state, next_to_end, take_whole
@@ -100,6 +101,7 @@ async def closed_session(
     store: Store, session_id: str, checkpoints: FileCheckpoints, *, says: Says | None = None
 ) -> AsyncIterator[ClosedSession]:
     """Take the lease of a session that is open nowhere. Raises `SessionError`; `StoreError`, as where it is damaged."""
+    settle_left_calls(store)  # its calls have no price here
     await store.acquire(session_id)
     try:
         state = last_state(log := store.read(session_id, whole=False))

@@ -6,6 +6,7 @@ from typing import Any
 
 from treadle.app.compose import open_store
 from treadle.app.config.layers import load_settings
+from treadle.app.session.left_calls import settle_left_calls
 from treadle.protocol.base import Record
 from treadle.store.spent import day_of, spent_on
 
@@ -52,6 +53,7 @@ def budget_report(now: int, flags: Mapping[str, Any] = _NO_FLAGS) -> BudgetRepor
     day = day_of(now)
     store = open_store()
     try:
+        settle_left_calls(store)
         spent = spent_on(store, day)
     finally:
         store.close()

@@ -18,9 +18,9 @@ from treadle.engine.ports import SharedSpent, Tool
 from treadle.engine.runtime.running_session import Session
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Event
-from treadle.protocol.models import Spent
+from treadle.protocol.models import ModelSpec, Spent
 from treadle.protocol.sealed import QuestionPut, TurnSettled
-from treadle.store.spent import Purpose, spent_by_session
+from treadle.store.spent import Purpose, left_reservations, spent_by_session
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.files.file_access import FilesOver, on_disk
 
@@ -111,14 +111,19 @@ class Brought(Struct, frozen=True, kw_only=True):
 
 
 class LoggedBudgets(Struct, frozen=True):
-    """The `SharedBudgets` port of a session."""
+    """The `SharedBudgets` port of a session. `spec_of` prices what other processes were killed in."""
 
     store: Store
     session_id: str
     brought: Brought
+    spec_of: Callable[[str], ModelSpec]
 
     async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
         """Reserve in the log's file, which all sessions of the user share, and where a run has a share elsewhere."""
+        if left_reservations(self.store):
+            from treadle.app.session.left_calls import settle_left_calls
+
+            settle_left_calls(self.store, self.spec_of)
         purpose, at = Purpose.ASIDE if aside else Purpose.STEP, self.brought.clock()
         others = await self.store.reserve(self.session_id, purpose, at, worst, run=self.brought.run)
         of_run, share = others.run, self.brought.share
