@@ -3,6 +3,7 @@
 import base64
 import html
 import json
+import re
 import sys
 import urllib.parse
 from collections.abc import Callable
@@ -287,3 +288,34 @@ def test_an_encoded_value_is_hidden_though_its_letters_look_like_a_word() -> Non
     encoded = base64.b32encode(b"-dvXS0/P").decode()
     assert encoded == "FVSHMWCTGAXVA==="
     assert known_secrets({"DB_PASSWORD": "-dvXS0/P"}).redact(f"it is {encoded}") == "it is [hidden: DB_PASSWORD]A==="
+
+
+KEYS = {
+    "API_TOKEN": "k9fQx2LmZ7rB4vHs8Yw3KpE5tN6",
+    "PHRASE_PASSWORD": "correct-horse-battery-staple-4711",
+    "MODEL_API_KEY": "sk-ant-api03-Zq8Xw2" + "aB3d" * 20,
+    "DB_PASSWORD": "postgres-4711-a",
+}
+
+
+@pytest.mark.parametrize("behind", ["", "\n", "\nnext", "…", " …", "...", " [... 20 more characters in this line]"])
+@pytest.mark.parametrize("before", ["", "a ", "x=", "line\n"])
+@pytest.mark.parametrize("name", KEYS)
+def test_the_beginning_of_a_known_value_is_hidden_where_a_cut_left_it(name: str, before: str, behind: str) -> None:
+    value, redactor = KEYS[name], known_secrets(KEYS)
+    for size in range(8, len(value)):
+        text = f"{before}{value[:size]}{behind}"
+        words = all(piece.isalpha() for piece in re.split("[-0-9]", value[:size]) if piece)
+        whole = value[:size] == "postgres"
+        if not whole and (2 * size >= len(value) or not words or size > 24):
+            assert redactor.redact(text) == f"{before}[hidden: {name}]{behind}", size
+    assert redactor.redact(f"{before}{value[:7]}{behind}") == f"{before}{value[:7]}{behind}"
+    for other in (f"{before}{value[:12]}?other", f"{before}{value[:12]}, and"):
+        assert redactor.redact(other) == other
+
+
+@pytest.mark.parametrize(
+    "text", ["the password for postgres", "KEY=sk-ant-api03-...", "it is correct-horse", "postgres…"]
+)
+def test_words_with_which_a_known_value_begins_stay(text: str) -> None:
+    assert known_secrets(KEYS).redact(text) == text

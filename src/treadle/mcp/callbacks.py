@@ -107,7 +107,7 @@ class Callbacks:
             form = dict(params.requested_schema)
             if len(msgspec.json.encode(form)) > _LARGEST_FORM:
                 return types.ElicitResult(action="cancel")
-        asked = Asked(who=self._who, text=visible(params.message)[:_LONGEST], form=form, url=url)
+        asked = Asked(who=self._who, text=visible(params.message), form=form, url=url)
         with self._paused():
             said = await self._host.ask(self._plan, asked)
         if not said.accepted:

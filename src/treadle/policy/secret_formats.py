@@ -9,11 +9,14 @@ import re
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
+from operator import eq
 from typing import Any
 
 from treadle.policy.marks import split_words, word_set
-from treadle.policy.secret_disguises import Span, find_all
+from treadle.policy.secret_disguises import Span, Values, find_all
 from treadle.policy.shell.dangers import VARIABLES_SECRET
+from treadle.protocol.base import SHORTEST_SECRET
 
 _NAME = r"[A-Za-z0-9_-]"
 _APART = r"(?:(?<![A-Za-z0-9_-])|(?<=\\[nrt]))"
@@ -105,6 +108,9 @@ _FORMATS = (
     ),
 )
 """Keys that are recognised wherever they stand."""
+
+_CUTS = ("\n", "\u2026", " \u2026", "...", " [...")
+"""How what stands behind a text begins that was cut."""
 
 _ADDRESS_WITH_PASSWORD = re.compile(r"://[^\s/:@]{0,256}:(?P<secret>(?![{$<*\[]|%[(s])[^\s/@]{3,256})@")
 """An address with a password, which is no place to put one in."""
@@ -204,6 +210,20 @@ def blocks_in(text: str) -> Iterator[Span]:
     """Find private keys in their frames; one without an end goes on beyond the text."""
     for found in _KEY_BLOCK.finditer(text):
         yield found.start(), found.end() + (found["end"] is None), "private key"
+
+
+def cut_short(text: str, values: Values) -> Iterator[Span]:
+    """Find known values of which a cut left a beginning: the text or its line ends there, or an ellipsis follows.
+
+    Words are none up to half of a secret, as all keys of a provider begin alike, nor is a whole one by itself.
+    """
+    for value, name in values:
+        for at in find_all(text, value[:SHORTEST_SECRET]):
+            size = sum(1 for _ in takewhile(bool, map(eq, text[at : at + len(value)], value)))
+            is_word = value[:size].isalpha() and not value[size : size + 1].isalpha()
+            is_cut = size < len(value) and (at + size == len(text) or text.startswith(_CUTS, at + size))
+            if is_cut and not is_word and (2 * size >= len(value) or not _is_wordy(value[:size])):
+                yield at, at + size, name
 
 
 def _matches(text: str, searched: str, wanted: _Format) -> Iterator[Span]:

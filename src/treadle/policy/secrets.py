@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
 from treadle.policy.secret_disguises import Span, Values, disguised, known, long_words, open_end
-from treadle.policy.secret_formats import BLOCK_END, ORDINARY_VARIABLES, blocks_in, keys_in
+from treadle.policy.secret_formats import BLOCK_END, ORDINARY_VARIABLES, blocks_in, cut_short, keys_in
 from treadle.policy.shell.dangers import VARIABLES_SECRET
 from treadle.protocol.base import SHORTEST_SECRET
 
@@ -29,9 +29,9 @@ class Redactor:
         return _replaced(text, [*self.spans(text), *disguised(text, self.values)]) if text else text
 
     def spans(self, text: str) -> list[Span]:
-        """Find the secrets of a text; they may overlap."""
-        words = long_words(text)
-        return [*known(text, words, self.values), *blocks_in(text), *keys_in(text, words)]
+        """Find the secrets of a text, and what a cut left of known ones; they may overlap."""
+        words, values = long_words(text), self.values
+        return [*known(text, words, values), *cut_short(text, values), *blocks_in(text), *keys_in(text, words)]
 
     def known_in(self, text: str) -> list[str]:
         """Name the known values that stand in a text, encoded too."""

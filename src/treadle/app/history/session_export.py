@@ -6,9 +6,10 @@ from base64 import b64encode
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
+from msgspec.structs import replace
 
 from treadle.app.compose import open_store
 from treadle.app.config.layers import load_settings
@@ -20,13 +21,17 @@ from treadle.engine.ports import TextRedactor
 from treadle.protocol.base import Record
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import ConfigError, TreadleError
+from treadle.protocol.events import Event, EventData, Prompt
+from treadle.store.damage import event_data
 from treadle.store.sqlite import SessionRow, Store
+from treadle.store.titles import title_of
 from treadle.workspace.files.text import visible
 
 EXPORT_VERSION = 1
 """Of the JSON lines."""
 
 Redact = Callable[[str], str]
+D = TypeVar("D", bound=EventData)
 
 
 class ExportedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -66,12 +71,12 @@ def export_session(prefix: str, form: str, *, redact: bool = False, turn: int = 
     store = open_store()
     try:
         row = store.find(prefix)
-        hide = known_to(row, store).redact
         if form == "json":
-            yield from _json(store, row, hide if redact else None)
+            yield from _json(store, row, known_to(row, store).redact if redact else None)
             return
+        row, hide = without_secrets(row, store)
         log = store.read(row.id)
-        events = as_it_ended(store, row.id, log)
+        events = hidden_events(as_it_ended(store, row.id, log), hide)
         if form == "html":
             yield from (
                 piece.encode() for piece in session_page(row, events, lambda text: visible(hide(text)), turn=turn)
@@ -96,6 +101,32 @@ def export_all(*, redact: bool = False) -> Iterator[bytes]:
         store.close()
 
 
+def without_secrets(row: SessionRow, store: Store) -> tuple[SessionRow, Redact]:
+    """Give a session as it is listed with its secrets hidden, and what hides them in its texts."""
+    hide = known_to(row, store).redact
+    return replace(row, title=_hidden_title(row, store, hide)), hide
+
+
+def _hidden_title(row: SessionRow, store: Store, hide: Redact) -> str:
+    """Hide secrets in a title; what was cut from the first prompt is cut anew, as a part of a key looks like none."""
+    with suppress(TreadleError):
+        for _, _, raw, version in store.of_types(row.id, ("prompt",))[:1]:
+            asked = event_data(raw, version)
+            if isinstance(asked, Prompt) and title_of(asked.content) == row.title:
+                return title_of(_hidden(asked, hide).content)
+    return hide(row.title)
+
+
+def hidden_events(events: Iterable[Event], hide: Redact) -> Iterator[Event]:
+    """Hide secrets in whole texts, before anything is cut that is shown of them."""
+    for event in events:
+        yield replace(event, data=_hidden(event.data, hide))
+
+
+def _hidden(data: D, hide: Redact) -> D:
+    return msgspec.convert(with_each_text(msgspec.to_builtins(data), hide), type(data))
+
+
 def known_to(row: SessionRow, store: Store) -> TextRedactor:
     """Hide what a session in its folder hides."""
     try:
@@ -111,7 +142,8 @@ def known_to(row: SessionRow, store: Store) -> TextRedactor:
 
 def _json(store: Store, row: SessionRow, hide: Redact | None) -> Iterator[bytes]:
     chains = store.chains(row.id)
-    session = msgspec.convert(msgspec.to_builtins(row), ExportedSession)
+    listed = row if hide is None else replace(row, title=_hidden_title(row, store, hide))
+    session = msgspec.convert(msgspec.to_builtins(listed), ExportedSession)
     header = ExportHeader(
         treadle_export=EXPORT_VERSION,
         session=session,
@@ -146,7 +178,7 @@ def with_each_text(value: Any, change: Callable[[str], str]) -> Any:
             return change(value)
         case dict():
             return {key: with_each_text(one, change) for key, one in value.items()}
-        case list():
+        case list() | tuple():
             return [with_each_text(one, change) for one in value]
         case _:
             return value

@@ -7,7 +7,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from treadle.app.compose import open_store
-from treadle.app.history.session_export import export_session, known_to
+from treadle.app.history.session_export import export_session, hidden_events, without_secrets
 from treadle.app.history.session_html import session_body
 from treadle.app.reports.session_text import as_it_ended
 from treadle.context.notified import notifications
@@ -82,8 +82,8 @@ def preview_share(prefix: str, *, turn: int = 1) -> SharePreview:
     store = open_store()
     try:
         row = store.find(prefix)
-        hide = known_to(row, store).redact
-        events = list(as_it_ended(store, row.id, store.read(row.id)))
+        row, hide = without_secrets(row, store)
+        events = list(hidden_events(as_it_ended(store, row.id, store.read(row.id)), hide))
     finally:
         store.close()
     turns: list[SessionTurn] = []
@@ -93,7 +93,7 @@ def preview_share(prefix: str, *, turn: int = 1) -> SharePreview:
             case TurnStarted():
                 begun += 1
             case PromptDelivered(content=content) if begun > len(turns):
-                words = clip_text(" ".join(hide(written_text(content)).split()), _FIRST_WORDS)
+                words = clip_text(written_text(content), _FIRST_WORDS)
                 turns.append(SessionTurn(number=begun, words=words))
             case _:
                 pass
@@ -107,7 +107,7 @@ def preview_share(prefix: str, *, turn: int = 1) -> SharePreview:
     html = "".join(takewhile(fits, session_body(events, lambda text: visible(hide(text)), turn=turn)))
     return SharePreview(
         id=row.id,
-        title=hide(row.title or row.id),
+        title=row.title or row.id,
         turns=tuple(turns),
         html=html,
         whole=size <= _MOST_PREVIEW,

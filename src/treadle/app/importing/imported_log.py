@@ -4,6 +4,7 @@ import json
 import time
 from collections.abc import Iterable, Sequence
 from hashlib import sha256
+from textwrap import shorten
 from typing import Any
 
 from msgspec import Struct, field
@@ -12,7 +13,6 @@ from treadle.engine.core.past_history import calls_under_way, conversation, next
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import Assembling, Calling, Money, Space, State
 from treadle.engine.runtime.lost import lost_calls
-from treadle.present.words import clip_text
 from treadle.protocol.codec import encodable
 from treadle.protocol.events import (
     IMPORTED,
@@ -252,7 +252,9 @@ def _preview(call: ToolCall) -> Preview:
     """Show the arguments of a call: the first in its title, all of them below where that is not enough."""
     texts = {name: one if isinstance(one, str) else as_json(one) for name, one in call.arguments.items()}
     first = next(iter(texts.values()), "")
-    title = f"{call.name} {clip_text(first, _SHOWN_TITLE)}".rstrip()
+    # No word is cut: an export would take a part of a key for none.
+    short = shorten(first, _SHOWN_TITLE, placeholder=" …", break_on_hyphens=False, break_long_words=False)
+    title = f"{call.name} {short}".rstrip()
     enough = len(texts) < 2 and first in title
     return Preview(title=title, text="" if enough else "\n".join(f"{name}: {text}" for name, text in texts.items()))
 

@@ -47,11 +47,11 @@ class CallAsks:
         answer: asyncio.Future[PassAnswer | None] = asyncio.get_running_loop().create_future()
         self._waiting[question_id] = answer
         text = f"{asked.who} asks: {asked.text}" if asked.who else asked.text
-        text = f"{text[:_LONGEST]} (in the background)" if after else text[:_LONGEST]
+        text = self._ports.redactor().redact(text)[:_LONGEST]  # a part of a secret looks like none
         wanted = CallAsked(
             call_id=call_id,
             question_id=question_id,
-            text=self._ports.redactor().redact(text),
+            text=f"{text} (in the background)" if after else text,
             form=dict(asked.form),
             url=asked.url,
             offers=asked.offers,
