@@ -76,7 +76,7 @@ def find_trouble(path: Path) -> str:
             trouble = _judge_header(path, unclosed=unclosed)
     if trouble or not (unclosed or suspicion(path).exists()) or path.stat().st_size > _CHECKED_AT_MOST:
         return trouble
-    trouble = _look_through(path)
+    trouble = _look_through(str(path))
     if not trouble:
         suspicion(path).unlink(missing_ok=True)
     return trouble
@@ -97,9 +97,25 @@ def _judge_header(path: Path, *, unclosed: bool) -> str:
     return ""
 
 
-def _look_through(path: Path) -> str:
+def database_flaw(path: Path) -> str:
+    """Say what is broken in a file, which stays as it is; empty for nothing.
+
+    Raises `StoreError` where it cannot be read, or is of a newer Treadle: that is no damage.
+    """
+    place = f"{path.absolute().as_uri()}?{'immutable=1' if is_read_only(path) else 'mode=ro'}"
     try:
-        with closing(sqlite3.connect(path, timeout=WAITS)) as connection:
+        if flaw := _look_through(place):
+            return flaw
+        with closing(sqlite3.connect(place, uri=True)) as connection:
+            is_current(connection, path)
+    except (sqlite3.Error, OSError) as error:
+        raise unopened(path, error) from error
+    return ""
+
+
+def _look_through(place: str) -> str:
+    try:
+        with closing(sqlite3.connect(place, timeout=WAITS, uri=place.startswith("file:"))) as connection:
             found = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
     except UnicodeDecodeError as error:
         return str(unreadable_message(error))

@@ -2,19 +2,19 @@
 
 import os
 import platform
-import sqlite3
 import subprocess
 import sys
 from collections.abc import Iterator, Sequence
-from contextlib import closing
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from treadle.app.config.places import config_file, data_directory, database, outputs
-from treadle.app.reports.doctor_checks import Check, fail, ok, warn
+from treadle.app.reports.doctor_checks import Check, fail, failed_check, ok, warn
 from treadle.app.security.sandbox_state import describe_sandbox, how_to_confine
 from treadle.commit import version_words
 from treadle.present.words import counted
+from treadle.protocol.errors import StoreError
+from treadle.store.opening_store import database_flaw, is_read_only
 from treadle.workspace.commands.installed_programs import chromium_program
 from treadle.workspace.commands.retention import DAYS, MOST_BYTES, read_outputs
 from treadle.workspace.commands.variables import find_outside, path_outside
@@ -72,16 +72,17 @@ def _database(file: Path) -> Check:
     if not os.access(file, os.F_OK):
         return ok("database", f"{file} (created with the first session)")
     try:
-        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=ro", uri=True)) as connection:
-            said = str(connection.execute("PRAGMA quick_check(1)").fetchone()[0])
-    except sqlite3.Error as error:
-        said = str(error)
-    if said != "ok":
+        flaw = database_flaw(file)
+    except StoreError as error:
+        return failed_check("database", error)
+    if flaw:
         return fail(
             "database",
-            f"{file} is damaged: {said}",
+            f"{file} is damaged: {flaw}",
             f"Move it away, and new sessions start with a new file: mv {file} {file}.damaged",
         )
+    if is_read_only(file):
+        return warn("database", f"{file} can be read, but not written", "Correct its permissions, or set TREADLE_HOME.")
     return ok("database", str(file))
 
 
