@@ -16,8 +16,16 @@ from msgspec.structs import replace
 from tests.engine.exploring import BOUNDED, walk
 from tests.fakes.folding import spending_of
 from treadle.app.reports.known_sessions import listed_sessions, sessions_usage
-from treadle.app.reports.usage_report import UsageKey, UsageReport, since_day, summed_usage, usage_lines
+from treadle.app.reports.usage_report import (
+    UsageKey,
+    UsageReport,
+    since_day,
+    summed_usage,
+    usage_lines,
+    usage_report,
+)
 from treadle.app.reports.usage_sums import LoggedUsage, SessionUsage, UsageReader, sum_amounts
+from treadle.app.subagents.writer_copies import make_writer_copy
 from treadle.protocol.checkpoints import Parent
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.events import (
@@ -90,7 +98,7 @@ def used(events: Sequence[Event], known: LoggedUsage | None = None) -> LoggedUsa
 
 
 def session(events: Sequence[Event], name: str = "s", workspace: str = "/w", *, whole: bool = True) -> SessionUsage:
-    return SessionUsage(id=name, workspace=workspace, usage=used(events), whole=whole)
+    return SessionUsage(id=name, project=workspace, usage=used(events), whole=whole)
 
 
 def billed(events: Sequence[Event]) -> list[tuple[Usage, float | None]]:
@@ -357,6 +365,47 @@ def test_calls_of_a_killed_program_are_named_as_unknown_and_the_sum_is_that_of_t
         total = summed_usage(sessions_usage(None), UsageKey.MODEL, None).total
         assert (total.unpriced, total.uncounted, total.requests) == (lost, lost, lost + 1 + going_on)
         assert [one.cost for one in listed_sessions(None)] == [None]
+
+
+def test_what_works_for_a_folder_is_in_its_sum_wherever_it_works(home: Path) -> None:
+    shop, other = home / "shop", home / "other"
+    for folder in (shop, other):
+        folder.mkdir()
+    copies = [str(make_writer_copy(shop, (), name).folder) for name in ("20260101-000000-aaaaaa", "20260101-000000-bb")]
+    sessions = {
+        "own": (str(shop), ""),
+        "in-copy": (copies[0], ""),
+        "reader": (str(shop), "own"),
+        "worker": (copies[1], "own"),
+        "worker-of-copy": (str(home / "gone"), "in-copy"),
+        "elsewhere": (str(other), ""),
+        "orphan": (str(other), "deleted"),
+    }
+    store = Store(home / "sessions.db")
+    for name, (place, root) in sessions.items():
+        row = SessionRow(
+            id=name, workspace=place, model="p/a", title="t", created_at=1, updated_at=1, events=0, root=root
+        )
+        asyncio.run(store.create(row))
+        asyncio.run(store.append(name, log(started(), reply()), durable=False))
+    store.close()
+    of_shop = {"own", "in-copy", "reader", "worker", "worker-of-copy"}
+    assert {one.id for one in sessions_usage(shop)} == of_shop
+    assert {one.id for one in sessions_usage(other)} == sessions.keys() - of_shop
+    rows = {row.name: row.sessions for row in usage_report(UsageKey.PROJECT, None, None).rows}
+    assert rows == {str(shop): 5, str(other): 2}
+    for by in UsageKey:
+        total = usage_report(by, None, shop).total
+        assert (total.cost, total.sessions) == (2.5, 5), by
+    listed = [one for one in listed_sessions(shop) if one.title]
+    assert sum(one.tree_cost or 0.0 for one in listed) == 2.5, "the list says the same"
+
+
+def test_folders_that_are_cut_still_differ() -> None:
+    places = [f"/home/someone/.local/share/treadle/somewhere/deep/below/{n}" for n in range(3)]
+    sessions = [session(log(started(), reply()), f"s{n}", place) for n, place in enumerate(places)]
+    lines = list(usage_lines(summed_usage(sessions, UsageKey.PROJECT, None), 80))
+    assert [sum(f"below/{n} " in line for line in lines) for n in range(3)] == [1, 1, 1]
 
 
 def test_a_damaged_log_is_named_and_the_rest_is_counted(home: Path) -> None:

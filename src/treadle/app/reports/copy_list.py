@@ -289,6 +289,19 @@ def rows_of_folder(store: Store, workspace: Path) -> list[SessionRow]:
     return sorted(rows, key=lambda row: (row.updated_at, row.id), reverse=True)
 
 
+def rows_of_project(store: Store, workspace: Path | None) -> list[tuple[SessionRow, str]]:
+    """List all sessions with the folder that each works for, or only those that work for one, the last used first.
+
+    A subagent works for the folder of whoever began it, and who works in a copy that is kept, for what was copied.
+    """
+    rows = store.sessions(subagents=True)
+    folders = {row.id: row.workspace for row in rows}
+    copied = {str(copy.folder): str(copy.workspace) for copy in found_copies()}
+    projects = ((row, folders.get(row.root, row.workspace)) for row in rows)
+    found = [(row, copied.get(folder, folder)) for row, folder in projects]
+    return [one for one in found if workspace is None or one[1] == str(workspace)]
+
+
 _USAGE = "/copies lists them; /copies show ID, /copies apply ID [KEY ...], /copies discard ID"
 
 

@@ -243,14 +243,15 @@ def _digests(store: Store, rows: Collection[SessionRow], *, read: bool, unread: 
 
 
 def sessions_usage(workspace: Path | None) -> list[SessionUsage]:
-    """Give what each session used, of one workspace if given; of a log that went on only what is new is read."""
+    """Give what each session used, of one project if given; of a log that went on only what is new is read."""
+    from treadle.app.reports.copy_list import rows_of_project
+
     store = open_store()
     try:
-        rows = store.sessions(None if workspace is None else str(workspace), subagents=True)
         leased, kept = store.leased(), kept_summaries(store)
         new: dict[str, tuple[int, bytes]] = {}
         found = []
-        for row in rows:
+        for row, project in rows_of_project(store, workspace):
             seq, data = kept.get(row.id, (0, b""))
             before, live = _decoded(data), row.id in leased
             digest = before if _covers(before, row.events) else _read_on(store, row.id, before)
@@ -262,7 +263,7 @@ def sessions_usage(workspace: Path | None) -> list[SessionUsage]:
                 new[row.id] = (row.events if before is None else seq, msgspec.json.encode(digest))
             used = digest.usage or LoggedUsage()
             used = with_lost(used, digest.calling if used.begun and not live else 0, row.updated_at)
-            found.append(SessionUsage(id=row.id, workspace=row.workspace, usage=used, whole=whole))
+            found.append(SessionUsage(id=row.id, project=project, usage=used, whole=whole))
         _keep(store, new)
         return found
     finally:

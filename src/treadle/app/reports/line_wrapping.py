@@ -80,6 +80,11 @@ def shortened(text: str, width: int) -> str:
     return f"{text.rstrip()}…"
 
 
+def shortened_front(text: str, width: int) -> str:
+    """Cut a text at its front, as folders differ at their end."""
+    return shortened(text[::-1], width)[::-1]
+
+
 def _broken(line: str, width: int) -> list[str]:
     found = _FIRST_COLUMN.match(line)
     first = found[0] if found is not None else ""

@@ -13,7 +13,7 @@ from treadle.app.models.known import known_models
 from treadle.app.models.model_choice import Models
 from treadle.app.models.model_notes import PROGRAM_REF
 from treadle.app.reports.known_sessions import sessions_usage
-from treadle.app.reports.line_wrapping import columns, harmless, shortened, wrapped
+from treadle.app.reports.line_wrapping import columns, harmless, shortened, shortened_front, wrapped
 from treadle.app.reports.usage_sums import SLOT, Amounts, SessionUsage, UsageSlot, sum_amounts
 from treadle.present.words import counted, tokens
 from treadle.protocol.base import Record
@@ -141,7 +141,7 @@ def _name(one: UsageSlot, by: UsageKey, day: date | None, session: SessionUsage)
         case UsageKey.PROFILE:
             return one.model.partition("/")[0]
         case UsageKey.PROJECT:
-            return session.workspace
+            return session.project
         case UsageKey.SESSION:
             return session.id
         case UsageKey.TOOL:
@@ -231,18 +231,19 @@ def usage_lines(report: UsageReport, width: int | None, *, every: bool = False, 
     rows = list(report.rows)
     if not every and len(rows) > _MOST_ROWS:
         rows = rows[-_MOST_ROWS:] if report.by is UsageKey.DAY else rows[:_MOST_ROWS]
-    names = {row.name: shortened(harmless(row.name), _LONGEST_LABEL) for row in rows}
+    label = shortened_front if report.by is UsageKey.PROJECT else shortened
+    names = {row.name: label(harmless(row.name), _LONGEST_LABEL) for row in rows}
     spent = {row.name: money(row.cost, unpriced=bool(row.unpriced), estimated=row.estimated) for row in rows}
     broad = max(map(columns, names.values()), default=0)
     costly = max(map(len, spent.values()), default=0)
     weigh = usage_weight(report)
     most = max(map(weigh, rows), default=0)
     for row in rows:
-        label = names[row.name] + " " * (broad - columns(names[row.name]))
+        named = names[row.name] + " " * (broad - columns(names[row.name]))
         room = 0 if width is None else min(width - broad - costly - 4, _LONGEST_BAR)
         bar = "" if room < _SHORTEST_BAR or not most else "#" * round(room * weigh(row) / most)
         drawn = f"\x1b[36m{bar}\x1b[0m" if colour and bar else bar
-        yield f"{label}  {spent[row.name]:>{costly}}  {drawn}".rstrip()
+        yield f"{named}  {spent[row.name]:>{costly}}  {drawn}".rstrip()
         yield wrapped(f"  {_figures(row, cost=False)}", width)
         if report.by is UsageKey.MODEL:
             price = "It is a program, which costs nothing." if row.name == PROGRAM_REF else _priced(row.prices)

@@ -155,11 +155,12 @@ class LoggedUsage(Record, frozen=True, kw_only=True):
 class SessionUsage(Record, frozen=True, kw_only=True):
     """What a session used; of one that is not `whole` a part of the log is missing or cannot be read.
 
-    Calls of which nobody will tell what they used, since their program was killed, are in it as unpriced.
+    `project` is the folder that it works for, also where it works in a copy of that, or as a subagent. Calls of
+    which nobody will tell what they used, since their program was killed, are in it as unpriced.
     """
 
     id: str
-    workspace: str
+    project: str
     usage: LoggedUsage
     whole: bool
 
