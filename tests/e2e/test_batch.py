@@ -162,6 +162,31 @@ async def spend(place: Place, *, seed: int, number: int, kills: int, cap: float)
     assert repeated(place) == {}
 
 
+@pytest.mark.parametrize("workers", [2, 3, 4])
+async def test_what_others_have_reserved_ends_no_task_while_little_is_spent(place: Place, workers: int) -> None:
+    place.prepare(tasks(4))
+    async with ScriptedServer(Solver(seconds=0.3)) as server:
+        ended = await place.program.run(*place.words(server.base_url, "--max-cost", "0.2", workers=workers))
+        assert (ended.code, len(server.requests)) == (0, 4 * 4), ended.err
+    assert [(row["state"], row["steps"]) for row in place.rows()] == [("done", 4)] * 4
+    logs = "".join(file.read_text() for file in (place.out / "logs").iterdir())
+    assert "the run's budget" not in logs
+    assert place.spent() <= 0.2
+
+
+async def test_who_waits_for_the_money_of_others_hands_its_task_back_on_a_signal(place: Place) -> None:
+    place.prepare(tasks(3))
+    async with ScriptedServer(Solver(seconds=20)) as server:
+        first = await place.program.start(*place.words(server.base_url, "--max-cost", "0.05", workers=3))
+        while not server.requests:
+            await asyncio.sleep(0.02)
+        await asyncio.sleep(1.0)
+        first.send_signal(signal.SIGTERM)
+        async with asyncio.timeout(15):
+            await first.communicate()
+        assert (first.returncode, len(server.requests), place.rows()) == (75, 1, [])
+
+
 async def test_no_number_of_workers_passes_the_limit_in_money_whoever_is_killed(place: Place) -> None:
     await spend(place, seed=11, number=7, kills=2, cap=0.2)
 

@@ -234,6 +234,12 @@ def spent_in_run(store: "Store", run: str) -> Spent:
     return _sum([*spent, *reserved])
 
 
+def is_run_calling(store: "Store", run: str, but: str) -> bool:
+    """Whether a session of a run other than `but` has reserved for a call that goes on. Raises `StoreError`."""
+    rows = store.query(f"SELECT {_LEASED} AND cost > 0 AND {_BETWEEN} AND session_id <> ?", (*_ids_of(run), but))
+    return any(leases.is_held(*row) for row in rows)
+
+
 def spent_by_session(store: "Store", session_id: str) -> float:
     """Give what a session has spent by now as its run counts it (US dollars). Raises `StoreError`."""
     return float(store.query("SELECT COALESCE(SUM(cost), 0) FROM spending WHERE session_id = ?", (session_id,))[0][0])

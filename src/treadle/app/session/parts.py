@@ -1,9 +1,11 @@
 """What a session is put together from."""
 
+import asyncio
 import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from msgspec import Struct
@@ -20,7 +22,7 @@ from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Event
 from treadle.protocol.models import ModelSpec, Spent
 from treadle.protocol.sealed import QuestionPut, TurnSettled
-from treadle.store.spent import Purpose, left_reservations, spent_by_session
+from treadle.store.spent import Purpose, SharedSums, is_run_calling, left_reservations, spent_by_session
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.files.file_access import FilesOver, on_disk
 
@@ -34,6 +36,10 @@ if TYPE_CHECKING:
     from treadle.engine.core.past_history import Past
     from treadle.mcp.states import Exchange
     from treadle.protocol.servers import McpServer
+
+
+_LOOKS_AGAIN = 0.3
+"""Seconds after which it is looked again for money. Of two that look, the first one finds nothing of the other."""
 
 
 def clock() -> int:
@@ -119,18 +125,30 @@ class LoggedBudgets(Struct, frozen=True):
     spec_of: Callable[[str], ModelSpec]
 
     async def reserve(self, worst: Spent, /, *, aside: bool = False) -> SharedSpent:
-        """Reserve in the log's file, which all sessions of the user share, and where a run has a share elsewhere."""
+        """Reserve in the log's file, which all sessions of the user share, and where a run has a share elsewhere.
+
+        Where the rest of a run is too little, waits for the calls of others, which mostly cost less than they reserve.
+        """
         if left_reservations(self.store):
             from treadle.app.session.left_calls import settle_left_calls
 
             settle_left_calls(self.store, self.spec_of)
         purpose, at = Purpose.ASIDE if aside else Purpose.STEP, self.brought.clock()
-        others = await self.store.reserve(self.session_id, purpose, at, worst, run=self.brought.run)
+        reserved = partial(self.store.reserve, self.session_id, purpose, at, run=self.brought.run)
+        while self._is_short_for_now(worst, others := await reserved(worst)):
+            await reserved(Spent())
+            await asyncio.sleep(_LOOKS_AGAIN)
         of_run, share = others.run, self.brought.share
         if share is not None:
             spent = spent_by_session(self.store, self.session_id)
             of_run = await share.reserve(self.session_id, spent, worst.cost, aside=aside)
         return SharedSpent(day=others.day, tree=others.tree, run=of_run)
+
+    def _is_short_for_now(self, worst: Spent, others: SharedSums) -> bool:
+        most = self.brought.run_cost
+        if most is None or self.brought.share is not None or worst.cost <= most - others.run.cost or not worst.cost:
+            return False
+        return is_run_calling(self.store, self.brought.run, self.session_id)
 
 
 class Parts(Struct, frozen=True, kw_only=True):
