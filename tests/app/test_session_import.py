@@ -26,7 +26,7 @@ from treadle.engine.core.past_history import last_state, read_past
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import State, Waiting
 from treadle.protocol.errors import ConfigError, StoreError
-from treadle.protocol.events import ENGINE, Event, Prompt, SessionStarted
+from treadle.protocol.events import ENGINE, SCHEMA_VERSION, Event, Prompt, SessionStarted
 from treadle.protocol.limits import OF_NEW_SESSIONS, Limits
 from treadle.protocol.messages import Role, Text
 from treadle.protocol.models import ModelChoice, ToolProtocol
@@ -325,6 +325,21 @@ def test_a_cut_and_a_changed_export_are_said_and_another_log_gets_a_new_id(tmp_p
     lines[0]["treadle_export"] = 99
     with pytest.raises(StoreError, match="newer Treadle"):
         taken(write_lines(tmp_path / "newer.jsonl", lines))
+
+
+@pytest.mark.parametrize("newer", [(1,), (2,), (-1,), (1, 2, 3)], ids=str)
+def test_nothing_is_taken_of_a_log_of_a_newer_treadle_wherever_its_rows_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, newer: tuple[int, ...]
+) -> None:
+    lines = exported()
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "other"))
+    for at in newer:
+        lines[at]["version"] = SCHEMA_VERSION + 1
+    (report,) = taken(write_lines(tmp_path / "a.jsonl", lines))
+    assert (report.problem, report.failed) == (True, True)
+    assert f"schema {SCHEMA_VERSION + 1}, newer than" in report.text
+    assert "Update Treadle" in report.text
+    assert listed_sessions(None) == []
 
 
 def test_an_export_that_was_packed_is_read_and_one_that_was_cut_is_said(tmp_path: Path) -> None:

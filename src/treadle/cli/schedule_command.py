@@ -73,13 +73,23 @@ def execute(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> None:
     import time
 
+    from treadle.cli.task_words import slash_task
     from treadle.door.known_models import check_setting
     from treadle.door.opening import RUN_BY, Schedule, add_schedule, check_workspace, next_words, own_zone
     from treadle.door.settings import load_settings
+    from treadle.door.trust import session_trust
     from treadle.protocol.errors import ConfigError
 
     if arguments.task.strip() in ("", "-"):
         raise ConfigError("task-empty", "There is no task.", fix="Write it behind the time, in quotes.")
+    folder = check_workspace(arguments.directory)
+    if (command := slash_task(arguments.task, session_trust(folder), headless=True)) is not None:
+        raise ConfigError(
+            "task-sign",
+            f"/{command[0].name} cannot be scheduled.",
+            why="Each run begins a session of its own, and this command is for one that there is.",
+            fix="Say in words what is to be done.",
+        )
     if not 0 < arguments.max_cost < inf:
         raise ConfigError(
             "schedule-time", f"--max-cost cannot be {arguments.max_cost:g}.", fix="Give US dollars, such as 0.5."
@@ -93,7 +103,7 @@ def _add(arguments: argparse.Namespace) -> None:
             when=" ".join(arguments.when.split()),
             zone=arguments.zone or own_zone(),
             task=arguments.task,
-            folder=str(check_workspace(arguments.directory)),
+            folder=str(folder),
             mode=arguments.mode,
             model=arguments.model,
             max_cost=arguments.max_cost,

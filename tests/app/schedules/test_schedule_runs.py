@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from tests.store.sessions import event
 from treadle.app.compose import open_store
 from treadle.app.processes.session_parts import this_process
 from treadle.app.schedules import schedule_book
@@ -26,8 +27,11 @@ from treadle.app.schedules.schedule_book import (
 )
 from treadle.app.schedules.schedule_list import past_words, schedule_rows, schedules_text
 from treadle.app.schedules.schedule_runs import run_schedules
+from treadle.engine.core.advance import fold
+from treadle.engine.core.past_history import take_whole
 from treadle.protocol.errors import ConfigError, StoreError
-from treadle.protocol.events import SessionStarted
+from treadle.protocol.events import ENGINE, Event, Prompt, SessionStarted, SetPresence
+from treadle.protocol.messages import Text
 from treadle.store.sqlite import SessionRow
 
 NOW = 1_800_000_000.0
@@ -281,3 +285,43 @@ async def test_a_run_that_begins_while_the_server_ends_is_noted(folder: Path, tm
             await asyncio.sleep(0.05)
     finally:
         store.close()
+
+
+@pytest.mark.parametrize("late", [0, 5, 9, 11, 29])
+@pytest.mark.parametrize("runs", range(1, 5))
+def test_the_last_run_that_was_missed_is_named_whether_the_newest_begins_or_not(
+    folder: Path, runs: int, late: int
+) -> None:
+    add_schedule(wanted(folder))
+    begun = take_due(NOW + (30 * runs + late) * MINUTE + 1)
+    begins = late * MINUTE < LATE
+    missed = runs - begins
+    (kept,) = read_schedules()
+    assert (len(begun), kept.missed) == (begins, missed)
+    assert kept.last_missed == (NOW + 30 * missed * MINUTE if missed else 0.0)
+    assert "1970" not in schedules_text((kept, replace(kept, id="old", missed=2, last_missed=0.0)))
+
+
+@pytest.mark.parametrize(("there", "said"), [(True, "session s0 stopped: unfinished"), (False, "session s0")])
+async def test_the_list_says_whether_the_session_of_the_last_run_came_to_its_end(
+    folder: Path, there: bool, said: str
+) -> None:
+    add_schedule(wanted(folder))
+    ((schedule, run),) = take_due(NOW + 31 * MINUTE)
+    schedule_book.note_run(schedule.id, replace(run, session="s0"))
+    store = open_store()
+    if there:  # else it was deleted
+        await store.create(
+            SessionRow(id="s0", workspace="/w", model="p/m", title="t", created_at=1, updated_at=1, events=0)
+        )
+        before = [event("s0", 1)]
+        state = fold(before)
+        for data in (SetPresence(user_present=True), Prompt(id="p", content=(Text(text="Go."),))):
+            state, more, _ = take_whole(state, Event(seq=state.seq + 1, at=2, source=ENGINE, data=data))
+            before += more
+        await store.append("s0", before, durable=False)
+    store.close()
+    (kept,) = read_schedules()
+    assert past_words(kept).endswith(f": {said}")
+    (row,) = schedule_rows()
+    assert (row.last_session, row.last_problem) == ("s0", said if there else "")

@@ -73,12 +73,19 @@ class ExportedLog:
                 raise ValueError("it is not the beginning of a session")
         except (msgspec.MsgspecError, StoreError, ValueError, TypeError, LookupError, AttributeError) as error:
             self._broken = True
-            why = error.why if isinstance(error, StoreError) else str(error)
-            self.problems.append(f"line {number} is broken ({why:.120}); what comes after it was left out.")
+            self.problems.append(self._left_out(number, error))
             return
         self.events += events
         self.rows.append((kept, type_of(data), row.version))
         self.chain = link(self.chain, kept)
+
+    def _left_out(self, number: int, error: Exception) -> str:
+        """Say what is left out for an error in a line: all, where a newer Treadle wrote what comes there."""
+        if isinstance(error, StoreError) and error.code == "log-newer":
+            self.rows, self.events = [], []
+            return f"{error.what} {error.fix}"
+        why = error.why or error.what if isinstance(error, StoreError) else str(error)
+        return f"line {number} is broken ({why:.120}); what comes after it was left out."
 
     def close(self) -> None:
         """Compare what was read with what the export says."""

@@ -217,9 +217,9 @@ def _without_future(schedule: Schedule, now: float) -> Schedule:
 
 def _handled(schedule: Schedule, due: float, now: float) -> tuple[Schedule, ScheduledRun | None]:
     """Count what was missed; the newest that is due is run, unless it is too late."""
-    missed, following = 0, schedule.next_after(due)
+    missed, passed, following = 0, schedule.last_missed, schedule.next_after(due)
     while following is not None and following <= now and missed < _MOST_COUNTED:
-        missed, due, following = missed + 1, following, schedule.next_after(following)
+        missed, passed, due, following = missed + 1, due, following, schedule.next_after(following)
     if following is not None and following <= now:  # so many that only the last ones matter
         last = schedule.next_after(now - LATE)
         due = last if last is not None and last <= now else due
@@ -229,7 +229,7 @@ def _handled(schedule: Schedule, due: float, now: float) -> tuple[Schedule, Sche
         schedule,
         handled=now,
         missed=schedule.missed + missed + late,
-        last_missed=due if late else schedule.last_missed,
+        last_missed=due if late else passed,
         runs=schedule.runs if run is None else (*schedule.runs, run)[-_KEPT_RUNS:],
     )
     return handled, run

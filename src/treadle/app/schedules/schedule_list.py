@@ -6,6 +6,8 @@ from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from treadle.app.compose import open_store
+from treadle.app.reports.known_sessions import listed_in, listed_words
 from treadle.app.schedules.schedule_book import Schedule, ScheduledRun, is_unknown, is_zone, read_schedules
 from treadle.present.words import counted
 from treadle.protocol.base import Record
@@ -56,8 +58,20 @@ def _row(one: Schedule) -> ScheduleRow:
 
 
 def _problem(run: ScheduledRun) -> str:
-    unknown = "it is not known whether its session began, as the server was ended meanwhile"
-    return unknown if is_unknown(run, time.time()) else run.problem
+    """Say why a run, or its session, did not come to its end; empty where it did, or still may."""
+    if is_unknown(run, time.time()):
+        return "it is not known whether its session began, as the server was ended meanwhile"
+    return run.problem or (_stopped(run.session) if run.session else "")
+
+
+def _stopped(session_id: str) -> str:
+    """Say why a session stopped; empty for one that did not, and for one that was deleted."""
+    store = open_store()
+    try:
+        rows = [row for row in store.sessions() if row.id == session_id]
+        return next((f"session {one.id} {listed_words(one)}" for one in listed_in(store, rows) if one.ended), "")
+    finally:
+        store.close()
 
 
 def next_words(one: Schedule) -> str:
@@ -83,7 +97,8 @@ def past_words(one: Schedule) -> str:
         became = _problem(last) or (f"session {last.session}" if last.session else "it begins")
         said.append(f"last {_moment(last.due, one.zone)}: {became}")
     if one.missed:
-        said.append(f"{counted(one.missed, 'run')} missed, the last {_moment(one.last_missed, one.zone)}")
+        newest = f", the last {_moment(one.last_missed, one.zone)}" if one.last_missed else ""
+        said.append(f"{counted(one.missed, 'run')} missed{newest}")
     return "; ".join(said)
 
 
