@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from tests.web.in_process import page_here
+from treadle.app.hosting.batch_control import add_task, batch_results, begin_again
 from treadle.app.reports.known_batches import keep_progress, known_batches
 from treadle.door.opening import this_process
 from treadle.present.batch_progress import BatchProgress, TaskMark
@@ -164,3 +165,23 @@ async def test_each_kind_of_failure_has_a_bar_by_its_number_and_leads_to_its_tas
     assert "run-1.t0" in first
     assert "10 more" in first
     assert "Running" not in text
+
+
+@pytest.mark.parametrize("now", ["run-1", "another", "", "{"])
+async def test_a_batch_whose_folder_another_one_has_gives_no_results_and_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: str
+) -> None:
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "results.jsonl").write_text('{"id": "a"}\n')
+    if now:
+        (out / "batch.json").write_text(now if now == "{" else f'{{"run": "{now}"}}')
+    async with page_here(tmp_path, monkeypatch, ()) as here:
+        keep_progress(progress(folder=str(out), process=GONE, command=("tasks.jsonl",), began_in=str(tmp_path)))
+        text = await here.visit().get("/fleet/run-1")
+        own = now != "another"
+        assert [words in text for words in ("Download results", "Go on", "Add a task")] == [own] * 3
+        assert (batch_results("run-1") is not None) == own
+        if not own:
+            assert begin_again("run-1") == "This batch cannot be begun from here now."
+            assert "cannot be added" in add_task("run-1", {"prompt": "x"})

@@ -74,7 +74,7 @@ def export_session(prefix: str, form: str, *, redact: bool = False, turn: int = 
         if form == "json":
             yield from _json(store, row, known_to(row, store).redact if redact else None)
             return
-        row, hide = without_secrets(row, store)
+        row, hide = hidden_row(row, store)
         log = store.read(row.id)
         events = hidden_events(as_it_ended(store, row.id, log), hide)
         if form == "html":
@@ -101,7 +101,7 @@ def export_all(*, redact: bool = False) -> Iterator[bytes]:
         store.close()
 
 
-def without_secrets(row: SessionRow, store: Store) -> tuple[SessionRow, Redact]:
+def hidden_row(row: SessionRow, store: Store) -> tuple[SessionRow, Redact]:
     """Give a session as it is listed with its secrets hidden, and what hides them in its texts."""
     hide = known_to(row, store).redact
     return replace(row, title=_hidden_title(row, store, hide)), hide

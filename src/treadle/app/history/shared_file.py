@@ -7,7 +7,7 @@ from itertools import takewhile
 from msgspec import Struct
 
 from treadle.app.compose import open_store
-from treadle.app.history.session_export import export_session, hidden_events, without_secrets
+from treadle.app.history.session_export import export_session, hidden_events, hidden_row
 from treadle.app.history.session_html import session_body
 from treadle.app.reports.session_text import as_it_ended
 from treadle.context.notified import notifications
@@ -82,7 +82,7 @@ def preview_share(prefix: str, *, turn: int = 1) -> SharePreview:
     store = open_store()
     try:
         row = store.find(prefix)
-        row, hide = without_secrets(row, store)
+        row, hide = hidden_row(row, store)
         events = list(hidden_events(as_it_ended(store, row.id, store.read(row.id)), hide))
     finally:
         store.close()

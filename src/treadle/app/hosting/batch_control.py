@@ -17,7 +17,7 @@ import msgspec
 
 from treadle.app.errors.error_report import sentences_of
 from treadle.app.hosting.descriptor_lines import write_whole
-from treadle.app.reports.known_batches import find_batch
+from treadle.app.reports.known_batches import find_batch, is_folder_anothers
 from treadle.present.batch_progress import BatchProgress
 from treadle.store.leases import is_alive, number_here
 
@@ -195,9 +195,9 @@ def _begin(one: BatchProgress, more: Sequence[str]) -> str:
 
 
 def batch_results(run: str) -> bytes | None:
-    """Read how the tasks of a batch ended, a JSON object in each line; None where nothing has ended yet."""
+    """Read how the tasks of a batch ended, a JSON object in each line; None where there are none."""
     found = find_batch(run)
-    if found is None:
+    if found is None or is_folder_anothers(found[0]):
         return None
     try:
         with open(Path(found[0].folder) / _RESULTS, "rb", opener=_no_link) as stream:

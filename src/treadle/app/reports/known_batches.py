@@ -7,6 +7,7 @@ from functools import lru_cache
 from pathlib import Path
 
 import msgspec
+from msgspec.structs import replace
 
 from treadle.app.config.places import data_directory
 from treadle.present.batch_progress import BatchProgress
@@ -17,6 +18,13 @@ _MOST = 50
 """Batches that are kept; the oldest go first."""
 
 _FOLDER = "batches"
+
+BATCH_ABOUT = "batch.json"
+"""The file in the folder of a batch that names its run."""
+
+
+class _About(msgspec.Struct):
+    run: str
 
 
 def keep_progress(progress: BatchProgress) -> None:
@@ -78,9 +86,20 @@ def _files() -> Iterable[Path]:
 
 
 def _read(file: Path) -> BatchProgress | None:
+    """Read how far a batch is; one whose folder another one has by now cannot be begun again."""
     with suppress(OSError, msgspec.MsgspecError):
-        return msgspec.json.decode(file.read_bytes(), type=BatchProgress)
+        one = msgspec.json.decode(file.read_bytes(), type=BatchProgress)
+        return replace(one, command=()) if is_folder_anothers(one) else one
     return None
+
+
+def is_folder_anothers(one: BatchProgress) -> bool:
+    """Whether the folder of a batch was emptied, and is that of another batch by now."""
+    try:
+        about = msgspec.json.decode((Path(one.folder) / BATCH_ABOUT).read_bytes(), type=_About)
+    except (OSError, msgspec.MsgspecError):
+        return False
+    return about.run != one.run
 
 
 def _works(one: BatchProgress) -> bool:

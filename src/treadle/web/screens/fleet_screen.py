@@ -12,7 +12,15 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.door.program import Exit
-from treadle.door.reports import add_task, batch_results, begin_again, find_batch, known_batches, stop_batch
+from treadle.door.reports import (
+    add_task,
+    batch_results,
+    begin_again,
+    find_batch,
+    is_folder_anothers,
+    known_batches,
+    stop_batch,
+)
 from treadle.present.batch_progress import BatchProgress, TaskMark, long_span, spent_of
 from treadle.present.words import counted
 from treadle.protocol.models import money
@@ -95,6 +103,7 @@ class ShownBatch(Struct, frozen=True, kw_only=True):
     squares: Sequence[TaskSquare]
     more: int
     ended: int
+    has_results: bool
     whole: int
     bad: int
     at_end: str
@@ -183,6 +192,7 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         squares=squares[:_MOST_SQUARES],
         more=max(0, whole - _MOST_SQUARES),
         ended=len(marks),
+        has_results=bool(marks) and not is_folder_anothers(one),
         whole=whole,
         bad=sum(mark.state in ALL_BAD for mark in marks),
         at_end="" if at_end is None else money(at_end),
@@ -326,7 +336,7 @@ async def _results(request: Request) -> Response:
     run = request.path_params["run"]
     content = await asyncio.to_thread(batch_results, run)
     if content is None:
-        raise HTTPException(404, "No task of this batch has ended yet.")
+        raise HTTPException(404, "No task of this batch has ended yet, or another batch has its folder.")
     headers = {"content-disposition": f'attachment; filename="{run}.jsonl"', "cache-control": "no-store"}
     return Response(content, media_type="application/jsonl", headers=headers)
 
