@@ -7,6 +7,8 @@ import signal
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.e2e.process import Ended, Program
 from tests.e2e.test_context import call
 from treadle.app.errors.exits import Exit
@@ -149,6 +151,23 @@ async def test_undo_and_rewind_are_commands_too(tmp_path: Path) -> None:
         rewound = await headless(program, work, server, "/rewind 2", "--continue")
         assert rewound.code == Exit.DONE, rewound.err
         assert "2: " not in (await headless(program, work, server, "/rewind", "--continue")).out
+
+
+@pytest.mark.parametrize(
+    ("part", "text", "listed"),
+    [("", "two\n", False), (" both", "two\n", False), (" files", "two\n", True), (" conversation", "three\n", False)],
+)
+async def test_each_part_that_the_help_names_can_be_gone_back_in(
+    tmp_path: Path, part: str, text: str, listed: bool
+) -> None:
+    program, work = lay_out(tmp_path)
+    async with ScriptedServer(script(over("a.txt", "two\n"), (write("a.txt", "three\n"),))) as server:
+        await headless(program, work, server, "The first task.")
+        await headless(program, work, server, "The second task.", "--continue")
+        rewound = await headless(program, work, server, f"/rewind 2{part}", "--continue")
+        assert rewound.code == Exit.DONE, rewound.err
+        assert (work / "a.txt").read_text() == text
+        assert ("2: " in (await headless(program, work, server, "/rewind", "--continue")).out) == listed
 
 
 async def test_work_that_was_undone_does_not_come_back_when_the_next_turn_is_undone(tmp_path: Path) -> None:

@@ -320,6 +320,16 @@ def test_a_file_of_a_task_that_cannot_be_written_is_named(tmp_path: Path) -> Non
     assert (refused.value.code, "a.diff" in refused.value.what) == ("batch-folder", True)
 
 
+@pytest.mark.parametrize("mode", [0, 0o755, 0o700])
+def test_only_the_user_can_read_the_copies_of_tasks(tmp_path: Path, mode: int) -> None:
+    home = tmp_path / "fleet" / RUN
+    if mode:  # an older version made it
+        home.mkdir(parents=True)
+        home.chmod(mode)
+    FleetHome(home, RUN)
+    assert home.stat().st_mode & 0o777 == 0o700
+
+
 def test_what_a_task_has_cost_stays_unknown_for_those_who_go_on_with_it(tmp_path: Path, state: FleetState) -> None:
     claim = taken(state, OwnEngine(state.database, "w1"), "w1")
     place, home = FleetPlace(url=state.database.url, home="here", folder=tmp_path), FleetHome(tmp_path / RUN, RUN)

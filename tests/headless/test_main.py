@@ -15,13 +15,14 @@ from treadle.app.config.sections import ModelSettings, Settings
 from treadle.app.errors.exits import Exit
 from treadle.app.reports.known_sessions import SessionState, listed_sessions
 from treadle.app.session.own_commands.slash_commands import find_slash
+from treadle.engine.core.past_history import last_state, take_whole
 from treadle.headless.headless_main import OutputFormat, run_headless
 from treadle.headless.narrator import narrate
 from treadle.headless.progress import summary_lines
 from treadle.headless.slash_run import for_command, run_slash_command
 from treadle.present.figures import unlisted_words
 from treadle.protocol.checkpoints import MOST_NAMED
-from treadle.protocol.events import Prompt
+from treadle.protocol.events import ENGINE, Delivery, Event, Prompt, ReplyFinished
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QuestionAsked, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Mode
@@ -351,3 +352,35 @@ asyncio.run(main())
 def test_once_the_end_is_known_only_a_fifth_signal_ends_what_hangs(signals: int, code: int) -> None:
     done = subprocess.run([sys.executable, "-c", _HANGS, str(signals)], capture_output=True, check=False)
     assert (done.returncode, done.stderr) == (code, b"")
+
+
+@pytest.mark.parametrize("waiting", [0, 1, 2])
+async def test_a_task_for_a_killed_session_comes_after_what_waits_there(place: Place, waiting: int) -> None:
+    await place.run(says(SayText(text="First.")))
+    store = Store(database())
+    state = last_state(store.read(place.session))
+    logged = list[Event]()
+    for number in range(waiting + 1):
+        text = "The turn that was killed." if number == 0 else f"Waits {number}."
+        prompt = Prompt(id=f"p{number}", content=(Text(text=text),), delivery=Delivery.QUEUE)
+        state, more, _ = take_whole(state, Event(seq=state.seq + 1, at=1, source=ENGINE, data=prompt))
+        logged += more
+    await store.append(place.session, logged, durable=True)
+    store.close()
+    order = ["Waits 1.", "Waits 2."][:waiting]
+
+    def answers(said: str) -> Turn:
+        return Turn(when=Expectation(last_user=Texts(contains=(said,))), items=(SayText(text=f"To {said}"),))
+
+    turns = [answers("The turn that was killed."), *map(answers, order), answers("The new task.")]
+    code, out, err = await place.run(*(turns if waiting else turns[1:]), resume=place.session, task="The new task.")
+    assert (code, out) == (Exit.DONE, "To The new task.\n"), err
+    store = Store(database())
+    asked = [
+        event.data.message.content[0].text
+        for event in store.read(place.session)
+        if isinstance(event.data, ReplyFinished) and isinstance(event.data.message.content[0], Text)
+    ]
+    store.close()
+    expected = ["To The turn that was killed.", *(f"To {one}" for one in order)] if waiting else []
+    assert asked == ["First.", *expected, "To The new task."]

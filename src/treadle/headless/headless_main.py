@@ -124,8 +124,10 @@ async def finish_task(
     followed = False
     try:
         if task:
-            # The model reads it at its next step where a turn still goes on: it may say what to do otherwise.
-            delivery = Delivery.STEER if live.status.turn_active else Delivery.QUEUE
+            # The model reads it at its next step where a turn still goes on: it may say what to do otherwise. What
+            # waits was said before it.
+            goes_on = live.status.turn_active and not live.status.queue
+            delivery = Delivery.STEER if goes_on else Delivery.QUEUE
             await live.post(Prompt(id=uuid.uuid4().hex, content=task, delivery=delivery), HEADLESS)
         if not _is_at_work(live):
             from treadle.headless.continuing import stopped_on_opening, until_quiet

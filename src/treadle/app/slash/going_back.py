@@ -21,7 +21,7 @@ from treadle.store.sqlite import SessionRow, Store
 if TYPE_CHECKING:
     from treadle.app.reports.checkpoint_list import PreviewedPath
 
-_PARTS = ("files", "conversation")
+_PARTS = ("files", "conversation", "both")
 """What can go back by itself."""
 
 _SHOWN = 100

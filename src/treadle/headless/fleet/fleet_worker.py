@@ -41,7 +41,8 @@ class FleetHome(BatchFolder):
     def __init__(self, path: Path, run: str) -> None:
         super().__init__(path)
         self.run = run
-        path.mkdir(parents=True, exist_ok=True)
+        path.mkdir(mode=0o700, parents=True, exist_ok=True)
+        path.chmod(0o700)  # others may read the folder of a data folder, and an older version made it so
 
 
 class OpenedEngine:
