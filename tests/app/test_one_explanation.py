@@ -42,7 +42,7 @@ from treadle.tui.paint.lines import line_text
 from treadle.tui.paint.pager_rows import whole_rows
 from treadle.tui.paint.theme import Signs
 from treadle.tui.question.asked import ask
-from treadle.tui.question.question_lines import question_text
+from treadle.tui.question.asked_about import question_text
 from treadle.web.question_cards import question_html
 
 LINES = (

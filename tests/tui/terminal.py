@@ -33,9 +33,9 @@ _REPORT = re.compile(r"\x1b\]7501;([^\x1b]*)\x1b\\")
 class _Stream(io.StringIO):
     """Feeds what is written to the emulated terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, columns: int, rows: int) -> None:
         super().__init__()
-        self.screen = pyte.Screen(_COLUMNS, _ROWS)
+        self.screen = pyte.Screen(columns, rows)
         self._feed = pyte.Stream(self.screen)
         self.writes = 0
         self.bells = 0
@@ -69,7 +69,7 @@ class Terminal:
     def __init__(self, keyboard: PipeInput, stream: _Stream) -> None:
         self._keyboard = keyboard
         self._stream = stream
-        self._lines = [""] * _ROWS
+        self._lines = [""] * stream.screen.lines
         self._shown = ""
 
     @property
@@ -156,12 +156,14 @@ async def terminal(
     switch: Callable[[str], None] | None = None,
     settings: Settings | None = None,
     depth: ColorDepth = ColorDepth.DEPTH_4_BIT,
+    columns: int = _COLUMNS,
+    rows: int = _ROWS,
 ) -> AsyncIterator[tuple[Terminal, asyncio.Task[int]]]:
     """Run the surface; gives the terminal and the task whose result is the exit code."""
-    stream = _Stream()
+    stream = _Stream(columns, rows)
     output = Vt100_Output(
         stream,
-        get_size=lambda: Size(rows=_ROWS, columns=_COLUMNS),
+        get_size=lambda: Size(rows=rows, columns=columns),
         term="xterm",
         default_color_depth=depth,
     )

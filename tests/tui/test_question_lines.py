@@ -24,6 +24,7 @@ from treadle.protocol.tools import FetchUrl, ReadPath, Right, Risk, RunCommand, 
 from treadle.tui.paint.lines import Line, line, line_text
 from treadle.tui.paint.theme import Signs
 from treadle.tui.question.asked import Asking, Stage, ask, change, comment, confirm, move
+from treadle.tui.question.asked_about import diff_of
 from treadle.tui.question.dialog import ONCE_MORE, Dialog
 from treadle.tui.question.question_lines import question_lines, whole_question
 
@@ -60,8 +61,9 @@ def test_a_question_stands_apart_where_that_costs_none_of_its_lines(name: str) -
     assert apart[-1] == ()
     question = apart[2:-1]
     assert all(line_text(row).startswith("▎") for row in question)
+    above = 3 if diff_of(asking) else 0  # rows in which the diff above it is seen
     for room in range(4):
-        laid = rows_of(asking, 80, rows=len(question) + room)
+        laid = rows_of(asking, 80, rows=len(question) + above + room)
         assert (laid[:-1] == question[:-1]) == (room < 3)  # the keys that are named depend on the room
         assert (laid[:-2] == apart[:-2]) == (room == 3)
 

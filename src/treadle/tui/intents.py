@@ -26,6 +26,7 @@ class Face(Struct, frozen=True, kw_only=True):
 
     `above` and `living` have ANSI colours, and so may a row of the `toolbar`.
     `question` is what is asked; where it asks for a line of words, `field` begins that line and `under` is below it.
+    While it is `alone` nothing else is shown but a line of words with at most `words` rows.
     """
 
     above: str = ""
@@ -33,6 +34,8 @@ class Face(Struct, frozen=True, kw_only=True):
     question: StyleAndTextTuples = []
     field: StyleAndTextTuples = []
     under: StyleAndTextTuples = []
+    alone: bool = False
+    words: int | None = None
     panel: Sequence[Line] = ()
     rule: Line = ()
     placeholder: str = ""

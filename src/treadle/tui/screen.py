@@ -327,7 +327,7 @@ class Screen:
         words = BufferControl(self._words, input_processors=[DrawnPieces(self.draft.pieces)])
         return {
             Focus.PROMPT: self.draft.window,
-            Focus.WORDS: field(words, lambda: self._shown.field),
+            Focus.WORDS: field(words, lambda: self._shown.field, lambda: self._shown.words),
             Focus.KEYS: text_window(lambda: self._shown.question, focusable=True),
             Focus.PICKER: text_window(lambda: self._shown.menu, focusable=True, cursor=True),
         }
@@ -343,12 +343,19 @@ class Screen:
                 when(lambda: bool(self._shown.question), self._windows[Focus.KEYS]),
                 when(lambda: self._focus is Focus.WORDS, self._windows[Focus.WORDS]),
                 when(lambda: self._focus is Focus.WORDS, text_window(lambda: self._shown.under)),
+                when(lambda: not self._shown.alone, self._make_lower_rows()),
+                Window(),
+            ]
+        )
+
+    def _make_lower_rows(self) -> HSplit:
+        return HSplit(
+            [
                 Rows(lambda: [*self._shown.panel, self._shown.rule]),
                 self._windows[Focus.PROMPT],
                 self.draft.search,
                 when(lambda: bool(self._shown.menu), self._windows[Focus.PICKER]),
                 Rows(lambda: self._shown.toolbar),
-                Window(),
             ]
         )
 
@@ -371,7 +378,8 @@ class Screen:
     def _take(self, key: Key, event: KeyPressEvent) -> None:
         self._current = event.key_sequence
         text = self.words if self._focus is Focus.WORDS else event.data
-        self._act(Pressed(Press(key, text, alone=self._alone())))
+        # While the window changes its size nothing of the question is drawn.
+        self._act(Pressed(Press(key, text, alone=self._alone() and self._settling is None)))
 
     def _alone(self) -> bool:
         """Whether the key that is taken was the only one of its read."""

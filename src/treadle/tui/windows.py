@@ -4,16 +4,19 @@ from collections.abc import Callable
 
 from prompt_toolkit.filters import Condition
 from prompt_toolkit.formatted_text import StyleAndTextTuples, fragment_list_to_text
-from prompt_toolkit.layout import ConditionalContainer, Dimension, Window
+from prompt_toolkit.layout import AnyContainer, ConditionalContainer, Dimension, Window
 from prompt_toolkit.layout.controls import BufferControl, FormattedTextControl
 from prompt_toolkit.utils import get_cwidth
 
 MOST_INPUT_LINES = 10
 
+ROWS_IN_SIGHT = 1
+"""Rows of the scrollback that stay in sight."""
 
-def when(condition: Callable[[], bool], window: Window) -> ConditionalContainer:
-    """Show a window only while something is so."""
-    return ConditionalContainer(window, filter=Condition(condition))
+
+def when(condition: Callable[[], bool], shown: AnyContainer) -> ConditionalContainer:
+    """Show a part only while something is so."""
+    return ConditionalContainer(shown, filter=Condition(condition))
 
 
 def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = False, cursor: bool = False) -> Window:
@@ -27,8 +30,12 @@ def text_window(text: Callable[[], StyleAndTextTuples], *, focusable: bool = Fal
     return Window(control, height=lambda: Dimension(preferred=rows()), dont_extend_height=True)
 
 
-def field(control: BufferControl, begin: Callable[[], StyleAndTextTuples]) -> Window:
-    """A text that is written, after `begin`; further rows stand under its beginning."""
+def field(
+    control: BufferControl,
+    begin: Callable[[], StyleAndTextTuples],
+    most: Callable[[], int | None] = lambda: None,
+) -> Window:
+    """A text that is written in at most `most` rows, after `begin`; further rows stand under its beginning."""
 
     def prefix(line: int, wrapped: int) -> StyleAndTextTuples:
         begins = begin()
@@ -45,5 +52,5 @@ def field(control: BufferControl, begin: Callable[[], StyleAndTextTuples]) -> Wi
         wrap_lines=True,
         get_line_prefix=prefix,
         dont_extend_height=True,
-        height=Dimension(min=1, max=MOST_INPUT_LINES),
+        height=lambda: Dimension(min=1, max=min(most() or MOST_INPUT_LINES, MOST_INPUT_LINES)),
     )

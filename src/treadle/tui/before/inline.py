@@ -29,12 +29,9 @@ from treadle.tui.paint.look import Look
 from treadle.tui.paint.pager import Pager
 from treadle.tui.question.dialog import Key, Press
 from treadle.tui.session.lent_terminal import Lent
-from treadle.tui.windows import text_window
+from treadle.tui.windows import ROWS_IN_SIGHT, text_window
 
 _T = TypeVar("_T")
-
-_MARGIN = 1
-"""Rows of the scrollback that stay in sight."""
 
 _MOST_TYPED = 8
 """Keys in one read that a hand may have typed; keys of providers have twenty characters and more."""
@@ -98,7 +95,7 @@ class Inline(Generic[_T]):
     def size(self) -> tuple[int, int]:
         """Columns, and rows that there are for it."""
         size = self._app.output.get_size()
-        return size.columns, size.rows - _MARGIN
+        return size.columns, size.rows - ROWS_IN_SIGHT
 
     def page(self, lay_out: Callable[[int], Sequence[Line]]) -> None:
         """Show a long text on the alternate screen until it is closed."""

@@ -1,5 +1,6 @@
 """Reading keys: long pastes in time linear in their length, how many came in one read, and what is none of them."""
 
+import time
 from collections.abc import Callable
 
 from prompt_toolkit.input import Input
@@ -9,11 +10,11 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
+from treadle.tui.draft.key_sequences import PASTE_ENDS, SequenceFilter
 from treadle.tui.paint.colour_replies import ReplyFilter
 
-_END = "\x1b[201~"
 _LOOKS = {"\x1b[I": True, "\x1b[O": False}
-for _sequence in _LOOKS:
+for _sequence in (*_LOOKS, PASTE_ENDS):
     ANSI_SEQUENCES.setdefault(_sequence, Keys.Ignore)
 
 
@@ -25,7 +26,7 @@ class KeyParser(Vt100Parser):
     whether the background is dark when the terminal answers that.
     """
 
-    def __init__(self, parser: Vt100Parser) -> None:
+    def __init__(self, parser: Vt100Parser, clock: Callable[[], float] = time.monotonic) -> None:
         self.keys = 0
         self.looked_at: bool | None = None
         self.on_background: Callable[[bool], None] = lambda _: None
@@ -34,6 +35,7 @@ class KeyParser(Vt100Parser):
         self._last = ""
         self._depth = 0
         self._replies = ReplyFilter()
+        self._sequences = SequenceFilter(lambda sequence: self._get_match(sequence) is not None, clock)
         self._deliver = parser.feed_key_callback
         super().__init__(self._count)
 
@@ -43,8 +45,8 @@ class KeyParser(Vt100Parser):
         return self.keys == 2 and not self._continued
 
     def _count(self, key: KeyPress) -> None:
-        if key.data in _LOOKS:
-            self.looked_at = _LOOKS[key.data]
+        self.looked_at = _LOOKS.get(key.data, self.looked_at)
+        if key.key is Keys.Ignore:
             return
         self.keys += 1
         self._deliver(key)
@@ -66,30 +68,31 @@ class KeyParser(Vt100Parser):
             if self._in_bracketed_paste:
                 self._feed_paste(data)
             else:
-                super().feed(data)
+                super().feed(self._sequences.feed(data))
         finally:
             self._depth -= 1
 
     def flush(self) -> None:
-        """Take what was sent as it is: nothing followed in time."""
+        """Take an Esc that is alone for a key: nothing followed in time."""
         held = self._replies.release()
         if held:
             self._feed(held)
+        super().feed(self._sequences.release())
         super().flush()
 
     def _feed_paste(self, data: str) -> None:
         data = self._last + data
-        end = data.find(_END)
+        end = data.find(PASTE_ENDS)
         if end < 0:
-            self._last = data[1 - len(_END) :]
-            self._pieces.append(data[: 1 - len(_END)])
+            self._last = data[1 - len(PASTE_ENDS) :]
+            self._pieces.append(data[: 1 - len(PASTE_ENDS)])
             return
         pasted = "".join([*self._pieces, data[:end]])
         self._pieces.clear()
         self._last = ""
         self._in_bracketed_paste = False
         self.feed_key_callback(KeyPress(Keys.BracketedPaste, pasted))
-        self.feed(data[end + len(_END) :])
+        self.feed(data[end + len(PASTE_ENDS) :])
 
 
 def parse_keys(source: Input) -> KeyParser | None:

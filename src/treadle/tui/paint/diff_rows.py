@@ -202,6 +202,13 @@ def diff_lines(text: str, width: int, signs: Signs, *, whole: bool = False) -> l
     return shown
 
 
+def from_first_change(rows: list[Line]) -> list[Line]:
+    """Leave out of a diff what stands before its first changed line."""
+    changed = {"add-row", "del-row"}
+    first = next((at for at, row in enumerate(rows) if any(changed & {*roles.split()} for roles, _ in row)), 0)
+    return rows[first:]
+
+
 def _code_places(file: FileDiff) -> list[CodePlaces]:
     """Give the coloured places of each row: each part of the file is read as it was, and as it becomes."""
     found: list[CodePlaces] = [()] * len(file.rows)

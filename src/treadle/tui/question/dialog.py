@@ -11,7 +11,7 @@ from typing import TypeAlias
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.present.answer_rows import EditFirst
+from treadle.present.answer_rows import Act, EditFirst
 from treadle.protocol.permissions import Mode, Question
 from treadle.tui.question.asked import (
     WITH_NO,
@@ -42,6 +42,10 @@ TOGETHER = 0.6
 """Seconds between two keys that are one piece of typing."""
 
 ONCE_MORE = "enter again to confirm"
+TOO_LOW = "Make the window higher to answer."
+
+EVERY_ANSWER = range(1 << 30)
+"""The places of the answers that are on the screen, where all are."""
 
 
 class Key(Enum):
@@ -64,13 +68,15 @@ class Key(Enum):
 class Press(Struct, frozen=True):
     """A key with what it prints, and whether it came by itself: with others in one read it is no answer.
 
-    With `pasted` so many came with it that no hand typed them, however slow the connection is.
+    With `pasted` so many came with it that no hand typed them, however slow the connection is. `drawn` are the places
+    of the answers that were on the screen, none where the text was not: it takes no other.
     """
 
     key: Key
     text: str = ""
     alone: bool = True
     pasted: bool = False
+    drawn: range = EVERY_ANSWER
 
 
 class Dialog(Struct, frozen=True, kw_only=True):
@@ -195,7 +201,7 @@ def _in_list(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> H
         case Key.TEXT | Key.PASTE | Key.OTHER:
             return _typing(before, after, asking, pressed)
         case Key.ENTER:
-            return _enter(before, after, asking, pressed)
+            return _enter(before, after, asking, pressed) if asking.chosen in pressed.drawn else _hidden(after)
         case Key.UP | Key.DOWN:
             moved = move(asking, 1 if pressed.key is Key.DOWN else -1)
             return replace(after, asking=moved, typed=""), ()
@@ -207,13 +213,15 @@ def _in_list(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> H
             return _other_answers(before, after, asking, pressed)
 
 
+def _hidden(after: Dialog) -> Heard:
+    return replace(after, hint=TOO_LOW), ()
+
+
 def _other_answers(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> Heard:
     after = replace(after, typed="")
     match pressed.key:
         case Key.SHIFT_TAB if asking.stage is Stage.LIST and may_switch(asking):
-            if not (before.rested and pressed.alone):
-                return replace(after, hint="shift-tab again to go to edits mode"), ()
-            return after, (_with_edits(asking),)
+            return _to_edits(before, after, asking, pressed)
         case Key.ESCAPE:
             earlier = back(asking)
             return (after, _no(asking)) if earlier is None else (replace(after, asking=earlier), ())
@@ -228,13 +236,15 @@ def _other_answers(before: Dialog, after: Dialog, asking: Asking, pressed: Press
             return after, ()
 
 
-def _with_edits(asking: Asking) -> GivenAnswer:
-    """Say yes to an edit, and to the ones after it."""
-    rows = [row.label for row in choices(asking)]
-    edits = next(number for number, label in enumerate(rows) if "edits mode" in label)
-    given = confirm(replace(asking, chosen=edits))
-    assert isinstance(given, GivenAnswer)  # noqa: S101 - that row needs nothing more
-    return given
+def _to_edits(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> Heard:
+    """Say yes to an edit and to the ones after it; where that answer is not on the screen it is chosen, and so is."""
+    chosen = next(at for at, row in enumerate(choices(asking)) if row.act is Act.EDITS)
+    with_edits = replace(asking, chosen=chosen)
+    if before.rested and pressed.alone and chosen in pressed.drawn:
+        return _taken(after, confirm(with_edits))
+    return replace(
+        after, asking=asking if chosen in pressed.drawn else with_edits, hint="shift-tab again to go to edits mode"
+    ), ()
 
 
 def _typing(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> Heard:
@@ -275,6 +285,8 @@ def _in_field(before: Dialog, after: Dialog, asking: Asking, pressed: Press) -> 
     match pressed.key:
         case Key.ENTER if not pressed.alone:
             return after, ()
+        case Key.ENTER if not pressed.drawn:
+            return _hidden(after)
         case Key.ENTER if before.rested or asking.stage in (Stage.INSTEAD, Stage.WORDS):
             return _taken(after, take_words(asking, words))
         case Key.ENTER if asking.stage is Stage.COMMENT:

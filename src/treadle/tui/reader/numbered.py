@@ -22,7 +22,7 @@ from treadle.tui.question.asked import (
     restart,
     take_words,
 )
-from treadle.tui.question.question_lines import question_text
+from treadle.tui.question.asked_about import question_text
 
 _WIDTH = 100_000
 """Nothing is wrapped: a line is read as a line."""

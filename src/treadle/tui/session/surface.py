@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, assert_never
 
+from msgspec.structs import replace
 from prompt_toolkit.history import History
 
 from treadle.door.open_session import SessionAccess
@@ -37,7 +38,8 @@ from treadle.tui.paint.pager_pages import question_pager, session_pager
 from treadle.tui.paint.printed_items import PrintedItem
 from treadle.tui.paint.scrollback import open_scrollback
 from treadle.tui.question.dialog import Key, Press
-from treadle.tui.question.question_lines import QuestionRows, question_lines, waiting_line
+from treadle.tui.question.low_window import QuestionRows
+from treadle.tui.question.question_lines import question_lines, waiting_line
 from treadle.tui.question.question_queue import Questions
 from treadle.tui.screen import Screen
 from treadle.tui.session.attention import call_for_attention, show_state
@@ -51,6 +53,7 @@ from treadle.tui.session.person_requests import Requests
 from treadle.tui.session.printing import Printing
 from treadle.tui.session.slash import SlashCommands
 from treadle.tui.session.status_line import StatusLine
+from treadle.tui.windows import ROWS_IN_SIGHT
 
 if TYPE_CHECKING:
     from treadle.tui.paint.painter import Painter
@@ -211,7 +214,7 @@ class Surface:
         own = self.status_line.rows(columns, self.screen.theme)
         rows -= len(below) + len(menu) + len(own)
         asked = self._asked(columns, rows)
-        rows -= len(asked.above) + len(asked.under)
+        rows = 0 if asked.alone else rows - len(asked.above) - len(asked.under)
         above, moving = self._printing.text(columns, self.screen.theme), self._scrollback.unprinted
         living = self._printing.living(columns, self.screen.theme, moving, rows=rows, now=now, blinks=self._animated)
         return Face(
@@ -220,6 +223,8 @@ class Surface:
             question=fragments(asked.above),
             field=fragments([asked.field]),
             under=fragments(asked.under),
+            alone=asked.alone,
+            words=asked.words,
             panel=below,
             rule=rule(self._view, columns, signs),
             placeholder=placeholder(self._view, around, columns),
@@ -260,7 +265,8 @@ class Surface:
             return QuestionRows(above=[])
         if not dialog.focused:
             return QuestionRows(above=[waiting_line(dialog, columns, signs)])
-        return question_lines(dialog, self._roots, width=columns, rows=rows, signs=signs)
+        screen = self.screen.size[1] - ROWS_IN_SIGHT
+        return question_lines(dialog, self._roots, width=columns, rows=rows, signs=signs, screen=screen)
 
     def _say_for_a_moment(self, text: str) -> None:
         if text:
@@ -298,7 +304,7 @@ class Surface:
             case Pressed(press=Press(key=Key.DETAILS)) if self._asked(*self._room).pager:
                 self._show_whole_question()
             case Pressed(press=pressed):
-                self._questions.press(pressed)
+                self._questions.press(replace(pressed, drawn=self._asked(*self._room).drawn))
             case Tabbed(alone=alone):
                 self._questions.press(Press(Key.TAB, alone=alone))
             case Picked(key=Pick.TAB) if self._view.questions:
