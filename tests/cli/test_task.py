@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 from tests.cli.conftest import Command
 from treadle.app.errors.exits import Exit
 from treadle.app.security.trusting import session_trust
-from treadle.app.session.own_commands.slash_commands import SLASH_TABLE, find_slash, slash_word
+from treadle.app.session.own_commands.slash_commands import SLASH_TABLE, find_slash
+from treadle.app.session.own_commands.slash_lines import slash_word
 from treadle.cli.task_words import COMMANDS, GROUPS, SELDOM, slash_task, task_of
 from treadle.protocol.errors import ConfigError
 

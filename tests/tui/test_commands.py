@@ -1,7 +1,13 @@
+from typing import cast
+
 import pytest
 
-from treadle.app.session.own_commands.slash_commands import SLASH_TABLE
-from treadle.protocol.events import Delivery
+from treadle.app.security.trusting import SessionTrust
+from treadle.app.session.own_commands.command_answers import CommandAnswer
+from treadle.app.session.own_commands.slash_commands import SLASH_TABLE, SlashCommand
+from treadle.app.session.shared.access import SessionAccess
+from treadle.app.slash import answer_without_session, do_command
+from treadle.protocol.events import Delivery, SetMode
 from treadle.protocol.permissions import Mode
 from treadle.tui.session.entered_lines import (
     ChooseModel,
@@ -86,3 +92,22 @@ def test_a_path_is_no_command(path: str) -> None:
 def test_a_refused_command_names_the_nearest(typed: str, near: str) -> None:
     command = parse_input(f"/{typed}", named=lambda: ("own-command",))
     assert command == Wrong(f"There is no /{typed}. Did you mean /{near}?")
+
+
+@pytest.mark.parametrize("row", SLASH_TABLE, ids=lambda row: str(row.name))
+def test_words_behind_a_command_are_taken_or_refused_and_never_lost(row: SlashCommand) -> None:
+    command = parse_input(f"/{row.name} two words")
+    refused = isinstance(command, Wrong) and command.kept
+    assert refused is (not row.arguments)
+    if refused:
+        answer = do_command(row.name, "two words", cast("SessionAccess", None))
+        assert isinstance(command, Wrong)
+        assert (answer.text, answer.warning, answer.ops) == (command.text, True, ())
+        assert answer_without_session(row.name, "two words", cast("SessionTrust", None)) == ""
+
+
+@pytest.mark.parametrize(("name", "mode"), [("plan", Mode.PLAN), ("act", Mode.ASK)])
+def test_the_text_behind_plan_and_act_is_sent_in_their_mode(name: str, mode: Mode) -> None:
+    session = cast("SessionAccess", None)
+    assert do_command(name, "fix it", session) == CommandAnswer(ops=(SetMode(mode=mode),), send="fix it")
+    assert do_command(name, "", session) == CommandAnswer(ops=(SetMode(mode=mode),))

@@ -1,12 +1,23 @@
 """The menu under the input: what it offers for what is typed, and how it is drawn."""
 
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from prompt_toolkit.utils import get_cwidth
 
 from tests.tui.snapshots import same_as_before
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.tui.draft.completing import _is_meant
-from treadle.tui.draft.menu import MENU_ROWS, Menu, MenuEntry, fitting_arguments, menu_lines
+from treadle.tui.draft.menu import (
+    MENU_ROWS,
+    Menu,
+    MenuEntry,
+    fitting_arguments,
+    meant_entry,
+    menu_lines,
+    unclear_menu,
+)
 from treadle.tui.draft.menus import key_lines, menu_for, mode_entries, queue_entries
 from treadle.tui.paint.lines import line_text
 from treadle.tui.paint.theme import Signs
@@ -110,3 +121,64 @@ def test_a_whole_name_is_first_whatever_begins_with_it() -> None:
     for name in ("new", "edit", "mode", "context", "copy"):
         menu = menu_for(f"/{name}", ARGUMENTS)
         assert menu.entries[0].name == f"/{name}"
+
+
+MODELS = [
+    MenuEntry(name, "", f"/model {name}", quiet=name.startswith("quiet/"))
+    for name in (
+        "anthropic/claude-sonnet-5-5",
+        "anthropic/claude-opus-5-5",
+        "anthropic/claude-haiku-5-5",
+        "openrouter/mistralai/mistral-medium-3-5",
+        "openrouter/openai/gpt-5",
+        "openrouter/openai/gpt-5-search-api",
+        "quiet/claude-opus-5-5",
+    )
+]
+
+
+@pytest.mark.parametrize(
+    ("typed", "taken"),
+    [
+        ("anthropic/claude-opus-5-5", "anthropic/claude-opus-5-5"),
+        ("claude-opus-5-5", "anthropic/claude-opus-5-5"),
+        ("opus", "anthropic/claude-opus-5-5"),
+        ("OPUS", "anthropic/claude-opus-5-5"),
+        ("mistral", "openrouter/mistralai/mistral-medium-3-5"),
+        ("gpt-5", "openrouter/openai/gpt-5"),
+        ("search", "openrouter/openai/gpt-5-search-api"),
+        ("quiet/claude-opus-5-5", "quiet/claude-opus-5-5"),
+        ("opsu", ""),
+        ("claude", ""),
+        ("anthropic", ""),
+        ("cheap", ""),
+        ("5-5", ""),
+    ],
+)
+def test_enter_takes_a_model_only_where_what_is_typed_means_one(typed: str, taken: str) -> None:
+    menu = menu_for(f"/model {typed}", {"/model": lambda: MODELS})
+    meant = menu.entry is not None and _is_meant(f"/model {typed}", menu, menu.entry)
+    assert (menu.entry.name if meant and menu.entry is not None else "") == taken
+
+
+@given(st.sampled_from(MODELS), st.data())
+def test_what_is_no_part_of_a_name_is_never_taken_for_it(entry: MenuEntry, data: st.DataObject) -> None:
+    places = data.draw(st.sets(st.integers(0, len(entry.name) - 1), min_size=1))
+    typed = "".join(entry.name[place] for place in sorted(places))
+    found = meant_entry(typed, fitting_arguments(typed, MODELS))
+    assert found is None or found.name == typed or typed in found.name.rpartition("/")[2]
+
+
+def test_what_is_unclear_leaves_the_nearest_names_and_no_choice() -> None:
+    for typed, first, note in (
+        ("opsu", "anthropic/claude-opus-5-5", "No name has opsu in it."),
+        ("claude", "anthropic/claude-sonnet-5-5", "Several have claude in their name."),
+    ):
+        menu = unclear_menu(typed, menu_for(f"/model {typed}", {"/model": lambda: MODELS}), MODELS)
+        rows = [line_text(row) for row in menu_lines(menu, 80, Signs())]
+        assert rows[0].startswith(f"  {note}")
+        assert rows[1].strip().startswith(first)
+        assert not any(row.startswith("❯") for row in rows)
+        assert menu.entry is None
+        assert menu.move(1).entry == menu.entries[0]
+        assert menu.move(-1).entry == menu.entries[-1]

@@ -368,6 +368,34 @@ async def test_a_model_that_is_not_known_is_refused_before_the_session_hears_of_
         assert rig.live.status.tool_protocol is ToolProtocol.XML
 
 
+async def test_enter_leaves_the_list_of_models_open_where_no_name_has_what_is_typed(tmp_path: Path) -> None:
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type("/model fto")
+        await term.until("❯ fake/two")
+        term.type(ENTER)
+        await term.until("No name has fto in it. ↑↓ choose", "  fake/two", "› /model fto")
+        assert "❯" not in term.shown
+        term.type(ENTER)
+        await term.until("› /model fto")
+        assert rig.live.status.model == "fake/one"
+        term.type(DOWN)
+        await term.until("❯ fake/two")
+        term.type(ENTER)
+        await term.until("Model: fake/two")
+
+
+async def test_words_behind_a_command_that_takes_none_stay_in_the_input_line(tmp_path: Path) -> None:
+    async with session(tmp_path, says(text("ok"))) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"/new fix the bug{ENTER}")
+        await term.until("/new takes no text behind it. Nothing was done.", "\n› /new fix the bug\n")
+        term.type(f"\x15/plan fix the bug{ENTER}")
+        await term.until("─ plan ──", "■ Done")
+        assert "fix the bug" in sent(rig)
+        assert "/plan" not in sent(rig)
+
+
 async def test_a_retry_counts_down_and_escape_stops_it(tmp_path: Path) -> None:
     error = ModelError(kind=ErrorKind.RATE_LIMIT, message="Too much at once.", status=429, retry_after=50.0)
     async with session(tmp_path, [StreamFailure(error=error)]) as rig, terminal(rig.live, "go") as (term, _):

@@ -15,10 +15,10 @@ if TYPE_CHECKING:
     from treadle.app.session.own_commands.slash_commands import SlashCommand as SlashCommand
     from treadle.app.session.own_commands.slash_commands import Surfaces as Surfaces
     from treadle.app.session.own_commands.slash_commands import find_slash as find_slash
-    from treadle.app.session.own_commands.slash_commands import is_shell_line as is_shell_line
-    from treadle.app.session.own_commands.slash_commands import last_word as last_word
-    from treadle.app.session.own_commands.slash_commands import nearest_slash as nearest_slash
-    from treadle.app.session.own_commands.slash_commands import slash_word as slash_word
+    from treadle.app.session.own_commands.slash_lines import is_shell_line as is_shell_line
+    from treadle.app.session.own_commands.slash_lines import last_word as last_word
+    from treadle.app.session.own_commands.slash_lines import nearest_slash as nearest_slash
+    from treadle.app.session.own_commands.slash_lines import slash_word as slash_word
     from treadle.app.slash import answer_without_session as answer_without_session
     from treadle.app.slash import do_command as do_command
     from treadle.app.slash import named_texts as named_texts
@@ -41,8 +41,8 @@ else:
             "treadle.app.slash.entering": "answered_aside entered_command not_here run_entered with_outcome",
             "treadle.app.slash.going_back": "ListedTurn TurnPreview listed_turns preview_turn",
             "treadle.app.session.own_commands.slash_commands": """
-                NEW_SESSION SLASH_TABLE SlashCommand Surfaces find_slash is_shell_line
-                last_word nearest_slash slash_word
+                NEW_SESSION SLASH_TABLE SlashCommand Surfaces find_slash
             """,
+            "treadle.app.session.own_commands.slash_lines": "is_shell_line last_word nearest_slash slash_word",
         },
     )

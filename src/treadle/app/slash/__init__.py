@@ -15,6 +15,8 @@ if TYPE_CHECKING:
 def do_command(name: str, argument: str, session: "SessionAccess") -> "CommandAnswer":
     """Do a command of the table; one that takes time is to be done in a thread. Raises `TreadleError`."""
     row = find_slash(name)
+    if row is not None and (refusal := row.refusal(argument)):
+        return wrong(refusal)
     handler = None if row is None else handler_of(row.name)
     return wrong(f"/{name} does not work here.") if handler is None else handler(session, argument)
 
@@ -44,10 +46,14 @@ def answer_without_session(name: str, argument: str, trust: "SessionTrust") -> s
             from treadle.app.slash.slash_answers import help_text
 
             return help_text(trust)
-        case "rules" | "skills":
-            from treadle.app.reports.rule_list import rules_command, skills_text
+        case "rules":
+            from treadle.app.reports.rule_list import rules_command
 
-            return rules_command(trust, argument) if name == "rules" else skills_text(trust)
+            return rules_command(trust, argument)
+        case "skills" if not argument:
+            from treadle.app.reports.rule_list import skills_text
+
+            return skills_text(trust)
         case "memory" if not argument:
             from treadle.app.reports.memory_list import memory_text
 

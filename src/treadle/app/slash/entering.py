@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from msgspec.structs import replace
 
 from treadle.app.session.own_commands.command_answers import CommandAnswer, wrong
-from treadle.app.session.own_commands.slash_commands import SlashCommand, find_slash, nearest_slash, slash_word
+from treadle.app.session.own_commands.slash_commands import SlashCommand, find_slash
+from treadle.app.session.own_commands.slash_lines import nearest_slash, slash_word
 from treadle.app.slash import do_command, named_texts
 from treadle.present.words import restored_words
 from treadle.protocol.checkpoints import Restore

@@ -13,7 +13,8 @@ from treadle.app.models.profiles import describe_profiles, model_in_profile
 from treadle.app.security.trusting import SessionTrust, trust_report
 from treadle.app.session.own_commands.command_answers import CommandAnswer, Handler, wrong
 from treadle.app.session.own_commands.command_files import NamedText, find_texts
-from treadle.app.session.own_commands.slash_commands import SLASH_GROUPS, SLASH_TABLE, find_slash, nearest_slash
+from treadle.app.session.own_commands.slash_commands import SLASH_GROUPS, SLASH_TABLE, find_slash
+from treadle.app.session.own_commands.slash_lines import nearest_slash
 from treadle.app.session.shared.access import SessionAccess
 from treadle.present.context_use import filled_words
 from treadle.present.escape import exact, printable
@@ -38,6 +39,11 @@ def _mode(session: SessionAccess, argument: str) -> CommandAnswer:
     if argument not in list(Mode):
         return wrong(f"/mode needs one of {', '.join(Mode)}. It is {session.status.mode} now.")
     return CommandAnswer(ops=(SetMode(mode=Mode(argument)),))
+
+
+def _then_send(mode: Mode) -> Handler:
+    """Go to a mode, and send what follows the command."""
+    return lambda _, argument: CommandAnswer(ops=(SetMode(mode=mode),), send=argument)
 
 
 def _model(session: SessionAccess, argument: str) -> CommandAnswer:
@@ -250,8 +256,8 @@ def _said(text: str) -> Handler:
 QUICK: Mapping[str, Handler] = MappingProxyType(
     {
         "mode": _mode,
-        "plan": lambda session, _: _mode(session, Mode.PLAN),
-        "act": lambda session, _: _mode(session, Mode.ASK),
+        "plan": _then_send(Mode.PLAN),
+        "act": _then_send(Mode.ASK),
         "model": _model,
         "effort": _effort,
         "profile": _profile,

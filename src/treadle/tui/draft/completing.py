@@ -21,7 +21,7 @@ from treadle.door.message_parts import (
 )
 from treadle.door.open_session import SessionAccess
 from treadle.tui.draft.mentions import mentioned
-from treadle.tui.draft.menu import Menu, MenuEntry, begins
+from treadle.tui.draft.menu import Menu, MenuEntry, begins, unclear_menu
 from treadle.tui.draft.menus import ArgumentMenus, menu_for, named_entries
 from treadle.tui.screen import Screen
 from treadle.tui.session.aside import Aside
@@ -240,6 +240,7 @@ class Completing:
         """Put the chosen row into the draft."""
         entry = self.menu.entry
         if entry is None:
+            self.move(1)
             return
         if self._mention is None:
             self._screen.complete(entry.becomes, len(entry.becomes))
@@ -247,20 +248,31 @@ class Completing:
             self._screen.complete(*complete(self._screen.text, self._mention, entry.becomes))
 
     def entered(self, text: str, *, steer: bool) -> str | None:
-        """Give the line to do or to send; None where it was completed only, because something has to follow it."""
+        """Give the line to do or to send; None where something has to follow it, or it is unclear what is meant."""
         menu, self.menu, self._mention = self.menu, Menu(), None
         self.files.remember(text)
-        entry = menu.entry
-        if not text.startswith("/") or steer or entry is None or not _is_meant(text, menu, entry):
+        if not text.startswith("/") or steer or not menu.entries:
             return text
-        if entry.becomes.endswith(" ") and not entry.bare:
+        entry = menu.entry
+        if entry is not None and _is_meant(text, menu, entry):
+            if not entry.becomes.endswith(" ") or entry.bare:
+                return entry.becomes.strip()
             self._screen.complete(entry.becomes, len(entry.becomes))
             return None
-        return entry.becomes.strip()
+        return text if self._is_clear(text, menu) else None
+
+    def _is_clear(self, text: str, menu: Menu) -> bool:
+        """Whether a line goes on as it is written; else the menu stays open, with no row chosen."""
+        name, blank, _ = text.partition(" ")
+        if not blank or menu.free or not menu.typed or "/" in menu.typed or name not in self._arguments:
+            return True
+        self._screen.complete(text, len(text))
+        self.menu = unclear_menu(menu.typed, menu, self._arguments[name]() or ())
+        return False
 
 
 def _is_meant(text: str, menu: Menu, entry: MenuEntry) -> bool:
     """Whether Enter takes the chosen row. A name that is written whole may be one that no row has."""
-    if menu.free:
+    if menu.free or menu.moved:
         return menu.moved
-    return menu.moved or begins(entry, menu.typed) or (" " in text and "/" not in menu.typed)
+    return menu.meant if " " in text else begins(entry, menu.typed)

@@ -1,6 +1,8 @@
 """The menu under the input: what the word at the cursor may become."""
 
+import re
 from collections.abc import Sequence
+from difflib import get_close_matches
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -10,6 +12,8 @@ from treadle.tui.paint.lines import Line, apart, clip, line
 from treadle.tui.paint.theme import Signs
 
 MENU_ROWS = 8
+_NEAREST = 3
+_WORDS = re.compile(r"[^\W_]+")
 
 
 class MenuEntry(Struct, frozen=True):
@@ -30,8 +34,8 @@ class MenuEntry(Struct, frozen=True):
 class Menu(Struct, frozen=True, kw_only=True):
     """The rows that fit what is `typed`, and the chosen one; it is empty where nothing fits.
 
-    `more` says that others fit, too, `moved` that the person chose the row. `note` is shown where there is no row.
-    `free`: what is typed may be something else than any row.
+    `more` says that others fit, too, `moved` that the person chose the row, `meant` that what is typed names it. A
+    `chosen` below 0 is none. `note` stands above the rows. `free`: what is typed may be something else than any row.
     """
 
     entries: tuple[MenuEntry, ...] = ()
@@ -39,17 +43,19 @@ class Menu(Struct, frozen=True, kw_only=True):
     typed: str = ""
     more: bool = False
     moved: bool = False
+    meant: bool = False
     note: str = ""
     free: bool = False
 
     def move(self, rows: int) -> "Menu":
-        """Move the choice; it goes round."""
-        return replace(self, chosen=(self.chosen + rows) % max(1, len(self.entries)), moved=True)
+        """Move the choice; it goes round, and from none to the first or the last."""
+        chosen = self.chosen if self.chosen >= 0 else min(-rows, 0)
+        return replace(self, chosen=(chosen + rows) % max(1, len(self.entries)), moved=True)
 
     @property
     def entry(self) -> MenuEntry | None:
         """The chosen row."""
-        return self.entries[self.chosen] if self.entries else None
+        return self.entries[self.chosen] if self.entries and self.chosen >= 0 else None
 
 
 def fitting(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEntry, ...]:
@@ -72,6 +78,50 @@ def fitting_arguments(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEnt
     return tuple(entry for _, entry in sorted(kept, key=lambda one: one[0]))
 
 
+def argument_menu(typed: str, entries: Sequence[MenuEntry]) -> Menu:
+    """Offer the entries that fit; the one that is meant is chosen."""
+    fit = fitting_arguments(typed, entries)
+    meant = meant_entry(typed, fit)
+    return Menu(entries=fit, typed=typed, meant=meant is not None, chosen=fit.index(meant) if meant is not None else 0)
+
+
+def meant_entry(typed: str, entries: Sequence[MenuEntry]) -> MenuEntry | None:
+    """Give the one entry that has this name, whose last part is it, begins with it, or else holds it.
+
+    None where that is said of several or of none.
+    """
+    typed = typed.casefold()
+    names = [(entry, _plain(entry.name)) for entry in entries]
+    own = [(entry, name.rpartition("/")[2]) for entry, name in names]
+    for found in (
+        [entry for entry, name in names if name == typed],
+        [entry for entry, name in own if name == typed],
+        [entry for entry, name in own if typed and name.startswith(typed)],
+        [entry for entry, name in own if typed and typed in name],
+    ):
+        if found:
+            return found[0] if len(found) == 1 else None
+    return None
+
+
+def unclear_menu(typed: str, menu: Menu, entries: Sequence[MenuEntry]) -> Menu:
+    """Leave the choice to the person: those that hold what is typed, or else those that are spelled most like it."""
+    holding = [entry for entry in menu.entries if typed.casefold() in _plain(entry.name)]
+    rows = tuple(holding) or _alike(typed, [entry for entry in entries if not entry.quiet] or entries) or menu.entries
+    note = f"Several have {typed} in their name." if len(holding) > 1 else f"No name has {typed} in it."
+    if len(holding) == 1:
+        note = f"{typed} alone is no name."
+    return replace(menu, entries=rows, typed=typed, chosen=-1, moved=False, meant=False, note=f"{note} ↑↓ choose")
+
+
+def _alike(typed: str, entries: Sequence[MenuEntry]) -> tuple[MenuEntry, ...]:
+    """Give the entries of which a word is spelled like what is typed, the nearest first."""
+    typed = typed.casefold()
+    words = {entry: _WORDS.findall(_plain(entry.name)) for entry in entries}
+    near = get_close_matches(typed, {word for of in words.values() for word in of}, n=_NEAREST)
+    return tuple(dict.fromkeys(entry for word in near for entry, of in words.items() if word in of))
+
+
 def begins(entry: MenuEntry, typed: str) -> bool:
     """Whether the name of an entry begins with what is typed."""
     return _plain(entry.name).startswith(typed.casefold())
@@ -90,13 +140,11 @@ def in_order(typed: str, text: str) -> bool:
 def menu_lines(menu: Menu, width: int, signs: Signs) -> list[Line]:
     """Lay the menu out; of many rows those around the chosen one, and how many there are."""
     count = len(menu.entries)
-    if not count and menu.note:
-        return [clip(line(("dim", f"  {menu.note}")), width - 1, signs.more)]
+    rows = [clip(line(("dim", f"  {menu.note}")), width - 1, signs.more)] if menu.note else []
     first = max(0, min(menu.chosen - MENU_ROWS // 2, count - MENU_ROWS))
     shown = menu.entries[first : first + MENU_ROWS]
     longest = max((get_cwidth(entry.name) for entry in shown), default=0)
     column = min(24 if width < _WIDE else width // 2, longest + 2)
-    rows: list[Line] = []
     for number, entry in enumerate(shown, start=first):
         chosen = number == menu.chosen
         mark = f"{signs.chosen} " if chosen else " " * (len(signs.chosen) + 1)

@@ -10,7 +10,7 @@ from treadle.present.escape import exact, printable
 from treadle.present.words import clip_text, describe_allowance, plain
 from treadle.protocol.notifications import QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode
-from treadle.tui.draft.menu import Menu, MenuEntry, fitting, fitting_arguments
+from treadle.tui.draft.menu import Menu, MenuEntry, argument_menu, fitting
 from treadle.tui.lists.filter_list_rows import model_rows
 from treadle.tui.paint.lines import Line, clip
 
@@ -60,7 +60,7 @@ def menu_for(
     entries, argument = arguments[name](), argument.strip()
     if entries is None:
         return Menu(note="Reading…", typed=argument)
-    return Menu(entries=fitting_arguments(argument, entries), typed=argument)
+    return argument_menu(argument, entries)
 
 
 def _command(usage: str, about: str, group: str) -> MenuEntry:

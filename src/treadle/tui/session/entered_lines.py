@@ -91,9 +91,10 @@ class Quit(Struct, frozen=True):
 
 
 class Wrong(Struct, frozen=True):
-    """It means nothing; `text` says why and what would."""
+    """It means nothing; `text` says why and what would. With `kept` the line stays in the input line."""
 
     text: str
+    kept: bool = False
 
 
 InputCommand: TypeAlias = (
@@ -138,7 +139,8 @@ def parse_input(line: str, *, steer: bool = False, named: Callable[[], Collectio
         if name in names:
             return sent
         return Wrong(f"There is no /{name}. {nearest_slash(name, names) or '/help lists the commands.'}")
-    return _command(row.name, argument)
+    refusal = row.refusal(argument)
+    return Wrong(refusal, kept=True) if refusal else _command(row.name, argument)
 
 
 def _command(name: str, argument: str) -> InputCommand:

@@ -190,8 +190,10 @@ class SlashCommands:
                 self._show(NoteItem(f"{do_command('help', '', self._live).text}\n\n{keys_text(self._screen.own_keys)}"))
             case Quit():
                 self._screen.leave(0)
-            case Wrong(text=why):
+            case Wrong(text=why, kept=kept):
                 self._show(NoteItem(why, warns=True))
+                if kept:
+                    self._screen.give_back(text)
             case _:
                 assert_never(command)
 

@@ -22,7 +22,7 @@ from treadle.app.session.mentions.mentioning import (
 )
 from treadle.app.session.own_commands.command_files import find_text
 from treadle.app.session.own_commands.expanding import written_out
-from treadle.app.session.own_commands.slash_commands import slash_word
+from treadle.app.session.own_commands.slash_lines import slash_word
 from treadle.engine.core.state import standing
 from treadle.present.words import plain
 from treadle.protocol.errors import ToolError

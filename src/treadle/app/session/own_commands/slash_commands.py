@@ -1,13 +1,12 @@
-"""The slash commands, in one table for every surface, and how a prompt is told from one."""
+"""The slash commands, in one table for every surface."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from enum import Flag, auto
 from types import MappingProxyType
 
 from msgspec import Struct
 
 from treadle.app.security.op_effects import Reach
-from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
 
 
@@ -53,6 +52,10 @@ class SlashCommand(Struct, frozen=True, kw_only=True):
     def about_in_terminal(self) -> str:
         """What it does, with its key."""
         return f"{self.about} ({self.key})" if self.key else self.about
+
+    def refusal(self, argument: str) -> str:
+        """Say why what follows it cannot: it takes nothing. Empty where it can."""
+        return f"/{self.name} takes no text behind it. Nothing was done." if argument and not self.arguments else ""
 
     def effect_of(self, argument: str) -> Reach:
         """What it does with what follows it."""
@@ -104,8 +107,18 @@ _ROWS: tuple[SlashCommand, ...] = (
         about=", ".join(Mode),
         key="Shift-Tab: the next of plan, ask, edits",
     ),
-    SlashCommand(name="plan", effect=Reach.WORK, about="look and plan, change nothing (mode plan)"),
-    SlashCommand(name="act", effect=Reach.WORK, about="end plan mode: changes need your approval (mode ask)"),
+    SlashCommand(
+        name="plan",
+        effect=Reach.WORK,
+        arguments="[TEXT]",
+        about="look and plan, change nothing (mode plan); TEXT is sent then",
+    ),
+    SlashCommand(
+        name="act",
+        effect=Reach.WORK,
+        arguments="[TEXT]",
+        about="end plan mode: changes need your approval (mode ask); TEXT is sent then",
+    ),
     SlashCommand(
         name="model",
         effect=Reach.WORK,
@@ -148,7 +161,12 @@ _ROWS: tuple[SlashCommand, ...] = (
         arguments="[CONDITION]",
         about="keep working until CONDITION is met; `--check 'CMD'`: CMD decides; `pause`, `resume`, `clear`",
     ),
-    SlashCommand(name="init", effect=Reach.WORK, about="let the model look at the project and write AGENTS.md"),
+    SlashCommand(
+        name="init",
+        effect=Reach.WORK,
+        arguments="[TEXT]",
+        about="let the model look at the project and write AGENTS.md",
+    ),
     SlashCommand(
         name="new",
         effect=Reach.WORK,
@@ -321,7 +339,7 @@ _ROWS: tuple[SlashCommand, ...] = (
         takes_time=True,
     ),
     SlashCommand(name="doctor", effect=Reach.SEE, about="check the installation; calls no provider", takes_time=True),
-    SlashCommand(name="help", effect=Reach.SEE, about="show this"),
+    SlashCommand(name="help", effect=Reach.SEE, arguments="[NAME]", about="show this, or what one command does"),
     SlashCommand(
         name="quit", effect=Reach.WORK, about="quit; the session is kept and can be resumed", where=_TERMINALS
     ),
@@ -352,9 +370,6 @@ NEW_SESSION = "new"
 
 SYNONYMS: Mapping[str, str] = MappingProxyType({"?": "help", "exit": "quit"})
 
-_WORD = regex(r"/[A-Za-z?][\w.:-]*")
-_SHELL = regex(r"![A-Za-z./~]")
-
 
 def slash_names() -> tuple[str, ...]:
     """Give the names, without the slash."""
@@ -364,37 +379,3 @@ def slash_names() -> tuple[str, ...]:
 def find_slash(name: str) -> SlashCommand | None:
     """Find a command by its name."""
     return _BY_NAME.get(SYNONYMS.get(name, name))
-
-
-def slash_word(text: str) -> str:
-    """Give the slash command that a text begins with, without the slash; empty for a path and any other text."""
-    first = text.split(maxsplit=1)[0] if text.strip() else ""
-    return first[1:] if _WORD.fullmatch(first) else ""
-
-
-def last_word(text: str) -> int:
-    """Say where the last word begins that follows a command, or the value of `name=value`."""
-    begin = text.rindex(" ") + 1
-    return begin + len(text[begin:].partition("=")[0]) + 1 if "=" in text[begin:] else begin
-
-
-def is_shell_line(text: str) -> bool:
-    """Whether a text begins as other programs take a command of the user's own: `!ls`."""
-    return _SHELL.match(text.lstrip()) is not None
-
-
-def nearest_slash(name: str, others: Collection[str] = ()) -> str:
-    """Say what is meant by a slash command that there is not, as a sentence; empty when nothing is like it.
-
-    `others` are the names of commands that are in no table.
-    """
-    from difflib import get_close_matches
-
-    from treadle.app.session.own_commands.commands_elsewhere import INSTEAD
-
-    if name in INSTEAD:
-        return INSTEAD[name]
-    near = get_close_matches(name.lower(), [*slash_names(), *others, *INSTEAD], n=1)
-    if not near:
-        return ""
-    return INSTEAD.get(near[0], f"Did you mean /{near[0]}?")
