@@ -119,7 +119,7 @@ async def test_an_undo_is_answered_when_the_files_are_back_with_what_was_restore
         await client.prompt(session, "/undo")
         is_there = (folder / "a.txt").exists()
         said = [one["content"]["text"] for one in client.of("agent_message_chunk")]
-    assert (is_there, said[-1]) == (False, "Checkpoint 1: 1 file restored.")
+    assert (is_there, said[-1]) == (False, "Checkpoint 1: 1 file deleted.")
 
 
 async def _go_back_and_forth(client: Any, session: str, folder: Path) -> None:

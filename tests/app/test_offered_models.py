@@ -6,12 +6,15 @@ import pytest
 
 from treadle.app.config.layers import load_settings
 from treadle.app.config.sections import Settings
+from treadle.app.models.known import is_over
 from treadle.app.models.model_choice import Models
 from treadle.app.models.model_order import newest_first
-from treadle.app.models.model_rows import offered_models
+from treadle.app.models.model_rows import catalogue_models, models_of_provider, offered_models
 from treadle.app.models.saving_model import save_default
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ModelSpec
+from treadle.providers.catalogue import find_provider
+from treadle.providers.provider_rows import ROWS
 
 
 @pytest.fixture(autouse=True)
@@ -85,3 +88,12 @@ def test_a_variable_that_overrides_the_default_is_named(monkeypatch: pytest.Monk
     assert save_default("anthropic/claude-sonnet-5-5").endswith(
         " TREADLE_MODEL is set in the environment and overrides the file."
     )
+
+
+def test_the_first_list_of_a_providers_models_is_in_the_order_of_all_others() -> None:
+    listed = catalogue_models(Models(Settings(), environment={}), "")
+    for row in ROWS:
+        offered = list(models_of_provider(row))
+        assert offered == [spec for spec in listed if spec.provider == row.name and not is_over(spec)]
+    (first, *_) = models_of_provider(find_provider("anthropic"))
+    assert first.name == "claude-haiku-5-5"

@@ -36,7 +36,7 @@ def test_a_person_adds_lists_edits_and_forgets_without_a_question(
 
 def test_what_cannot_be_done_says_what_to_do(treadle: Command, monkeypatch: pytest.MonkeyPatch) -> None:
     missing = treadle("memory", "forget", "1")
-    assert (missing.code, "`treadle memory` lists the entries." in missing.err) == (78, True)
+    assert (missing.code, "The list has their numbers: `treadle memory`" in missing.err) == (78, True)
     monkeypatch.setenv("VISUAL", "/nowhere/editor")
     assert "Set VISUAL or EDITOR." in treadle("memory", "edit").err
 

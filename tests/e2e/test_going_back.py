@@ -54,7 +54,7 @@ async def test_escape_twice_opens_the_time_line_and_what_was_chosen_goes_back(
         terminal.type(ENTER)
         await terminal.until_shown("1 message would leave", "Deleted: list.md")
         await terminal.confirm()
-        await terminal.until_shown("left  list it", "1 message left the conversation", "› list it", "1 file restored")
+        await terminal.until_shown("left  list it", "1 message left the conversation", "› list it", "1 file deleted")
         assert {one.name for one in work.iterdir()} == {"cart.py", "mine.txt"}
         terminal.type(f" better{ENTER}")
         await terminal.until(

@@ -437,7 +437,7 @@ async def test_undo_takes_back_what_a_hook_did_at_the_end_of_a_turn_and_before_i
     assert (place.folder / "a.txt").read_text() == "TWO\n"
     place.settings({})
     undone, _ = await place.work(words=("--continue",), task="/undo")
-    assert "2 files restored." in undone.out, undone.out + undone.err
+    assert "1 file restored, 1 file deleted." in undone.out, undone.out + undone.err
     assert (place.folder / "a.txt").read_text() == "one\n"
     assert not (place.folder / "prompts.txt").exists()
 

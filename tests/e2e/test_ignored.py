@@ -75,10 +75,10 @@ async def test_undo_restores_what_git_ignores_and_says_what_it_restored(
     async with ScriptedServer(script()) as server:
         if way == "/undo":
             done = await headless(program, work, server, "/undo", "--continue")
-            assert "3 files restored." in done.err, done.err
+            assert "2 files restored, 1 file deleted." in done.err, done.err
         else:
             done = await program.run("checkpoint", "restore", "1", "--yes", cwd=work)
-            assert "3 files restored." in done.out + done.err, done
+            assert "2 files restored, 1 file deleted." in done.out + done.err, done
     assert (done.code, tree(work)) == (Exit.DONE, BEFORE)
     assert (work / "data" / "db").stat().st_mode & 0o777 == 0o600
     assert (work / "build" / "out").exists() or option is OptionKind.ALLOW_ONCE, "what builds make stays"

@@ -9,6 +9,7 @@ from msgspec.structs import replace
 from prompt_toolkit.utils import get_cwidth
 
 from tests.tui.asked import (
+    BLOCKS,
     EDIT,
     EVERY_KIND,
     FOLLOWUP,
@@ -81,6 +82,21 @@ def test_the_block_that_is_asked_about_looks_like_a_diff() -> None:
     texts = [line_text(row) for row in rows_of(asking, 80)]
     assert [text for text in texts if text.startswith(("▎   -", "▎   +"))] == ["▎   - first", "▎   + first!"]
     assert not any("SEARCH" in text or "REPLACE" in text for text in texts)
+
+
+@pytest.mark.parametrize("name", ["diff", "patch"])
+@pytest.mark.parametrize("width", [20, 80])
+def test_an_edit_that_the_person_changed_looks_like_a_diff_and_counts_nothing_of_the_old_one(
+    name: str, width: int
+) -> None:
+    text = BLOCKS.replace("second!", "third!") if name == "diff" else "*** Begin Patch\n@@\n-first\n+third!\n"
+    for asking in (change(ask(EDIT), name, text), comment(change(ask(EDIT), name, text))):
+        for rows in (rows_of(asking, width), whole_question(asking, ("/project",), width, Signs())):
+            texts = [line_text(row) for row in rows]
+            assert any(row.endswith("- first") for row in texts)
+            assert any(row.endswith("+ third!") for row in texts)
+            assert not any("SEARCH" in row or "REPLACE" in row or "+1 -1" in row for row in texts)
+            assert "This is your change." in " ".join(" ".join(texts).replace("▎", "").split())
 
 
 def test_a_long_command_shows_its_beginning_and_its_end() -> None:

@@ -221,7 +221,7 @@ async def test_a_restore_does_what_its_preview_showed_or_nothing(tmp_path: Path)
         await past.keyboard.press("r")
         await past.wait_for_selector("#preview .delete:has-text('c.txt')")
         await past.click("#really")
-        await past.wait_for_selector("#undo:has-text('2 files restored')")
+        await past.wait_for_selector("#undo:has-text('2 files deleted')")
         assert [one.name for one in served.folder.iterdir()] == []
         await becomes(page, "document.querySelectorAll('.item.end').length === 2")
         for end in await page.locator(".item.end").all():

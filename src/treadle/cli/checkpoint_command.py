@@ -138,7 +138,7 @@ def _restore(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -
     if arguments.json:
         sys.stdout.write(f"{encode(result).decode()}\n")
     else:
-        from treadle.present.words import restored_words
+        from treadle.present.restored_words import restored_words
 
         sys.stdout.write(harmless(restored_words(result, conversation=wanted.conversation)) + "\n")
     return int(Exit.FAILED) if result.conflicts or result.error else 0

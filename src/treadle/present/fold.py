@@ -28,8 +28,9 @@ from treadle.present.items import (
     TurnItem,
 )
 from treadle.present.reply_fold import drop_reply, finish_reply, grow_item, hear_piece, settle_reply
+from treadle.present.restored_words import restored_words
 from treadle.present.view import EndedTurn, FoldedView, ReplyView, Retry, SessionView, WayBack, cuts_of
-from treadle.present.words import own_commands, restored_words, seen_from, written_text
+from treadle.present.words import own_commands, seen_from, written_text
 from treadle.protocol.attach import Stamped
 from treadle.protocol.goals import GoalState
 from treadle.protocol.notifications import (

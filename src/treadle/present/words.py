@@ -10,7 +10,6 @@ from treadle.engine.core.texts import rejected
 from treadle.present.edit_words import first_reason, refused_edit
 from treadle.present.escape import printable
 from treadle.present.result_counts import count_matches, count_read_lines
-from treadle.protocol.checkpoints import Restored
 from treadle.protocol.messages import (
     OWN_COMMAND,
     Document,
@@ -304,16 +303,6 @@ def room_made(made: ContextCompacted) -> str:
     what = f"{counted(made.dropped, 'older message')} removed" if made.dropped else "Results that were repeated removed"
     won = f" ({tokens(made.before)} to {tokens(made.after)} tokens)" if made.before else ""
     return f"{what} to make room{won}"
-
-
-def restored_words(restored: Restored, *, conversation: bool) -> str:
-    """Say what was restored, and what was not."""
-    lines = ["The conversation is back at an earlier message."] if conversation and not restored.error else []
-    files = len(restored.written) + len(restored.removed)
-    if restored.checkpoint and (files or not lines):
-        lines.append(f"Checkpoint {restored.checkpoint}: {counted(files, 'file')} restored.")
-    lines += [f"Not restored: {one.path}: {one.why}" for one in restored.conflicts]
-    return "\n".join([*lines, *([restored.error] if restored.error else [])])
 
 
 def seen_from(root: str, change: FileChange) -> FileChange:

@@ -6,7 +6,7 @@ from starlette.requests import Request
 
 from treadle.door.history import WentBack, go_back
 from treadle.door.opening import session_workspace
-from treadle.present.words import counted
+from treadle.present.restored_words import files_back
 from treadle.protocol.checkpoints import Restore
 from treadle.web.page_requests import book_of, visitor_of
 
@@ -29,9 +29,9 @@ def went_back_words(session_id: str, went: WentBack) -> dict[str, Any]:
     result, undo = went.result, went.undo
     folder = f"{session_workspace(session_id)}/"
     files = [one.removeprefix(folder) for one in (*result.written, *result.removed)]
-    back = "The conversation is" if undo.conversation and not files else counted(len(files), "file")
+    back = files_back(result.written, result.removed)
     return {
-        "said": f"{back} restored.",
+        "said": "The conversation is restored." if undo.conversation and not files else f"{back}.",
         "files": files,
         "conflicts": [f"{one.path.removeprefix(folder)}: {one.why}" for one in result.conflicts],
         "error": result.error,

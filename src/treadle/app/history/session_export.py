@@ -203,7 +203,7 @@ def write_export(file: Path, pieces: Iterable[bytes]) -> None:
             "export-unwritable",
             f"{file} cannot be written.",
             why=str(error.strerror or error),
-            fix="Name another place with -o. Nothing was written.",
+            fix="Name another file. Nothing was written.",
         ) from error
     finally:
         with suppress(OSError):

@@ -96,8 +96,8 @@ def data_words() -> str:
 
 
 def models_of_provider(row: ProviderRow) -> Iterator[ModelSpec]:
-    """List the known models of a provider that are not retired."""
-    return (spec for spec in _catalogue([row]) if not is_over(spec))
+    """List the known models of a provider that are not retired, the newest first."""
+    return (spec for spec in newest_first(_catalogue([row])) if not is_over(spec))
 
 
 def replacement(models: Models, spec: ModelSpec) -> str:

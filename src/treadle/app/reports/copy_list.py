@@ -57,7 +57,7 @@ def named_copy(name: str, workspace: Path | None = None) -> WriterCopy:
         if not found and workspace is None:
             _require_usable(name)
         what = f"{len(found)} copies begin with {name}." if found and name else f"No copy is named {visible(name)}."
-        raise SessionError("copy-unknown", what, fix="`treadle copies` lists them.")
+        raise SessionError("copy-unknown", what, fix="`treadle copies` lists them, in a session /copies.")
     return copy
 
 

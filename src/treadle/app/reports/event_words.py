@@ -7,6 +7,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.reports.checkpoint_list import WHY_TAKEN
+from treadle.present.restored_words import files_back
 from treadle.present.words import (
     ANSWERS,
     call_name,
@@ -312,7 +313,7 @@ def _files(data: Restore | Restored | Rewound | CheckpointTaken) -> EventWords:
             lines += [f"Not restored: {one.path}: {one.why}" for one in conflicts]
             bad = bool(error or conflicts)
             return EventWords(
-                title=f"{counted(len(written) + len(removed), 'file')} restored",
+                title=files_back(written, removed),
                 text="\n".join([*lines, *([error] if error else [])]),
                 topics=(*topics, *([EventTopic.ERRORS] if bad else [])),
                 warns=bad,

@@ -95,11 +95,14 @@ def _listed(trust: SessionTrust) -> Iterator[str]:
         yield f"Is each of these still needed: {', '.join(to_review)}? Forget what is not."
 
 
+_LISTED = "The list has their numbers: `treadle memory`, in a session /memory."
+
+
 def remember_text(whose: MemoryOf, trust: SessionTrust, said: str) -> str:
     """Add what a person says, which needs no approval. Gives what to show; raises `ConfigError`."""
     said = " ".join(said.split())
     if not said:
-        raise ConfigError("memory-entry", "There is nothing to remember.", fix="Say it after `memory add`.")
+        raise ConfigError("memory-entry", "There is nothing to remember.", fix="Write it behind `add`.")
     if not is_used(whose, trust):
         raise ConfigError(
             "memory-entry",
@@ -127,14 +130,12 @@ def forget(trust: SessionTrust, number: int) -> str:
     """Forget an entry by its number. Gives what to show; raises `ConfigError`."""
     line = next((line for line in memory_lines(trust) if line.n == number), None)
     if line is None:
-        raise ConfigError("memory-entry", f"There is no entry {number}.", fix="`treadle memory` lists the entries.")
+        raise ConfigError("memory-entry", f"There is no entry {number}.", fix=_LISTED)
 
     def changed(now: SavedMemory) -> str:
         entry = next((one for one in now.entries if (one.text, _written(one)) == (line.text, line.day)), None)
         if entry is None:  # another session forgot it meanwhile
-            raise ConfigError(
-                "memory-entry", f"There is no entry {number} any more.", fix="`treadle memory` lists them."
-            )
+            raise ConfigError("memory-entry", f"There is no entry {number} any more.", fix=_LISTED)
         return without_entry(now.text or "", entry)
 
     change_memory(line.whose, trust.workspace, changed)

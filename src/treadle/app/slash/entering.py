@@ -11,7 +11,7 @@ from treadle.app.session.own_commands.command_answers import CommandAnswer, wron
 from treadle.app.session.own_commands.slash_commands import SlashCommand, find_slash
 from treadle.app.session.own_commands.slash_lines import nearest_slash, slash_word
 from treadle.app.slash import do_command, named_texts
-from treadle.present.words import restored_words
+from treadle.present.restored_words import restored_words
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Op, Prompt

@@ -41,6 +41,11 @@ def _mode(session: SessionAccess, argument: str) -> CommandAnswer:
     return CommandAnswer(ops=(SetMode(mode=Mode(argument)),))
 
 
+def _compact(session: SessionAccess, argument: str) -> CommandAnswer:
+    later = "Room is made in the context when the turn has ended." if session.status.turn_active else ""
+    return CommandAnswer(text=later, ops=(CompactNow(focus=argument),))
+
+
 def _then_send(mode: Mode) -> Handler:
     """Go to a mode, and send what follows the command."""
     return lambda _, argument: CommandAnswer(ops=(SetMode(mode=mode),), send=argument)
@@ -79,6 +84,8 @@ def _pin(session: SessionAccess, argument: str) -> CommandAnswer:
         rows = (f"{number}: {clip_text(exact(one.text), _SHOWN)}" for number, one in enumerate(pins, start=1))
         return CommandAnswer(text="\n".join(rows) or "Nothing is pinned. /pin TEXT keeps a text in the conversation.")
     first, _, number = argument.partition(" ")
+    if first == "off" and not number:
+        return wrong("/pin off needs the number of a pin: /pin off N (/pin lists them).")
     if first == "off" and number.isdecimal():
         if not 1 <= int(number) <= len(pins):
             return wrong(f"There is no pin {number}. /pin lists them.")
@@ -261,7 +268,7 @@ QUICK: Mapping[str, Handler] = MappingProxyType(
         "model": _model,
         "effort": _effort,
         "profile": _profile,
-        "compact": lambda _, argument: CommandAnswer(ops=(CompactNow(focus=argument),)),
+        "compact": _compact,
         "init": lambda _, argument: CommandAnswer(send=f"/init {argument}".rstrip()),
         "newrule": lambda _, argument: CommandAnswer(send=f"/newrule {argument}".rstrip()),
         "btw": _btw,

@@ -3,7 +3,9 @@
 from collections.abc import Iterator, Sequence
 
 from msgspec import Struct
+from msgspec.structs import replace
 
+from treadle.present.answer_rows import BLOCKS_ARGUMENT, EditFirst
 from treadle.present.escape import exact, printable
 from treadle.present.grants import grants_of
 from treadle.present.question_words import AskedPart, QuestionWords, asked_in_words
@@ -13,6 +15,10 @@ from treadle.tui.paint.diff_rows import counts, edit_block_lines
 from treadle.tui.paint.lines import Line, apart, clip, line, middle_out, wrap
 from treadle.tui.paint.theme import Signs
 from treadle.tui.question.asked import Asking, Stage
+
+_INSTEAD = "This is your change. It applies in place of the diff above."
+_EDITS = frozenset({BLOCKS_ARGUMENT, "patch"})
+"""Arguments that hold an edit: lines that go and lines that come."""
 
 _LEAST_TEXT = 4
 _MOST_TITLE = 3
@@ -79,9 +85,22 @@ def about_of(asking: Asking, roots: Sequence[str], width: int) -> AskedAbout:
             return AskedAbout([line(("bold", f"Save this {what}?"))], [], list(_rule_rows(asking, width)))
         case _:
             shown = asked_in_words(asking.question, roots)
-            text = shown.text if asking.changed is None else exact(asking.changed.text)
+            text = _text_rows(shown.text, width, shown)
+            if asking.changed is not None:
+                shown, text = _changed(asking, asking.changed, shown, width)
             head, why = _title(asking, shown, width)
-            return AskedAbout(head, _text_rows(text, width, shown), [*why, *_more(asking, shown, width)])
+            return AskedAbout(head, text, [*why, *_more(asking, shown, width)])
+
+
+def _changed(asking: Asking, changed: EditFirst, shown: QuestionWords, width: int) -> tuple[QuestionWords, list[Line]]:
+    """Give what is asked as the person changed it: an edit as the lines that go and come, without its markers."""
+    preview = asking.question.preview
+    if preview is None or not preview.is_diff:
+        return shown, _text_rows(exact(changed.text), width, shown)
+    words = replace(shown, counted="", why=(_INSTEAD, *shown.why))
+    if changed.name not in _EDITS:
+        return words, _text_rows(exact(changed.text), width)
+    return words, edit_block_lines(changed.text, width, str(asking.question.arguments.get("path", "")))
 
 
 def _title(asking: Asking, shown: QuestionWords, width: int) -> tuple[list[Line], list[Line]]:

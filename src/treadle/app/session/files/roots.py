@@ -101,5 +101,5 @@ def _refused(folder: Path, why: str) -> ConfigError:
         "add-dir",
         f"{shown_path(str(folder))} cannot be a folder of the workspace.",
         why=why,
-        fix="Name another with --add-dir, or correct add_dirs in your settings file.",
+        fix="Name another folder, or correct add_dirs in your settings file.",
     )

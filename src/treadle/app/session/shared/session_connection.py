@@ -20,6 +20,7 @@ _LETS_IN_WITHIN = 3.0
 """Seconds that a session which was opened a moment ago may take until others can attach."""
 
 _PAUSE = 0.05
+_GONE = (ConnectionRefusedError, FileNotFoundError)
 
 
 class SessionConnection:
@@ -53,7 +54,9 @@ class SessionConnection:
             raise SessionError(
                 "session-not-live",
                 f"Session {self._session_id} is not open in any process.",
-                why=str(error),
+                why="The process that had it open has ended."
+                if isinstance(error, _GONE)
+                else (error.strerror or str(error)),
                 fix=f"Continue it with `treadle --resume {self._session_id}`.",
             ) from error
         match answer:
