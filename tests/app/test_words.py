@@ -19,7 +19,8 @@ from treadle.present.words import (
 from treadle.protocol.models import ErrorKind, ModelError, money
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Decision, Reason, Verdict
-from treadle.protocol.tools import FileChange, Outcome, Preview, Risk, ToolCall, ToolKind, result_text
+from treadle.protocol.tools import FileChange, Outcome, Preview, Risk, ToolCall, ToolKind, ToolSpec, result_text
+from treadle.tools import declarations
 
 
 @pytest.mark.parametrize(
@@ -135,3 +136,12 @@ def test_a_denial_is_told_without_what_the_model_is_to_do(verdict: Verdict, note
     call = ToolCall(id="c", name="execute_command", arguments={})
     changed = CallChanged(call=call, kind=ToolKind.EXECUTE, status=CallStatus.FINISHED, decision=decision)
     assert what_came_of(changed, result) == "denied"
+
+
+def test_every_tool_is_called_by_words() -> None:
+    tools = [value for value in vars(declarations).values() if isinstance(value, ToolSpec)]
+    assert len(tools) > 15
+    for tool in tools:
+        said = call_name(ToolCall(id="c", name=tool.name, arguments={})).text
+        assert "_" not in said, said
+        assert said[:1].isupper(), said

@@ -1,8 +1,15 @@
 """Colours: contrast as docs/terminal.md promises, and the choice of a palette."""
 
+import io
+
 import pytest
+from prompt_toolkit.data_structures import Size
+from prompt_toolkit.output.vt100 import Vt100_Output
+from prompt_toolkit.styles import DEFAULT_ATTRS, default_pygments_style, default_ui_style, merge_styles
 
 from treadle.tui.paint.theme import ROLES, Ink, Palette, Theme, _colour, theme_of
+from treadle.tui.paint.window_signals import WindowSignals
+from treadle.tui.screen import _style
 
 DARK, LIGHT = ("#000000", "#1e1e1e", "#282c34"), ("#ffffff", "#fdf6e3")
 TEXT = ("accent", "dim", "add", "del", "warn", "danger", "code")
@@ -111,3 +118,21 @@ def test_colours_are_written_for_what_the_terminal_knows() -> None:
 
 def test_no_role_is_struck_through_by_a_class_of_the_library() -> None:
     assert all("nostrike" in style for style in Theme(palette=Palette.DARK).for_prompt_toolkit().values())
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_dumb_terminal_is_sent_no_style_whatever_a_role_is_called(role: str) -> None:
+    style = merge_styles([default_ui_style(), default_pygments_style(), _style(Theme(palette=Palette.DUMB))])
+    for name in (role, "search", "search-toolbar", "search-toolbar.text"):
+        assert style.get_attrs_for_style_str(f"class:{name}") == DEFAULT_ATTRS
+
+
+def test_the_window_of_a_dumb_terminal_gets_no_title() -> None:
+    for nothing in (False, True):
+        written = io.StringIO()
+        output = Vt100_Output(written, get_size=lambda: Size(rows=24, columns=80), term="dumb")
+        signals = WindowSignals(output, None, nothing=nothing)
+        signals.begin()
+        signals.set_title("Treadle: shop", "\x1b]7501;x\x1b\\")
+        signals.end()
+        assert (written.getvalue() == "") is nothing

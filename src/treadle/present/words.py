@@ -154,8 +154,15 @@ _VERBS = {
     "web_search": "Search the web",
     "browser_action": "Browse",
     "ask_followup_question": "Ask",
+    "read_command_output": "Look at",
+    "plan_mode_respond": "Plan",
+    "attempt_completion": "Result",
+    "run_code": "Program",
+    "new_task": "New task",
+    "condense": "Make room",
+    "set_timer": "Timer",
 }
-_KNOWN = (*_VERBS.values(), "Delete", "Move", "Call", "Stop", "Look at", "Result", "Plan")
+_KNOWN = (*_VERBS.values(), "Delete", "Move", "Call", "Stop")
 _RENAMED = {"Browser": "Browse", "Question": "Ask"}
 _COUNTED = regex(r" \(\+(\d+) -(\d+)\)$")
 

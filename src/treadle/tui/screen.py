@@ -391,4 +391,5 @@ class Screen:
 
 
 def _style(theme: Theme) -> Style:
-    return Style.from_dict({**theme.for_prompt_toolkit(), **_SEARCH_STYLE})
+    search = dict.fromkeys(_SEARCH_STYLE, "noinherit") if theme.palette is Palette.DUMB else _SEARCH_STYLE
+    return Style.from_dict({**theme.for_prompt_toolkit(), **search})

@@ -189,6 +189,9 @@ class Theme(Struct, frozen=True, kw_only=True):
 
     def for_prompt_toolkit(self) -> dict[str, str]:
         """Give the rules of a `prompt_toolkit` style: a class for each role."""
+        if self.palette is Palette.DUMB:
+            # prompt_toolkit has classes of some of these names, which are bold or underlined.
+            return dict.fromkeys(ROLES, "noinherit")
         return {role: _toolkit_style(self._look(role)) for role in ROLES}
 
     def for_rich(self) -> dict[str, str]:

@@ -20,7 +20,7 @@ _ANSWER_SECONDS = 1.0
 
 
 class WindowSignals:
-    """The window of one application; a terminal that takes no control sequences is told `nothing` but the title."""
+    """The window of one application; a terminal that takes no control sequences is told `nothing`."""
 
     def __init__(self, output: Output, parser: KeyParser | None, *, nothing: bool) -> None:
         self._output = output
@@ -46,7 +46,7 @@ class WindowSignals:
 
     def set_title(self, title: str, report: str = "") -> None:
         """Name the window; `report` is a control sequence that goes along with another title or by itself."""
-        if (title, report) != (self._title, self._report):
+        if not self._nothing and (title, report) != (self._title, self._report):
             self._title, self._report = title, report
             self._output.set_title(title)
             self._output.write_raw(report)
