@@ -76,7 +76,7 @@ async def test_a_key_of_which_nobody_said_that_it_is_wrong_is_kept(
     said = await _login(treadle, monkeypatch, key, down=down)
     assert (said.code, said.err) == (0, "")
     assert said.out.startswith(
-        f"Your key for groq is stored in {key_file()} (saved, not checked: groq/qwen/qwen3.8-27b:"
+        f"Your key for groq is stored in {key_file()}, but it was not checked with groq/qwen/qwen3.8-27b. "
     )
     assert key not in said.out
     assert json.loads(key_file().read_text())["keys"] == {"groq": key}
@@ -88,7 +88,7 @@ async def test_a_key_is_kept_where_no_model_is_known_to_try_it_with(
     (home / "config.toml").write_text('[providers.mine]\nbase_url = "http://127.0.0.1:1"\n')
     monkeypatch.setattr(sys, "stdin", io.StringIO(f"{SECRET}\n"))
     said = await asyncio.to_thread(treadle, "login", "mine", "--key-stdin")
-    assert (said.code, "saved, not checked: mine: No model of mine is known" in said.out) == (0, True)
+    assert (said.code, "but it was not checked with mine. No model of mine is known" in said.out) == (0, True)
 
 
 async def test_a_refused_key_names_the_page_of_keys_and_other_ways(

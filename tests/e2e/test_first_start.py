@@ -101,7 +101,9 @@ async def test_a_key_is_kept_when_the_network_fails_and_the_screen_says_so(tmp_p
     async with _started(program) as terminal:
         await _to_key_of_groq(terminal)
         terminal.type(f"{SECRET}{ENTER}")
-        await terminal.until_shown("Your key for Groq is stored in", "saved, not checked:", "Which model of Groq?")
+        await terminal.until_shown(
+            "Your key for Groq is stored in", "but it was not checked with", "Which model of Groq?"
+        )
         terminal.type(ESCAPE)
         await terminal.until_shown("qwen/qwen3.8-27b (Groq)", "? for keys")
         _nowhere(program, terminal, SECRET)

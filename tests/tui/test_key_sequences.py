@@ -10,7 +10,7 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
-from treadle.tui.draft.key_sequences import PATIENCE
+from treadle.tui.draft.key_sequences import NEXT_BYTE_WITHIN
 from treadle.tui.draft.pasting import KeyParser
 
 KNOWN = sorted(sequence for sequence in ANSI_SEQUENCES if sequence[:2] in ("\x1b[", "\x1bO"))
@@ -53,7 +53,7 @@ def usual_keys_of(text: str) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("sequence", [*KNOWN, "\x1b[<0;12;5M", "\x1b[M abc"[:6], "\x1b[12;40R", *UNKNOWN, PASTE])
-@pytest.mark.parametrize("pause", [0.01, 0.06, 0.3, PATIENCE - 0.1])
+@pytest.mark.parametrize("pause", [0.01, 0.06, 0.3, NEXT_BYTE_WITHIN - 0.1])
 def test_a_sequence_cut_anywhere_is_the_key_that_it_is_whole(sequence: str, pause: float) -> None:
     whole = keys_of(sequence)
     assert whole == ([] if sequence in UNKNOWN else usual_keys_of(sequence))
@@ -65,7 +65,7 @@ def test_a_sequence_cut_anywhere_is_the_key_that_it_is_whole(sequence: str, paus
 @settings(max_examples=300)
 @given(
     st.lists(st.sampled_from([*KNOWN, *UNKNOWN, PASTE, *TYPED]), max_size=6),
-    st.lists(st.tuples(st.integers(1, 9), st.sampled_from([0.0, 0.06, 0.5, PATIENCE - 0.1])), min_size=1),
+    st.lists(st.tuples(st.integers(1, 9), st.sampled_from([0.0, 0.06, 0.5, NEXT_BYTE_WITHIN - 0.1])), min_size=1),
 )
 def test_keys_are_the_same_however_they_are_cut_and_slowed(typed: list[str], cuts: list[tuple[int, float]]) -> None:
     text, places, number = "".join(typed), [0], 0
@@ -91,7 +91,7 @@ def test_an_escape_alone_is_one_after_a_moment_and_text_behind_it_is_text() -> N
 @pytest.mark.parametrize("begun", ["\x1b[", "\x1bO", "\x1b[1;", "\x1b[200", "\x1b[["])
 def test_what_never_becomes_whole_is_dropped_and_what_comes_then_is_typed(begun: str) -> None:
     line = Line()
-    line.bring(begun, PATIENCE + 1)
+    line.bring(begun, NEXT_BYTE_WITHIN + 1)
     line.bring("hello", 1.0)
     assert [data for _, data in line.keys] == list("hello")
     assert keys_of(f"{begun}\r")[-1] == ("Keys.ControlM", "\r")
@@ -102,7 +102,7 @@ def test_the_end_of_a_paste_that_never_began_is_nothing() -> None:
     assert keys_of("a\x1b[201~b") == [("a", "a"), ("b", "b")]
 
 
-@pytest.mark.parametrize("pause", [0.06, 0.4, PATIENCE - 0.1])
+@pytest.mark.parametrize("pause", [0.06, 0.4, NEXT_BYTE_WITHIN - 0.1])
 def test_a_paste_whose_first_byte_was_taken_for_escape_is_a_paste(pause: float) -> None:
     assert keys_of("\x1b", PASTE[1:], pause=pause) == [("Keys.Escape", "\x1b"), *keys_of(PASTE)]
     assert keys_of("\x1b", "[O", pause=pause) == [("Keys.Escape", "\x1b")]

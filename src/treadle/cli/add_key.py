@@ -5,9 +5,9 @@ from treadle.door.known_models import (
     CheckOutcome,
     Models,
     clean_key,
-    describe_check,
     keep_key,
     key_providers,
+    key_stored,
     try_key,
     where_to_get,
 )
@@ -92,7 +92,6 @@ def _kept(row: ProviderRow, key: str, check: CallCheck | None, look: Look) -> st
         return f"{row.title} {what}. It is not stored. {where_to_get(row.name)}"
     signs = look.theme.signs
     known = check is not None and check.outcome in (CheckOutcome.WORKS, CheckOutcome.LIMITED)
-    sign = ("add", signs.ok) if known else ("warn", signs.refused)
-    said = describe_check(check).removesuffix(".")
-    leave_line(look, line(sign, ("dim", f" Your key for {row.title} is stored in {short_path(place)} ({said}).")))
+    said = key_stored(row.title, short_path(place), check)
+    leave_line(look, line(("add" if known else "warn", signs.ok), ("dim", f" {said}")))
     return ""

@@ -29,7 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def execute(arguments: argparse.Namespace) -> int:
     """Read the key, try it with one call, store it."""
-    from treadle.door.known_models import checked_name, clean_key, describe_check, keep_key, winning_origin
+    from treadle.door.known_models import checked_name, clean_key, keep_key, key_stored, winning_origin
     from treadle.door.settings import load_settings
 
     settings = load_settings({})
@@ -39,7 +39,7 @@ def execute(arguments: argparse.Namespace) -> int:
     place = keep_key(provider, key, check)
     name, _, profile = provider.partition("@")
     whose = f"{name} for the profile {profile}" if profile else name
-    sys.stdout.write(f"Your key for {whose} is stored in {place} ({describe_check(check).removesuffix('.')}).\n")
+    sys.stdout.write(f"{key_stored(whose, place, check)}\n")
     origin = winning_origin(settings, provider)
     if profile:
         sys.stdout.write(f"{_how_to_use(settings, provider)}\n")

@@ -28,11 +28,11 @@ if TYPE_CHECKING:
     from treadle.app.models.provider_login import KeyOwner as KeyOwner
     from treadle.app.models.provider_login import checked_name as checked_name
     from treadle.app.models.provider_login import clean_key as clean_key
-    from treadle.app.models.provider_login import describe_check as describe_check
     from treadle.app.models.provider_login import keep_key as keep_key
     from treadle.app.models.provider_login import key_owner as key_owner
     from treadle.app.models.provider_login import key_owners as key_owners
     from treadle.app.models.provider_login import key_providers as key_providers
+    from treadle.app.models.provider_login import key_stored as key_stored
     from treadle.app.models.provider_login import remove_key as remove_key
     from treadle.app.models.provider_login import stored_words as stored_words
     from treadle.app.models.provider_login import try_key as try_key
@@ -55,7 +55,7 @@ else:
                 provider_lines replacement usable_models usable_providers
             """,
             "treadle.app.models.provider_login": """
-                KEY_PAGES KeyOwner checked_name clean_key describe_check keep_key key_owner key_owners key_providers
+                KEY_PAGES KeyOwner checked_name clean_key key_stored keep_key key_owner key_owners key_providers
                 remove_key stored_words try_key where_to_get winning_origin
             """,
             "treadle.app.models.model_names": "said_elsewhere",

@@ -124,8 +124,9 @@ def numbered_finding(session_id: str, number: int) -> ReviewFinding:
     for one in known:
         if one.number == number:
             return one.finding
-    numbers = ", ".join(str(one.number) for one in known) or "none"
-    raise _no_finding(f"There is no finding {number}.", f"The numbers of this session: {numbers}.")
+    numbers = ", ".join(str(one.number) for one in known)
+    fix = f"The numbers of this session: {numbers}." if numbers else "This session has none. A review finds some."
+    raise _no_finding(f"There is no finding {number}.", fix)
 
 
 def _no_finding(what: str, fix: str) -> SessionError:

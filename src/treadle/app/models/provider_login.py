@@ -114,20 +114,22 @@ def keep_key(provider: str, key: str, check: CallCheck | None) -> str:
     )
 
 
-def describe_check(check: CallCheck | None) -> str:
-    """Say what is known of a key that was stored."""
+def key_stored(whose: str, place: str, check: CallCheck | None) -> str:
+    """Say where the key of a provider is, and what is known of it."""
+    stored = f"Your key for {whose} is stored in {place}"
     if check is None:
-        return "untried"
+        return f"{stored} (untried)."
+    text = check.text.removesuffix(".")
     if check.outcome in (CheckOutcome.WORKS, CheckOutcome.LIMITED):
-        return f"{check.ref}: {check.text}"
-    return f"saved, not checked: {check.ref}: {check.text}"
+        return f"{stored} ({check.ref}: {text})."
+    return f"{stored}, but it was not checked with {check.ref}. {text[:1].upper()}{text[1:]}."
 
 
 def stored_words(settings: Settings, provider: str, place: str, check: CallCheck | None) -> str:
     """Say where a key is, what is known of it, and how a session that runs uses it."""
     name, _, profile = provider.partition("@")
     whose = f"{name} for the profile {profile}" if profile else name
-    text = f"Your key for {whose} is stored in {place} ({describe_check(check).removesuffix('.')})."
+    text = key_stored(whose, place, check)
     if profile:
         return f"{text} /profile {profile} uses it."
     models = Models(settings)

@@ -37,7 +37,7 @@ def _go_on(session: SessionAccess, folders: tuple[str, ...], said: str) -> Comma
     if session.status.turn_active:
         return while_working("/add-dir")
     new = copy_with_folders(session.id, folders)
-    text = f"The copy {new} continues {said}. What was changed before it is undone in this session: "
+    text = f"The copy {new} continues {said}. To undo earlier changes, go back to session {session.id}: "
     return CommandAnswer(text=f"{text}treadle --resume {session.id}", opens=new)
 
 

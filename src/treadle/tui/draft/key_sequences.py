@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 PASTE_BEGINS, PASTE_ENDS = "\x1b[200~", "\x1b[201~"
 
-PATIENCE = 2.0
+NEXT_BYTE_WITHIN = 2.0
 """Seconds in which the next byte of a sequence comes, however slow the line is. What has waited longer is dropped."""
 
 _PARAMETERS = r"[0-?]{0,32}[ -/]{0,4}"
@@ -34,9 +34,9 @@ class SequenceFilter:
     def feed(self, data: str) -> str:
         """Give what of `data` is whole, with what was held back before."""
         now = self._clock()
-        if self._held and now - self._at <= PATIENCE:
+        if self._held and now - self._at <= NEXT_BYTE_WITHIN:
             data = self._held + data
-        elif now - self._let_go <= PATIENCE and _AFTER_ESCAPE.match(data):
+        elif now - self._let_go <= NEXT_BYTE_WITHIN and _AFTER_ESCAPE.match(data):
             data = f"\x1b{data}"
         self._held, self._at, self._let_go = "", now, float("-inf")
         given, start = [], 0

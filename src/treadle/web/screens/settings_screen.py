@@ -19,8 +19,8 @@ from treadle.door.known_models import (
     checked_name,
     clean_key,
     data_words,
-    describe_check,
     keep_key,
+    key_stored,
     local_lines,
     local_servers,
     provider_lines,
@@ -185,7 +185,7 @@ async def _add_key(request: Request) -> Response:
         place = await asyncio.to_thread(keep_key, provider, key, check)
     except TreadleError as error:
         raise _without_key(error, key) from None
-    text = f"Your key for {provider} is stored in {place} ({describe_check(check).removesuffix('.')})."
+    text = key_stored(provider, place, check)
     origin = winning_origin(settings, provider)
     if origin and origin != place:
         text += f" {origin} is set in the environment and overrides it."
