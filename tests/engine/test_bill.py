@@ -447,7 +447,7 @@ async def test_a_summary_between_turns_is_in_what_surfaces_show_live_and_from_th
     assert live.total == past.total == pytest.approx(spent) == pytest.approx(session.state.money.spent.cost)
     notices = [one.text for one in told if isinstance(one, Notice) and one.cost]
     text = f"The summary used 110 tokens, ${written.cost:.2f}."
-    assert notices == [f"{text} It counts towards the session and today, not towards a turn."]
+    assert notices == [f"{text} It is part of what the session and the day cost, and of no turn."]
 
 
 @pytest.mark.parametrize("of_turn", [True, False])
@@ -463,7 +463,7 @@ async def test_a_summary_that_is_cut_is_billed_and_said_though_its_turn_has_ende
     assert fold(log.events) == session.state
     notices = [one for one in told if isinstance(one, Notice) and one.cost]
     said = f"Nothing was removed. The summary that was cut used 111 tokens, about ${COST:.2f}."
-    assert [one.text for one in notices] == [f"{said} It counts towards the session and today, not towards a turn."]
+    assert [one.text for one in notices] == [f"{said} It is part of what the session and the day cost, and of no turn."]
     live, past = spending_of(told), spending_of(one.notification for one in read_past(log.events).stamped)
     assert live.total == past.total == pytest.approx(ended + COST)
     assert live.estimated

@@ -209,3 +209,19 @@ def test_details_that_are_too_long_are_counted_and_the_pager_has_all() -> None:
     hand.press(Key.DETAILS)
     assert any("more lines, ctrl-o shows all" in row for row in hand.shown)
     assert any("29/AGENTS.md" in line_text(row) for row in whole_lines(FOLDER, 80))
+
+
+@given(st.sampled_from([FOLDER, PROVIDERS]), st.integers(0, 53), st.integers(20, 120), st.integers(2, 30))
+def test_the_answer_that_enter_takes_and_the_title_are_on_the_screen(
+    choosing: Choosing, moved: int, width: int, rows: int
+) -> None:
+    hand = Hand(choosing)
+    for _ in range(min(moved, len(choosing.rows) - 1)):
+        hand.press(Key.DOWN)
+    shown = [line_text(row) for row in chooser_lines(hand.chooser, width, rows, Signs())]
+    assert len(shown) <= rows
+    assert all(cells(row) <= width for row in chooser_lines(hand.chooser, width, rows, Signs()))
+    assert hand.chooser.chosen is not None
+    assert any(f"❯ {choosing.rows[hand.chooser.chosen].label}"[: width // 3] in row for row in shown), shown
+    assert choosing.title[: width // 3] in shown[0]
+    assert rows < 3 or "enter" in shown[-1]

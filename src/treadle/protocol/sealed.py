@@ -138,7 +138,7 @@ _WHAT = {
 def used_outside(what: str, usage: Usage, cost: float | None) -> Notice:
     """Tell what a model call used that is of no turn."""
     spent = f"{usage.context_tokens:,} tokens, {money(cost, estimated=usage.estimated)}"
-    text = f"{what} used {spent}. It counts towards the session and today, not towards a turn."
+    text = f"{what} used {spent}. It is part of what the session and the day cost, and of no turn."
     return Notice(text=text, usage=usage, cost=cost, quiet=True)
 
 

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from treadle.present.escape import printable
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.tui.draft.menu import MenuEntry, fitting
-from treadle.tui.paint.lines import Line, apart, cells, clip, line, wrap
+from treadle.tui.paint.lines import Line, apart, cells, clip, line, line_text, wrap
 from treadle.tui.paint.theme import Signs
 from treadle.tui.question.asked import Asking, GivenAnswer
 from treadle.tui.question.dialog import QUIET_SECONDS, Dialog, Key, Press, due, moment, press
@@ -168,7 +168,7 @@ def fitting_rows(choosing: Choosing, typed: str) -> Sequence[int]:
 
 
 def chooser_lines(chooser: Chooser, width: int, rows: int, signs: Signs) -> list[Line]:
-    """Lay the list out in at most about `rows` rows; the answers are always among them."""
+    """Lay the list out in at most `rows` rows; where they are too few for all of it, the chosen answer comes first."""
     choosing, bar = chooser.choosing, line(("warn", signs.bar), " ")
     inner = width - cells(bar)
     below = _choice_rows(chooser, inner, max(3, min(_MOST_ROWS, rows - 4)), signs)
@@ -183,7 +183,29 @@ def chooser_lines(chooser: Chooser, width: int, rows: int, signs: Signs) -> list
     if len(above) > room:
         left_out = f"  {signs.more} {len(above) - room + 1} more lines, ctrl-o shows all"
         above = [*above[: room - 1], clip(line(("dim", left_out)), inner, signs.more)]
-    return [(*bar, *row) for row in (*above, *below, _hints(chooser, inner, signs))]
+    shown = [*above, *below, _hints(chooser, inner, signs)]
+    low = _low_rows(chooser, above[0], width=inner, rows=rows, signs=signs)
+    return [(*bar, *row) for row in (shown if len(shown) <= rows else low)]
+
+
+def _low_rows(chooser: Chooser, title: Line, *, width: int, rows: int, signs: Signs) -> list[Line]:
+    """Lay out the chosen answer, the title, the keys, and other answers as far as there is room, in one row each."""
+    shown, chosen = chooser.rows, chooser.asking.chosen
+    others = max(0, min(rows - 3, len(shown) - 1))
+    first = max(0, min(chosen - others // 2, len(shown) - 1 - others))
+    answers = []
+    for place in range(first, min(len(shown), first + others + 1)):
+        mark = signs.chosen if place == chosen else " " * len(signs.chosen)
+        label = f"{mark} {printable(chooser.choosing.rows[shown[place]].label)}"
+        count = line(("dim", f"{chosen + 1}/{len(shown)}" if place == chosen and others + 1 < len(shown) else ""))
+        row = clip(
+            line(("accent" if place == chosen else "", label)),
+            width - (cells(count) + 2 if line_text(count) else 0),
+            signs.more,
+        )
+        answers.append(apart(row, count, width) or row)
+    above = [clip(title, width, signs.more)] if rows > len(answers[:1]) else []
+    return [*above, *answers, *([_hints(chooser, width, signs)] if rows > 2 else [])]
 
 
 def details_fit(chooser: Chooser, width: int, rows: int) -> bool:
