@@ -48,10 +48,16 @@ _FLAG = re.compile(r"^--?[A-Za-z][\w-]*")
 
 @cache
 def words_of_the_source() -> frozenset[str]:
-    """Every word of the source, its prompts, its page and the Makefile; not of its data."""
+    """Every word of the source, its prompts, its page, the Makefile and what CI runs; not of its data."""
     kinds = (".py", ".md", ".js", ".css", ".html", ".toml", ".txt")
     files = [file for file in SOURCE.rglob("*.*") if file.suffix in kinds and "__pycache__" not in file.parts]
-    files += [ROOT / "pyproject.toml", ROOT / "Makefile", ROOT / "Dockerfile", *(ROOT / "scripts").glob("*.*")]
+    files += [
+        ROOT / "pyproject.toml",
+        ROOT / "Makefile",
+        ROOT / "Dockerfile",
+        ROOT / ".ci" / "run",
+        *(ROOT / "scripts").glob("*.*"),
+    ]
     files += [
         *(ROOT / "bench").glob("*.py"),
         *(ROOT / "editors").glob("neovim/*/*.lua"),

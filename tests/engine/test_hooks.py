@@ -8,7 +8,7 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, keeping, results, working
+from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, keeping, needs_yes, results, working
 from tests.fakes.engine import STARTED, USAGE, FakeLog, FakeTool, calls, ports
 from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import AwaitingHooks
@@ -217,6 +217,17 @@ async def test_a_hook_ends_the_turn_after_a_call() -> None:
     ended = [one.outcome.stop for one in run.told if isinstance(one, TurnEnded)]
     assert (len(provider.requests), ended) == (1, [TurnStop.CANCELLED])
     assert "A hook ends the turn: enough" in [one.text for one in run.told if isinstance(one, Notice)]
+
+
+@pytest.mark.parametrize("moment", ["before_call", "permission", "after_call", "before_end"])
+async def test_the_end_of_a_turn_has_the_reason_of_the_hook_that_ended_it(moment: str) -> None:
+    log, provider = FakeLog(), Replies(calls("echo"), DONE)
+    said = Said(**{moment: HookWord(stop="enough")})
+    judged = {"judge": needs_yes} if moment == "permission" else {}
+    async with working(ports(provider, ECHO, log=log, hooks=said, **judged), log) as run:
+        outcome = await run.prompt()
+    stop = TurnStop.END_TURN if moment == "before_end" else TurnStop.CANCELLED
+    assert (outcome.stop, outcome.why) == (stop, "a hook: enough")
 
 
 async def test_a_turn_that_may_not_end_goes_on_with_the_reason_once() -> None:

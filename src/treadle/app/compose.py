@@ -57,7 +57,8 @@ class Opening(Brought, frozen=True, kw_only=True):
     `given` names the settings of the command line that change a session that is resumed; `said_mode` is its mode where
     it is for new sessions only. `trust` is the user's word on the workspace; None is what they said of it before.
     `session_id` names a new session, which no other one may have. A turn that was going on in a session that is resumed
-    goes on, unless the opening `stops` it, or only `looks` at the session: then it stays as it was.
+    goes on, unless the opening `stops` it, or only `looks` at the session: then it stays as it was. With `one_task` it
+    is opened for that alone: limits of steps and time are of all its turns together.
     """
 
     workspace: Path
@@ -70,6 +71,7 @@ class Opening(Brought, frozen=True, kw_only=True):
     session_id: str = ""
     stops: bool = False
     looks: bool = False
+    one_task: bool = False
 
 
 def open_store() -> Store:
@@ -356,10 +358,13 @@ def limits_of(settings: Settings, given: Collection[str] | None = None, base: Li
 
 
 def _bounded(opening: Opening, limits: Limits) -> Limits:
-    """Bound a session by its run, too, and have hooks asked at the end of its turns where it has some now."""
+    """Bound a session as it is used now: by its run and its task, with its hooks asked at the end of turns."""
     hooked = bool(opening.hooks or opening.settings.hooks or opening.settings.hooks_from)
     if hooked is not (limits.asks_end is True):
         limits = replace(limits, asks_end=hooked)
+    together = opening.one_task and opening.child is None
+    if together is not (limits.turns_together is True):
+        limits = replace(limits, turns_together=together)
     return replace(limits, run=Budget(cost=opening.run_cost)) if opening.run else limits
 
 

@@ -97,6 +97,7 @@ def opening_of(arguments: "argparse.Namespace", trust: "SessionTrust", *, user_p
         resume=last_session(trust.workspace) if getattr(arguments, "go_on", False) else arguments.resume,
         trust=trust,
         agents=_agents(getattr(arguments, "agents", None) or ()),
+        one_task=not user_present,
     )
 
 

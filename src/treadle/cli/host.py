@@ -217,6 +217,7 @@ class _HostLine:
                     user_present=host.present,
                     given=frozenset(said),
                     resume=resume,
+                    one_task=host.hosting.task is not None,
                     trust=trust,
                     hooks=host_hooks(host) if start.hooks else (),
                     servers=servers.servers,

@@ -52,8 +52,10 @@ class Wishes(Struct, frozen=True, kw_only=True):
         settings, given = opening.settings, opening.given
         if listed.edits and settings.mode is Mode.ASK:
             settings, given = replace(settings, mode=Mode.EDITS), given | {"mode"}
-        tools = opening.tools if self.structured is None else (*opening.tools, self.structured)
-        return replace(opening, settings=settings, given=given, tools=tools, shape=listed.shape)
+        opening = replace(opening, settings=settings, given=given, shape=listed.shape)
+        if (answer := self.structured) is None:
+            return opening
+        return replace(opening, tools=(*opening.tools, answer), hooks=(*opening.hooks, answer.hook))
 
 
 def wishes_of(said: Mapping[str, Any]) -> Wishes:

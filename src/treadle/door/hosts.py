@@ -14,8 +14,7 @@ if TYPE_CHECKING:
     from treadle.app.hooks.hook_rows import HookHandler as HookHandler
     from treadle.app.hooks.hook_rows import HookRow as HookRow
     from treadle.app.hooks.opening_hooks import with_hooks_said as with_hooks_said
-    from treadle.app.hosting.structured import AGAIN as AGAIN
-    from treadle.app.hosting.structured import MOST_TRIES as MOST_TRIES
+    from treadle.app.hosting.structured import NO_ANSWER as NO_ANSWER
     from treadle.app.hosting.structured import PROMPT as PROMPT
     from treadle.app.hosting.structured import StructuredAnswer as StructuredAnswer
     from treadle.app.hosting.structured import structured_answer as structured_answer
@@ -31,6 +30,6 @@ else:
             "treadle.app.config.foreign_tools": "amended_arguments claude_call claude_names claude_part",
             "treadle.app.hooks.hook_rows": "HookAnswer HookFailedError HookHandler HookRow",
             "treadle.app.hooks.opening_hooks": "with_hooks_said",
-            "treadle.app.hosting.structured": "AGAIN MOST_TRIES PROMPT StructuredAnswer structured_answer",
+            "treadle.app.hosting.structured": "NO_ANSWER PROMPT StructuredAnswer structured_answer",
         },
     )

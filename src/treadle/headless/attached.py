@@ -58,12 +58,12 @@ async def _until_end(
         if signals.code is None:
             raise
         ended = await asking.leave(waits=console.writes_record)
-        return console.cut_off(signals.code, ended, asking.by_now)
+        return console.cut_off(signals.code, filter(None, [ended]), None if ended else asking.by_now)
     except SessionError as error:
         if asking.withdrawn is None or error.code != "prompt-dropped":
             raise
         asking.say("# The task was taken back before its turn.")
-        return console.cut_off(Exit.INTERRUPTED, None, asking.by_now)
+        return console.cut_off(Exit.INTERRUPTED, (), asking.by_now)
     except SessionClosedError as error:
         session = asking.session_id
         raise SessionError(

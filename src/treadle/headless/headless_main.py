@@ -7,7 +7,9 @@ import uuid
 from collections.abc import Iterable
 from contextlib import suppress
 from enum import StrEnum
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Protocol
+
+from msgspec.structs import replace
 
 from treadle.door.open_session import Feed, LiveSession
 from treadle.door.program import harmless, write_wrapped
@@ -95,6 +97,8 @@ async def run_headless(
     With `structured` the answer has to have that form. With a `goal` it works on until that is met.
     """
     console = HeadlessConsole(live, output, out, err)
+    if structured is not None:
+        structured.join(live.id, live.awaits_subagents)
     if not task and goal is None:
         from treadle.headless.continuing import words_to_continue
 
@@ -121,6 +125,7 @@ async def finish_task(
     structured: "StructuredAnswer | None" = None,
 ) -> int:
     """Post a task, and follow the session until it is done; returns the exit code."""
+    ended: list[TurnOutcome] = []
     followed = False
     try:
         if task:
@@ -134,34 +139,27 @@ async def finish_task(
 
             await until_quiet(live, feed, console.show)
             signals.end_is_known()
-            ended = stopped_on_opening(live)
-            return console.nothing_to_do() if ended is None else console.conclude(ended)
+            stopped = stopped_on_opening(live)
+            return console.nothing_to_do() if stopped is None else console.conclude(stopped)
         followed = True
         signals.work_begins()
-        outcome = await _until_end(live, feed, console)
-        if structured is not None:
-            from treadle.headless.structured_end import until_answered
-
-            outcome = await until_answered(
-                live, outcome, structured, next_end=lambda: _until_end(live, feed, console), source=HEADLESS
-            )
+        outcome = await _until_end(live, feed, console, ended)
     except asyncio.CancelledError:
         if signals.code is None:
             raise
-        ended = await _end_on_its_way(live, feed) if followed else None
-        return console.cut_off(signals.code, ended, live.by_now)
+        last = await _end_on_its_way(live, feed) if followed else None
+        return console.cut_off(signals.code, (*ended, *filter(None, [last])), live.by_now)
     signals.end_is_known()
-    if structured is None:
-        return console.conclude(outcome)
-    from treadle.door.program import Exit
-
-    code = Exit.FAILED if structured.is_missing(outcome) else None
-    return console.conclude(outcome, code, structured.value)
+    return console.conclude(outcome, structured)
 
 
-async def _until_end(live: LiveSession, feed: Feed, console: "HeadlessConsole") -> TurnOutcome:
-    """Follow it to the end of its turn, and on while subagents work that nobody waits for: each wakes it."""
-    outcomes: list[TurnOutcome] = []
+async def _until_end(
+    live: LiveSession, feed: Feed, console: "HeadlessConsole", outcomes: list[TurnOutcome]
+) -> TurnOutcome:
+    """Follow it to the end of its turn, and on while subagents work that nobody waits for: each wakes it.
+
+    How each of its turns ended is added to `outcomes`.
+    """
     woken = False
     only_checked = not live.status.turn_active
     async for notification in feed:
@@ -214,7 +212,6 @@ class HeadlessConsole:
         self._progress = Progress()
         self._says_how_to_go_on = output is OutputFormat.TEXT
         self._goal: GoalStatus | None = None
-        self._ended: TurnOutcome | None = None
 
     def begin(self) -> None:
         """Name the session, and tell what is to be known before it starts."""
@@ -235,7 +232,6 @@ class HeadlessConsole:
         """Write one thing that happened."""
         if isinstance(notification, GoalChanged):
             self._goal = notification.goal
-        self._ended = notification.outcome if isinstance(notification, TurnEnded) else self._ended
         if isinstance(notification, PhaseChanged) and self._live.status.checking:
             from treadle.present.goal_words import CHECKING_GOAL
 
@@ -272,21 +268,26 @@ class HeadlessConsole:
         """Whether the end is written as a record."""
         return self._output is not OutputFormat.TEXT
 
-    def cut_off(self, code: "Exit", ended: TurnOutcome | None, by_now: TurnOutcome | None) -> "Exit":
-        """Write how the turn `ended`, or what it has come to, where a record is wanted before a signal ends it all."""
-        from treadle.headless.records import result_record
+    def cut_off(self, code: "Exit", ended: Iterable[TurnOutcome], by_now: TurnOutcome | None) -> "Exit":
+        """Write how turns `ended`, and what one has come to, where a record is wanted before a signal ends it all."""
+        turns = (*ended, *filter(None, [by_now]))
+        if turns and self.writes_record:
+            from treadle.headless.records import result_record
 
-        ended = ended or (None if by_now else self._ended)  # a signal may come when its end was just shown
-        if (outcome := ended or by_now) is not None and self.writes_record:
+            whole, cut = turns_together(turns), by_now is not None
             with suppress(OSError):
-                self._record(result_record(self._live, outcome, code, goal=self._goal, cut_off=ended is None))
+                self._record(result_record(self._live, whole, code, goal=self._goal, cut_off=cut))
         return code
 
-    def conclude(self, outcome: TurnOutcome, code: "Exit | None" = None, value: Any = None) -> int:
-        """Write the answer, and its `value` where it has one; returns the exit code, by default that of the outcome."""
-        from treadle.door.program import describe_model_error, exit_code
+    def conclude(self, outcome: TurnOutcome, structured: "StructuredAnswer | None" = None) -> int:
+        """Write the answer, which may have to be `structured`; returns the exit code."""
+        from treadle.door.program import Exit, describe_model_error, exit_code
 
-        code = exit_code(outcome, self._goal) if code is None else code
+        code, missing = exit_code(outcome, self._goal), ""
+        if structured is not None and structured.is_missing(outcome):
+            from treadle.door.hosts import NO_ANSWER
+
+            code, missing = Exit.FAILED, NO_ANSWER
         self._say(self._progress.finish(outcome.text))
         self._say(self._goal_unchecked())
         if self._output is OutputFormat.TEXT:
@@ -296,8 +297,11 @@ class HeadlessConsole:
         else:
             from treadle.headless.records import result_record
 
-            self._record(result_record(self._live, outcome, code, value=value, goal=self._goal))
+            value = None if structured is None else structured.value
+            said = replace(outcome, why=missing or outcome.why)
+            self._record(result_record(self._live, said, code, value=value, goal=self._goal))
         self._say(summary_lines(outcome, may_change=self._progress.may_change))
+        self._say([f"# {missing}"] if missing else [])
         self._say(self._left_open(outcome))
         self._says_how_to_go_on &= outcome.stop is not TurnStop.END_TURN or self._err.isatty()
         self._say(self._how_to_go_on())

@@ -4,7 +4,6 @@ import asyncio
 import uuid
 from typing import TYPE_CHECKING
 
-from treadle.door.hosts import AGAIN
 from treadle.door.open_session import LiveSession
 from treadle.door.program import Exit
 from treadle.headless.channel import Frame
@@ -28,7 +27,6 @@ class HostMessages:
         self._waiting: asyncio.Queue[Frame | None] = asyncio.Queue()
         self._owed: set[str] = set()
         self._delivered: set[str] = set()
-        self._own: set[str] = set()
         self._idle = asyncio.Event()
         self._idle.set()
         self._posting = self._interrupted = False
@@ -114,17 +112,9 @@ class HostMessages:
             self._settle({message_id})
             raise
 
-    async def ask_again(self, live: LiveSession) -> None:
-        """Ask the model for the answer that is missing, in words that nobody wrote."""
-        prompt = Prompt(id=uuid.uuid4().hex, content=(Text(text=AGAIN),))
-        self._owe(prompt.id)
-        self._own.add(prompt.id)
-        await live.wake(prompt, self._host.source)
-
     def owe_resumed(self) -> None:
         """Owe a result for a turn that was cut off, which goes on now."""
         self._owe(_RESUMED)
-        self._own.add(_RESUMED)
         self._delivered.add(_RESUMED)
 
     def delivered(self, prompt_id: str) -> None:
@@ -133,7 +123,7 @@ class HostMessages:
 
     def in_turn(self) -> list[str]:
         """Name the host's messages that the model has read in this turn."""
-        return sorted(self._delivered - self._own)
+        return sorted((self._delivered & self._owed) - {_RESUMED})
 
     def settle_turn(self) -> None:
         """Owe nothing any more for what was in the turn, whose result is sent."""

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.door.hosts import MOST_TRIES
 from treadle.door.open_session import LiveSession
 from treadle.door.program import Exit, describe_crash, exit_code
 from treadle.door.trust import SessionTrust
@@ -95,7 +94,6 @@ class HostedSession:
         self._left = self._skips = self._over = self.speaks = False
         self._denies = hosting.denies
         self._state = ""
-        self._tries = 0
         self._in_tools = False
         self._count = TurnCount()
         self._code = Exit.DONE
@@ -224,6 +222,8 @@ class HostedSession:
         feed = live.follow()
         self.live = await live.__aenter__()
         hosting = self.hosting
+        if hosting.structured is not None:
+            hosting.structured.join(live.id)
         self.frames = FrameMaker(
             live.id,
             str(live.workspace),
@@ -286,8 +286,7 @@ class HostedSession:
                 self._skips = not isinstance(notification, TurnEnded)
                 return
             case TurnStarted():
-                if not self._tries:
-                    self._begin(live)
+                self._begin(live)
             case PhaseChanged(phase=phase):
                 self._count.phase(phase)
                 self._in_tools = phase is Phase.EXECUTING_TOOL or (self._in_tools and phase is Phase.CANCELLING)
@@ -343,11 +342,6 @@ class HostedSession:
         status, structured = live.status, self.hosting.structured
         self._count.add(outcome, status.model, status.window)
         missing = structured is not None and structured.is_missing(outcome)
-        if missing and self._tries < MOST_TRIES:
-            self._tries += 1
-            await self.messages.ask_again(live)
-            return
-        self._tries = 0
         if outcome.denied and self.denies_itself:
             self.warn(f"{denied_words(outcome)}: the host answers no questions about permissions.")
             outcome = replace(outcome, denied=0)
@@ -366,7 +360,7 @@ class HostedSession:
         by_now = None if live is None else live.by_now
         if live is not None and by_now is not None:
             self._count.add(by_now, live.status.model, live.status.window)
-        elif not self._tries:
+        else:
             self._count.begin()
             self.frames.begin_turn()
         self.result({**failed_fields(error), "user_message_uuids": self.messages.in_turn()})

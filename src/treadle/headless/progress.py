@@ -24,7 +24,7 @@ from treadle.protocol.notifications import (
     TurnStarted,
     TurnStop,
 )
-from treadle.protocol.tools import Flow, ToolKind
+from treadle.protocol.tools import FileChange, Flow, ToolKind
 
 if TYPE_CHECKING:
     from treadle.door.open_session import LiveSession
@@ -134,21 +134,38 @@ def summary_lines(outcome: TurnOutcome, *, may_change: bool = True) -> Iterator[
 
 
 def turns_together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:
-    """Sum up turns that followed on each other by themselves; the last one says how they ended."""
+    """Sum up turns that followed on each other by themselves; the last one says how they ended.
+
+    Where it has no text, such as one that a limit left no step, the one before it says what came of the task.
+    """
     whole = outcomes[0]
     for one in outcomes[1:]:
         whole = replace(
             one,
+            text=one.text or whole.text,
             steps=whole.steps + one.steps,
             usage=whole.usage + one.usage,
             cost=None if whole.cost is None or one.cost is None else whole.cost + one.cost,
-            changes=(*whole.changes, *one.changes),
+            changes=_changes_together(whole.changes, one.changes),
+            unseen=tuple(dict.fromkeys((*whole.unseen, *one.unseen))),
             denied=whole.denied + one.denied,
             exact=whole.exact
             and one.exact
             and not {each.path for each in whole.changes} & {each.path for each in one.changes},
         )
     return whole
+
+
+def _changes_together(before: Sequence[FileChange], then: Sequence[FileChange]) -> tuple[FileChange, ...]:
+    """Give each file once: what two turns did to it is one change, and none where the second undid the first."""
+    changed = {change.path: change for change in before}
+    for change in then:
+        if (first := changed.get(change.path)) is not None:
+            added, removed = first.added + change.added, first.removed + change.removed
+            changed[change.path] = replace(change, before=first.before, added=added, removed=removed)
+        else:
+            changed[change.path] = change
+    return tuple(change for change in changed.values() if change.before != change.after)
 
 
 HEADLESS = Source(kind="headless", id="main")

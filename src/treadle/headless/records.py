@@ -37,8 +37,8 @@ class ResultRecord(Tagged, frozen=True, kw_only=True, omit_defaults=False, tag="
 
     `changes` are all that is left of the turn's own work where they are `exact`, otherwise what tools reported.
 
-    `why` says which limit or hook ended the turn. `open_items` counts what of the checklist is not done. `goal` is the
-    goal that was worked on, and how it stands.
+    `why` says which limit or hook ended the turn, or that the answer has not the form that was wanted. `open_items`
+    counts what of the checklist is not done. `goal` is the goal that was worked on, and how it stands.
     `structured_output` is the answer as a value where a form of it was wanted.
     """
 

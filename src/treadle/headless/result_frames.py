@@ -4,6 +4,7 @@ import time
 import uuid
 from typing import Any
 
+from treadle.door.hosts import NO_ANSWER
 from treadle.door.program import Exit, exit_code
 from treadle.headless.channel import Frame
 from treadle.headless.frames import usage_of
@@ -113,7 +114,7 @@ def result_fields(outcome: TurnOutcome, *, no_value: bool = False, in_tools: boo
     code = exit_code(outcome)
     if no_value:
         subtype = "error_max_structured_output_retries"
-        errors = ["The model did not give an answer that fits the JSON Schema."]
+        errors = [NO_ANSWER]
     elif code is Exit.PERMISSION:
         errors = [f"{denied_words(outcome)} because nobody was there to approve."]
     elif code is not Exit.DONE:

@@ -21,7 +21,8 @@ class Budget(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one,
-    with `counts_work`, which older logs do not have, without that for which the turn waited for a person's answer.
+    with `counts_work`, which older logs do not have, without that for which the turn waited for a person's answer. With
+    `turns_together`, which they do not have either, both bound all turns since the session was opened.
 
     `soft` is the part of a budget after which the user is asked once whether to go on. `max_auto_approved` bounds the
     calls that may run in a row without asking. `max_mistakes` bounds replies in a row of which no call could be
@@ -55,6 +56,7 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     joins_cut: bool | UnsetType = UNSET
     asks_end: bool | UnsetType = UNSET
     counts_work: bool | UnsetType = UNSET
+    turns_together: bool | UnsetType = UNSET
     sizes_images: bool | UnsetType = UNSET
     raisable: bool = False
     wait_for_reset: bool | UnsetType = UNSET

@@ -1,11 +1,13 @@
 """The answer of a task as a value of a JSON Schema: the tool that takes it, and the word to a model without one."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from itertools import islice
 from typing import Any
 
+from treadle.app.config.hook_settings import HookEvent
+from treadle.app.hooks.hook_rows import HookAnswer, HookRow
 from treadle.engine.ports import Output, Prepared
 from treadle.protocol.errors import ConfigError, ToolError
 from treadle.protocol.notifications import TurnOutcome, TurnStop
@@ -22,15 +24,19 @@ from treadle.protocol.tools import (
 )
 
 _NAME = "StructuredOutput"
-MOST_TRIES = 5
-"""Turns that may end without a valid answer."""
+_MOST_REMINDERS = 5
+"""Times that the model is asked for a missing answer before the turn ends without it."""
 
 PROMPT = f"""# The answer
 
 Give the final answer of each task by calling `{_NAME}`, once, as the last thing that you do. It ends the task. \
 Do not use `attempt_completion`, and do not answer in plain text."""
 
-AGAIN = f"The answer is still missing. Give it now by calling `{_NAME}` with arguments that fit its schema."
+_AGAIN = f"The answer is still missing. Give it now by calling `{_NAME}` with arguments that fit its schema."
+
+NO_ANSWER = "The model did not give an answer that fits the JSON Schema."
+"""Why a task failed whose answer is missing."""
+
 _VALUE = "value"
 _SHOWN = 5
 
@@ -38,7 +44,8 @@ _SHOWN = 5
 class StructuredAnswer:
     """The tool that takes the answer; `value` is what the last turn gave, None where it gave none.
 
-    A schema that is not of an object is put into one, with the answer as its `value`.
+    A schema that is not of an object is put into one, with the answer as its `value`. Its `hook` keeps a turn of the
+    session that it has joined from ending without an answer, a few times.
     """
 
     def __init__(self, schema: dict[str, Any]) -> None:
@@ -46,6 +53,10 @@ class StructuredAnswer:
         _check_schema(schema)
         self.value: Any = None
         self.given = False
+        self.hook = HookRow(event=HookEvent.STOP, handler=self._at_end, name="of --json-schema", changes_files=False)
+        self._session_id = ""
+        self._awaits: Callable[[], bool] = lambda: False
+        self._reminders = 0
         self._schema = schema
         self._wrapped = schema.get("type") != "object"
         inner = _below(schema)
@@ -71,9 +82,21 @@ class StructuredAnswer:
 
         return Prepared(accesses=(), preview=Preview(title="Gives the answer", text=text), run=run)
 
+    def join(self, session_id: str, awaits: Callable[[], bool] = lambda: False) -> None:
+        """Want the answer of this session, not of its subagents; not yet while it `awaits` something that wakes it."""
+        self._session_id, self._awaits = session_id, awaits
+
+    async def _at_end(self, given: dict[str, Any]) -> HookAnswer:
+        """Let the turn end, or ask for the answer that is missing."""
+        ends = self.given or self._reminders >= _MOST_REMINDERS or self._awaits()
+        if ends or given["session_id"] != self._session_id:
+            return HookAnswer()
+        self._reminders += 1
+        return HookAnswer(objects=({"decision": "block", "reason": _AGAIN},))
+
     def forget(self) -> None:
         """Begin a task: it has no answer yet."""
-        self.value, self.given = None, False
+        self.value, self.given, self._reminders = None, False, 0
 
     def is_missing(self, outcome: TurnOutcome) -> bool:
         """Whether a turn ended by itself without an answer."""

@@ -407,7 +407,7 @@ def _withdraw_questions(state: State) -> Transition:
 
 
 def _resume(state: State, data: Resumed, at: int) -> Transition:
-    state, effects = files.go_on_after_restart(replace(goal.resumed(state, at), user_present=data.user_present))
+    state, effects = files.go_on_after_restart(replace(goal.resumed(state, at), user_present=data.user_present, made=0))
     if state.turn is not None:
         effects = [Notify(notification=TurnResumed()), *effects]
     state, closed = answers.close_elicitations(state)  # who asked is gone with its program

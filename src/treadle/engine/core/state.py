@@ -268,7 +268,8 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     now. `held` are prompts that wait for the user. `stopping` is why the turn is being cancelled if it was not the
     user, `stopped_by` what a hook said that did. `cut` is what there is of an answer that the output limit cut off.
     `returns`: hooks sent the answer back so often since the last call. What was `asked` besides has no answer yet. The
-    time of a bounded turn counts from `since` on (ms since 1970), and stands since `asked_at`.
+    time of a bounded turn counts from `since` on (ms since 1970), and stands since `asked_at`. Where
+    turns are bounded together, those that are over `made` so many steps.
     """
 
     session_id: str = ""
@@ -313,6 +314,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     since: int = 0
     asked_at: int = 0
     hooked: tuple[FileChange, ...] = ()
+    made: int = 0
 
     @property
     def choice(self) -> ModelChoice:

@@ -31,7 +31,7 @@ from treadle.protocol.checkpoints import MOST_NAMED
 from treadle.protocol.events import HOOK, Event, Resumed, TurnMayEnd
 from treadle.protocol.goals import GoalChecked
 from treadle.protocol.models import ModelError
-from treadle.protocol.notifications import CallStatus, ModelChanged, Phase, TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.notifications import BY_HOOK, CallStatus, ModelChanged, Phase, TurnEnded, TurnOutcome, TurnStop
 
 _WORKS = (CallStatus.JUDGING, CallStatus.STARTING, CallStatus.RUNNING)
 
@@ -55,7 +55,8 @@ def may_end(state: State, data: TurnMayEnd) -> Transition:
     """End the turn as the hooks let it."""
     held = state.activity
     assert isinstance(held, AwaitingHooks)  # noqa: S101 - `advance` has checked it
-    state, effects = end_turn(state, TurnStop.END_TURN, text=held.text, completed=held.completed)
+    why = f"{BY_HOOK}{data.stop}" if data.stop else ""
+    state, effects = end_turn(state, TurnStop.END_TURN, text=held.text, completed=held.completed, why=why)
     if data.stop and goal.is_due(state):
         state, more = goal.checked(state, GoalChecked(blocked=True, reason=f"a hook ended the work: {data.stop}"))
         effects += more
@@ -122,6 +123,7 @@ def end_turn(
         unread=unread,
         queue=tuple(one for one in state.queue if one.source != HOOK),  # its words were for this turn
         money=replace(state.money, terms=None),
+        made=turn.steps - turn.more if state.limits.turns_together is True else 0,
     )
     ended: list[Effect] = [
         Notify(notification=TurnEnded(outcome=outcome)),
@@ -154,12 +156,15 @@ def turn_by_now(state: State) -> TurnOutcome | None:
 def keep_time(before: State, state: State, event: Event) -> Transition:
     """Bound the time of the turn after this event, by `limits.max_seconds`."""
     turn, seconds, at = state.turn, state.limits.max_seconds, event.at
+    together = state.limits.turns_together is True and not isinstance(event.data, Resumed)
     if turn is None or seconds is None:
-        return _forgotten(state, at), []
+        return _forgotten(state, at, keeps=together and seconds is not None), []
     timer = turn_timer(turn.number)
     stands = state.limits.counts_work is True and waits_for_person(state)
     if before.turns != state.turns or isinstance(event.data, Resumed):
-        if state.limits.counts_work is True:
+        if together and state.since:
+            seconds = _left(state, seconds, at)
+        elif state.limits.counts_work is True:
             state = replace(state, since=at, asked_at=at if stands else 0)
         return state, [] if stands or state.cancelling else [StartTimer(timer=timer, seconds=seconds)]
     effects: list[Effect] = []
@@ -168,7 +173,7 @@ def keep_time(before: State, state: State, event: Event) -> Transition:
     elif state.asked_at and not stands:
         state = _gone_on(state, at)
         if not state.cancelling:
-            effects = [StartTimer(timer=timer, seconds=max(0.0, seconds - (at - state.since) / 1000))]
+            effects = [StartTimer(timer=timer, seconds=_left(state, seconds, at))]
     return state, effects
 
 
@@ -195,7 +200,11 @@ def _gone_on(state: State, at: int) -> State:
     return replace(state, since=state.since + max(0, at - state.asked_at), asked_at=0)
 
 
-def _forgotten(state: State, at: int) -> State:
+def _left(state: State, seconds: float, at: int) -> float:
+    return max(0.0, seconds - (at - state.since) / 1000)
+
+
+def _forgotten(state: State, at: int, *, keeps: bool) -> State:
     if state.asked_at:
         state = _gone_on(state, at)
-    return replace(state, since=0) if state.since else state
+    return replace(state, since=0) if state.since and not keeps else state

@@ -80,7 +80,7 @@ def _why_stopped(state: State) -> str:
         return state.stopped_by
     if state.stopping is not TurnStop.TIME or state.limits.max_seconds is None:
         return ""
-    return f"the turn's limit of {state.limits.max_seconds:g} s"
+    return f"the {'run' if state.made else 'turn'}'s limit of {state.limits.max_seconds:g} s"
 
 
 def in_flight(state: State) -> bool:
@@ -194,6 +194,8 @@ def _start_turn(state: State) -> Transition:
         replace(state, turn=turn, turns=turn.number, guard=Guard(), unseen=(), hooked=(), cut="", returns=0),
         first.source,
     )
+    if state.made:
+        state = replace(state, turn=replace(turn, more=-state.made))
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
     return state, [Notify(notification=TurnStarted(turn=turn.number)), *effects, *more]

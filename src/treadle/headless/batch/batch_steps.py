@@ -198,6 +198,7 @@ def run_task(
         workspace=trust.workspace,
         settings=load_settings(flags, workspace=trust.workspace, trusted=trust.trusted),
         user_present=False,
+        one_task=True,
         given=frozenset(flags if account is None else flags.keys() & {"budget", "mode"}),
         trust=trust,
         run=options.run,

@@ -1,0 +1,124 @@
+"""The limits of a task that takes several turns: they bound all of its turns, whoever began these."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from tests.engine.exploring import TUI, World, decision
+from treadle.engine.core.advance import fold
+from treadle.engine.core.machine_effects import StartTimer
+from treadle.engine.core.state import AwaitingReply, replace
+from treadle.protocol.events import GOAL, CallFinished, CallJudged, CallStarted, Prompt, Resumed, Source, TimerFired
+from treadle.protocol.goals import SetGoal
+from treadle.protocol.limits import Limits
+from treadle.protocol.messages import Text
+from treadle.protocol.notifications import TurnEnded, TurnOutcome, TurnStop
+from treadle.protocol.permissions import Verdict
+from treadle.protocol.tools import Outcome, Preview, result_text
+
+START = 1_800_000_000_000
+SOURCES = (Source(kind="headless", id="main"), Source(kind="subagent", id="s"), Source(kind="timer", id="1"), GOAL, TUI)
+TOGETHER = Limits(max_steps=5, max_seconds=10.0, counts_work=True, turns_together=True)
+
+turns = st.lists(
+    st.tuples(st.sampled_from(SOURCES), st.integers(1, 4), st.integers(0, 2_000), st.integers(0, 2_000)), max_size=5
+)
+"""Who begins each turn, the steps that it would make, and the milliseconds of each and of those before it."""
+
+
+def step(world: World, *, last: bool) -> None:
+    """Let the model make a call that runs, or answer."""
+    world.take(world.ready())
+    assert isinstance(world.state.activity, AwaitingReply)
+    number, attempt = world.state.activity.step, world.state.activity.attempt
+    if last:
+        world.take(world.reply(number, attempt))
+        return
+    proposed = world.new_call("look")
+    assert proposed is not None
+    call_id = proposed.call.id
+    world.take(replace(proposed, progress=""))
+    world.take(CallJudged(call_id=call_id, decision=decision(Verdict.ALLOW), preview=Preview(title="t")))
+    world.take(world.reply(number, attempt))
+    world.take(CallStarted(call_id=call_id))
+    world.take(CallFinished(call_id=call_id, result=result_text(Outcome.OK, f"{world.calls}")))
+
+
+def work(world: World, source: Source, steps: int, *, takes: int = 0) -> None:
+    """Begin a turn that makes so many steps, unless a limit ends it before."""
+    effects = world.take(Prompt(id=f"p{world.state.seq}", content=(Text(text="go"),)), source)
+    timer, began = next((one for one in effects if isinstance(one, StartTimer)), None), world.at
+    for number in range(steps):
+        world.at += takes
+        if timer is None or world.state.turn is None:
+            return
+        if world.at > began + timer.seconds * 1000:
+            world.take(TimerFired(timer=timer.timer))
+        else:
+            step(world, last=number + 1 == steps)
+
+
+def ended(world: World) -> list[TurnOutcome]:
+    return [one.outcome for one in world.told() if isinstance(one, TurnEnded)]
+
+
+def timers(world: World) -> list[float]:
+    return [one.seconds for one in world.effects if isinstance(one, StartTimer)]
+
+
+@given(turns)
+def test_steps_and_time_are_of_all_turns_together(made: list[tuple[Source, int, int, int]]) -> None:
+    world = World(limits=TOGETHER, at=START).begin()
+    world.take(SetGoal(condition="it works"))
+    wanted, since = 0, 0
+    for source, steps, takes, pause in made:
+        world.at += pause
+        since = since or world.at
+        known = len(ended(world))
+        work(world, source, steps, takes=takes)
+        wanted += steps
+        total = sum(one.steps for one in ended(world))
+        assert total <= 5
+        (outcome,) = ended(world)[known:]
+        if outcome.stop is TurnStop.END_TURN:
+            assert total == wanted <= 5
+        elif outcome.stop is TurnStop.MAX_TURN_REQUESTS:
+            assert total == 5 < wanted
+            break
+        else:
+            assert outcome.stop is TurnStop.TIME
+            break
+    begun = [event.at for event in world.log if isinstance(event.data, Prompt)]
+    timed = begun[: len(timers(world))]
+    assert timers(world) == [max(0.0, 10 - (at - since) / 1000) for at in timed]
+    assert all(one.steps == 0 for one in ended(world)[len(timed) :])
+    assert fold(world.log) == world.state
+
+
+def test_each_turn_has_limits_of_its_own_where_they_are_not_together() -> None:
+    world = World(limits=replace(TOGETHER, turns_together=False), at=START).begin()
+    for source in SOURCES:
+        work(world, source, 5, takes=100)
+        world.at += 60_000
+    assert [(one.stop, one.steps) for one in ended(world) if one.steps] == [(TurnStop.END_TURN, 5)] * len(ended(world))
+    assert timers(world) == [10.0] * len(timers(world))
+
+
+def test_a_session_that_is_opened_again_counts_anew() -> None:
+    world = World(limits=TOGETHER, at=START).begin()
+    work(world, TUI, 4, takes=100)
+    world.at += 60_000
+    world.take(Resumed(user_present=False))
+    world.take(Prompt(id="again", content=(Text(text="go"),)))
+    assert timers(world) == [10.0, 10.0]
+    for number in range(5):
+        step(world, last=number == 4)
+    assert [(one.stop, one.steps) for one in ended(world)] == [(TurnStop.END_TURN, 4), (TurnStop.END_TURN, 5)]
+
+
+def test_a_turn_for_which_no_step_is_left_ends_and_keeps_its_message() -> None:
+    world = World(limits=TOGETHER, at=START).begin()
+    work(world, TUI, 5)
+    world.take(Prompt(id="late", content=(Text(text="a subagent has ended"),)), SOURCES[1])
+    last = ended(world)[-1]
+    assert (last.stop, last.steps, last.text) == (TurnStop.MAX_TURN_REQUESTS, 0, "")
+    assert [one.id for one in world.state.delivering] == ["late"]
