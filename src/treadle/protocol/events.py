@@ -387,10 +387,11 @@ class CallStarted(Tagged, frozen=True, kw_only=True, tag="call_started"):
 
 
 class CallFinished(Tagged, frozen=True, kw_only=True, tag="call_finished"):
-    """The outcome of a call that ran, or that could not be prepared."""
+    """The outcome of a call that ran, or could not be prepared. `decision`: what hooks say to what is in its copy."""
 
     call_id: str
     result: CallResult
+    decision: Decision | None = None
 
 
 class TimerFired(Tagged, frozen=True, kw_only=True, tag="timer_fired"):
@@ -400,10 +401,7 @@ class TimerFired(Tagged, frozen=True, kw_only=True, tag="timer_fired"):
 
 
 class TurnMayEnd(Tagged, frozen=True, kw_only=True, tag="turn_may_end"):
-    """Hooks let a turn end with its answer; with a `stop` they end the work on the session's goal, too, and say why.
-
-    Where they do not, a prompt of theirs follows in place of it, and the turn goes on.
-    """
+    """Hooks let a turn end, else a prompt of theirs follows; a `stop` ends the work on the goal, too, and says why."""
 
     stop: str = ""
 

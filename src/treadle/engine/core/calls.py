@@ -14,7 +14,6 @@ from treadle.protocol.permissions import Decision, Mode, OptionKind, Question, Q
 from treadle.protocol.tools import (
     CallResult,
     CopyChanges,
-    CopyFate,
     Flow,
     Outcome,
     Preview,
@@ -294,25 +293,32 @@ def finished(state: State, data: CallFinished) -> Transition:
     assert call is not None  # noqa: S101 - `advance` has checked it
     state = bill(state, data.result.usage, data.result.cost)
     if call.keep:
-        return finish(state, call, kept(call, data.result))
+        return finish(state, call, files.kept(call, data.result))
     plan = state.mode is Mode.PLAN
     can_ask = state.user_present and not state.cancelling and not plan
-    if copy := real_changes(data.result):
-        if not copy.changes and copy.whole and not state.cancelling and not plan:
+    if copy := files.real_changes(data.result):
+        if not files.needs_word(copy) and not state.cancelling and not plan:
             return keep_copy(state, call, data.result, copy)
+        if (said := data.decision) is not None and (said.verdict is Verdict.DENY or not (state.cancelling or plan)):
+            return _answered_by_hook(state, call, data.result, said)
         return ask_about_copy(state, call, data.result, copy) if can_ask else _discard(state, call, data.result)
     denial = data.result.denial
     if denial is not None and denial.right is Right.NETWORK and denial.target and not state.user_present:
         state = _count_denied(state)
     if denial is None or call.rights is not None or not can_ask:
-        return finish(state, call, with_remark(data.result, texts.NO_RIGHT_IN_PLAN) if plan and denial else data.result)
+        return finish(
+            state, call, files.with_remark(data.result, texts.NO_RIGHT_IN_PLAN) if plan and denial else data.result
+        )
     return _ask_about(state, call, data.result, texts.stopped_by_sandbox(denial), options=_ONCE, denial=denial)
 
 
-def real_changes(result: CallResult) -> CopyChanges | None:
-    """Give what a command changed in its copy and was not kept; None where that is nothing."""
-    copy = result.copy
-    return copy if copy is not None and copy.fate is CopyFate.DISCARDED and (copy.changes or copy.outputs) else None
+def _answered_by_hook(state: State, call: CallState, result: CallResult, decision: Decision) -> Transition:
+    """Apply what a command changed in its copy, or throw it away, as hooks say."""
+    call = replace(call, decision=decision)
+    copy = files.real_changes(result)
+    if decision.verdict is Verdict.ALLOW and copy is not None:
+        return keep_copy(state, call, result, copy)
+    return finish(state, call, files.mark_discarded(result, texts.said_by_hook(decision, "denied")))
 
 
 def ask_about_copy(
@@ -333,51 +339,15 @@ def keep_copy(state: State, call: CallState, result: CallResult, copy: CopyChang
 def _discard(state: State, call: CallState, result: CallResult) -> Transition:
     """Throw away what nobody can decide about; outside plan mode that is work that was not done."""
     if state.mode is Mode.PLAN:
-        return finish(state, call, mark_discarded(result, texts.IN_PLAN_MODE))
-    return finish(_count_denied(state), call, mark_discarded(result, texts.NOBODY_TO_KEEP))
+        return finish(state, call, files.mark_discarded(result, texts.IN_PLAN_MODE))
+    return finish(_count_denied(state), call, files.mark_discarded(result, texts.NOBODY_TO_KEEP))
 
 
 def leave_first_run(state: State, call: CallState, result: CallResult) -> Transition:
     """Leave a call at what came of its first run, with no second one and nothing kept."""
     if state.user_present and state.mode is not Mode.PLAN:
-        return finish(state, call, mark_discarded(result, texts.BEFORE_KEPT))
-    return _discard(state, call, result) if real_changes(result) else finish(state, call, result)
-
-
-def mark_discarded(result: CallResult, why: str) -> CallResult:
-    """Say in a result that what the command changed in its copy is gone; as it is where that is nothing."""
-    copy = real_changes(result)
-    return result if copy is None else _decided_about(result, copy, why)
-
-
-def _decided_about(result: CallResult, copy: CopyChanges, why: str = "") -> CallResult:
-    """Say in a result what became of the changes."""
-    return with_remark(replace(result, copy=copy), texts.outcome_of_copy(copy, why))
-
-
-def with_remark(result: CallResult, note: str) -> CallResult:
-    """Say something more to the model at the end of a result."""
-    return replace(result, content=(*result.content, Text(text=f"\n{note}")))
-
-
-def kept(call: CallState, applied: CallResult) -> CallResult:
-    """Put together how a command ended, what it printed, and what came of applying its changes."""
-    first = call.result
-    copy = None if first is None else real_changes(first)
-    if first is None or copy is None:
-        return applied
-    if applied.outcome is Outcome.INTERRUPTED and call.status is CallStatus.RUNNING:
-        return kept_or_not(first)
-    if applied.is_error:
-        why = "".join(block.text for block in applied.content if isinstance(block, Text))
-        return _decided_about(replace(first, outcome=applied.outcome), replace(copy, fate=CopyFate.NOT_APPLIED), why)
-    said = (*first.content, *(one for one in applied.content if one not in first.content))  # of hooks
-    return _decided_about(replace(first, content=said, changes=applied.changes), replace(copy, fate=CopyFate.KEPT))
-
-
-def kept_or_not(result: CallResult) -> CallResult:
-    """Say in a result that nobody knows whether the changes were applied: none of their fates is reported."""
-    return with_remark(replace(result, outcome=Outcome.UNKNOWN, copy=None), texts.KEEP_UNKNOWN)
+        return finish(state, call, files.mark_discarded(result, texts.BEFORE_KEPT))
+    return _discard(state, call, result) if files.real_changes(result) else finish(state, call, result)
 
 
 def _ask_about(state: State, call: CallState, result: CallResult, text: str, **about: Any) -> Transition:

@@ -281,9 +281,9 @@ KEEP_UNKNOWN = (
     "[Outcome unknown: the work was stopped while the changes of this command were being applied. Either all of them "
     "are in the workspace, or none is. Look before you go on.]"
 )
+
+
 _LISTED = 10
-
-
 IN_PLAN_MODE = "It ran in a throw-away copy of the workspace, as commands do in plan mode."
 NOBODY_TO_KEEP = "It ran in a throw-away copy of the workspace, and nobody is here to say that its changes are kept."
 BEFORE_KEPT = "It ran in a throw-away copy of the workspace, and was interrupted before its changes were kept."
@@ -294,6 +294,16 @@ def discarded_by_user(comment: str) -> str:
     return f"The user did not keep its changes{f' and said: {comment}' if comment else ''}."
 
 
+TRIED = "tried"
+"""The rule of the reason with which hooks are asked about what a command changed in its copy."""
+
+
+def said_by_hook(decision: Decision | None, word: str) -> str:
+    """Say that a hook `word`, allowed or denied, what a command made; empty where hooks were not asked about that."""
+    asked = decision is not None and any(one.rule == TRIED for one in decision.reasons)
+    return f"A hook {word} its changes: {decision.reasons[0].text.rstrip('.')}." if asked and decision else ""
+
+
 def outcome_of_copy(copy: CopyChanges, why: str = "") -> str:
     """Say what became of what a command changed in its copy, by name: for the model, screens, exports and the log."""
     listed = "; ".join(filter(None, (_listed(copy), _outputs(copy))))
@@ -301,7 +311,7 @@ def outcome_of_copy(copy: CopyChanges, why: str = "") -> str:
         case CopyFate.KEPT:
             if not copy.changes:
                 return f"[It ran in a throw-away copy. Kept: {listed}.]"
-            return f"[The user kept its changes. They are in the workspace now: {listed}.]"
+            return f"[{why or 'The user kept its changes.'} They are in the workspace now: {listed}.]"
         case CopyFate.NOT_APPLIED:
             wanted = "The user wanted to keep" if copy.changes else "Not kept"
             return f"[{why} {wanted}: {listed}.]"

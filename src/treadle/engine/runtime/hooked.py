@@ -10,6 +10,7 @@ from msgspec import Struct
 from treadle.engine.core.goal import is_due
 from treadle.engine.core.machine_effects import AskHooks, Effect, Notify, Respond
 from treadle.engine.core.state import replace
+from treadle.engine.core.texts import TRIED
 from treadle.engine.ports import HookDecision, Hooks, HookWord, Ports, Prepared
 from treadle.engine.runtime.assembling import SessionPort
 from treadle.engine.runtime.goal_check import GoalSession, check_goal
@@ -18,7 +19,10 @@ from treadle.protocol.events import GOAL, HOOK, CallFinished, CallJudged, Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Decision, Reason, Standing, Verdict
-from treadle.protocol.tools import CallResult, Preview, Right, Risk, ToolCall
+from treadle.protocol.tools import CallResult, CopyChanges, Preview, Right, Risk, ToolCall
+
+_LISTED = 10
+"""Paths that a hook reads of what a command changed."""
 
 
 class BeforeCall(Struct):
@@ -62,6 +66,49 @@ async def judge_hooked_call(
             decision = event.decision
         decision = with_word(decision, word)
     return replace(event, decision=decision, arguments=heard.changed), prepared
+
+
+async def word_on_copy(
+    hooks: Hooks, call: ToolCall, asked: Decision, copy: CopyChanges, *, heard: HookWord
+) -> HookWord:
+    """Say what hooks answer about what a call changed in its copy; `heard` is what they said before it ran.
+
+    A yes with other arguments is to another call than the one that ran, so it is a no to this one.
+    """
+    if heard.decision is HookDecision.ALLOW and _may_apply(asked, copy):
+        return heard
+    word = await hooks.permission(call, asked)
+    if word.decision is HookDecision.ALLOW and word.arguments not in (None, call.arguments):
+        written = msgspec.json.encode(word.arguments, order="deterministic").decode()
+        return replace(word, decision=HookDecision.DENY, reason=f"it allows this call with other arguments: {written}")
+    return word
+
+
+def asked_of_copy(decision: Decision, copy: CopyChanges) -> Decision:
+    """Give the decision of a call that was tried as that of the question about its changes."""
+    reason = Reason(rule=TRIED, text=_tried(copy))
+    return replace(decision, verdict=Verdict.REQUIRE_USER_CONFIRMATION, reasons=(reason, *decision.reasons))
+
+
+def _tried(copy: CopyChanges) -> str:
+    changed = ", ".join(f"{change.path} ({change.kind})" for change in copy.changes[:_LISTED])
+    more = f" and {len(copy.changes) - _LISTED} more" if len(copy.changes) > _LISTED else ""
+    prevents = next(filter(None, (copy.trouble, *(change.held for change in copy.changes))), "")
+    why = f", which cannot be applied ({prevents})" if prevents else ""
+    return f"in a throw-away copy{why} it changed {changed}{more}"
+
+
+def _may_apply(asked: Decision, copy: CopyChanges) -> bool:
+    """Whether a hook's yes applies what is in a copy: only what one yes of a person would apply."""
+    return copy.whole and not copy.unshown and _may_allow(asked)
+
+
+def decided_on_copy(asked: Decision, copy: CopyChanges, word: HookWord) -> Decision | None:
+    """Give what hooks decide about a copy; None where they leave it to a person."""
+    if word.decision is HookDecision.DENY or word.stop is not None:
+        return with_word(asked, replace(word, decision=HookDecision.DENY))
+    allows = word.decision is HookDecision.ALLOW and _may_apply(asked, copy)
+    return with_word(asked, word) if allows else None
 
 
 def denied_by_hook(ports: Ports, call: ToolCall, event: CallJudged | CallFinished, word: HookWord) -> CallJudged:

@@ -30,7 +30,7 @@ from treadle.engine.core.machine_effects import (
     timer_work,
 )
 from treadle.engine.core.state import replace, standing
-from treadle.engine.ports import Asked, HookWord, PersonReply, Ports, Prepared, ask_person, running_call
+from treadle.engine.ports import Asked, PersonReply, Ports, Prepared, ask_person, running_call
 from treadle.engine.runtime import tool_call
 from treadle.engine.runtime.assembling import Assembler, SessionPort
 from treadle.engine.runtime.cancelling import OwnedWork, after_keeping, slept
@@ -39,13 +39,13 @@ from treadle.engine.runtime.model_requests import build_request, offer_now, prov
 from treadle.engine.runtime.window import bounded_content, most_of_one_result
 from treadle.protocol.checkpoints import Restore, Restored
 from treadle.protocol.errors import RefusedError, StoreError, ToolError
-from treadle.protocol.events import HOOK, CallFinished, CallStarted, EventData, Interrupt, TimerFired, TurnMayEnd
-from treadle.protocol.permissions import Allowance, Mode
+from treadle.protocol.events import CallFinished, CallStarted, EventData, TimerFired, TurnMayEnd
+from treadle.protocol.permissions import Allowance, Decision, Mode
 from treadle.protocol.tools import CallResult, Flow, Outcome, ToolCall, result_text
 
 if TYPE_CHECKING:
     from treadle.engine.runtime.asks import CallAsks
-    from treadle.engine.runtime.hooked import BeforeCall
+    from treadle.engine.runtime.call_hooks import CallHooks
     from treadle.engine.runtime.reply_reader import ReplyReader
     from treadle.engine.runtime.step_checkpoints import Checkpointer
 
@@ -63,11 +63,11 @@ class Performer:
         self._tasks: dict[str, OwnedWork] = {}
         self._prepared: dict[str, Prepared] = {}
         self._modes: dict[str, Mode] = {}
-        self._heard: dict[str, BeforeCall] = {}
         self._assembler = Assembler(ports, session)
         self.checkpointer = cache(partial(_checkpointer, ports, session))
         self._checkpointing: set[asyncio.Task[None]] = set()
         self._asks = cache(partial(_call_asks, ports, session))
+        self._call_hooks = cache(partial(_call_hooks, ports, session))
 
     def perform(self, effect: Effect) -> None:  # noqa: C901 - one line for each effect
         """Start the work that an effect wants. Notifications and answers are the session's own."""
@@ -191,8 +191,10 @@ class Performer:
 
     async def _call_model(self, step: int, attempt: int, bill: CallBill) -> None:
         state, ports = self._session.state, self._ports
-        for left in (self._prepared, self._heard, self._modes):
+        for left in (self._prepared, self._modes):
             left.clear()
+        if (hooks := self._call_hooks()) is not None:
+            hooks.forget()
         spec = ports.model(state.choice.model)
         offered = self._assembler.tools()
         offer = offer_now(ports, state, offered)
@@ -248,19 +250,14 @@ class Performer:
     async def _judge(self, call: ToolCall) -> None:
         now = standing(self._session.state)
         self._modes[call.id] = now.mode
-        heard = None
-        if self._ports.hooks is None:
-            event, prepared = await tool_call.judge_call(self._ports, call, now)
-        else:
-            from treadle.engine.runtime.hooked import BeforeCall, judge_hooked_call
-
-            self._heard[call.id] = heard = BeforeCall()
-            event, prepared = await judge_hooked_call(self._ports, call, now, heard)
+        hooks = self._call_hooks()
+        judging = tool_call.judge_call(self._ports, call, now) if hooks is None else hooks.judge(call, now)
+        event, prepared = await judging
         if prepared is not None:
             self._prepared[call.id] = prepared
         await self._session.post(event)
-        if heard is not None and heard.word.stop is not None:
-            self._end_turn(heard.word.stop)
+        if hooks is not None:
+            hooks.after_judging(call.id)
 
     def _redact(self, error: Exception) -> str:
         """Name an error without the secrets that its text may hold."""
@@ -298,15 +295,16 @@ class Performer:
         finally:
             if self._asks.cache_info().currsize:
                 self._asks().end(call.id)
-        finish = partial(self._finish, effect, result)
+        decision = await self._decided(effect, result)
+        finish = partial(self._finish, effect, result, decision)
         if state is not None and state.traits.flow is Flow.END_TURN:
             await self._when_kept(finish)
         else:
             finish()
 
-    def _finish(self, effect: RunTool, result: CallResult) -> None:
+    def _finish(self, effect: RunTool, result: CallResult, decision: Decision | None = None) -> None:
         # Not awaited: a tool that swallowed a cancel would wait here for a session that has closed.
-        self._session.post_soon(CallFinished(call_id=effect.call.id, result=result))
+        self._session.post_soon(CallFinished(call_id=effect.call.id, result=result, decision=decision))
 
     async def _keep(self, effect: RunTool) -> None:
         """Apply what a command changed in its copy; a cancel waits for it, since it takes moments and is never half."""
@@ -354,30 +352,24 @@ class Performer:
 
     async def _hooked(self, effect: RunTool, result: CallResult) -> CallResult:
         """Let the hooks look at what came of a call, once more where that is in the workspace only now."""
-        if (hooks := self._ports.hooks) is None:
+        if (hooks := self._call_hooks()) is None:
             return result
-        from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
+        return await hooks.after(effect, result, lambda known: self._finish(effect, self._for_model(effect, known)))
 
-        heard = self._heard.pop(effect.call.id, BeforeCall())
-        state = find(self._session.state, effect.call.id) if effect.keep else None
+    async def _decided(self, effect: RunTool, result: CallResult) -> Decision | None:
+        """Have the hooks answer for what a call changed in its copy."""
+        if result.copy is None or (hooks := self._call_hooks()) is None:
+            return None
         try:
-            over = replace(state.result, copy=None) if state and state.result else result
-            word = await hooks.after_call(effect.call, over)
+            return await hooks.decide(effect.call.id, result)
         except asyncio.CancelledError:
-            self._finish(effect, self._for_model(effect, with_hooks_words(result, heard, HookWord())))
+            self._finish(effect, result)
             raise
-        if word.stop is not None:
-            self._end_turn(word.stop)
-        return with_hooks_words(result, heard, replace(word, output=None) if effect.keep else word)
 
     async def _ask_hooks(self, asked: AskHooks) -> None:
         from treadle.engine.runtime.hooked import ask_about_end
 
         await ask_about_end(self._ports.hooks, self._session, asked)
-
-    def _end_turn(self, reason: str) -> None:
-        self._session.tell(f"A hook ends the turn: {reason}")
-        self._session.post_soon(Interrupt(why=reason or "it gave no reason"), HOOK)
 
     async def ask(self, call_id: str, asked: Asked, /) -> PersonReply:
         """Ask the user for a call that runs, or for what it left to run."""
@@ -392,6 +384,14 @@ def _call_asks(ports: Ports, session: SessionPort) -> "CallAsks":
     from treadle.engine.runtime.asks import CallAsks
 
     return CallAsks(ports, session)
+
+
+def _call_hooks(ports: Ports, session: SessionPort) -> "CallHooks | None":
+    if ports.hooks is None:
+        return None
+    from treadle.engine.runtime.call_hooks import CallHooks
+
+    return CallHooks(ports, ports.hooks, session)
 
 
 def _checkpointer(ports: Ports, session: SessionPort) -> "Checkpointer":
