@@ -11,13 +11,14 @@ import msgspec
 from mcp.server.elicitation import render_elicitation_schema
 from mcp.server.mcpserver import Context
 from mcp.server.mcpserver.exceptions import ToolError
+from mcp.shared.exceptions import MCPError
 from mcp_types import ElicitRequest, ElicitRequestFormParams, ElicitResult, InputRequiredResult
 from mcp_types.version import is_version_at_least
 from msgspec import Struct
 from pydantic import BaseModel, ValidationError
 
 from treadle.mcp_server.running_task import ServedTask
-from treadle.mcp_server.wording import decisions, form_answer, question_form, question_words
+from treadle.mcp_server.wording import decisions, form_answer, in_terminal, question_form, question_words
 from treadle.protocol.events import Answer
 from treadle.protocol.permissions import OptionKind, Question
 
@@ -47,7 +48,8 @@ async def ask_clients_user(ctx: Context[Any], task: ServedTask, go_on: GoOn) -> 
     """Have the client's user asked what the task waits for, one question after the other.
 
     Gives the next question where the call is to be made again with its answer. A form that was declined is a no; one
-    that was dismissed leaves its question open. Raises `ToolError` for an answer that does not fit its form.
+    that was dismissed leaves its question open. Raises `ToolError` for an answer that does not fit its form, and where
+    the client cannot show it.
     """
     in_rounds = ctx.protocol_version is not None and is_version_at_least(ctx.protocol_version, _ROUNDS_SINCE)
     before = _round_before(ctx) if in_rounds else None
@@ -67,7 +69,13 @@ async def ask_clients_user(ctx: Context[Any], task: ServedTask, go_on: GoOn) -> 
         if in_rounds:
             state = msgspec.json.encode(_Round(question.id, asked)).decode()
             return InputRequiredResult(input_requests={question.id: ElicitRequest(params=params)}, request_state=state)
-        said = await ctx.session.elicit_form(params.message, params.requested_schema, ctx.request_id)
+        try:
+            said = await ctx.session.elicit_form(params.message, params.requested_schema, ctx.request_id)
+        except MCPError as error:
+            raise ToolError(
+                f"The client could not ask its user ({error}). {in_terminal(task)}. Only answer_question with a no is "
+                "possible here; or call task_result to ask again."
+            ) from error
         if _open(task, question.id) is None:  # answered elsewhere meanwhile
             continue
         answer = _answer(task, question, said)

@@ -21,8 +21,8 @@ _MOST_LINES = 500
 _TICK = 10.0
 """Seconds after which whoever waits is sent a sign of life."""
 
-Tell = Callable[[int, str], Awaitable[None]]
-"""Takes progress: the number of a line, which rises, and the line."""
+Tell = Callable[[str], Awaitable[None]]
+"""Takes a line of progress."""
 
 
 class TaskState(StrEnum):
@@ -38,9 +38,14 @@ class TaskState(StrEnum):
 
 
 class ServedTask:
-    """A session that clients of the server work with, its own or one that a terminal shares."""
+    """A session that clients of the server work with, its own or one that a terminal shares.
+
+    `has_forms`: a client that began or joined it can ask its user, whose word an approval is from then on, whoever
+    calls.
+    """
 
     client: SessionClient
+    has_forms: bool = False
 
     def __init__(self) -> None:
         self._run: PromptRun | None = None
@@ -59,7 +64,11 @@ class ServedTask:
     @property
     def questions(self) -> tuple[Question, ...]:
         """What waits for a person's answer; of a session elsewhere one may be listed for a moment after its answer."""
-        return tuple(one for one in self.client.session.status.questions if one.id not in self._answered)
+        return (
+            ()
+            if self.over
+            else tuple(one for one in self.client.session.status.questions if one.id not in self._answered)
+        )
 
     @property
     def doing(self) -> str:
@@ -119,7 +128,7 @@ class ServedTask:
     async def wait(self, seconds: float, tell: Tell) -> None:
         """Wait until it ended or needs an answer, at most so many seconds; progress goes to `tell`."""
         clock = asyncio.get_running_loop()
-        end, told, seen, sent = clock.time() + seconds, clock.time(), self._happened, 0
+        end, told, seen = clock.time() + seconds, clock.time(), self._happened
         while self.state is TaskState.WORKING and (left := end - clock.time()) > 0:
             changed = self._changed
             with suppress(TimeoutError):
@@ -130,8 +139,8 @@ class ServedTask:
             if not new and clock.time() - told >= _TICK:
                 new = [self.doing or "working"]
             for line in new:
-                sent, told = sent + 1, clock.time()
-                await tell(sent, line)
+                told = clock.time()
+                await tell(line)
 
     async def close(self) -> None:
         """Leave the session: its own is closed and can be continued, that of a terminal continues there.

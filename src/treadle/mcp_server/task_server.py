@@ -1,8 +1,9 @@
 """The tools of the server, on the MCP SDK; each is thin, and what it does is in the book of tasks."""
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from itertools import count
 from typing import Annotated, Any, Literal
 
 from mcp.server.mcpserver import Context, MCPServer
@@ -14,6 +15,7 @@ from pydantic import Field
 from treadle import __version__
 from treadle.door.trust import SessionTrust, session_trust, trust_store, whole_trust
 from treadle.mcp_server.elicit import ask_clients_user, can_ask
+from treadle.mcp_server.running_task import ServedTask, Tell
 from treadle.mcp_server.task_book import TaskBook, TaskRequest
 from treadle.mcp_server.task_reports import DiffReport, SessionLine, TaskList, TaskReport, error_words, task_report
 from treadle.mcp_server.wording import (
@@ -21,6 +23,7 @@ from treadle.mcp_server.wording import (
     TrustForm,
     can_be_approved,
     given_answer,
+    in_terminal,
     too_long,
     trust_words,
 )
@@ -94,7 +97,7 @@ def _add_starting(server: MCPServer[Any], book: TaskBook) -> None:
         with _as_tool_errors():
             trust = await asyncio.to_thread(_decided, trust, said)
             wanted = TaskRequest(task=task, mode=mode, model=model)
-            return task_report(await book.whole(book.start(wanted, trust, _client(ctx))))
+            return _begun(ctx, await book.whole(book.start(wanted, trust, _client(ctx))))
 
     @server.tool(title="Join a session", annotations=ToolAnnotations(destructive_hint=False))
     async def join_task(
@@ -107,7 +110,13 @@ def _add_starting(server: MCPServer[Any], book: TaskBook) -> None:
         """Join a session that is open in a terminal, or open one that ended, to go on with it."""
         with _as_tool_errors():
             trust = None if trust is None else await asyncio.to_thread(_decided, trust, said)
-            return task_report(await book.whole(book.join(session_id, trust, _client(ctx))))
+            return _begun(ctx, await book.whole(book.join(session_id, trust, _client(ctx))))
+
+
+def _begun(ctx: Context[Any], task: ServedTask) -> TaskReport:
+    """Describe a task that this client began or joined."""
+    task.has_forms = task.has_forms or can_ask(ctx)
+    return task_report(task)
 
 
 _TrustAsked = TrustForm | Elicit[TrustForm] | None
@@ -144,12 +153,12 @@ def _add_waiting(server: MCPServer[Any], book: TaskBook) -> None:
         Where the client can ask its user, they are asked here, and the task goes on with what they say.
         """
         with _as_tool_errors():
-            task = book.find(task_id)
+            task, tell = book.find(task_id), _teller(ctx)
 
             async def go_on(answer: Answer | None) -> None:
                 if answer is not None:
                     await book.whole(task.answer(answer, _client(ctx)))
-                await task.wait(wait_seconds, _teller(ctx))
+                await task.wait(wait_seconds, tell)
 
             return await ask_clients_user(ctx, task, go_on) or task_report(task)
 
@@ -178,13 +187,15 @@ def _add_waiting(server: MCPServer[Any], book: TaskBook) -> None:
     ) -> TaskReport:
         """Give a person's answer to a question or approval. Show them the question first; never decide for them.
 
-        Where the client can ask its user, an approval is theirs to give: task_result asks them.
+        Where the client whose task it is can ask its user, an approval is theirs to give: task_result asks them.
         """
         with _as_tool_errors():
             task = book.find(task_id)
             question = task.question(question_id)
             if decision in APPROVALS and can_ask(ctx):
                 raise ToolError("This client can ask its user. Call task_result, which asks them.")
+            if decision in APPROVALS and task.has_forms:
+                raise ToolError(f"The client whose task this is can ask its user, who decides. {in_terminal(task)}")
             if decision in APPROVALS and not can_be_approved(task, question):
                 raise ToolError(too_long(task))
             answer = given_answer(question, OptionKind(decision), text)
@@ -236,9 +247,12 @@ def _add_rest(server: MCPServer[Any], book: TaskBook) -> None:
             )
 
 
-def _teller(ctx: Context[Any]) -> Callable[[int, str], Awaitable[None]]:
-    async def tell(number: int, line: str) -> None:
-        await ctx.report_progress(number, None, line)
+def _teller(ctx: Context[Any]) -> Tell:
+    """Number the lines of one call: they rise to its end, however often it waits."""
+    numbers = count(1)
+
+    async def tell(line: str) -> None:
+        await ctx.report_progress(next(numbers), None, line)
 
     return tell
 

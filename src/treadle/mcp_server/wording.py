@@ -77,6 +77,11 @@ def too_long(task: ServedTask) -> str:
     return f"It is too long to be approved here. To see it whole and answer it: treadle --attach {task.id}"
 
 
+def in_terminal(task: ServedTask) -> str:
+    """Say where else a question can be answered."""
+    return f"To answer it in a terminal: treadle --attach {task.id}"
+
+
 def can_be_approved(task: ServedTask, question: Question) -> bool:
     """Whether a question is shown whole: what is hidden cannot be approved."""
     return _is_short(_words(task, question))
