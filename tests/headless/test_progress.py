@@ -46,6 +46,7 @@ def test_turns_together_are_what_one_turn_would_have_been(made: list[tuple[list[
                 cost=0.5,
                 changes=changes,
                 denied=denied,
+                refused=denied + 1,
                 unseen=tuple(sorted({one.path for one in changes})),
             )
         )
@@ -55,5 +56,6 @@ def test_turns_together_are_what_one_turn_would_have_been(made: list[tuple[list[
     }
     assert (whole.steps, whole.usage.input_tokens, whole.cost) == (2 * len(made), 3 * len(made), 0.5 * len(made))
     assert whole.denied == sum(denied for _, denied, _ in made)
+    assert whole.refused == whole.denied + len(made)
     assert whole.text == next((text for _, _, text in reversed(made) if text), "")
     assert set(whole.unseen) == {path for outcome in outcomes for path in outcome.unseen}

@@ -87,6 +87,40 @@ async def test_without_an_approval_function_what_would_ask_is_denied(folder: Pat
     assert (result.ok, result.outcome.denied, list(folder.iterdir())) == (False, 1, [])
 
 
+RUN = call("execute_command", command="echo hello > a.txt")
+RULE = 'version = 1\n[[rule]]\nid = "mine"\nverdict = "deny"\ntool = "write_to_file"\n'
+HOOK = '[[hooks.PreToolUse]]\nmatcher = "Write|Bash"\nhooks = [{ command = "exit 2" }]\n'
+
+
+@pytest.mark.parametrize(
+    ("act", "said", "files", "counts"),
+    [
+        (WRITE, True, {}, (0, 0)),
+        (WRITE, False, {}, (1, 0)),
+        (WRITE, "Not that file.", {}, (1, 0)),
+        (WRITE, OptionKind.REJECT_ONCE, {}, (1, 0)),
+        (WRITE, None, {}, (1, 1)),
+        (WRITE, True, {"config.toml": HOOK}, (1, 0)),
+        (WRITE, True, {"policy.toml": RULE}, (1, 0)),
+        (RUN, True, {}, (0, 0)),
+        (RUN, False, {}, (1, 0)),
+        (RUN, None, {}, (1, 1)),
+        (RUN, True, {"config.toml": HOOK}, (1, 0)),
+    ],
+)
+async def test_a_task_is_ok_where_no_call_of_it_got_a_no(
+    folder: Path, home: Path, act: MakeCall, said: Any, files: dict[str, str], counts: tuple[int, int]
+) -> None:
+    for name, content in files.items():
+        home.mkdir(exist_ok=True)
+        (home / name).write_text(content)
+    approve = None if said is None else lambda _: said
+    async with Treadle(folder, model=scripted_model(act, DONE), approve=approve) as t:
+        result = await t.run("Do it.")
+    assert (result.outcome.refused, result.outcome.denied) == counts
+    assert (result.ok, result.outcome.stop) == (counts == (0, 0), TurnStop.END_TURN)
+
+
 @pytest.mark.parametrize("is_async", [True, False])
 @pytest.mark.parametrize("said", [True, False, "Not that file."])
 async def test_an_approval_function_decides(folder: Path, said: bool | str, is_async: bool) -> None:

@@ -149,6 +149,7 @@ def turns_together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:
             changes=_changes_together(whole.changes, one.changes),
             unseen=tuple(dict.fromkeys((*whole.unseen, *one.unseen))),
             denied=whole.denied + one.denied,
+            refused=whole.refused + one.refused,
             exact=whole.exact
             and one.exact
             and not {each.path for each in whole.changes} & {each.path for each in one.changes},

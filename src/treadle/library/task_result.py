@@ -15,8 +15,8 @@ class TaskResult(Record, frozen=True, kw_only=True):
 
     @property
     def ok(self) -> bool:
-        """Whether it came to its end, and nothing that it needed was denied for want of anybody to ask."""
-        return self.outcome.stop is TurnStop.END_TURN and not self.outcome.denied
+        """Whether it came to its end, and no call of it got a no: of a rule, of whoever was asked, or of nobody."""
+        return self.outcome.stop is TurnStop.END_TURN and not (self.outcome.refused or self.outcome.denied)
 
     @property
     def changes(self) -> tuple[FileChange, ...]:

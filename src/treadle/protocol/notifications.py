@@ -79,6 +79,7 @@ BY_HOOK = "a hook: "
 
 class TurnOutcome(Record, frozen=True, kw_only=True):
     """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars.
+    `refused` counts calls that got a no of whatever kind: of a rule, a hook, whoever was asked, or for want of anybody.
 
     `changes` are what is left of the turn's own work. They are `exact` where checkpoints tell them; otherwise they are
     what tools reported, and commands may have changed more. `unseen` are files that changed and that no checkpoint
@@ -97,6 +98,7 @@ class TurnOutcome(Record, frozen=True, kw_only=True):
     why: str = ""
     exact: bool = False
     unseen: tuple[str, ...] = ()
+    refused: int = 0
 
     @property
     def by_hook(self) -> bool:

@@ -7,6 +7,7 @@ from treadle.engine.core import texts
 from treadle.engine.core.calls import (
     ask_about_copy,
     close_questions,
+    count_refused,
     find,
     finish,
     finish_presented,
@@ -154,7 +155,7 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
         case _:
             if data.text:
                 state = _with_comment(state, call, data)
-            return finish(state, call, with_remark(result, texts.RIGHT_REFUSED))
+            return finish(count_refused(state), call, with_remark(result, texts.RIGHT_REFUSED))
 
 
 def _wider(decision: Decision, denial: SandboxDenial | None) -> Rights:

@@ -63,7 +63,15 @@ def finish(state: State, call: CallState, result: CallResult) -> Transition:
         result = replace(result, content=(added, *result.content))
     state, effects = put(state, replace(call, status=CallStatus.FINISHED, result=result))
     state, closed = close_questions(state, call.call.id)
+    discarded = files.real_changes(result) is not None and state.mode is not Mode.PLAN
+    if discarded or result.outcome in (Outcome.DENIED, Outcome.REJECTED):
+        state = count_refused(state)
     return learn_from(state, call, result), effects + closed
+
+
+def count_refused(state: State) -> State:
+    """Count a call that got a no."""
+    return state if state.turn is None else replace(state, turn=replace(state.turn, refused=state.turn.refused + 1))
 
 
 def made(state: State, call_id: str, result: CallResult) -> State:

@@ -144,6 +144,7 @@ class TurnState(Record, frozen=True, kw_only=True, omit_defaults=False):
     held_back: str = ""
     more: int = 0
     presented: str = ""
+    refused: int = 0
 
 
 class Waiting(Record, frozen=True, kw_only=True):
