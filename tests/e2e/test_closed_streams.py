@@ -103,6 +103,25 @@ async def test_an_answer_that_cannot_be_written_is_named_and_a_reader_that_left_
     assert "treadle: " not in left.err
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
+@pytest.mark.parametrize("output", ["text", "json", "stream-json"])
+async def test_a_reader_that_leaves_in_the_middle_of_the_answer_is_a_failure(
+    tmp_path: Path, output: str, unbuffered: str
+) -> None:
+    program = Program(tmp_path / "home", {"PYTHONUNBUFFERED": unbuffered})
+    long = Script(turns=(Turn(items=(SayText(text="word " * 60_000),)),))
+    async with ScriptedServer(long) as server:
+        task = ("-p", "What?", *model(server), "--directory", str(tmp_path), "--output-format", output)
+        process = await asyncio.create_subprocess_exec(
+            *TREADLE, *task, env=program.environment, stdout=subprocess.PIPE, limit=1_000
+        )
+        assert process.stdout is not None
+        async with asyncio.timeout(PATIENCE):
+            await process.stdout.readexactly(100)
+            process.stdout._transport.close()  # type: ignore[attr-defined]
+            assert await process.wait() == Exit.FAILED
+
+
 @pytest.mark.parametrize(
     ("shell_line", "state"),
     [

@@ -1,6 +1,7 @@
 """What the process has from its beginning: the standard streams, also closed ones, and Ctrl-C while it loads."""
 
 import errno
+import io
 import os
 import signal
 import sys
@@ -27,14 +28,23 @@ def open_streams() -> None:
         except OSError:
             os.set_inheritable(os.open(os.devnull, os.O_RDWR), True)
     sys.stdin = sys.stdin or _open(0, "r")
-    sys.stdout = sys.stdout or _open(1, "w")
-    sys.stderr = sys.stderr or _open(2, "w")
+    sys.stdout = _whole(sys.stdout) or _open(1, "w")
+    sys.stderr = _whole(sys.stderr) or _open(2, "w")
     for stream in (sys.stdin, sys.stdout, sys.stderr):
         stream.reconfigure(errors="backslashreplace")  # type: ignore[union-attr]
 
 
 def _open(number: int, mode: str) -> "TextIO":
     return os.fdopen(number, mode, encoding="utf-8", closefd=False)  # type: ignore[return-value]
+
+
+def _whole(stream: "TextIO | None") -> "TextIO | None":
+    """Give a stream that writes all or fails: without a buffer, as PYTHONUNBUFFERED has it, the rest of a write that is
+    cut, by a signal or a reader who leaves, is lost without a word.
+    """
+    if stream is None or not isinstance(stream.buffer, io.RawIOBase):
+        return stream
+    return open(stream.fileno(), "w", buffering=1, encoding=stream.encoding, closefd=False)
 
 
 def is_unwritable(error: OSError) -> bool:
