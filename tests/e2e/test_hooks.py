@@ -146,6 +146,14 @@ async def test_scripts_and_batches_are_told_why_a_hook_keeps_a_message_back(plac
     result = json.loads(ended.out.splitlines()[-1])
     assert (ended.code, result["is_error"], requests) == (Exit.FAILED, True, [])
     assert "A hook kept the message from being sent. Not today." in result["errors"][0]
+    for output, kinds in (("json", ["result"]), ("stream-json", ["session", "result"])):
+        ended, requests = await place.work(words=["--output-format", output])
+        records = [json.loads(line) for line in ended.out.splitlines()]
+        assert ([one["type"] for one in records], ended.code, requests) == (kinds, Exit.FAILED, [])
+        result = records[-1]
+        assert (result["stop"], result["completed"], result["exit_code"]) == ("error", False, Exit.FAILED)
+        assert result["why"].startswith("A hook kept the message from being sent. Not today.")
+        assert (ended.err.count("kept-back"), result["steps"], result["cost"]) == (1, 0, 0.0)
     tasks, out = place.base / "tasks.jsonl", place.base / "out"
     tasks.write_text(json.dumps({"id": "a", "prompt": "Work.", "repo": str(place.folder)}))
     async with ScriptedServer(Script(turns=())) as server:

@@ -17,28 +17,6 @@ if TYPE_CHECKING:
     from typing import Any
 
     from treadle.cli.parser import CommandParser
-    from treadle.protocol.errors import TreadleError
-
-_USAGE = frozenset(
-    {
-        "command-unknown",
-        "task-unquoted",
-        "task-sign",
-        "resume-id",
-        "host-format",
-        "background-flag",
-        "goal-flag",
-        "copy-name",
-        "variants-use",
-        "attach-settings",
-        "batch-option",
-        "service-option",
-        "review-range",
-        "review-use",
-        "schedule-time",
-    }
-)
-"""Errors that are mistakes in the command line itself."""
 
 
 def run(argv: Sequence[str]) -> int:
@@ -141,7 +119,7 @@ def _guarded(command: Callable[[], int]) -> int:
 
 def _failed(error: Exception) -> int:
     from treadle.cli.surroundings import missing_surroundings
-    from treadle.door.program import Exit, describe_error, describe_unusable_folder, is_own_folder
+    from treadle.door.program import Exit, describe_error, describe_unusable_folder, exit_of_error, is_own_folder
     from treadle.protocol.errors import TreadleError
 
     error = missing_surroundings(error) or error
@@ -151,7 +129,7 @@ def _failed(error: Exception) -> int:
         case OSError():
             return _lost(error) if is_unwritable(error) else _crash(error)
         case TreadleError():
-            return _report(describe_error(error), _code(error))
+            return _report(describe_error(error), exit_of_error(error))
         case ModuleNotFoundError():
             return _report(_describe_missing(error), Exit.FAILED)
         case _:
@@ -196,18 +174,3 @@ def _describe_missing(error: ModuleNotFoundError) -> str:
         return describe_crash(error)
     what = f"This needs the extra {extra!r}, which is not installed."
     return describe_error(ConfigError("extra-missing", what, why=str(error), fix=f"Run: {install_command(extra)}"))
-
-
-def _code(error: "TreadleError") -> int:
-    from treadle.door.program import Exit
-    from treadle.protocol.errors import ConfigError, SessionError
-
-    match error:
-        case ConfigError(code=code) if code in _USAGE:
-            return Exit.USAGE
-        case ConfigError():
-            return Exit.CONFIG
-        case SessionError(code="session-busy"):
-            return Exit.TRANSIENT
-        case _:
-            return Exit.FAILED

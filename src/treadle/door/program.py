@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from treadle.app.errors.error_report import write_log as write_log
     from treadle.app.errors.exits import Exit as Exit
     from treadle.app.errors.exits import exit_code as exit_code
+    from treadle.app.errors.exits import exit_of_error as exit_of_error
     from treadle.app.errors.explanations import EXPLANATIONS as EXPLANATIONS
     from treadle.app.errors.explanations import errors_page as errors_page
     from treadle.app.errors.explanations import nearest_codes as nearest_codes
@@ -56,7 +57,7 @@ else:
             "treadle.app.hosting.certificate": "page_certificate",
             "treadle.app.config.places": "unknown_home",
             "treadle.app.demo": "TASK open_demo what_next",
-            "treadle.app.errors.exits": "Exit exit_code",
+            "treadle.app.errors.exits": "Exit exit_code exit_of_error",
             "treadle.app.errors.explanations": "EXPLANATIONS errors_page nearest_codes",
             "treadle.app.errors.library_logging": "log_quietly log_quietly_inside",
             "treadle.app.hosting.http_serving": "HttpServer is_loopback listen until_signal url_host",

@@ -40,6 +40,9 @@ async def run_attached(
                 try:
                     console.begin()
                     return await _until_end(asking, task, console, signals)
+                except TreadleError as error:
+                    console.fail(error)
+                    raise
                 finally:
                     signals.only_note()
                     console.end()

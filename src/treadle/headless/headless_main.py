@@ -4,7 +4,7 @@ import asyncio
 import os
 import sys
 import uuid
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from enum import StrEnum
 from typing import TYPE_CHECKING, Protocol
@@ -16,7 +16,7 @@ from treadle.door.program import harmless, write_wrapped
 from treadle.door.settings import outputs
 from treadle.headless.progress import HEADLESS, HeadlessSignals, Progress, summary_lines, turns_together
 from treadle.protocol.codec import encode
-from treadle.protocol.errors import SessionError
+from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Delivery, Prompt
 from treadle.protocol.goals import GoalStatus, SetGoal
 from treadle.protocol.messages import UserContent
@@ -144,6 +144,9 @@ async def finish_task(
         followed = True
         signals.work_begins()
         outcome = await _until_end(live, feed, console, ended)
+    except TreadleError as error:
+        console.fail(error, ended)
+        raise
     except asyncio.CancelledError:
         if signals.code is None:
             raise
@@ -278,6 +281,17 @@ class HeadlessConsole:
             with suppress(OSError):
                 self._record(result_record(self._live, whole, code, goal=self._goal, cut_off=cut))
         return code
+
+    def fail(self, error: TreadleError, ended: Sequence[TurnOutcome] = ()) -> None:
+        """Write why there is no end, where a record is wanted: such as that a hook keeps the task back."""
+        if self.writes_record:
+            from treadle.door.program import exit_of_error
+            from treadle.headless.records import result_record
+
+            why = " ".join(filter(None, (error.what, error.why)))
+            turns = (*ended, TurnOutcome(stop=TurnStop.ERROR, why=why))
+            with suppress(OSError):
+                self._record(result_record(self._live, turns_together(turns), exit_of_error(error), goal=self._goal))
 
     def conclude(self, outcome: TurnOutcome, structured: "StructuredAnswer | None" = None) -> int:
         """Write the answer, which may have to be `structured`; returns the exit code."""

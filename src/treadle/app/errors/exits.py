@@ -2,6 +2,7 @@
 
 from enum import IntEnum
 
+from treadle.protocol.errors import ConfigError, SessionError, TreadleError
 from treadle.protocol.goals import GoalState, GoalStatus
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import TurnOutcome, TurnStop
@@ -25,6 +26,27 @@ class Exit(IntEnum):
     INTERRUPTED = 130
     TERMINATED = 143
 
+
+_USAGE = frozenset(
+    {
+        "command-unknown",
+        "task-unquoted",
+        "task-sign",
+        "resume-id",
+        "host-format",
+        "background-flag",
+        "goal-flag",
+        "copy-name",
+        "variants-use",
+        "attach-settings",
+        "batch-option",
+        "service-option",
+        "review-range",
+        "review-use",
+        "schedule-time",
+    }
+)
+"""Errors that are mistakes in the command line itself."""
 
 _CONFIG = frozenset({ErrorKind.AUTHENTICATION, ErrorKind.PERMISSION, ErrorKind.BALANCE, ErrorKind.NOT_FOUND})
 
@@ -67,3 +89,16 @@ def _error(error: ModelError | None) -> Exit:
     if error.retryable:
         return Exit.TRANSIENT
     return Exit.CONFIG if error.kind in _CONFIG else Exit.FAILED
+
+
+def exit_of_error(error: TreadleError) -> Exit:
+    """Map an error that ends the program to an exit code."""
+    match error:
+        case ConfigError(code=code) if code in _USAGE:
+            return Exit.USAGE
+        case ConfigError():
+            return Exit.CONFIG
+        case SessionError(code="session-busy"):
+            return Exit.TRANSIENT
+        case _:
+            return Exit.FAILED
