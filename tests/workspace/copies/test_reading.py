@@ -109,7 +109,7 @@ async def test_modes_are_kept_but_for_the_bits_that_give_rights(bench: Bench) ->
     (bench.root / "file").write_text("text\n")
     await asyncio.sleep(0.02)
     ran = await bench.run(
-        "chmod 4755 file; echo x > none; chmod 0 none; mkdir closed; echo x > closed/x; chmod 0 closed"
+        "chmod 755 file; chmod 4755 file; echo x > none; chmod 0 none; mkdir closed; echo x > closed/x; chmod 0 closed"
     )
     apply_changes(ran.copy, ran.changes().digest, nothing_is_held)
     modes = {name: (bench.root / name).stat().st_mode & 0o7777 for name in ("file", "none", "closed")}

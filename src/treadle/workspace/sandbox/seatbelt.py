@@ -45,6 +45,7 @@ def _rules(profile: Profile, present: Present) -> Iterator[str]:
         yield "(deny network*)"
     else:
         yield "(deny network-outbound (remote unix-socket))"
+    yield "(deny file-write-setugid)"
     yield "(deny process-info* (target others))"
     yield "(deny signal (target others))"
     yield "(allow signal (target same-sandbox))"

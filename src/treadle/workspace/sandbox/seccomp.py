@@ -3,6 +3,7 @@
 The kernel's interface is classic BPF over `struct seccomp_data` {int nr; u32 arch; u64 ip; u64 args[6]}.
 """
 
+import stat
 import struct
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,7 +13,11 @@ from types import MappingProxyType
 _LOAD, _EQUAL, _AT_LEAST, _HAS_BITS, _RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 _ALLOW, _ERROR = 0x7FFF0000, 0x00050000
 _EPERM, _EACCES, _ENOSYS, _NO_FAMILY = 1, 13, 38, 97
-_NR, _ARCH, _FIRST_ARGUMENT, _SECOND_ARGUMENT = 0, 4, 16, 24  # offsets in seccomp_data
+_NR, _ARCH, _FIRST_ARGUMENT, _SECOND_ARGUMENT, _THIRD_ARGUMENT, _FOURTH_ARGUMENT = 0, 4, 16, 24, 32, 40
+"""Offsets in seccomp_data."""
+
+SET_USER_ID, SET_GROUP_ID = stat.S_ISUID, stat.S_ISGID
+_MAKES_FILE = 0o100 | 0o20000000  # O_CREAT and what O_TMPFILE adds: only with these has open(2) a mode
 UNIX_FAMILY = 1
 SOCKET_FAMILIES = (UNIX_FAMILY, 2, 10, 16)
 """AF_UNIX, AF_INET, AF_INET6 and AF_NETLINK. Others, such as the sockets of virtual machines, know no namespaces."""
@@ -25,17 +30,19 @@ _NEW_USER = 0x10000000  # a flag of clone(2): a user namespace, in which a proce
 class _Machine:
     """A processor's name to the kernel and the numbers of its calls; `metadata` are those that change no content.
 
-    `controls` is that of ioctl(2), which changes attributes, too.
+    `controls` is that of ioctl(2), which changes attributes, too. `modes` are those that set a mode, with the places of
+    their argument for it and of flags that say whether there is one; 0 for none.
     """
 
     arch: int
     numbers: Mapping[str, int]
     metadata: frozenset[int]
     controls: int
+    modes: Mapping[int, tuple[int, int]]
 
 
 _IO_URING = {"io_uring_setup": 425, "io_uring_enter": 426, "io_uring_register": 427}
-_UNSEEN = {**_IO_URING, "clone3": 435}
+_UNSEEN = {**_IO_URING, "clone3": 435, "openat2": 437}
 """Calls that are said not to exist: programs fall back to older ones, whose arguments a filter can see."""
 
 _COMMON = {
@@ -120,21 +127,39 @@ _METADATA_X86_64 = frozenset(
     }
 )
 _METADATA_AARCH64 = frozenset({52, 53, 54, 55, 88, 5, 6, 7, 14, 15, 16})  # those of them that it has
+_MODES_X86_64 = {
+    **dict.fromkeys((90, 91, 85, 133), (_SECOND_ARGUMENT, 0)),  # chmod, fchmod, creat, mknod
+    **dict.fromkeys((268, 452, 259), (_THIRD_ARGUMENT, 0)),  # fchmodat, fchmodat2, mknodat
+    2: (_THIRD_ARGUMENT, _SECOND_ARGUMENT),  # open
+    257: (_FOURTH_ARGUMENT, _THIRD_ARGUMENT),  # openat
+}
+_MODES_AARCH64 = {
+    52: (_SECOND_ARGUMENT, 0),
+    **dict.fromkeys((53, 452, 33), (_THIRD_ARGUMENT, 0)),
+    56: (_FOURTH_ARGUMENT, _THIRD_ARGUMENT),
+}
 _MACHINES: Mapping[str, _Machine] = MappingProxyType(
     {
-        "x86_64": _Machine(0xC000003E, {**_X86_64, **_COMMON}, _METADATA | _METADATA_X86_64, 16),
-        "aarch64": _Machine(0xC00000B7, {**_AARCH64, **_COMMON}, _METADATA | _METADATA_AARCH64, 29),
+        "x86_64": _Machine(0xC000003E, {**_X86_64, **_COMMON}, _METADATA | _METADATA_X86_64, 16, _MODES_X86_64),
+        "aarch64": _Machine(0xC00000B7, {**_AARCH64, **_COMMON}, _METADATA | _METADATA_AARCH64, 29, _MODES_AARCH64),
     }
 )
 
 
 @cache
-def filter_program(machine: str, families: tuple[int, ...], *, metadata: bool = True) -> bytes:
+def filter_program(
+    machine: str,
+    families: tuple[int, ...],
+    *,
+    metadata: bool = True,
+    never_set: int = SET_USER_ID | SET_GROUP_ID,
+) -> bytes:
     """Compile the filter for a processor (`os.uname().machine`); empty for one that is not known.
 
     Sockets can be made of the `families` only; pairs of connected ones always can. Limits can be set for the process
     itself, not for another one: the kernel asks only whose it is. Without `metadata` modes, owners, times and
-    attributes of files stay as they are.
+    attributes of files stay as they are. No file gets a mode with a bit of `never_set`: another user of the machine
+    could run it with the rights of its owner.
     """
     known = _MACHINES.get(machine)
     if known is None:
@@ -154,6 +179,8 @@ def filter_program(machine: str, families: tuple[int, ...], *, metadata: bool = 
         code += [_instruction(_EQUAL, number, if_false=1), _instruction(_RETURN, _ERROR | error)]
     if not metadata:
         code += _without_attributes(known.controls)
+    for number, places in sorted(known.modes.items()):
+        code += _without_bits(number, *places, bits=never_set)
     if families:
         code += _of_families(known.numbers[_SOCKET], families)
     code += [
@@ -179,6 +206,18 @@ def _of_families(number: int, families: tuple[int, ...]) -> list[bytes]:
         *(_instruction(_EQUAL, family, if_true=count - at) for at, family in enumerate(families)),
         _instruction(_RETURN, _ERROR | _NO_FAMILY),
     ]
+
+
+def _without_bits(number: int, mode: int, flags: int, *, bits: int) -> list[bytes]:
+    """Refuse a call where the mode that it gives a file has one of some bits; `flags` say whether it gives one."""
+    asks = [
+        _instruction(_LOAD, mode),
+        _instruction(_HAS_BITS, bits, if_false=1),
+        _instruction(_RETURN, _ERROR | _EPERM),
+    ]
+    if flags:
+        asks = [_instruction(_LOAD, flags), _instruction(_HAS_BITS, _MAKES_FILE, if_false=len(asks)), *asks]
+    return [_instruction(_EQUAL, number, if_false=len(asks) + 1), *asks, _instruction(_LOAD, _NR)]
 
 
 def _without_attributes(number: int) -> list[bytes]:

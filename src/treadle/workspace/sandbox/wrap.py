@@ -2,7 +2,6 @@
 
 import os
 import platform
-import stat
 import sys
 from hashlib import sha256
 from pathlib import Path
@@ -18,7 +17,13 @@ from treadle.workspace.sandbox.landlock import landlock
 from treadle.workspace.sandbox.present import Present, closed_above, look
 from treadle.workspace.sandbox.profile import Profile
 from treadle.workspace.sandbox.seatbelt import seatbelt
-from treadle.workspace.sandbox.seccomp import SOCKET_FAMILIES, UNIX_FAMILY, filter_program
+from treadle.workspace.sandbox.seccomp import (
+    SET_GROUP_ID,
+    SET_USER_ID,
+    SOCKET_FAMILIES,
+    UNIX_FAMILY,
+    filter_program,
+)
 
 _PYTHON = (sys.executable, "-I", "-S")
 _NOT_UNIX = tuple(family for family in SOCKET_FAMILIES if family != UNIX_FAMILY)
@@ -64,7 +69,8 @@ def wrap_command(
     code = b""
     match state.backend:
         case Backend.BUBBLEWRAP:
-            code = filter_program(machine, SOCKET_FAMILIES if profile.unix_sockets else _NOT_UNIX)
+            families = SOCKET_FAMILIES if profile.unix_sockets else _NOT_UNIX
+            code = filter_program(machine, families, never_set=_never_set(profile))
             inner = bubblewrap(state.program, profile, present, seccomp=bool(code), joined=holder is not None)
             if profile.network and _can_be_scoped(state.program):
                 # With the network of the system come its abstract sockets, which have no path that could be covered.
@@ -93,11 +99,24 @@ def wrap_command(
 def _landlock(profile: Profile, present: Present, machine: str) -> tuple[str, ...]:
     # Landlock knows no rights to modes, owners and times: where nothing may change nobody changes those either.
     families = SOCKET_FAMILIES if profile.network else ()
-    code = filter_program(machine, families, metadata=profile.change_root).hex()
+    code = filter_program(machine, families, metadata=profile.change_root, never_set=_never_set(profile)).hex()
     if not code and not (profile.network and profile.change_root):
         raise ToolError(f"The command was not started: on {machine} it cannot be confined. Tell the user.")
     helper = (*_PYTHON, confine.__file__)
     return (*landlock(helper, profile, present, _children), *(("--seccomp", code) if code else ()), "--")
+
+
+def _never_set(profile: Profile) -> int:
+    """Give the bits of modes that no file gets; folders of a shared group pass theirs on by the one for groups."""
+    shares = any(_mode(place) & SET_GROUP_ID for one in profile.folders for place in (one, f"{one}/.git"))
+    return SET_USER_ID if shares else SET_USER_ID | SET_GROUP_ID
+
+
+def _mode(path: str) -> int:
+    try:
+        return Path(path).stat().st_mode
+    except OSError:
+        return 0
 
 
 def _stored(code: bytes, folder: str) -> str:
@@ -112,11 +131,8 @@ def _stored(code: bytes, folder: str) -> str:
 
 def _can_be_scoped(program: str) -> bool:
     """Whether Landlock can go around bubblewrap: not where it has to gain rights to work."""
-    try:
-        gains = bool(Path(program).stat().st_mode & stat.S_ISUID)
-    except OSError:
-        return False
-    return not gains and confine.version() >= confine.LEAST_FOR_SCOPES
+    mode = _mode(program)
+    return mode != 0 and not mode & SET_USER_ID and confine.version() >= confine.LEAST_FOR_SCOPES
 
 
 def _children(folder: str) -> list[str]:
