@@ -62,7 +62,7 @@ IMPORTS_LATE = {
     "providers/waits.py": "a date that says when to try again is rare",
     "store/opening_store.py": "a log that has to be recovered is rare",
     "store/sqlite.py": "a new session reads no log",
-    "store/active_items.py": "rules that import other files are rare",
+    "store/active_items.py": "rules that import other files are rare, and so are repositories that have no `.git`",
     "store/trusted_folders.py": "a new answer is rare",
     "workspace/files/file_access.py": "what reads and saves files is loaded with the first call",
     "workspace/files/scale.py": "Pillow is an extra, loaded in a process of its own",

@@ -11,14 +11,15 @@ from tests.policy.views import ROOT, MemoryView, context
 from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
 from treadle.policy.decision_context import PolicyContext
-from treadle.policy.findings import CommandClass
+from treadle.policy.findings import CommandClass, PathOp
+from treadle.policy.path_check import Where, check_path
 from treadle.policy.repository import (
     INNER_REPOSITORIES,
     UNREADABLE_SETTINGS,
     is_inert,
-    setting_names,
     surprising_settings,
 )
+from treadle.protocol.inert_settings import setting_names
 from treadle.protocol.permissions import Mode
 
 _LOCAL = ("-c", "protocol.file.allow=always")
@@ -209,7 +210,7 @@ def test_a_bare_repository_may_share_its_settings(tmp_path: Path) -> None:
     bare.mkdir()
     (bare / "HEAD").write_text("ref: refs/heads/main\n")
     (bare / "commondir").write_text("../shared/.git\n")
-    assert surprising_settings(str(bare), DiskView()) == [UNREADABLE_SETTINGS]
+    assert surprising_settings(str(bare), DiskView()) == ["the setting core.fsmonitor"]
 
 
 def test_git_does_not_compare_what_is_in_other_repositories_unasked() -> None:
@@ -247,3 +248,127 @@ def test_a_new_repository_is_inert_where_git_runs_nothing_in_it(tmp_path: Path, 
     home = {"HOME": str(tmp_path), "PATH": os.environ["PATH"]}
     subprocess.run(["sh", "-ec", line], cwd=folder, check=True, capture_output=True, env=home)
     assert is_inert(f"{folder}/.git", DiskView()) is (name in _INERT)
+
+
+def _bare(folder: Path) -> None:
+    """Leave a repository whole, without the name `.git`."""
+    _git(folder, "config", "core.worktree", str(folder))
+    _git(folder, "config", "core.bare", "false")
+    for part in (folder / ".git").iterdir():
+        part.rename(folder / part.name)
+    (folder / ".git").rmdir()
+
+
+def _elsewhere(folder: Path) -> None:
+    (folder / ".git").rename(folder.parent / "data")
+    (folder / ".git").write_text("gitdir: ../data\n")
+
+
+def _linked(folder: Path) -> None:
+    (folder / ".git").rename(folder.parent / "data")
+    (folder / ".git").symlink_to("../data")
+
+
+def _worktree(folder: Path) -> None:
+    main = folder.parent / "main"
+    folder.rename(main)
+    _git(main, "worktree", "add", "-q", str(folder))
+
+
+_FORMS = {"usual": lambda _: None, "bare": _bare, "a file": _elsewhere, "a link": _linked, "a worktree": _worktree}
+_WAYS = {
+    "cd": "cd w && git {}",
+    "-C": "git -C w {}",
+    "-C twice": "git -C . -C w {}",
+    "below": "cd w/deep; git {}",
+    "a link to it": "cd to_w && git {}",
+    "a link below it": "cd to_deep && git {}",
+    "a shell": "sh -c 'cd w; git {}'",
+}
+
+
+def _below(tmp_path: Path, form: str, *settings: str) -> Path:
+    """Make a folder without anything that acts, and a repository in it."""
+    par = tmp_path / "par"
+    work = _make(par / "w")
+    (work / "deep").mkdir()
+    (work / "deep" / "b").touch()
+    _git(work, "add", "deep")
+    _git(work, "commit", "-qm", "two")
+    _FORMS[form](work)
+    if settings:
+        _git(work, "config", *settings)
+    (par / "to_w").symlink_to("w")
+    (par / "to_deep").symlink_to("w/deep")
+    return par
+
+
+def _asks(line: str, folder: Path, mode: Mode, *, never_asked: bool = True) -> bool:
+    """Whether the line asks because of what git would run."""
+    here = PolicyContext(
+        mode=mode, roots=(str(folder),), files=DiskView(), never_asked=never_asked, confines=mode is not Mode.FULL
+    )
+    found = classify_command(line, str(folder), here).every
+    return any(one.rule == "untrusted" and one.always_asks for one in found)
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO, Mode.FULL])
+@pytest.mark.parametrize("way", _WAYS)
+@pytest.mark.parametrize("form", _FORMS)
+def test_a_repository_below_a_folder_that_nobody_was_asked_about_is_not_trusted(
+    tmp_path: Path, form: str, way: str, mode: Mode
+) -> None:
+    par = _below(tmp_path, form, "filter.x.clean", "./x")
+    for call in ("status", "commit -qam x"):
+        assert _asks(_WAYS[way].format(call), par, mode)
+        assert not _asks(_WAYS[way].format(call), par, mode, never_asked=False)
+    assert not _asks("git status", par, mode)
+
+
+@pytest.mark.parametrize("way", _WAYS)
+@pytest.mark.parametrize("form", ["usual", "a file", "a worktree"])
+def test_an_inert_repository_below_a_folder_asks_no_more_than_its_commands(tmp_path: Path, form: str, way: str) -> None:
+    par = _below(tmp_path, form)
+    assert not any(_asks(_WAYS[way].format("status"), par, mode) for mode in (Mode.AUTO, Mode.FULL))
+
+
+def test_a_repository_of_the_folder_itself_came_after_it_was_opened(tmp_path: Path) -> None:
+    work = _below(tmp_path, "usual", "core.fsmonitor", "./x") / "w"
+    assert not any(_asks("git status", folder, Mode.FULL) for folder in (work, work / "deep"))
+    assert _asks(f"cd {work} && git status", _make(tmp_path / "other"), Mode.FULL)
+
+
+def test_an_unknown_place_asks_only_where_nothing_confines_it(tmp_path: Path) -> None:
+    par = _below(tmp_path, "usual")
+    assert (_asks("cd $X; git status", par, Mode.FULL), _asks("cd $X; git status", par, Mode.AUTO)) == (True, False)
+
+
+def test_a_bare_repository_is_read_like_another_one(tmp_path: Path) -> None:
+    work = _below(tmp_path, "bare", "core.fsmonitor", "./x") / "w"
+    expected = ["the setting core.worktree", "the setting core.fsmonitor"]
+    assert sorted(surprising_settings(str(work / "deep"), DiskView())) == sorted(expected)
+    (tmp_path / "HEAD").write_text("no repository has this alone")
+    assert surprising_settings(str(tmp_path), DiskView()) == []
+
+
+_MAKES_ONE = {
+    "HEAD": ("objects/", "refs/", "config"),
+    "config": ("HEAD", "objects/", "refs/"),
+    "objects/aa/x": ("HEAD", "refs/"),
+    "refs/heads/main": ("HEAD", "objects/"),
+    "commondir": ("HEAD",),
+    "hooks/x": ("HEAD", "objects/", "refs/"),
+}
+
+
+@pytest.mark.parametrize("name", _MAKES_ONE)
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_file_that_makes_a_folder_a_repository_is_protected(tmp_path: Path, name: str, *, whole: bool) -> None:
+    root = tmp_path / "ws"
+    (root / "sub").mkdir(parents=True)
+    for other in _MAKES_ONE[name][not whole :]:
+        (root / "sub" / other).mkdir() if other.endswith("/") else (root / "sub" / other).write_text("")
+    here = PolicyContext(mode=Mode.AUTO, roots=(str(root),), files=DiskView())
+    checked = check_path(f"sub/{name}", PathOp.WRITE, str(root), here)
+    assert (checked.where is Where.PROTECTED) is whole
+    assert check_path(f"sub/{name}", PathOp.READ, str(root), here).where is Where.INSIDE

@@ -22,6 +22,7 @@ from treadle.store.activation import (
     digest_of,
 )
 from treadle.store.active_items import find_items, read_item
+from treadle.store.nested_rules import nested_repositories
 from treadle.store.trusted_folders import Trust, TrustState, TrustStore
 
 
@@ -388,3 +389,64 @@ def test_settings_that_cannot_be_read_or_name_no_script_list_none(folder: Path) 
     assert [item.path for item in find_items(folder)] == before
     (folder / ".claude" / "settings.json").write_text('{"hooks": {"Stop": [{"command": "scripts/h.sh"}]} // why\n}')
     assert [item.path for item in find_items(folder)] == sorted([*before, ".claude/settings.json", "scripts/h.sh"])
+
+
+def _repository(folder: Path, form: str) -> None:
+    """Make what git takes for a repository, in a form, with a setting and a hook that run something."""
+    data = {"usual": folder / ".git", "bare": folder}.get(form, folder.parent / "data")
+    for name, text in {
+        "HEAD": "ref: refs/heads/main\n",
+        "config": "[core]\n\tfsmonitor = ./evil\n",
+        "hooks/pre-commit": "#!/bin/sh",
+        "hooks/pre-push.sample": "#!/bin/sh",
+        "objects/x": "",
+        "refs/x": "",
+    }.items():
+        (data / name).parent.mkdir(parents=True, exist_ok=True)
+        (data / name).write_text(text)
+    folder.mkdir(exist_ok=True)
+    if form == "a link":
+        (folder / ".git").symlink_to("../data")
+    elif form == "a worktree":
+        own = data / "worktrees/work"
+        own.mkdir(parents=True)
+        (own / "HEAD").write_text("ref: refs/heads/other\n")
+        (own / "commondir").write_text("../..\n")
+        (folder / ".git").write_text(f"gitdir: {own}\n")
+    elif form == "a file":
+        (folder / ".git").write_text("gitdir: ../data\n")
+
+
+_ELSEWHERE = ("a file", "a link", "a worktree")
+
+
+@pytest.mark.parametrize("form", ["usual", "bare", *_ELSEWHERE])
+def test_what_git_would_run_is_listed_wherever_its_data_lie(tmp_path: Path, store: TrustStore, form: str) -> None:
+    work = tmp_path / "par" / "work"
+    work.parent.mkdir()
+    _repository(work, form)
+    data = {"usual": ".git/", "bare": ""}.get(form, f"{tmp_path}/par/data/")
+    run = [(f"{data}config", "git"), (f"{data}hooks/pre-commit", "hook")]
+    own = [(".git", "git")] if form in _ELSEWHERE else []
+    assert listed(store.read(work)) == sorted([*own, *run])
+    store.grant(store.read(work))
+    place = work / data
+    (place / "objects/y").write_text("")
+    assert store.read(work).state is TrustState.TRUSTED
+    for name in ("config", "hooks/pre-commit", "hooks/post-merge"):
+        (place / name).write_text("[core]\n\tpager = ./worse\n")
+        assert store.read(work).changed == (f"{data}{name}",)
+        store.grant(store.read(work))
+
+
+@pytest.mark.parametrize("form", ["usual", "bare", *_ELSEWHERE])
+def test_repositories_below_a_folder_are_found_where_somebody_looks(tmp_path: Path, form: str) -> None:
+    par = tmp_path.resolve() / "par"
+    (par / "w").mkdir(parents=True)
+    _repository(par / "w" / "deep", form)
+    data = {"usual": "w/deep/.git/", "bare": "w/deep/"}.get(form, "w/data/")
+    found = [item.path for item in nested_repositories(par)]
+    own = ["w/deep/.git"] if form in _ELSEWHERE else []
+    # Data that are in the folder, too, are a repository by their form.
+    assert sorted(set(found)) == sorted([*own, f"{data}config", f"{data}hooks/pre-commit"])
+    assert find_items(par) == ()

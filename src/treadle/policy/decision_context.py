@@ -125,6 +125,8 @@ class PolicyContext:
     user lets it reach, and `denied_hosts`, which no command is to reach. `machine_serves` says whether this machine
     listens on a port, and no command of the session.
     `hook_files` are what the hooks of a trusted folder run, wherever it lies: protected as control files are.
+    `never_asked`: nothing acts in the workspace, so nobody was asked whether they trust it; `trusted` says nothing then
+    of repositories below it.
     `unapproved` are tools of MCP servers that nobody has said yes to yet: no mode and no rule lets them run.
     """
 
@@ -133,6 +135,7 @@ class PolicyContext:
     files: FileView
     home: str = ""
     trusted: bool = True
+    never_asked: bool = False
     untrusted: tuple[str, ...] = ()
     confines: bool = False
     hidden: tuple[str, ...] = ()

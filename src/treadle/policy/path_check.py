@@ -13,7 +13,7 @@ from treadle.policy.decision_context import FileKind, FileView, PolicyContext, i
 from treadle.policy.findings import PathOp
 from treadle.protocol.name_lists import ENVIRONMENT_MARK
 from treadle.protocol.permissions import Reason
-from treadle.protocol.protected_names import components, later_name, secret_name
+from treadle.protocol.protected_names import components, git_data_of, is_git_data, later_name, secret_name
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
@@ -161,6 +161,8 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
         named = later_name(tested) or secret_name(tested) or _environment(spelling, tested, context)
         if named is None and spelling in context.hook_files:
             return f"{tested.lstrip('/')}, which a hook of the folder names,"
+        if any(is_git_data({*context.files.names(folder), name}) for folder, name in git_data_of(spelling)):
+            return f"{tested.lstrip('/')}, by which git takes its folder for a repository,"
         return named or (spelling if spelling in ("/", context.home) else None)
     return secret_name(tested)
 

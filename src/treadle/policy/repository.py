@@ -1,26 +1,23 @@
-"""Reads the settings of a repository that is not trusted, without git, before git may read in it.
+"""Which repository git uses in a folder, and what it would run of it: read without git, before git may read in it.
 
-Only a repository of the usual form is looked through: a folder `.git` that is whole. Of any other one it is unknown
-what git would obey there. Git looks into repositories that stand in another one, too: where there may be such, it asks.
+Only a repository of the usual form is looked through: a folder with git's data that is whole. Of any other one it is
+unknown what git would obey there. Git looks into repositories that stand in another one, too: where there may be such,
+it asks.
 """
 
 import posixpath
 import re
 
-from treadle.policy.decision_context import MAX_NAMES, FileKind, FileView
+from msgspec import Struct
+
+from treadle.policy.decision_context import MAX_NAMES, FileKind, FileView, PolicyContext, is_below
+from treadle.policy.marks import is_static
+from treadle.protocol.inert_settings import acting_settings
+from treadle.protocol.protected_names import GIT_DATA_NAMES
 
 _INNER, _FOLDERS = b"\0\0\xe0\0", b"sdir\0\0\0\0"
 """What an index holds that lists a commit of another repository, and folders instead of what is in them."""
 
-_INERT = re.compile(
-    r"core\.(repositoryformatversion|filemode|bare|logallrefupdates|ignorecase|precomposeunicode|symlinks|autocrlf|eol)"
-    r"|remote\..*\.(url|fetch|pushurl|push|tagopt|prune|gh-resolved|partialclonefilter|promisor)"
-    r"|branch\..*\.(remote|merge|rebase|pushremote|description|vscode-merge-base|gh-merge-base|github-pr-owner-number)"
-    r"|user\.(name|email)|init\.defaultbranch|pull\.(rebase|ff)|push\.default|extensions\.(objectformat|partialclone)"
-    r"|color\..*|advice\..*|lfs\.repositoryformatversion"
-)
-_SECTION = re.compile(r'\s*\[\s*([A-Za-z0-9.-]+)\s*(?:"((?:[^"\\]|\\.)*)")?\s*\]')
-_KEY = re.compile(r"([A-Za-z][A-Za-z0-9-]*)\s*(?:=|$|#|;)")
 _HEAD = re.compile(r"ref:\s*refs/.*|[0-9a-f]{40,}\s*", re.DOTALL)
 _SUBMODULES = "modules"
 _ODD = re.compile(r"config\.worktree|sharedindex\..*")
@@ -28,17 +25,65 @@ UNREADABLE_SETTINGS = "settings that cannot all be read"
 INNER_REPOSITORIES = "settings of repositories in it, such as submodules, or what looks like them"
 
 
+class GitData(Struct, frozen=True):
+    """A repository: the folder at its `top`, the one with its `own` data, and the one with what worktrees share."""
+
+    top: str
+    own: str
+    shared: str
+
+
+def git_data(cwd: str, files: FileView) -> GitData | None:
+    """Find the repository that git uses in a folder: by a `.git` or by its form, in the folder or above it."""
+    top = files.resolve(cwd)
+    while not (own := _own_data(top, files)):
+        if top == posixpath.dirname(top):
+            return None
+        top = posixpath.dirname(top)
+    is_linked = files.facts(posixpath.join(own, "commondir")) is not None
+    return GitData(top, own, _followed(own, "commondir", "", files) if is_linked else own)
+
+
+def _own_data(folder: str, files: FileView) -> str:
+    """Give the folder with the data of the repository at the top of a folder; empty where none is, whole or not."""
+    if files.facts(posixpath.join(folder, ".git")) is not None:
+        return _followed(folder, ".git", "gitdir: ", files)
+    head, *others = (files.facts(posixpath.join(folder, name)) for name in GIT_DATA_NAMES)
+    return folder if head is not None and any(others) else ""
+
+
 def surprising_settings(cwd: str, files: FileView) -> list[str]:
     """List what git may run or obey in `cwd` that is not known to be inert: settings, hooks, and what is unknown."""
-    folder = cwd
-    while files.facts(posixpath.join(folder, ".git")) is None:
-        if files.facts(posixpath.join(folder, "HEAD")) is not None:
-            return [UNREADABLE_SETTINGS]
-        if folder == posixpath.dirname(folder):
-            return []
-        folder = posixpath.dirname(folder)
-    git = _followed(folder, ".git", "gitdir: ", files)
-    common = _followed(git, "commondir", "", files) if files.facts(posixpath.join(git, "commondir")) else git
+    data = git_data(cwd, files)
+    return [] if data is None else _surprising(data, files)
+
+
+def runs_untrusted(cwd: str, context: PolicyContext) -> bool:
+    """Whether git may run something of a repository that nobody was asked about, as nothing acts in the workspace.
+
+    That is one below the workspace or elsewhere; one of the workspace itself came later.
+    """
+    if not context.never_asked or not is_static(cwd):
+        return context.never_asked and not context.confined
+    data, files = git_data(cwd, context.files), context.files
+    if data is None or is_below(files.resolve(context.roots[0]), (data.top,)):
+        return False
+    return not is_below(data.top, map(files.resolve, context.roots[1:])) and bool(_surprising(data, files))
+
+
+def is_inert(git: str, files: FileView) -> bool:
+    """Whether a folder with git's data makes git run nothing and lead nowhere: as `git init` leaves it, perhaps with
+    commits.
+    """
+    config, hooks = files.facts(posixpath.join(git, "config")), files.facts(posixpath.join(git, "hooks"))
+    folders = all(part is None or part.kind is FileKind.DIRECTORY for part in (files.facts(git), hooks))
+    own = config is not None and config.kind is FileKind.FILE and config.links == 1  # no other name leads to it
+    alone = files.facts(posixpath.join(git, "commondir")) is None
+    return folders and own and alone and not _surprising(GitData(git, git, git), files)
+
+
+def _surprising(data: GitData, files: FileView) -> list[str]:
+    git, common = data.own, data.shared
     head, text = files.read_config(posixpath.join(git, "HEAD")), files.read_config(posixpath.join(common, "config"))
     parts = [files.facts(path) for path in (git, posixpath.join(common, "objects"), posixpath.join(common, "refs"))]
     is_whole = all(part is not None and part.kind is FileKind.DIRECTORY and part.mode & 0o100 for part in parts)
@@ -48,18 +93,9 @@ def surprising_settings(cwd: str, files: FileView) -> list[str]:
         return [UNREADABLE_SETTINGS]
     if _SUBMODULES in names or _INNER in index:
         return [INNER_REPOSITORIES]
-    found = [f"the setting {key}" for key in setting_names(text or "") if not _INERT.fullmatch(key.lower())]
     hooks = files.names(posixpath.join(common, "hooks"))
+    found = (f"the setting {key}" for key in acting_settings(text or ""))
     return [*found, *(f"the hook {name}" for name in hooks if not name.endswith(".sample"))]
-
-
-def is_inert(git: str, files: FileView) -> bool:
-    """Whether a `.git` makes git run nothing and lead nowhere: as `git init` leaves it, perhaps with commits."""
-    config, hooks = files.facts(posixpath.join(git, "config")), files.facts(posixpath.join(git, "hooks"))
-    folders = all(part is None or part.kind is FileKind.DIRECTORY for part in (files.facts(git), hooks))
-    own = config is not None and config.kind is FileKind.FILE and config.links == 1  # no other name leads to it
-    alone = files.facts(posixpath.join(git, "commondir")) is None
-    return folders and own and alone and not surprising_settings(posixpath.dirname(git), files)
 
 
 def _followed(folder: str, name: str, before: str, files: FileView) -> str:
@@ -70,22 +106,3 @@ def _followed(folder: str, name: str, before: str, files: FileView) -> str:
     if text is None or not text.startswith(before) or "\0" in text or "\ufffd" in text:
         return path
     return files.resolve(posixpath.join(folder, text.removeprefix(before).rstrip("\r\n")))
-
-
-def setting_names(text: str) -> list[str]:
-    """List the full names of the settings in a git configuration text; a line that cannot be read is listed itself.
-
-    A line ends where git ends it. One that goes on in the next line cannot be read: what follows belongs to its value.
-    """
-    names: list[str] = []
-    section = ""
-    for line in text.split("\n"):
-        head = _SECTION.match(line)
-        if head is not None:
-            section = head[1] if head[2] is None else f"{head[1]}.{head[2]}"
-        rest = line[head.end() if head is not None else 0 :].strip()
-        if rest and not rest.startswith(("#", ";")):
-            key = _KEY.match(rest)
-            is_whole = bool(section) and not rest.endswith("\\")
-            names.append(f"{section}.{key[1]}" if key is not None and is_whole else f"? {rest[:60]}")
-    return names

@@ -2,7 +2,7 @@
 
 import re
 import unicodedata
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
 from functools import lru_cache
 
 from treadle.protocol.name_lists import (
@@ -56,6 +56,14 @@ _CODE = re.compile(
     r"|r|jl|dart|vue|svelte|s?css|less|html?|md|mdx|rst|adoc|tex|proto|graphql|svg|png)"
 )
 """Names of program texts and documents: only one that is spelled out among the secrets is one."""
+_HEAD, _SHARING, _WHOLE = "head", "commondir", frozenset({"objects", "refs"})
+GIT_DATA_NAMES = ("HEAD", *sorted(_WHOLE), _SHARING)
+"""The names by which git knows the data of a repository."""
+
+_TELLING = re.compile(
+    r"(?<=/)(?:(?:head|commondir|config(?:\.worktree)?)$|(?:hooks|objects|refs)(?=/.|$))", re.IGNORECASE
+)
+"""What of an absolute path may make the folder before it a repository, or change what it runs."""
 _MOST_COPIES = 32
 """Names of files that one may be a copy of; one with more is not looked into, and counts as a secret."""
 _SHORT_NAME = re.compile(r"(?P<beginning>[a-z0-9_-]{1,6})~\d{1,4}(?:\.[a-z0-9]{1,3})?")
@@ -149,3 +157,20 @@ def _is_secret_file(name: str) -> bool:
         if len(names) > _MOST_COPIES:
             return True
     return False
+
+
+def is_git_data(names: Iterable[str]) -> bool:
+    """Whether a folder that holds these names is a repository's own data for git, whatever it is called.
+
+    git asks for a `HEAD`, `objects` and `refs`, or a `HEAD` and a `commondir`; a file system may know no case.
+    """
+    folded = {name.casefold() for name in names}
+    return _HEAD in folded and (_SHARING in folded or folded >= _WHOLE)
+
+
+def git_data_of(path: str) -> Iterator[tuple[str, str]]:
+    """Give each folder that a file at an absolute path may make a repository, and the name in the folder by which.
+
+    So it is with a file by which a repository would run something else, too.
+    """
+    return ((path[: found.start()], found[0]) for found in _TELLING.finditer(path))

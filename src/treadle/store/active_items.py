@@ -33,6 +33,10 @@ _LONGEST_RULES = 1024 * 1024
 _IMPORTING = frozenset({"claude.md", "claude.local.md", "gemini.md"})
 _OFFERED: tuple[Collection[str], ...] = (COMMAND_FOLDERS, SKILL_FOLDERS, AGENT_FOLDERS)
 _HOLDERS = frozenset(folder.partition("/")[0] for folder in RULE_FOLDERS)
+_GIT_SETTINGS = ("config", "config.worktree", "info/attributes")
+_LONGEST_POINTER = 4096
+"""Bytes of a file that names another folder."""
+
 _LARGEST = 16 * 1024 * 1024
 """A file beyond this is told by its size and its time, and so is a change of it."""
 
@@ -45,7 +49,21 @@ def find_items(workspace: Path) -> tuple[ActiveFile, ...]:
         found += [_item(folder / name, str(folder / name), ActiveKind.RULES) for name in names]
     found += imported_items(workspace, found)
     found += _scripts(workspace, found)
+    found += git_items(workspace, workspace)
     return tuple(sorted({item for item in found if item.digest}))
+
+
+def git_items(workspace: Path, folder: Path) -> Iterator[ActiveFile]:
+    """List by what git runs something in the repository at the top of a folder. Raises `StoreError`."""
+    for file, kind in _git_files(folder):
+        if not _is_there(file.parent, file.name):
+            continue
+        inside = [file] if kind is ActiveKind.GIT else [file / hook for hook in names_in(file)]
+        for one in inside:
+            if kind is ActiveKind.GIT or not one.name.endswith(".sample"):
+                digest = _digest(one, ".git/config" if one.name == "config" else "")
+                if digest:
+                    yield ActiveFile(_written(named_from(workspace, one)), kind, digest)
 
 
 def imported_items(workspace: Path, items: Iterable[ActiveFile]) -> list[ActiveFile]:
@@ -148,11 +166,7 @@ def _candidates(workspace: Path) -> Iterator[str]:
                 yield from _below(workspace / name, name)
             case ".claude":
                 yield from _hook_candidates(workspace, name)
-            case ".git" if not (workspace / name).is_symlink() and _is_folder(workspace / name):
-                known = ("config", "config.worktree", "info/attributes")
-                yield from (f"{name}/{rest}" for rest in known if _is_there(workspace / name, rest))
-                yield from (f"{name}/hooks/{hook}" for hook in names_in(workspace / name / "hooks"))
-            case folded if folded not in RULE_FILES:
+            case folded if folded not in RULE_FILES and folded != ".git":
                 yield name
             case _:
                 pass
@@ -270,8 +284,46 @@ def _above(workspace: Path) -> list[Path]:
 
 
 def repository_of(workspace: Path) -> Path | None:
-    """Find the top of the repository that a resolved folder is in, by its `.git`; None where there is none."""
-    return next((folder for folder in (workspace, *workspace.parents) if (folder / ".git").exists()), None)
+    """Find the top of the repository that a resolved folder is in, as git does; None where there is none."""
+    return next(filter(_has_repository, (workspace, *workspace.parents)), None)
+
+
+def _has_repository(folder: Path) -> bool:
+    """Whether git takes a folder for the top of a repository: by a `.git` in it, or by its form."""
+    if (folder / ".git").exists() or not os.path.lexists(folder / "HEAD"):
+        return (folder / ".git").exists()
+    from treadle.protocol.protected_names import GIT_DATA_NAMES, is_git_data
+
+    return is_git_data(name for name in GIT_DATA_NAMES if os.path.lexists(folder / name))
+
+
+def _git_files(folder: Path) -> Iterator[tuple[Path, ActiveKind]]:
+    """Name what git obeys of the repository at the top of a folder; some of it may not be there.
+
+    A `.git` that is a file or a link is itself named, and followed.
+    """
+    at = folder / ".git"
+    if not _has_repository(folder):
+        return
+    if not os.path.lexists(at):
+        at = folder
+    elif at.is_symlink() or not at.is_dir():
+        yield at, ActiveKind.GIT
+        at = _followed(at, "gitdir: ")
+    shared = _followed(at / "commondir", "") if (at / "commondir").is_file() else at
+    for own in dict.fromkeys((at, shared)):
+        yield from ((own / name, ActiveKind.GIT) for name in _GIT_SETTINGS)
+    yield shared / "hooks", ActiveKind.HOOK
+
+
+def _followed(file: Path, before: str) -> Path:
+    """Give the folder that a file names, or that a link leads to."""
+    try:
+        with file.open(encoding="utf-8", errors="surrogateescape") as stream:
+            named = stream.read(_LONGEST_POINTER)
+        return Path(os.path.realpath(file.parent / named.removeprefix(before).rstrip("\r\n")))
+    except (OSError, ValueError):
+        return Path(os.path.realpath(file))
 
 
 def listed_item(workspace: Path, name: str, kind: ActiveKind) -> ActiveFile:
@@ -280,8 +332,11 @@ def listed_item(workspace: Path, name: str, kind: ActiveKind) -> ActiveFile:
 
 
 def _item(file: Path, name: str, kind: ActiveKind) -> ActiveFile:
-    written = name.encode(errors="backslashreplace").decode()
-    return ActiveFile(written, kind, _digest(file, name))
+    return ActiveFile(_written(name), kind, _digest(file, name))
+
+
+def _written(name: str) -> str:
+    return name.encode(errors="backslashreplace").decode()
 
 
 def _digest(file: Path, name: str) -> str:

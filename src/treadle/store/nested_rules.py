@@ -1,11 +1,14 @@
-"""The rules in the folders of a workspace, found by looking into each of them: once, when the user is asked."""
+"""The rules and repositories below a workspace, found by looking into each folder: once, when the user is asked."""
 
 import os
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+from treadle.protocol.errors import StoreError
+from treadle.protocol.protected_names import is_git_data
 from treadle.store.activation import NESTED_RULE_FILES, NESTED_RULE_FOLDERS, RULE_FOLDERS, ActiveFile, ActiveKind
-from treadle.store.active_items import imported_items, listed_item
+from treadle.store.active_items import git_items, imported_items, listed_item
 
 _LEFT_OUT = frozenset({"node_modules", "venv", "target", "__pycache__"})
 """Folders of other people's code: rules in them are not the project's. Neither are those in hidden folders."""
@@ -24,6 +27,18 @@ def nested_items(workspace: Path) -> tuple[ActiveFile, ...]:
         if len(found) >= _MOST_RULES:
             break
     return tuple(sorted({*found, *imported_items(workspace, found)}))
+
+
+def nested_repositories(workspace: Path) -> Iterator[ActiveFile]:
+    """Find by what git runs something in the repositories below a resolved folder; of very many, in the first ones."""
+    for count, (place, folders, files) in enumerate(os.walk(workspace)):
+        if count >= _MOST_FOLDERS:
+            return
+        names = {*folders, *files}
+        if place != str(workspace) and (".git" in names or is_git_data(names)):
+            with suppress(StoreError):  # what the user cannot look into git does not obey, either
+                yield from git_items(workspace, Path(place))
+        folders[:] = sorted(name for name in folders if name != ".git")
 
 
 def is_passed_over(folder: str) -> bool:

@@ -103,14 +103,16 @@ def asked_context(
     """
     settings = load_settings({})
     here = confining_here(try_first=settings.try_first, keeps=settings.checkpoints.enabled, home=home)
+    trust = session_trust(folder.resolve()) if trusted else None
     context = policy_context(
         os.path.realpath(folder),
         Standing(mode=mode),
         trusted=trusted,
+        never_asked=trust is not None and trust.never_asked,
         home=str(home or Path.home()),
         confining=here if confined else NOTHING,
         approved=[risk for risk in settings.approve if trusted or risk in (Risk.NONE, Risk.READ)],
-        hook_files=session_trust(folder.resolve()).hook_files if trusted else frozenset(),
+        hook_files=frozenset() if trust is None else trust.hook_files,
     )
     network = load_settings({}, workspace=folder, trusted=trusted).network
     return replace(context, tainted=tainted, open_hosts=network.allow, denied_hosts=network.deny)

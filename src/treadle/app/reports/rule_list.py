@@ -71,7 +71,9 @@ def tokens_of_rule(rule: PromptRule) -> int:
 
 def _all_rules(trust: SessionTrust) -> tuple[PromptRule, ...]:
     """Give the rules of the folder and of the user, and those in folders below that were trusted."""
-    folders = sorted({trust.workspace / rules_folder(item.path) for item in trust.trust.nested})
+    folders = sorted(
+        {trust.workspace / rules_folder(item.path) for item in trust.trust.nested if item.kind is ActiveKind.RULES}
+    )
     return (*find_rules(trust), *(rule for folder in folders for rule in nested_rules(trust, folder)))
 
 

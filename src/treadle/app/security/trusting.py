@@ -86,6 +86,11 @@ class SessionTrust(Struct, frozen=True, kw_only=True, dict=True):
         return self.trusted or not self.matters
 
     @property
+    def never_asked(self) -> bool:
+        """Whether nobody was asked, as nothing acts in the folder: what git finds below it is not trusted."""
+        return not (self.trusted or self.matters)
+
+    @property
     def asks(self) -> bool:
         """Whether the user is to be asked before a session opens."""
         return not (self.trusted or self.problem or self.trust.refused) and self.matters
@@ -187,11 +192,11 @@ def keep_trusted(trust: SessionTrust, change: FileChange) -> None:
 
 
 def whole_trust(workspace: Path) -> Trust:
-    """Find out how a folder stands with the rules in all folders below it, which takes a look at each of them."""
-    from treadle.store.nested_rules import nested_items
+    """Find out how a folder stands with the rules and repositories below it, which takes a look at each folder."""
+    from treadle.store.nested_rules import nested_items, nested_repositories
 
     resolved = workspace.resolve()
-    return trust_store().read(resolved, nested_items(resolved))
+    return trust_store().read(resolved, (*nested_items(resolved), *nested_repositories(resolved)))
 
 
 def trusted_folders() -> tuple[tuple[Path, str], ...]:

@@ -13,6 +13,7 @@ from treadle.policy.findings import Finding, PathOp, dangerous, unclear
 from treadle.policy.marks import ANY, STAR, UNKNOWN, as_glob, fits, is_glob, is_static, shown
 from treadle.policy.name_patterns import pattern_hits
 from treadle.policy.path_check import LISTED, MAX_PATH_BYTES, Where, check_path, named_part
+from treadle.policy.repository import runs_untrusted
 from treadle.policy.rules import Trace
 from treadle.policy.shell.expand import Variables, expand_text
 from treadle.policy.shell.syntax import ShellScript, Simple
@@ -88,8 +89,8 @@ class ShellEnv(Struct, frozen=True, kw_only=True):
 
     @property
     def is_trusted(self) -> bool:
-        """Whether the user trusts the folder, wherever the command may run."""
-        return self.context.trusts(self.cwd)
+        """Whether the user trusts the folder, wherever the command may run, and what git would run there."""
+        return self.context.trusts(self.cwd) and not runs_untrusted(self.cwd, self.context)
 
     def script(self, text: str, *, feed: PipedInput | None = None) -> list[Finding]:
         """Judge a string that a shell would run."""

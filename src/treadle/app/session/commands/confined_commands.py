@@ -265,6 +265,7 @@ class ConfinedCommands:
             self._root,
             self._standing(),
             trusted=self._trust.lets_code_run,
+            never_asked=self._trust.never_asked,
             further=self._roots,
             rules=self._rules(),
             hook_files=self._trust.hook_files,

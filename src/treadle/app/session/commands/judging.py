@@ -26,6 +26,7 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
     standing: Standing,
     *,
     trusted: bool,
+    never_asked: bool = False,
     confining: Confining = NOTHING,
     approved: Collection[Risk] = (),
     further: Roots = _NONE,
@@ -39,7 +40,8 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
 
     `further` are the other folders of it. Without `home` it is the user's; without `rules` those count that stand in
     the rule files now. `unapproved` are tools of servers that nobody has said yes to; on `own_ports` commands of the
-    session listen. `hook_files` are those that hooks of the folder run.
+    session listen. `hook_files` are those that hooks of the folder run. `never_asked`: nothing acts
+    in the workspace.
     """
     unkept = Unkept((root, *further.folders))
     state = (str(data_directory()), str(config_file().parent))
@@ -53,6 +55,7 @@ def policy_context(  # noqa: PLR0913 - what decisions depend on
         state=() if chosen else state,
         own=state if chosen else (),
         trusted=trusted,
+        never_asked=never_asked,
         confines=confining.there,
         hidden=confining.hidden,
         private=confining.private,

@@ -74,6 +74,7 @@ def policy_judge(
             root,
             standing,
             trusted=trusted,
+            never_asked=parts.trust.never_asked,
             further=parts.roots,
             confining=confining_here(try_first=parts.settings.try_first, keeps=keeps),
             approved=approved,
