@@ -125,7 +125,7 @@ def test_what_could_not_be_moved_is_never_taken_for_somebody_elses(work: Path, m
     write(work, "AGENTS.md")
     program.mark = AWAKE
     with monkeypatch.context() as patched:
-        patched.setattr("treadle.workspace.sandbox.made.writable_entry", _full)
+        patched.setattr("treadle.workspace.sandbox.moving.writable_entry", _full)
         assert "cannot be moved" in program.run.check()[0]
     (said,) = program.run.check()
     assert "moved to" in said

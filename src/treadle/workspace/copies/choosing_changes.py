@@ -3,12 +3,14 @@
 import os
 import posixpath
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
 from hashlib import sha256
 from typing import Protocol
 
 from treadle.workspace.checkpoints.trees import folders_above
 from treadle.workspace.copies.caches import git_ignores, hidden_by_themselves, in_inner_cache, in_output
+from treadle.workspace.copies.new_repositories import RUNS_LATER
 from treadle.workspace.copies.staging import Difference, EntryState, Manifest, place_in
 from treadle.workspace.copies.upper import CACHE, LARGE, MASKED, REPOSITORY
 from treadle.workspace.ignore.git_index import Tracked
@@ -91,8 +93,11 @@ _Key = tuple[int, bytes]
 class _Chooser:
     """Goes over all changes of a command."""
 
-    def __init__(self, roots: Sequence[str], changes: Sequence[Difference], hold: Hold) -> None:
+    def __init__(
+        self, roots: Sequence[str], changes: Sequence[Difference], hold: Hold, acting: AbstractSet[_Key]
+    ) -> None:
         self.roots = roots
+        self.acting = acting
         self.judge = hold
         self.tracked = Tracked(roots)
         self.all: Mapping[_Key, Difference] = {(change.root, change.path): change for change in changes}
@@ -169,6 +174,8 @@ class _Chooser:
             return _REASONS[change.note]
         if "s" in change.kinds:
             return _SPECIAL
+        if key in self.acting:
+            return RUNS_LATER
         made = change.before is None and any(self.all[above].kinds == ("", "d") for above in self.ups(key))
         return self.judge(self.path_of(key), made=made or change.kinds == ("", "d"))
 
@@ -210,10 +217,18 @@ def _no_folder_now(change: Difference) -> bool:
 
 
 def select_changes(
-    roots: Sequence[str], manifest: Manifest, hold: Hold, new_rules: Mapping[_Key, bytes]
+    roots: Sequence[str],
+    manifest: Manifest,
+    hold: Hold,
+    new_rules: Mapping[_Key, bytes],
+    *,
+    acting: AbstractSet[_Key] = frozenset(),
 ) -> ChangeSelection:
-    """Sort the changes; `new_rules` are the ignore files among the new files, with what they say."""
-    chooser = _Chooser(roots, manifest.changes, hold)
+    """Sort the changes; `new_rules` are the ignore files among the new files, with what they say.
+
+    `acting` are those by which git would run something in a folder.
+    """
+    chooser = _Chooser(roots, manifest.changes, hold, acting)
     chooser.sort(new_rules)
     shown: dict[_Key, Shown] = {}
     outputs: list[Difference] = []

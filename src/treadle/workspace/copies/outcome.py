@@ -21,6 +21,7 @@ from treadle.workspace.copies.choosing_changes import (
     select_changes,
 )
 from treadle.workspace.copies.making import Copy
+from treadle.workspace.copies.new_repositories import acting_changes
 from treadle.workspace.copies.showing import LARGEST_TEXT, CopyTexts, is_about_text, show_changes
 from treadle.workspace.copies.staging import (
     Contents,
@@ -145,7 +146,8 @@ def _choice(copy: Copy, manifest: Manifest, hold: Hold) -> ChangeSelection:
             for change in new_ignore_files(manifest.changes)
             if change.kinds[1] == "f" and change.size < LARGEST_TEXT
         }
-    return select_changes(copy.roots, manifest, hold, ignore_files)
+        acting = acting_changes(copy.roots, manifest.changes, contents.whole)
+    return select_changes(copy.roots, manifest, hold, ignore_files, acting=acting)
 
 
 def apply_changes(copy: Copy, digest: str, hold: Hold) -> tuple[FileChange, ...]:

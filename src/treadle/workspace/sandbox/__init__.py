@@ -9,7 +9,7 @@ from treadle.workspace.sandbox.reading_git import AskGit, GitReader
 from treadle.workspace.sandbox.survey import Survey, Surveyor
 from treadle.workspace.sandbox.switching import control_files_changed_by
 from treadle.workspace.sandbox.tracked import Committed
-from treadle.workspace.sandbox.usual import Surroundings, profile_for, repositories_of
+from treadle.workspace.sandbox.usual import Surroundings, profile_for, repositories_of, repository_parts
 from treadle.workspace.sandbox.wrap import prepare
 
 __all__ = [
@@ -35,5 +35,6 @@ __all__ = [
     "profile_for",
     "recover_made",
     "repositories_of",
+    "repository_parts",
     "tools_of",
 ]

@@ -5,12 +5,11 @@ meanwhile finds what was made when it starts again.
 """
 
 import contextlib
-import errno
 import os
 import secrets
 import threading
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -19,7 +18,7 @@ import msgspec
 from treadle.workspace.files.owners import Owner, lives, owner_of
 from treadle.workspace.files.paths import Listed, Unlisted, list_folder, may_be_there
 from treadle.workspace.sandbox.control_stamp import control_stamp
-from treadle.workspace.sandbox.moving import copy_over, make_listable, opened_folder, writable_entry
+from treadle.workspace.sandbox.moving import make_listable, move_out, restore_link
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.program_sleep import SleepMark
 from treadle.workspace.sandbox.survey import PathFilter, Survey, Surveyor
@@ -38,7 +37,8 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
 
     `repositories` are those whose own data the command may change; `allowed` are paths that it may make. What the
     `unlisted` folders held is not known; the command could not change it. What others made since is part of `control`;
-    the command can change that, so `others` has it as they left it.
+    the command can change that, so `others` has it as they left it. `bare` are folders that were repositories by what
+    was in them, whatever they are called, and whether git ran something in them.
     """
 
     owner: Owner
@@ -48,6 +48,7 @@ class Before(msgspec.Struct, frozen=True, kw_only=True):
     allowed: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
     others: Mapping[str, str] = {}
+    bare: Mapping[str, bool] = {}
 
     def has(self, root: str, path: str, target: str) -> bool:
         """Whether a path of a folder is as it was before, or as others left it."""
@@ -105,6 +106,7 @@ class MadeFiles:
             parts=tuple(repository_parts(repositories)),
             allowed=tuple(allowed),
             unlisted=tuple(path for found in surveys for path in found.unlisted),
+            bare=_bare(surveys, is_inert),
         )
         for path in self._before.allowed:
             allow_made(data, path)
@@ -132,7 +134,7 @@ class MadeFiles:
                 self._found = _Found()
                 return ()
             allowed = (*_allowed_by(self._note), *_inert(self._before, self._is_inert))
-            self._found = _check(self._data, self._surveyors, self._before, allowed)
+            self._found = _check(self._data, self._surveyors, self._before, allowed, is_inert=self._is_inert)
             return tuple(self._found.said)
 
     def remaining(self) -> tuple[str, ...]:
@@ -166,7 +168,8 @@ def recover_made(data: Path, *, is_control: PathFilter, is_secret: PathFilter, i
         found = _Found()
         if before is not None:
             surveyors = [Surveyor(root, is_control=is_control, is_secret=is_secret) for root in before.control]
-            found = _check(data, surveyors, before, (*_allowed_by(note), *_inert(before, is_inert)))
+            allowed = (*_allowed_by(note), *_inert(before, is_inert))
+            found = _check(data, surveyors, before, allowed, is_inert=is_inert)
             said += found.said
         if not any(found.remaining()):
             _remove_note(note)
@@ -180,15 +183,15 @@ def _with_others(before: Before, surveyors: Sequence[Surveyor], is_inert: PathFi
     """
     control: dict[str, Mapping[str, str]] = {}
     others: dict[str, str] = {}
-    for surveyor in surveyors:
-        survey = surveyor.look()
+    surveys = [surveyor.look() for surveyor in surveyors]
+    for surveyor, survey in zip(surveyors, surveys, strict=True):
         if not set(survey.unlisted) <= set(before.unlisted):
             return None
         known, own = before.control.get(surveyor.root, {}), f"{surveyor.root}/.git"
         found = {path: target for path, target in survey.control if path != own or path in known or not is_inert(own)}
         control[surveyor.root] = found
         others |= {path: control_stamp(path) for path in found if path not in known or path in before.others}
-    return msgspec.structs.replace(before, control=control, others=others)
+    return msgspec.structs.replace(before, control=control, others=others, bare=_bare(surveys, is_inert))
 
 
 def _write_note(data: Path, before: Before, instead: Path | None = None) -> Path | None:
@@ -227,28 +230,46 @@ def _allowed_by(note: Path | None) -> tuple[str, ...]:
     return tuple(os.fsdecode(path) for path in text.split(b"\0")[:-1])
 
 
+def _bare(surveys: Iterable[Survey], is_inert: PathFilter) -> dict[str, bool]:
+    """Give the folders that are repositories by what is in them, and whether git runs something in them."""
+    return {path: not is_inert(path) for found in surveys for path in found.repositories}
+
+
+def _acting(survey: Survey, before: Before, is_inert: PathFilter) -> Iterator[str]:
+    """Give by what a folder is a repository, or one in which git runs something, and was not before."""
+    for folder in survey.repositories:
+        was_acting = before.bare.get(folder)
+        if was_acting or is_inert(folder):
+            continue
+        if was_acting is not None:
+            yield from repository_parts((folder,))
+        elif isinstance(listed := list_folder(folder), Listed):
+            yield from (f"{folder}/{entry.name}" for entry in listed.entries if entry.name.casefold() == "head")
+
+
 def _inert(before: Before, is_inert: PathFilter) -> Iterator[str]:
     """Give the repositories that are new in the folders themselves and in which git runs nothing."""
     new = (f"{root}/.git" for root, known in before.control.items() if f"{root}/.git" not in known)
     return (path for path in new if may_be_there(path) and is_inert(path))
 
 
-def _check(data: Path, surveyors: Sequence[Surveyor], before: Before, allowed: tuple[str, ...]) -> _Found:
+def _check(
+    data: Path, surveyors: Sequence[Surveyor], before: Before, allowed: tuple[str, ...], *, is_inert: PathFilter
+) -> _Found:
     place = data / _QUARANTINE / f"{time.strftime('%Y%m%d-%H%M%S')}-{secrets.token_hex(3)}"
     found = _Found()
     free = (*before.allowed, *allowed)
     for surveyor in surveyors:
-        known = before.control.get(surveyor.root, {})
-        control = dict(_listed_again(surveyor, before, found).control)
-        for path, target in control.items():
-            if before.has(surveyor.root, path, target):
-                continue
-            # What could not be listed before could not be changed either: nothing in there was made.
+        known, survey = before.control.get(surveyor.root, {}), _listed_again(surveyor, before, found)
+        # What could not be listed before could not be changed either: nothing in there was made.
+        new = (path for path, target in survey.control if not before.has(surveyor.root, path, target))
+        for path in (*new, *_acting(survey, before, is_inert)):
             for each in _not_free(path, (*free, *before.unlisted)):
                 verb = "changed" if each in before.others else "made"
                 _move_away(surveyor.root, each, place, found, link=known.get(each, ""), verb=verb)
-        for path in [path for path, target in known.items() if target and path not in control]:
-            found.said += _restored(surveyor.root, path, known[path])
+        now = dict(survey.control)
+        for path in [path for path, target in known.items() if target and path not in now]:
+            found.said += restore_link(surveyor.root, path, known[path])
     for repository in before.repositories:
         for path in _made_parts(repository, before, found):
             for each in _not_free(path, free):
@@ -315,52 +336,7 @@ def _relisted(root: str, path: str) -> str:
 
 
 def _move_away(root: str, path: str, place: Path, found: _Found, *, link: str = "", verb: str = "made") -> None:
-    said, moved = _moved(root, path, place, link=link, verb=verb)
+    said, moved = move_out(root, path, place, link=link, verb=verb)
     found.said.append(said)
     if not moved:
         found.stuck.append(path)
-
-
-def _moved(root: str, path: str, place: Path, *, link: str, verb: str) -> tuple[str, bool]:
-    """Move a path away, and say so; `link` is where the link led that it replaced, which is made again."""
-    name = os.path.relpath(path, root)
-    above, _, last = name.rpartition("/")
-    target = place / name
-    try:
-        with opened_folder(root, above) as folder:
-            _move(folder, last, target)
-            if link:
-                os.symlink(link, last, dir_fd=folder)
-    except OSError as error:
-        said = f"{name} was {verb} while the command ran. It can change what tools do. It cannot be moved: {error}."
-        return said, False
-    if link:
-        said = f"{name} was replaced while the command ran. It is the link to {link} again; the other is {target}."
-    else:
-        said = f"{name} was {verb} while the command ran. It can change what tools do, so it was moved to {target}."
-    return said, True
-
-
-def _restored(root: str, path: str, link: str) -> list[str]:
-    name = os.path.relpath(path, root)
-    above, _, last = name.rpartition("/")
-    try:
-        with opened_folder(root, above) as folder:
-            os.symlink(link, last, dir_fd=folder)
-    except OSError:
-        return []
-    return [f"{name}, a link to {link}, was removed while the command ran. It was made again."]
-
-
-def _move(folder: int, name: str, target: Path) -> None:
-    """Move what a folder holds, to another file system by a copy."""
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
-    writable_entry(folder, name)
-    try:
-        os.rename(name, target, src_dir_fd=folder)
-    except OSError as error:
-        if error.errno != errno.EXDEV:
-            raise
-        aside = f".{name}.{secrets.token_hex(4)}"
-        os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
-        copy_over(Path(f"/proc/self/fd/{folder}/{aside}"), target)

@@ -1,7 +1,9 @@
 """Moving a file out of folders whose modes do not allow that, through no link: a command may have set them so."""
 
 import contextlib
+import errno
 import os
+import secrets
 import shutil
 import stat
 from collections.abc import Iterator
@@ -25,6 +27,55 @@ def opened_folder(root: str, below: str) -> Iterator[int]:
             descriptor = _open(stack, part, descriptor)
         _allowed(stack, descriptor, _CHANGE)
         yield descriptor
+
+
+def move_out(root: str, path: str, place: Path, *, link: str, verb: str) -> tuple[str, bool]:
+    """Move a path of a folder away to `place`; gives what to say, and whether it is gone.
+
+    `link` is where the link led that it replaced, which is made again.
+    """
+    name = os.path.relpath(path, root)
+    above, _, last = name.rpartition("/")
+    target = place / name
+    try:
+        with opened_folder(root, above) as folder:
+            _move(folder, last, target)
+            if link:
+                os.symlink(link, last, dir_fd=folder)
+    except OSError as error:
+        said = f"{name} was {verb} while the command ran. It can change what tools do. It cannot be moved: {error}."
+        return said, False
+    if link:
+        said = f"{name} was replaced while the command ran. It is the link to {link} again; the other is {target}."
+    else:
+        said = f"{name} was {verb} while the command ran. It can change what tools do, so it was moved to {target}."
+    return said, True
+
+
+def restore_link(root: str, path: str, link: str) -> list[str]:
+    """Make a link again that was removed, and say so."""
+    name = os.path.relpath(path, root)
+    above, _, last = name.rpartition("/")
+    try:
+        with opened_folder(root, above) as folder:
+            os.symlink(link, last, dir_fd=folder)
+    except OSError:
+        return []
+    return [f"{name}, a link to {link}, was removed while the command ran. It was made again."]
+
+
+def _move(folder: int, name: str, target: Path) -> None:
+    """Move what a folder holds, to another file system by a copy."""
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    writable_entry(folder, name)
+    try:
+        os.rename(name, target, src_dir_fd=folder)
+    except OSError as error:
+        if error.errno != errno.EXDEV:
+            raise
+        aside = f".{name}.{secrets.token_hex(4)}"
+        os.rename(name, aside, src_dir_fd=folder, dst_dir_fd=folder)
+        copy_over(Path(f"/proc/self/fd/{folder}/{aside}"), target)
 
 
 def make_listable(root: str, name: str) -> None:

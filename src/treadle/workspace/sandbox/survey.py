@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import assert_never
 
 from treadle.protocol.name_lists import ENVIRONMENT_MARK
+from treadle.protocol.protected_names import is_git_data
 from treadle.workspace.files.paths import FolderEntry, Listed, NoFolder, Unlisted, list_folder
 
 _MOST_ENTRIES = 1_000_000
@@ -35,12 +36,14 @@ class Survey:
     """What was found, as absolute paths.
 
     `control` are files, folders and links that make tools do something, with where a link leads; `secrets` are files.
+    `repositories` are folders that git takes for one by what is in them, whatever they are called.
     `python` and `node` are what interpreters and shells pick up by themselves: virtual environments and their like.
     `unlisted` are folders of which nobody knows what they hold: they cannot be listed, or there is too much.
     """
 
     control: tuple[tuple[str, str], ...] = ()
     secrets: tuple[str, ...] = ()
+    repositories: tuple[str, ...] = ()
     python: tuple[str, ...] = ()
     node: tuple[str, ...] = ()
     unlisted: tuple[str, ...] = ()
@@ -73,6 +76,7 @@ class _Folder:
     node: list[str] = field(default_factory=list)
     unlisted: list[str] = field(default_factory=list)
     below: list[tuple[str, _Role]] = field(default_factory=list)
+    is_repository: bool = False
     entries: int = 0
 
 
@@ -105,6 +109,7 @@ class Surveyor:
         return Survey(
             control=tuple(chain.from_iterable(each.control for each in all_found)),
             secrets=tuple(chain.from_iterable(each.secrets for each in all_found)),
+            repositories=tuple(path for path, each in known.items() if each.is_repository),
             python=tuple(chain.from_iterable(each.python for each in all_found)),
             node=tuple(chain.from_iterable(each.node for each in all_found)),
             unlisted=tuple(unlisted if len(unlisted) <= _MOST_UNLISTED else (self.root,)),
@@ -146,6 +151,7 @@ class Surveyor:
     def _sort_plain(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
         if path != self.root and any(entry.name == ENVIRONMENT_MARK for entry in inner):
             found.python.append(path)
+        found.is_repository = is_git_data(entry.name for entry in inner)
         for entry, at, name in self._named(path, inner):
             secret, control = self._is_secret(name), self._is_control(name)
             if control:
