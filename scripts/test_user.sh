@@ -5,7 +5,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 tests=(tests/workspace/test_listing.py tests/workspace/sandbox tests/store/test_trust.py
   tests/workspace/namespaces tests/workspace/checkpoints/test_unkept.py tests/app/test_settling.py
-  tests/app/test_exact_rights.py tests/app/test_without_copies.py tests/app/test_unlisted.py tests/app/test_host_decisions.py tests/app/test_own_ports.py
+  tests/app/test_exact_rights.py tests/app/test_without_copies.py tests/app/test_unlisted.py tests/app/test_left_out.py tests/app/test_host_decisions.py tests/app/test_own_ports.py
   tests/web/service/test_isolation.py)
 # These take long, and who the user is makes no difference to them: what a line may say, and any bytes and names.
 alike=(tests/workspace/sandbox/test_switching.py::test_no_word_of_a_line_is_an_option_of_the_git_that_looks

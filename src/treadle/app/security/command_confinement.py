@@ -1,6 +1,7 @@
 """How a command is run: in which sandbox, with which right that a person granted, and how hardened its git is."""
 
 import os
+import re
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, replace
@@ -18,8 +19,9 @@ from treadle.policy.classify import commands_of, only_reads
 from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import PathOp
 from treadle.policy.path_check import Where, check_path, refusal
-from treadle.policy.repository import is_inert
+from treadle.policy.repository import is_inert, runs_untrusted
 from treadle.protocol.errors import ToolError
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
 from treadle.protocol.protected_names import control_name, installed_name, secret_name
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
@@ -27,6 +29,7 @@ from treadle.workspace.commands.confinement import Remark, Setup
 from treadle.workspace.commands.variables import HARDENED_GIT, path_outside
 from treadle.workspace.commands.wrapping import UNWRAPPED, Wrapping
 from treadle.workspace.copies import Hold, why_no_copy
+from treadle.workspace.copies.caches import git_ignores
 from treadle.workspace.sandbox import (
     Backend,
     Installer,
@@ -40,13 +43,23 @@ from treadle.workspace.sandbox import (
     profile_for,
     recover_made,
     repositories_of,
+    repository_parts,
     tools_of,
 )
+from treadle.workspace.sandbox.git_excludes import excludes_for
 from treadle.workspace.sandbox.made_beforehand import recover_opened
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.unseen_repository import unseen_repository
 
 _NAMED = 5
+_NOT_ADDED = ("can only add regular files", "ignored by one of your .gitignore files")
+"""What git says of a file that it is to add and sees only a stand-in of."""
+
+_KEPT_MODE = regex(r"(?i)\b(?:permissions|mode)\b[^\n]*(?:operation not permitted|EPERM)")
+_MODES_KEPT = (
+    "In the sandbox no file gets a set-user-ID or set-group-ID bit, with which another user could run it as its owner, "
+    "and none of another user gets another mode."
+)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,7 +107,8 @@ def confine(
         hold=None if background else partial(why_held, context=context),
         access=access,
     )
-    variables = dict(HARDENED_GIT) if reads or not context.trusted else {}
+    is_hardened = reads or not context.trusted or runs_untrusted(place.cwd, context)
+    variables = dict(HARDENED_GIT) if is_hardened else {}
     if reads:  # a program of the folder is no reader, whatever its name
         variables["PATH"] = path_outside(os.environ.get("PATH", os.defpath), *place.folders)
     return structs.replace(found, variables=variables)
@@ -158,12 +172,18 @@ def confine_as(
         readable=(*profile.readable, *access.readable),
         writable=(*profile.writable, *access.writable),
     )
+    unread = _reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else []
+    if kind is Confinement.GIT:
+        private = profile.private
+        left_out = (pair for root in place.folders for pair in excludes_for(root, unread, private))
+        profile = replace(profile, replaced=(*profile.replaced, *left_out))
     settle = _Settling(
         line=line,
         place=place,
         opened=opened,
         hidden=profile.hidden,
-        empty=_reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else (),
+        empty=unread,
+        commits=kind is Confinement.GIT,
         unlisted=tuple(path for found in surveys for path in found.unlisted),
     )
     setup = Setup(
@@ -229,7 +249,8 @@ def look_through(place: CommandFolders) -> list[Survey]:
 class _Settling:
     """Looks at what one command did: the control files that it made, and the secrets that read as `empty`.
 
-    `unlisted` are folders that it did not see, and `opened` paths that were made for it.
+    `unlisted` are folders that it did not see, and `opened` paths that were made for it. What it `commits` has none of
+    the secrets.
     """
 
     line: str
@@ -238,6 +259,7 @@ class _Settling:
     place: CommandFolders
     empty: Sequence[str]
     unlisted: Sequence[str]
+    commits: bool = False
     made: MadeFiles | None = None
 
     def __call__(self, output: str, *, ended: bool) -> tuple[Remark, ...]:
@@ -251,8 +273,9 @@ class _Settling:
                 known.made.append(self.made)
         if ended:
             notes += known.opened(self.place.data).take_away(self.opened)
-        seen = (*notes, *self._not_seen(), *self._reading_empty(f"{self.line}\n{output}"))
+        seen = (*notes, *self._not_seen(), *self._reading_empty(f"{self.line}\n{output}"), *self._left_out(output))
         seen += unseen_repository(self.place.root, self.hidden, output)
+        seen += (_MODES_KEPT,) if _KEPT_MODE.search(output) else ()
         return (*map(Remark, seen), *(Remark(text, undone=True) for text in made))
 
     def _not_seen(self) -> Iterator[str]:
@@ -261,8 +284,24 @@ class _Settling:
         said.update(new)
         names = [os.path.relpath(path, self.place.root) for path in new]
         if names:
-            more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
-            yield f"Commands do not see what is in {', '.join(names[:_NAMED])}{more}: Treadle cannot list it."
+            yield f"Commands do not see what is in {_listed(names)}: Treadle cannot list it."
+
+    def _left_out(self, output: str) -> Iterator[str]:
+        """Say which files git left out that it would have taken along, or was told to take along and did not."""
+        said, root = self.place.known.said_left_out, self.place.root
+        ignores, was_told = git_ignores(root), any(words in output for words in _NOT_ADDED)
+        names = [
+            name
+            for path in self.empty
+            if (
+                (name := os.path.relpath(path, root)) not in said
+                and (self.commits and not ignores(os.fsencode(name), False))
+            )
+            or (was_told and re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", output))
+        ]
+        said.update(names)
+        if names:
+            yield f"Git adds {_listed(names)} to no commit in the sandbox: secrets may be there."
 
     def _reading_empty(self, text: str) -> Iterator[str]:
         said = self.place.known.said_empty
@@ -271,6 +310,11 @@ class _Settling:
                 said.add(str(path))
                 name = os.path.relpath(path, self.place.root)
                 yield f"{name} reads as empty for commands, because it may hold secrets."
+
+
+def _listed(names: Sequence[str]) -> str:
+    more = f" and {len(names) - _NAMED:,} more" if len(names) > _NAMED else ""
+    return f"{', '.join(names[:_NAMED])}{more}"
 
 
 def _reading_empty(profile: Profile, surveys: Sequence[Survey]) -> list[str]:
@@ -315,7 +359,8 @@ def profile_of(
     instead = [
         pair
         for root, found in zip(place.folders, surveys, strict=True)
-        for pair in place.committed(root).instead(found.secrets)
+        for pair in place.committed(root).instead(found.secrets, folders=kind is Confinement.GIT)
     ]
     found = profile_for(kind, place.folders, around, surveys, instead=instead, owned=owned)
-    return replace(found, devices=place.devices)
+    acting = [path for survey in surveys for path in survey.repositories if not _is_inert(path)]
+    return replace(found, devices=place.devices, protected=(*found.protected, *repository_parts(acting)))

@@ -27,6 +27,7 @@ class KnownFolders:
     surveyors: dict[str, Surveyor] = field(default_factory=dict)
     committed: dict[str, Committed] = field(default_factory=dict)
     said_empty: set[str] = field(default_factory=set)
+    said_left_out: set[str] = field(default_factory=set)
     said_unlisted: set[str] = field(default_factory=set)
     said_alone: bool = False
     made: list[MadeFiles] = field(default_factory=list)

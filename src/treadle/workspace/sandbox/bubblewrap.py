@@ -4,7 +4,7 @@ from collections.abc import Iterator, Mapping
 from itertools import chain
 
 from treadle.workspace.sandbox.present import TMP, Present
-from treadle.workspace.sandbox.profile import Profile, is_within
+from treadle.workspace.sandbox.profile import NO_FILE, Profile, is_within
 
 _ALONE = ("--unshare-ipc", "--unshare-pid", "--unshare-net")
 _ISOLATION = (
@@ -121,12 +121,14 @@ def _masks(profile: Profile, present: Present) -> Iterator[tuple[str, tuple[str,
     shown: Mapping[str, str] = dict(profile.instead)
     for path in present.masked_folders:
         if path not in present.closed and not _is_hidden(path, profile, present):
-            yield path, _tmpfs(path)
+            yield path, ("--ro-bind", shown[path], path) if path in shown else _tmpfs(path)
     for path in present.masked_files:
         if path in present.closed or profile.root_of(path) in contents:
             continue
         if not _is_hidden(path, profile, present):
-            yield path, ("--ro-bind", shown.get(path) or profile.empty or "/dev/null", path)
+            file = shown.get(path) or profile.empty
+            bind = "--dev-bind" if file == NO_FILE else "--ro-bind"
+            yield path, (bind, file or NO_FILE, path)
 
 
 def _is_hidden(path: str, profile: Profile, present: Present) -> bool:

@@ -6,6 +6,9 @@ from typing import assert_never
 from treadle.protocol.opened_paths import why_never_opened
 from treadle.protocol.tools import Right, SandboxDenial
 
+NO_FILE = "/dev/null"
+"""What has no text, and is no file."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class CommandLimits:
@@ -31,7 +34,8 @@ class Profile:
     what is bound in the place of such a folder, to be written, where it is not the folder itself.
 
     - `protected` are paths in these folders, or in `writable` ones, that stay as they are.
-    - `masked` are paths that cannot be read. A file shows what `instead` names for it, or else the file `empty`.
+    - `masked` are paths that cannot be read. A file shows what `instead` names for it, or else the file `empty`; where
+      that is `NO_FILE`, git can add it to no commit.
     - `hidden` folders are shown empty and closed, but for what lies in them and is named here.
     - `readable` paths are shown although they lie in such a place, and so are `shown` ones, in which no link is;
       `replaced` are files shown there with another text.

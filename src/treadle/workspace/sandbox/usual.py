@@ -14,7 +14,7 @@ from treadle.workspace.files.paths import Listed, NoFolder, Unlisted, first_clos
 from treadle.workspace.files.private_file import write_private
 from treadle.workspace.sandbox.home import Home, home_for
 from treadle.workspace.sandbox.owned import Installer
-from treadle.workspace.sandbox.profile import CommandLimits, Profile, is_within
+from treadle.workspace.sandbox.profile import NO_FILE, CommandLimits, Profile, is_within
 from treadle.workspace.sandbox.survey import Survey
 
 _GIB = 1024**3
@@ -88,7 +88,7 @@ def profile_for(
             *chain.from_iterable((*found.secrets, *found.unlisted) for found in surveys),
         ),
         instead=tuple(instead),
-        empty=_empty_file(f"{around.private}/sandbox"),
+        empty=_empty_file(f"{around.private}/sandbox") if kind is not Confinement.GIT else NO_FILE,
         hidden=home.hidden,
         readable=tuple(folder for folder in known if not any(is_within(folder, root) for root in folders)),
         shown=home.shown,
