@@ -1,5 +1,6 @@
 """What a confined command did is said in its result: files that were moved away, bounds, and edits that stay."""
 
+import subprocess
 import sys
 from pathlib import Path
 
@@ -7,7 +8,7 @@ import pytest
 
 from tests.app.rehearsal import call, rehearse, run
 from tests.needed import needs
-from treadle.protocol.permissions import Mode
+from treadle.protocol.permissions import Mode, OptionKind
 
 pytestmark = needs("sandbox")
 
@@ -43,3 +44,30 @@ async def test_a_control_file_that_somebody_approved_stays_while_a_command_runs_
     rehearsal = await rehearse(folder, [server, edit, look], mode=Mode.AUTO, present=True)
     assert (folder / "AGENTS.md").read_text() == "rules\n"
     assert "was made while" not in "".join(rehearsal.texts)
+
+
+_FAKE = """
+import os
+os.makedirs('build/sub/objects'); os.makedirs('build/sub/refs')
+open('build/sub/HEAD', 'w').write('ref: refs/heads/main\\n')
+open('build/sub/config', 'w').write('[core]\\n\\tfsmonitor = touch ran; false\\n')
+"""
+
+
+@pytest.mark.parametrize("mode", [Mode.ASK, Mode.AUTO])
+@pytest.mark.parametrize("option", [OptionKind.RUN_FOR_REAL, OptionKind.REJECT_ONCE])
+async def test_a_repository_by_its_form_stays_only_with_a_yes(folder: Path, mode: Mode, option: OptionKind) -> None:
+    (folder / ".gitignore").write_text("build/\n")
+    subprocess.run(("git", "init", "-q"), cwd=folder, check=True)
+    rehearsal = await rehearse(folder, [run(script(folder, _FAKE))], mode=mode, present=True, option=option)
+    stays = (folder / "build/sub/HEAD").exists()
+    assert (len(rehearsal.asked), stays) == ((1, option is OptionKind.RUN_FOR_REAL) if mode is Mode.ASK else (0, False))
+    assert ("build/sub/HEAD was made while the command ran." in rehearsal.texts[0]) is (mode is Mode.AUTO)
+
+
+async def test_why_a_mode_is_refused_is_said(folder: Path) -> None:
+    (folder / "a").touch()
+    rehearsal = await rehearse(folder, [run("chmod u+s a"), run("chmod 700 a; ls -l")], mode=Mode.AUTO)
+    said = "[In the sandbox no file gets a set-user-ID or set-group-ID bit"
+    assert [said in text for text in rehearsal.texts[:2]] == [True, False]
+    assert (folder / "a").stat().st_mode & 0o7777 == 0o700

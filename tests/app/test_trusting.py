@@ -1,6 +1,7 @@
 """What a session goes by: the user's word on a folder, found out once, and nothing else of the folder."""
 
 import json
+import subprocess
 from pathlib import Path
 
 import pytest
@@ -8,6 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from tests.app.rehearsal import rehearse, run
 from treadle.app.compose import Opening, open_session, session_workspace
 from treadle.app.config.sections import Settings
 from treadle.app.security.trusting import (
@@ -17,6 +19,7 @@ from treadle.app.security.trusting import (
     trust_report,
     trust_store,
     trusted_by_variable,
+    whole_trust,
 )
 from treadle.app.session.live import LiveSession
 from treadle.app.session.rules.rule_files import find_rules
@@ -223,3 +226,47 @@ async def test_a_session_that_nobody_attends_says_what_is_denied_in_an_untrusted
     said = not present and mode not in (Mode.PLAN, Mode.FULL)
     assert (len(notices[0]), notices[1]) == (said, [])
     assert all("commands that do more than read are denied" in one for one in notices[0])
+
+
+def _acting(folder: Path, *, bare: bool = False) -> None:
+    """Make a repository in which git runs something that leaves a file."""
+    subprocess.run(("git", "init", "-q", str(folder)), check=True)
+    subprocess.run(("git", "-C", str(folder), "config", "core.fsmonitor", "touch ran; false"), check=True)
+    if bare:
+        for part in (folder / ".git").iterdir():
+            part.rename(folder / part.name)
+        (folder / ".git").rmdir()
+
+
+@pytest.mark.parametrize("bare", [True, False])
+async def test_git_asks_in_a_repository_below_a_folder_that_opens_without_a_question(
+    folder: Path, *, bare: bool
+) -> None:
+    (folder / "AGENTS.md").unlink()
+    _acting(folder / "w", bare=bare)
+    trust = session_trust(folder)
+    assert (trust.asks, trust.lets_code_run, trust.never_asked) == (False, True, True)
+    lines = ("cd w && git status", "git -C w status", "git status; ls")
+    for mode in (Mode.FULL, Mode.AUTO):
+        found = await rehearse(folder, [run(line) for line in lines], mode=mode, trusted=False)
+        assert found.denied == 2, found.texts
+        assert all("core.fsmonitor" in text or "core.bare" in text for text in found.texts[:2])
+    assert not [*folder.rglob("ran")]
+    listed = whole_trust(folder)
+    data = "w" if bare else "w/.git"
+    assert [item.path for item in listed.nested] == [f"{data}/config"]
+    trust_store().grant(listed)
+    assert (session_trust(folder).trusted, session_trust(folder).never_asked) == (True, False)
+    found = await rehearse(folder, [run(lines[0])], mode=Mode.AUTO, trusted=False)
+    assert found.denied == 0, found.texts
+
+
+@pytest.mark.parametrize("place", ["w", "w/below"])
+@pytest.mark.parametrize("bare", [True, False])
+def test_a_repository_is_asked_about_by_its_form(folder: Path, place: str, *, bare: bool) -> None:
+    _acting(folder / "w", bare=bare)
+    (folder / place).mkdir(exist_ok=True)
+    trust = session_trust(folder / place)
+    assert (trust.asks, trust.lets_code_run, trust.never_asked) == (True, False, False)
+    own = [] if place != "w" else ["config"] if bare else [".git/config"]
+    assert [item.path for item in trust.items] == own

@@ -340,7 +340,8 @@ def test_a_repository_of_the_folder_itself_came_after_it_was_opened(tmp_path: Pa
 
 def test_an_unknown_place_asks_only_where_nothing_confines_it(tmp_path: Path) -> None:
     par = _below(tmp_path, "usual")
-    assert (_asks("cd $X; git status", par, Mode.FULL), _asks("cd $X; git status", par, Mode.AUTO)) == (True, False)
+    for line in ("cd $X; git status", "find . -name b -execdir git status \\;", "ls | xargs -I{} git -C {} status"):
+        assert (_asks(line, par, Mode.FULL), _asks(line, par, Mode.AUTO)) == (True, False)
 
 
 def test_a_bare_repository_is_read_like_another_one(tmp_path: Path) -> None:

@@ -25,6 +25,8 @@ MOVED = {
     "a hook of one from before": ("echo x > bare/hooks/pre-push", ["bare/config", "bare/hooks"]),
     "a copy with a setting": ("cp -r bare new; git -C new config core.pager ./x", ["new/HEAD"]),
     "two": (f"{FAKE.format('one', 'x')}; {FAKE.format('two', 'x')}", ["one/HEAD", "two/HEAD"]),
+    "among what tools installed": (FAKE.format("target/x", "x"), ["target/x/HEAD"]),
+    "in a package": (FAKE.format("node_modules/x", "x"), ["node_modules/x/HEAD"]),
     "after its parts": ("echo 'ref: refs/heads/main' > parts/HEAD", ["parts/HEAD"]),
 }
 KEPT = {

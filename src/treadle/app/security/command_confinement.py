@@ -55,7 +55,7 @@ _NAMED = 5
 _NOT_ADDED = ("can only add regular files", "ignored by one of your .gitignore files")
 """What git says of a file that it is to add and sees only a stand-in of."""
 
-_KEPT_MODE = regex(r"(?i)\b(?:permissions|mode)\b[^\n]*(?:operation not permitted|EPERM)")
+_KEPT_MODE = regex(r"(?i)\b(?:permissions|mode)\b[^\n]{0,300}(?:operation not permitted|EPERM)")
 _MODES_KEPT = (
     "In the sandbox no file gets a set-user-ID or set-group-ID bit, with which another user could run it as its owner, "
     "and none of another user gets another mode."
@@ -289,16 +289,12 @@ class _Settling:
     def _left_out(self, output: str) -> Iterator[str]:
         """Say which files git left out that it would have taken along, or was told to take along and did not."""
         said, root = self.place.known.said_left_out, self.place.root
-        ignores, was_told = git_ignores(root), any(words in output for words in _NOT_ADDED)
-        names = [
-            name
-            for path in self.empty
-            if (
-                (name := os.path.relpath(path, root)) not in said
-                and (self.commits and not ignores(os.fsencode(name), False))
-            )
-            or (was_told and re.search(rf"(?<![\w./-]){re.escape(name)}(?![\w./-])", output))
-        ]
+        was_told = any(words in output for words in _NOT_ADDED)
+        if not self.empty or not (self.commits or was_told):
+            return
+        ignores, names = git_ignores(root), [os.path.relpath(path, root) for path in self.empty]
+        new = [one for one in names if self.commits and one not in said and not ignores(os.fsencode(one), False)]
+        names = [one for one in names if one in new or (was_told and _has_path(output, one))]
         said.update(names)
         if names:
             yield f"Git adds {_listed(names)} to no commit in the sandbox: secrets may be there."
@@ -310,6 +306,10 @@ class _Settling:
                 said.add(str(path))
                 name = os.path.relpath(path, self.place.root)
                 yield f"{name} reads as empty for commands, because it may hold secrets."
+
+
+def _has_path(text: str, path: str) -> bool:
+    return re.search(rf"(?<![\w./-]){re.escape(path)}(?![\w./-])", text) is not None
 
 
 def _listed(names: Sequence[str]) -> str:

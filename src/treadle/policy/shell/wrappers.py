@@ -165,7 +165,8 @@ def judge_find(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
             ends = (at for at, part in enumerate(pending) if part == ";" or pending[at - 1 : at + 1] == ["{}", "+"])
             end = next(ends, len(pending))
             inner, pending = pending[:end], pending[end + 1 :]
-            ran = _run(inner, names, env, names_all=names_all)
+            place = replace(env, cwd=UNKNOWN) if word.endswith("dir") else env
+            ran = _run(inner, names, place, names_all=names_all)
             if not names_all and REGENERABLE.issuperset(names):
                 ran = [one for one in ran if one.rule != "delete-tree"]
             findings.extend([Finding(Risk.EXECUTE, "wrapper", "find does something with each file it finds"), *ran])

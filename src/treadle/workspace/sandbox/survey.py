@@ -134,6 +134,7 @@ class Surveyor:
 
     def _sort(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
         """Note what stands in a folder, and which folders are to be looked into."""
+        found.is_repository = is_git_data(entry.name for entry in inner)
         match found.role:
             case _Role.PLAIN:
                 self._sort_plain(path, inner, found)
@@ -151,7 +152,6 @@ class Surveyor:
     def _sort_plain(self, path: str, inner: Sequence[FolderEntry], found: _Folder) -> None:
         if path != self.root and any(entry.name == ENVIRONMENT_MARK for entry in inner):
             found.python.append(path)
-        found.is_repository = is_git_data(entry.name for entry in inner)
         for entry, at, name in self._named(path, inner):
             secret, control = self._is_secret(name), self._is_control(name)
             if control:
