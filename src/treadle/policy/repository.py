@@ -65,16 +65,14 @@ def runs_untrusted(cwd: str, context: PolicyContext) -> bool:
     """
     if not context.never_asked or not is_static(cwd):
         return context.never_asked and not context.confined
-    data, files = git_data(cwd, context.files), context.files
-    if data is None or is_below(files.resolve(context.roots[0]), (data.top,)):
-        return False
-    return not is_below(data.top, map(files.resolve, context.roots[1:])) and bool(_surprising(data, files))
+    root, *others = map(context.files.resolve, context.roots)
+    data = git_data(cwd, context.files)
+    is_trusted = data is None or is_below(root, (data.top,)) or is_below(data.top, others)
+    return data is not None and not is_trusted and bool(_surprising(data, context.files))
 
 
 def is_inert(git: str, files: FileView) -> bool:
-    """Whether a folder with git's data makes git run nothing and lead nowhere: as `git init` leaves it, perhaps with
-    commits.
-    """
+    """Whether git's data make it run nothing and lead nowhere: as `git init` leaves them, perhaps with commits."""
     config, hooks = files.facts(posixpath.join(git, "config")), files.facts(posixpath.join(git, "hooks"))
     folders = all(part is None or part.kind is FileKind.DIRECTORY for part in (files.facts(git), hooks))
     own = config is not None and config.kind is FileKind.FILE and config.links == 1  # no other name leads to it
