@@ -35,6 +35,7 @@ IMPORTS_LATE = {
     "providers/anthropic_messages.py": "what reads replies is loaded when the request has left",
     "providers/catalogue.py": "a name that there is not is rare",
     "protocol/codec.py": "events of older versions are rare",
+    "protocol/permissions.py": "few questions are about what a command would change for real",
     "protocol/stored.py": "logs of older versions are rare",
     "mcp/fixed_tools.py": "the SDK is loaded in the thread of the servers",
     "mcp/hub.py": "the SDK is loaded in the thread of the servers",

@@ -1,6 +1,7 @@
 """What a page shows of what can be done is what its device may do: forms, cards and modes, from the same table."""
 
 import re
+import tempfile
 from html import unescape
 from pathlib import Path
 from typing import Any
@@ -9,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from tests.e2e.faults.driving import run
+from tests.needed import needs
 from tests.tui.asked import DANGER, EDIT, EVERY_KIND, KEEP, RUN
 from tests.web.in_process import Here, Visit, page_here
 from tests.web.test_rights import REFUSED, TALK, phone, routes_of
@@ -119,6 +121,27 @@ async def test_a_card_offers_what_the_server_takes_from_the_same_device_and_noth
         assert shown_here > shown
         yes = SENT["allow"] if usual else {"option": "reject_once"}
         await device.done(f"/s/{page.session.id}/answer", question_id=question.id, **yes)
+
+
+@needs("sandbox")
+@pytest.mark.parametrize("script", ["echo x >> ~/.bashrc", "echo Cannot connect to the Docker daemon; exit 1"])
+async def test_a_device_gives_no_right_after_a_run_that_it_could_not_give_before(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, script: str
+) -> None:
+    with tempfile.TemporaryDirectory(dir=Path.home(), prefix="treadle-test-") as home:
+        monkeypatch.setenv("HOME", home)
+        Path(home, ".bashrc").write_text("")
+        async with page_here(tmp_path, monkeypatch, [Turn(items=(run("sh x.sh"),)), *TALK], mode="auto") as here:
+            (here.folder / "x.sh").write_text(script)
+            page, device = await here.start(here.visit()), phone(here)
+            question = await here.asked(page)
+            assert question.denial is not None
+            assert ELSEWHERE in await device.get("/inbox/cards")
+            path = f"/s/{page.session.id}/answer"
+            status, said = await device.post(path, question_id=question.id, option="allow_once")
+            assert (status, REFUSED in str(said)) == (403, True)
+            await device.done(path, question_id=question.id, option="reject_once")
+            assert not Path(home, ".bashrc").read_text()
 
 
 async def test_the_modes_that_a_device_can_choose_are_those_that_it_may_go_to(

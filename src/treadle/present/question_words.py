@@ -76,14 +76,8 @@ class QuestionWords(Struct, frozen=True, kw_only=True):
 
 
 def question_style(question: Question) -> QuestionStyle:
-    """Say whether a question is about something dangerous."""
-    if question.denial is not None:
-        return QuestionStyle.DANGER if question.denial.right is Right.READ else QuestionStyle.USUAL
-    if question.copy is not None:
-        opens = not question.copy.whole and question.copy.rights is not None and question.copy.rights.granted
-        return QuestionStyle.DANGER if opens else QuestionStyle.USUAL
-    decision = question.decision
-    return QuestionStyle.DANGER if decision is not None and decision.risk is Risk.CRITICAL else QuestionStyle.USUAL
+    """Say how a question is shown, by what a yes gives."""
+    return QuestionStyle.DANGER if question.dangerous else QuestionStyle.USUAL
 
 
 def is_edit(question: Question) -> bool:
@@ -161,6 +155,8 @@ def _stopped(question: Question, denial: SandboxDenial) -> QuestionWords:
     }[denial.right]
     seen = f" {printable(denial.text)}" if denial.text else ""
     why = f"The command {missing}, and the sandbox stopped it.{seen}"
+    if denial.by_output:
+        why = f"Its own output says that the sandbox is in the way, which a program can print for any reason:{seen}"
     if denial.unrun:
         title, why = title.replace("again ", ""), f"The command did not run.{seen}."
     return QuestionWords(
@@ -357,7 +353,7 @@ def _details(question: Question, decision: Decision) -> Iterator[str]:
     for access in question.accesses:
         if isinstance(access, RunCommand):
             yield f"runs in {exact_line(access.cwd)}"
-    yield f"risk: {decision.risk}"
+    yield f"risk: {question.risk}"
     for reason in decision.reasons:
         yield _reason(reason)
     for part in decision.parts:

@@ -61,6 +61,9 @@ class Allowance(Record, frozen=True, kw_only=True):
     host: str = ""
 
 
+CONTROL_WRITE = "control-write"
+"""The rule by which it is known that a part names a control file to write it."""
+
 COMMAND_HOSTS = "commands:hosts"
 """The tool of an allowance of hosts that commands reach. No tool has this name: it allows no call of one."""
 
@@ -94,6 +97,13 @@ class Decision(Record, frozen=True, kw_only=True):
     grants: tuple[SandboxDenial, ...] = ()
     asks_when_used: tuple[SandboxDenial, ...] = ()
     outside: bool = False
+
+    @property
+    def dangerous(self) -> bool:
+        """Whether a yes to it is dangerous: by its risk, a right that it gives, or a control file that it names."""
+        reasons = (*self.reasons, *(reason for part in self.parts for reason in part.reasons))
+        names = any(reason.rule == CONTROL_WRITE for reason in reasons)
+        return self.risk is Risk.CRITICAL or names or any(right.dangerous for right in self.grants)
 
 
 class Standing(Record, frozen=True, kw_only=True):
@@ -203,6 +213,25 @@ class Question(Record, frozen=True, kw_only=True):
         return () if self.decision is None else self.decision.grants
 
     @property
+    def dangerous(self) -> bool:
+        """Whether a yes is dangerous, by what it gives, whichever way the question came: before a run, or after it.
+
+        It is dangerous to run what the policy finds so, to end the sandbox or open what it protects, and to change what
+        decides over later runs. What can be applied whole is neither: that was held back.
+        """
+        if self.copy is not None and self.copy.whole:
+            return False
+        judged = self.decision is not None and self.decision.dangerous
+        opens = any(right.dangerous for right in self.rights)
+        return judged or opens or _decide_later([change.path for change in self.changes if change.held])
+
+    @property
+    def risk(self) -> Risk:
+        """The risk of a yes: that of the decision, or critical where it gives something dangerous."""
+        judged = Risk.NONE if self.decision is None else self.decision.risk
+        return Risk.CRITICAL if self.dangerous else judged
+
+    @property
     def changes(self) -> tuple[CopyChange, ...]:
         """What a command changed in its throw-away copy, each path of it, in the order in which it is shown."""
         return () if self.copy is None else self.copy.changes
@@ -217,6 +246,15 @@ class Question(Record, frozen=True, kw_only=True):
         """What a plain yes means: where changes cannot be applied, that the command runs for real."""
         only_for_real = OptionKind.ALLOW_ONCE not in self.options and OptionKind.RUN_FOR_REAL in self.options
         return OptionKind.RUN_FOR_REAL if only_for_real else OptionKind.ALLOW_ONCE
+
+
+def _decide_later(paths: list[str]) -> bool:
+    """Whether one of the paths is a control file."""
+    if not paths:
+        return False
+    from treadle.protocol.protected_names import control_name
+
+    return any(map(control_name, paths))
 
 
 class CallAsked(Tagged, frozen=True, kw_only=True, tag="call_asked"):

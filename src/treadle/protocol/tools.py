@@ -202,6 +202,7 @@ class SandboxDenial(Record, frozen=True, kw_only=True):
     """What the sandbox stopped: the right that was missing, on what (a path or a host), and how that shows.
 
     `also` names further targets of the same right. `unrun`: it was found before the command began, which did nothing.
+    `usual`: it opens nothing that the sandbox protects, but the workspace itself, or a file that is no secret to read.
     """
 
     right: Right
@@ -209,6 +210,17 @@ class SandboxDenial(Record, frozen=True, kw_only=True):
     text: str = ""
     also: tuple[str, ...] = ()
     unrun: bool = False
+    usual: bool = False
+
+    @property
+    def by_output(self) -> bool:
+        """Whether nothing but what a program printed says that it needs a run without the sandbox."""
+        return self.right is Right.UNSANDBOXED and bool(self.text) and not self.target
+
+    @property
+    def dangerous(self) -> bool:
+        """Whether it ends the sandbox, or opens what that protects; the network by itself does not."""
+        return self.right is not Right.NETWORK and not self.usual
 
 
 class Confinement(StrEnum):

@@ -136,7 +136,7 @@ async def run_line(
         copy = replace(copy, ended=command.describe(), output=_last_lines(printed))
         report = _with(report, (copy.trouble,) if copy.trouble else ())
         if copy.trouble and denial is None:
-            denial = SandboxDenial(right=Right.WRITE, target=workspace.root, text=copy.trouble)
+            denial = SandboxDenial(right=Right.WRITE, target=workspace.root, text=copy.trouble, usual=True)
     result = result_of(Origin.COMMAND, outcome, report)
     return replace(result, denial=denial, full_output=command.output_file, copy=copy)
 

@@ -305,3 +305,13 @@ def test_what_is_outside_is_seen(tmp_path: Path) -> None:
     outside = Outside()
     assert outside.folder(str(tmp_path / "a" / "b")) == str(tmp_path)
     assert outside.can_write(str(tmp_path / "a" / "b"))
+
+
+@pytest.mark.parametrize("backend", [Backend.BUBBLEWRAP, Backend.LANDLOCK])
+def test_only_the_workspace_itself_is_no_danger_to_write(backend: Backend) -> None:
+    looks = replace(PROFILE, change_root=False)
+    words = {Backend.BUBBLEWRAP: "Read-only file system", Backend.LANDLOCK: "Permission denied"}[backend]
+    for path, dangerous in {"/w/new": False, "/w/AGENTS.md": True, "/w/.git": True, "/h/go": True}.items():
+        denial = find_denial(f"bash: line 1: {path}: {words}", looks, backend, OUTSIDE)
+        assert denial is not None
+        assert (denial.right, denial.dangerous) == (Right.WRITE, dangerous), path

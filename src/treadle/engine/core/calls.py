@@ -230,7 +230,7 @@ def _needs_yes(state: State, call: CallState, decision: Decision) -> Transition:
         id=f"q{state.seq}",
         kind=QuestionKind.PERMISSION,
         text=texts.asked(call.preview.title if call.preview else call.call.name, decision),
-        options=_ALWAYS if decision.offers and decision.risk is not Risk.CRITICAL else _ONCE,
+        options=_ALWAYS if decision.offers and not decision.dangerous else _ONCE,
         call_id=call.call.id,
         preview=call.preview,
         decision=decision,

@@ -10,7 +10,7 @@ from treadle.protocol.events import Source
 from treadle.protocol.models import RefusedPart
 from treadle.protocol.notifications import TurnStop
 from treadle.protocol.permissions import Decision, Reason
-from treadle.protocol.tools import CopyChanges, CopyFate, Right, Risk, SandboxDenial
+from treadle.protocol.tools import CopyChanges, CopyFate, Right, SandboxDenial
 
 INTERRUPTED = (
     "Interrupted before it finished, by the user or because the program ended. Look at what it has done so far before "
@@ -87,7 +87,7 @@ def denied(decision: Decision, *, no_user: bool) -> str:
         f"Denied{' [no-user]' if no_user else ''}: {words_of_decision(decision).whole_headline}.",
         *(["It needs approval, and nobody is here to give it."] if no_user else []),
         *_alternatives(decision),
-        *(["Do not try to get around this."] if decision.risk is Risk.CRITICAL else []),
+        *(["Do not try to get around this."] if decision.dangerous else []),
         way_on,
     ]
     return " ".join(said)
@@ -162,6 +162,10 @@ def stopped_by_sandbox(denial: SandboxDenial) -> str:
     if denial.unrun:
         return f"This command did not run. {denial.text}. Run it with that access?"
     seen = f" ({denial.text})" if denial.text else ""
+    if denial.by_output:
+        failed = f"This command failed, and its own output says that the sandbox is in the way{seen}."
+        any_output = "A program can print that for any reason."
+        return f"{failed} {any_output} Run it once more, from the beginning, outside the sandbox?"
     stopped = f"The sandbox stopped this command. It needs {_missing_right(denial)}{seen}."
     opened = " The command can then read the secrets there." if denial.right is Right.READ else ""
     return f"{stopped} Run it once more, from the beginning, with that access?{opened}"

@@ -19,7 +19,7 @@ from treadle.protocol.events import GOAL, HOOK, CallFinished, CallJudged, Prompt
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Decision, Reason, Standing, Verdict
-from treadle.protocol.tools import CallResult, CopyChanges, Preview, Right, Risk, ToolCall
+from treadle.protocol.tools import CallResult, CopyChanges, Preview, Risk, ToolCall
 
 _LISTED = 10
 """Paths that a hook reads of what a command changed."""
@@ -140,10 +140,8 @@ def with_word(decision: Decision, word: HookWord) -> Decision:
 
 
 def _may_allow(decision: Decision) -> bool:
-    """Whether a hook may say yes in a person's place: to nothing critical, and to nothing that leaves the sandbox."""
-    leaves = any(grant.right is Right.UNSANDBOXED for grant in decision.grants)
-    asks = decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION
-    return asks and not leaves and decision.risk is not Risk.CRITICAL
+    """Whether a hook may say yes in a person's place: to nothing that is dangerous."""
+    return decision.verdict is Verdict.REQUIRE_USER_CONFIRMATION and not decision.dangerous
 
 
 def _reason(word: HookWord, otherwise: str) -> Reason:

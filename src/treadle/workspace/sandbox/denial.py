@@ -10,6 +10,8 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from msgspec.structs import replace
+
 from treadle.protocol.opened_paths import is_plain_folder
 from treadle.protocol.tools import Right, SandboxDenial
 from treadle.workspace.sandbox.backend import Backend
@@ -167,7 +169,10 @@ class _Message:
         if self._beside_protected(path):
             return self._denial(Right.UNSANDBOXED, path)
         opened = self._to_open(path)
-        return self._denial(Right.WRITE, opened) if opened and self.outside.can_write(opened) else None
+        if not opened or not self.outside.can_write(opened):
+            return None
+        whole = opened == self.profile.root_of(path) and opened not in self.profile.protected
+        return replace(self._denial(Right.WRITE, opened), usual=whole)
 
     def _beside_protected(self, path: str) -> bool:
         """Whether Landlock lets nothing be made at a path: it cannot tell that from the protected entries beside it."""

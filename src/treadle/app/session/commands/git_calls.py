@@ -14,7 +14,7 @@ from treadle.engine.ports import Judge, ask_nobody, ask_person
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Decision, Standing, Verdict
 from treadle.protocol.reasons import words_of_decision
-from treadle.protocol.tools import Confinement, Rights, Risk, RunCommand
+from treadle.protocol.tools import Confinement, Rights, RunCommand
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.commands.variables import find_outside
 from treadle.workspace.files.text import visible
@@ -71,7 +71,7 @@ class GitCalls:
             return True
         if caller is not None and decision.verdict is not Verdict.DENY and call.words in caller.judged:
             return True
-        if decision.verdict is Verdict.DENY or decision.risk is Risk.CRITICAL or caller is None:
+        if decision.verdict is Verdict.DENY or decision.dangerous or caller is None:
             return False
         why = words_of_decision(decision).headline
         text = f"Let `{_shown(call)}` run ({why})? It is called by: {caller.shown}"
