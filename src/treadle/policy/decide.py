@@ -20,6 +20,7 @@ from treadle.policy.modes import (
     paths_not_given,
     rights_beyond,
     rights_when_used,
+    rules_opened,
     verdict_for,
 )
 from treadle.policy.path_check import Where, check_path, refusal
@@ -253,21 +254,26 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
     # Servers and watchers would see old files in a copy, and half of a repository's change is worse than none of it:
     # both are asked about where the mode lets commands change nothing. In auto, git's own work alone runs in `git`.
     tried = context.mode is Mode.PLAN or not (access.background or line.writes_git)
-    confined = context.confined and (tried or context.mode is Mode.AUTO)
+    hosts = [*(host for part in parts for host in part.trace.hosts), *named]
+    rights = rights_beyond(line.every, hosts, context)
+    # What one part takes the sandbox away for, or has opened, is so for the whole line.
+    inside = context.confined and not any(right.right is Right.UNSANDBOXED for right in rights)
+    opened = rules_opened(rights)
+    confined = inside and (tried or context.mode is Mode.AUTO)
     mixed = line.writes_git and context.mode is Mode.AUTO and not (context.brokers or is_plain_git(line.parts))
-    holds = context.confined and context.trusts(access.cwd)
+    holds = inside and context.trusts(access.cwd)
     answers: list[tuple[Part, bool]] = []
     for part in parts:
         subject = Subject(tool=spec.name, trace=part.trace)
         # A host that is asked about when it is connected to is not asked about before.
-        later = holds and context.brokers and any(found.brokered for found in part.findings)
+        later = holds and context.brokers and any(one.brokered and one.rule not in opened for one in part.findings)
         # What a confined command calls localhost is the session's own.
-        hosts = [host for host in part.trace.hosts if not (holds and host_kind(host) is HostKind.LOOPBACK)]
-        around = (*part.around, *(() if later else _new_hosts(hosts, context)))
+        others = [host for host in part.trace.hosts if not (holds and host_kind(host) is HostKind.LOOPBACK)]
+        own, around = part.own, (*part.around, *(() if later else _new_hosts(others, context)))
         alone = confined and not (mixed and any(found.rule == WRITES_GIT for found in part.findings))
-        answers.append(_answer(part.text, part.own, subject, context, around=around, confined=alone, holds=holds))
-    hosts = [*(host for part in parts for host in part.trace.hosts), *named]
-    rights = rights_beyond(line.every, hosts, context)
+        if holds:
+            own, around = (when_confined(one, brokers=context.brokers, opened=opened) for one in (own, around))
+        answers.append(_answer(part.text, own, subject, context, around=around, confined=alone))
     refused = [_refused(need, "outside", why) for need, why in needs_not_given(access.needs, context)]
     refused += [_refused(host, "denied-host", why) for host, why in hosts_never_reached(hosts, rights, context)]
     return _Judged(
@@ -287,17 +293,12 @@ def _answer(
     *,
     around: tuple[Finding, ...] = (),
     confined: bool = False,
-    holds: bool = False,
 ) -> tuple[Part, bool]:
     """Judge one part, and say whether a rule is what lets it do more than read.
 
     `around` is what stands beside the command itself: a rule that allows the command leaves it. `confined`: it can be
-    tried without harm where the mode would ask, but for code of a folder that is not trusted. `holds`: it runs in a
-    confinement in any case.
+    tried without harm where the mode would ask, but for code of a folder that is not trusted.
     """
-    if holds:
-        findings = when_confined(findings, brokers=context.brokers)
-        around = when_confined(around, brokers=context.brokers)
     every = tuple(dict.fromkeys((*around, *findings)))
     resolved = map(context.files.resolve, context.roots)
     places = Places(roots=tuple(dict.fromkeys((*resolved, *context.roots))), home=context.home)

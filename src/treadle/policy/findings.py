@@ -1,10 +1,12 @@
 """What may be done with a file, and what one rule says of one part of a call."""
 
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from enum import StrEnum
 
 from msgspec import Struct, structs
 
+from treadle.protocol.permissions import CONTROL_WRITE
 from treadle.protocol.tools import Risk
 
 _ORDER = tuple(Risk)
@@ -12,6 +14,8 @@ WRITES_GIT = "git-write"
 """The rule by which a use of git is known that changes the repository, or may."""
 WITHOUT_SANDBOX = "without-sandbox"
 """The rule by which it is known that a confinement keeps a part from all that it is for."""
+USES_NETWORK = "network-control"
+"""The rule of what nothing but the want of a network keeps from harm."""
 
 
 class PathOp(StrEnum):
@@ -62,16 +66,15 @@ def dangerous(rule: str, text: str, *, path: str = "", held: bool = False) -> Fi
     return Finding(Risk.CRITICAL, rule, text, path=path, held=held)
 
 
-def when_confined(findings: Sequence[Finding], *, brokers: bool) -> tuple[Finding, ...]:
+def when_confined(findings: Sequence[Finding], *, brokers: bool, opened: AbstractSet[str]) -> tuple[Finding, ...]:
     """Give what is left of findings in a confinement that holds: what it keeps from doing harm may be tried.
 
-    With `brokers` so may what is asked about when it is used. Where a part writes to a repository less is held: files
-    of the repository itself can be changed there.
+    With `brokers` so may what is asked about when it is used. What the rules name that a right has `opened` is not
+    held. Where a part writes to a repository less is held: files of the repository itself can be changed there.
     """
-    writes_git = any(found.rule == WRITES_GIT for found in findings)
-    return tuple(
-        found if writes_git and found.rule == "control-write" else _tried(found, brokers=brokers) for found in findings
-    )
+    if any(found.rule == WRITES_GIT for found in findings):
+        opened |= {CONTROL_WRITE}
+    return tuple(found if found.rule in opened else _tried(found, brokers=brokers) for found in findings)
 
 
 def _tried(found: Finding, *, brokers: bool) -> Finding:

@@ -6,11 +6,11 @@ from functools import partial
 from types import MappingProxyType
 
 from treadle.policy.decision_context import FileKind, FileView, PolicyContext, is_below
-from treadle.policy.findings import WITHOUT_SANDBOX, WRITES_GIT, Finding, PathOp, dangerous
+from treadle.policy.findings import USES_NETWORK, WITHOUT_SANDBOX, WRITES_GIT, Finding, PathOp, dangerous
 from treadle.policy.path_check import Where, check_path
 from treadle.policy.urls import matches_host
 from treadle.protocol.opened_paths import NAME_IT, is_plain_folder, why_never_opened
-from treadle.protocol.permissions import Mode, Reason, Verdict
+from treadle.protocol.permissions import CONTROL_WRITE, Mode, Reason, Verdict
 from treadle.protocol.protected_names import secret_name
 from treadle.protocol.tools import Right, Risk, SandboxDenial
 
@@ -53,16 +53,16 @@ def verdict_for(
         return Verdict.REQUIRE_USER_CONFIRMATION, "acting on another machine asks in every mode"
     if risk in _ALLOWED[mode]:
         return Verdict.ALLOW, f"mode {mode} allows it"
-    return Verdict.REQUIRE_USER_CONFIRMATION, f"mode {mode} asks{_way_out(risk, mode)}"
+    return Verdict.REQUIRE_USER_CONFIRMATION, f"mode {mode} asks{_way_out(risk, context)}"
 
 
-def _way_out(risk: Risk, mode: Mode) -> str:
+def _way_out(risk: Risk, context: PolicyContext) -> str:
     """Say what would change the answer, where something would."""
     if risk is Risk.CRITICAL:
         return "; no mode allows it"
-    if mode is Mode.AUTO and risk is Risk.EXECUTE:
+    if context.mode is Mode.AUTO and risk is Risk.EXECUTE and not context.confined:
         return "; in a sandbox it would run"
-    return "; mode edits would allow it" if mode is Mode.ASK and risk is Risk.WRITE else ""
+    return "; mode edits would allow it" if context.mode is Mode.ASK and risk is Risk.WRITE else ""
 
 
 def asked_rights(needs: Iterable[str], context: PolicyContext) -> tuple[list[Finding], list[str]]:
@@ -83,7 +83,7 @@ def asked_rights(needs: Iterable[str], context: PolicyContext) -> tuple[list[Fin
                 check = check_path(what, PathOp.WRITE, context.roots[0], context)
                 protected = check.where is Where.PROTECTED
                 text = check.reasons[0].text if protected else f"the model asks to change {what}"
-                rule = "control-write" if protected else "write-outside"
+                rule = CONTROL_WRITE if protected else "write-outside"
                 new = "/" if what.endswith("/") and check.resolved not in ("", "/") else ""
                 findings.append(dangerous(rule, text, path=f"{check.resolved}{new}"))
             case "git":
@@ -114,7 +114,13 @@ _LISTS = 0o5
 
 _NETWORK = frozenset({"network", "download", "upload", "private-host"})
 _READS = frozenset({"secret-read", "read-outside"})
-_WRITES = frozenset({"control-write", "write-outside"})
+_WRITES = frozenset({CONTROL_WRITE, "write-outside"})
+_OPENED = {Right.NETWORK: _NETWORK | {USES_NETWORK}, Right.READ: _READS, Right.WRITE: _WRITES}
+
+
+def rules_opened(rights: Iterable[SandboxDenial]) -> frozenset[str]:
+    """Name the rules of which a right beside a confinement lets a whole line do what they find in a part of it."""
+    return frozenset[str]().union(*(_OPENED.get(one.right, ()) for one in rights if not one.usual))
 
 
 def rights_beyond(
@@ -165,7 +171,7 @@ def _needs(found: Finding, hosts: str, context: PolicyContext) -> Iterator[Sandb
     if (found.risk is Risk.REMOTE or found.rule in _NETWORK) and not (found.brokered and context.brokers):
         yield SandboxDenial(right=Right.NETWORK, target=hosts)
     if _is_read_beyond(found, context) and not why_not_given(found.path, context):
-        yield SandboxDenial(right=Right.READ, target=found.path)
+        yield SandboxDenial(right=Right.READ, target=found.path, usual=found.risk is not Risk.CRITICAL)
     if found.path and found.rule in _WRITES and (place := _to_open(found.path, context)):
         if secret_name(place) is not None:  # what can be written there can be read, too
             yield SandboxDenial(right=Right.READ, target=place)
@@ -232,10 +238,7 @@ def paths_not_given(findings: Iterable[Finding], context: PolicyContext) -> NotG
 
 
 def granting(
-    rights: Sequence[SandboxDenial],
-    not_given: Mapping[tuple[str, str], str] = _NOTHING,
-    *,
-    denied_hosts: Sequence[str] = (),
+    rights: Sequence[SandboxDenial], not_given: NotGiven = _NOTHING, *, denied_hosts: Sequence[str] = ()
 ) -> tuple[Reason, ...]:
     """Say what a yes gives, also against the setting, and which paths it does not open, each with the reason."""
     said = [_SAID[right.right].format(right.target) for right in rights]

@@ -22,7 +22,7 @@ changes disks or file systems = (mkfs|fsck)(\..*)? (mke|tune|resize)2fs e2fsck m
     anacron schtasks dbus-send fc
 changes accounts or databases = (user|group)(add|del|mod) (add|del)(user|group) (ch|g|ht)?passwd visudo vipw vigr
     ch(sh|fn) pwck dscl dseditgroup sysadminctl createuser drop(db|user)
-~changes the network or its protection = ip6?tables iptables-restore (eb|arp)tables nft ufw firewall-cmd pfctl ipfw
+@changes the network or its protection = ip6?tables iptables-restore (eb|arp)tables nft ufw firewall-cmd pfctl ipfw
     ifconfig route nmcli wg(-quick)? tcpdump tshark dumpcap ettercap arpspoof nmap masscan networksetup ipset
     fail2ban-client tc bridge ethtool arp brctl iw(config)? rfkill resolvectl scutil dhclient dhcpcd openvpn ipsec
     hping3 zmap nsupdate
@@ -54,7 +54,7 @@ says by its name that it destroys = [a-z]+[-_](empty|purge|wipe|erase|destroy|nu
 _ALWAYS = {why: re.compile("|".join(names.split())) for why, names in table_rows(_ALWAYS_TEXT)}
 """Patterns of programs by why they are dangerous whatever their arguments.
 
-`~`: a confinement keeps them from it, or lets them do it to nothing but the session's own.
+`~`: a confinement keeps them from it, or lets them do it to nothing but the session's own; `@`: one without a network.
 """
 
 _ONLY_TELLS = re.compile(

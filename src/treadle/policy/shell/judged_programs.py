@@ -4,7 +4,7 @@ import posixpath
 import re
 from collections.abc import Sequence
 
-from treadle.policy.findings import WITHOUT_SANDBOX, Finding, dangerous, is_plain, unclear, unfollowed
+from treadle.policy.findings import USES_NETWORK, WITHOUT_SANDBOX, Finding, dangerous, is_plain, unclear, unfollowed
 from treadle.policy.marks import is_static, shown, word_set
 from treadle.policy.shell.builtins import BUILTINS
 from treadle.policy.shell.danger_forms import HELD_FORMS, dangerous_form
@@ -124,7 +124,8 @@ def _by_name(name: str, words: tuple[str, ...], env: ShellEnv) -> list[Finding]:
     findings: list[Finding] = []
     why = always(name, words)
     if why is not None:
-        findings.append(dangerous("program", f"{name} {why.lstrip('~')}", held=why.startswith("~")))
+        rule = USES_NETWORK if why.startswith("@") else "program"
+        findings.append(dangerous(rule, f"{name} {why.lstrip('~@')}", held=why[0] in "~@"))
     old_style = name in ("tar", "bsdtar", "gtar") and words[:1] != () and not words[0].startswith("-")
     form = dangerous_form(name, (f"-{words[0]}", *words) if old_style else words)
     if form is not None:
