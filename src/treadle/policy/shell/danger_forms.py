@@ -70,7 +70,7 @@ ssh scp sftp = -o -F -R -L -D -w -A -E -S -I -J -b
 man = -P -H -C --html
 ~hostname pandoc = -F -b
 ~fd ~fdfind = -x -X --exec-batch
-~nano ~pico ~vim ~vi ~nvim ~ex ~view ~emacs = -c -s --eval --batch
+~nano ~pico ~vim ~vi ~nvim ~gvim ~ex ~view ~emacs = -c -s --eval --batch --remote*
 ~php = -S
 ~date = -s* -us --set
 ~logger = -n
@@ -91,7 +91,11 @@ pg_restore = --clean -c
 rails rake mix = db:*load db:setup ecto.drop ecto.r*
 prisma = --accept-data-loss --force-reset
 flyway liquibase = clean drop*
-tmux screen = -X -dm show* capture-pane load-buffer
+~tmux ~screen = -X -dm show* capture-pane load-buffer send* paste* respawn* pipe* run run-shell if if-shell source*
+    set-hook kill-server
+~kitty ~kitten ~wezterm ~alacritty = @&send* @&launch @&run cli&send* cli&spawn cli&split* msg
+~zellij = action run
+~emacsclient = -e --eval
 claude codex gemini aider goose opencode amp crush cursor-agent copilot qwen cline kilo droid = --yolo --yes* --allow*
     --dangerously* --full-auto --auto-approve --approval-mode --permission-mode --trust-all-tools --force --print -p -y
     exec run config mcp&add

@@ -42,8 +42,8 @@ changes packages of the system = apt(itude|-get|-key|-mark)? add-apt-repository 
     guix yay paru xbps-(install|remove)
 administers other machines = ansible(-(playbook|vault|pull|galaxy|console))? salt(-call|-ssh)? puppet
     chef-(client|solo|run) knife surge
-~controls the desktop = osascript xdotool wmctrl ydotool defaults dconf gsettings pb(copy|paste) xclip xsel
-    wl-(copy|paste)
+~controls the desktop = osascript xdotool wmctrl y?dotool wtype defaults dconf gsettings pb(copy|paste) xclip xsel
+    wl-(copy|paste) swaymsg i3-msg hyprctl gdbus qdbus.*
 controls another program or agent = treadle gdbserver reptyr dtach expect
 ~runs text in a language of its own = pwsh powershell elvish xonsh
 ~is for a person at a terminal = pinfo lynx elinks w3m lazygit

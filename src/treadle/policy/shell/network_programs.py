@@ -180,7 +180,7 @@ _SENDS_FIELDS = re.compile(r"-X.*|--method.*|-[fF].*|--(raw-)?field.*|--input.*|
 _SHOWS = word_set("ls list logs inspect whoami dev build pull link check init help --version --help --dry-run")
 _VERB = r"((publish|deploy|push|upload|dcommit)([:_-].*)?|.*[:_-](publish|deploy))"
 _SCRIPT = r"([^ ]*/)?(publish|deploy|release)([_-].*)?(\.\w+)?( .*)?"
-_PUBLISHING = re.compile(rf".+ {_VERB}|{_SCRIPT}|svn (commit|ci|import)", re.DOTALL)
+_PUBLISHING = re.compile(rf".+ {_VERB}|{_SCRIPT}|(svn|fossil) (commit|ci|import|sync)", re.DOTALL)
 """A program and what it is told to do, or the name of a script, that publishes."""
 
 
