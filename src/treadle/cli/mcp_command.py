@@ -160,8 +160,8 @@ def _add(arguments: argparse.Namespace) -> int:
     unused = [f"{name} ({said})" for name, said in health.tools.items() if said.startswith("not used")]
     sys.stdout.write(f"Added {arguments.name} with {_tool_count(health)}, approved as they are now.\n")
     sys.stdout.writelines(f"  {harmless(line)}\n" for line in unused)
-    if health.instructions:
-        sys.stdout.write(f"Its instructions for the model are approved, too: treadle mcp tools {arguments.name}\n")
+    approved = "tools and its instructions" if health.instructions else "tools"
+    sys.stdout.write(f"What the model reads of its {approved}: treadle mcp tools {arguments.name}\n")
     return 0
 
 

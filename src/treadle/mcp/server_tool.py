@@ -50,13 +50,18 @@ class ServerTool(Struct, frozen=True, kw_only=True):
     call: RunServerTool
 
     async def prepare(self, arguments: Mapping[str, Any]) -> Prepared:
-        """Show the call; its server is asked nothing before it was judged."""
+        """Show the call, and before its first use all that the tool says of itself, which a yes approves.
+
+        Its server is asked nothing before the call was judged.
+        """
         given = dict(arguments)
 
         async def run(output: Output) -> CallResult:
             return await self.call(self, given, output)
 
         shown = msgspec.json.format(msgspec.json.encode(given), indent=2).decode()
+        if self.pinned is PinState.NEW:
+            shown = f"{shown}\n\nThe tool says of itself:\n{self.declared.description}".rstrip()
         title = f"MCP server {visible(self.plan.server.name)}: {visible(self.declared.name)}"
         return Prepared(accesses=(), preview=Preview(title=title, text=visible(shown)), run=run)
 
