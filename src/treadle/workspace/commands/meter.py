@@ -51,9 +51,12 @@ def _is_childless(pid: int) -> bool:
 
 
 def process_name(pid: int) -> str:
-    """Name a process as the kernel does; empty when it is gone."""
+    """Name a process as the kernel does, on one line with visible characters; empty when it is gone.
+
+    A process names itself.
+    """
     stat = _stat(pid)
-    return stat[0] if stat else ""
+    return "" if stat is None else stat[0] if stat[0].isprintable() else ascii(stat[0])[1:-1]
 
 
 def is_ending(pid: int) -> bool:
