@@ -9,6 +9,7 @@ from treadle.protocol.errors import StoreError
 from treadle.protocol.protected_names import is_git_data
 from treadle.store.activation import NESTED_RULE_FILES, NESTED_RULE_FOLDERS, RULE_FOLDERS, ActiveFile, ActiveKind
 from treadle.store.active_items import git_items, imported_items, listed_item
+from treadle.workspace.files.walking import walk
 
 _LEFT_OUT = frozenset({"node_modules", "venv", "target", "__pycache__"})
 """Folders of other people's code: rules in them are not the project's. Neither are those in hidden folders."""
@@ -31,7 +32,7 @@ def nested_items(workspace: Path) -> tuple[ActiveFile, ...]:
 
 def nested_repositories(workspace: Path) -> Iterator[ActiveFile]:
     """Find by what git runs something in the repositories below a resolved folder; of very many, in the first ones."""
-    for count, (place, folders, files) in enumerate(os.walk(workspace)):
+    for count, (place, folders, files) in enumerate(walk(workspace)):
         if count >= _MOST_FOLDERS:
             return
         names = {*folders, *files}
@@ -47,7 +48,7 @@ def is_passed_over(folder: str) -> bool:
 
 
 def _files(workspace: Path) -> Iterator[str]:
-    for count, (place, folders, files) in enumerate(os.walk(workspace)):
+    for count, (place, folders, files) in enumerate(walk(workspace)):
         if count >= _MOST_FOLDERS:
             return
         holders = {name for name in folders if name in _HOLDERS}
@@ -67,7 +68,7 @@ def rules_folder(path: str) -> str:
 def held_rules(folder: Path) -> Iterator[str]:
     """Name the rules that a folder below the workspace keeps in folders of programs, by their paths in it."""
     for kept in NESTED_RULE_FOLDERS:
-        for count, (place, folders, files) in enumerate(os.walk(folder / kept)):
+        for count, (place, folders, files) in enumerate(walk(folder / kept)):
             if count >= _MOST_HELD:
                 break
             folders.sort()

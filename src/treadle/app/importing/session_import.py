@@ -1,7 +1,6 @@
 """Importing sessions: which format a file has, and what became of each session in it."""
 
 import gzip
-import os
 import zlib
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -27,6 +26,7 @@ from treadle.store.chain import LogRow, beginning, link
 from treadle.store.keeping import add_session
 from treadle.store.sqlite import SessionRow, Store
 from treadle.store.titles import first_title
+from treadle.workspace.files.walking import walk
 
 _MOST_FILES = 20_000
 _ENDINGS = (".jsonl", ".jsonl.gz", ".json", ".json.gz")
@@ -79,7 +79,7 @@ def _places(path: Path) -> Iterator[Path]:
         own = path.with_name(f"{path.stem}{CLINE_MESSAGES}")
         yield path.parent if path.name in (CONVERSATION, SCREEN) else own if own.is_file() else path
         return
-    for count, (folder, folders, files) in enumerate(os.walk(path)):
+    for count, (folder, folders, files) in enumerate(walk(path)):
         if count >= _MOST_FILES:
             return
         folders.sort()

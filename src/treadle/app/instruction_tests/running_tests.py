@@ -46,6 +46,7 @@ from treadle.protocol.notifications import TurnOutcome, TurnStop
 from treadle.store.activation import ActiveFile
 from treadle.store.nested_rules import nested_items
 from treadle.workspace.commands.variables import child_variables
+from treadle.workspace.files.walking import walk
 
 _TEST = Source(kind="headless", id="test")
 _CHECK_SECONDS = 300
@@ -137,7 +138,7 @@ def _copied(fixture: Path | None) -> Iterator[_Place]:
 def _state(folder: Path) -> dict[str, str]:
     """Give the digests of all files and links but those of git, by their paths in the folder."""
     found: dict[str, str] = {}
-    for top, folders, files in os.walk(folder):
+    for top, folders, files in walk(folder):
         folders[:] = [name for name in folders if name != ".git"]
         for name in (*files, *folders):
             path = Path(top, name)

@@ -17,6 +17,7 @@ from msgspec import Struct
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.commands.variables import HARDENED_GIT, child_variables, find_outside
 from treadle.workspace.copies.whole_copy import copy_folder, remove_tree
+from treadle.workspace.files.walking import walk
 
 _SECONDS = 900.0
 _OURS: Mapping[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ALLOW_PROTOCOL": "none"}
@@ -207,7 +208,7 @@ def _add_all(folder: Path, base: Path, index: Path, *flags: str) -> list[str]:
 def _inner_repositories(folder: Path) -> list[str]:
     """Find the outermost repositories below a folder, without itself; no link is followed."""
     found = []
-    for place, folders, files in os.walk(folder):
+    for place, folders, files in walk(folder):
         if Path(place) != folder and ".git" in (*folders, *files):
             found.append(os.path.relpath(place, folder))
             folders.clear()

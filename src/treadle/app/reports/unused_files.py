@@ -11,6 +11,7 @@ from treadle.app.config.places import read_regular
 from treadle.app.security.trusting import SessionTrust
 from treadle.present.words import counted
 from treadle.store.activation import active_kind
+from treadle.workspace.files.walking import walk
 
 _MOST = 2_000
 _COPY = "to use one, link or copy it to .clinerules/, or name it with @ in a CLAUDE.md"
@@ -134,7 +135,7 @@ def _candidates(workspace: Path) -> Iterator[str]:
     places = [*(name for name in names if name.casefold() in _ALL_THEIRS), *_OWNED]
     count = 0
     for place in places:
-        for folder, folders, files in os.walk(workspace / place):
+        for folder, folders, files in walk(workspace / place):
             folders[:] = sorted(one for one in folders if one != "node_modules")
             is_skill = "SKILL.md" in files
             if is_skill:

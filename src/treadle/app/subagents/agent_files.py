@@ -23,6 +23,7 @@ from treadle.store.activation import AGENT_FOLDERS, ActiveFile, ActiveKind
 from treadle.store.active_items import read_item
 from treadle.tools import declarations
 from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.walking import walk
 
 CHEAPER = "cheaper"
 """The word in `model` for the cheaper model, where one is configured; else it is the parent's."""
@@ -243,7 +244,7 @@ def _user_files(folder: Path, home: Path) -> Iterator[_Found]:
 
 def _files_in(folder: Path) -> Iterator[Path]:
     """Find the files in the order of their names; links to folders are not followed."""
-    for place, folders, files in os.walk(folder):
+    for place, folders, files in walk(folder):
         depth = len(Path(place).relative_to(folder).parts)
         folders[:] = sorted(folders) if depth < _DEEPEST else []
         yield from (

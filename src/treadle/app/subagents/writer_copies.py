@@ -40,6 +40,7 @@ from treadle.workspace.checkpoints.store import open_checkpoints
 from treadle.workspace.copies.whole_copy import WholeCopy, copy_folder, never, remove_tree
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.walking import walk
 
 __all__ = [
     "ChangeSet",
@@ -306,7 +307,7 @@ def _outer(folders: Sequence[Path] | dict[Path, None]) -> list[Path]:
 def _size(folder: Path) -> int:
     """Give the bytes that a folder takes on the disk; what has another name elsewhere is not counted."""
     total = 0
-    for place, _, files in os.walk(folder):
+    for place, _, files in walk(folder):
         for name in files:
             with contextlib.suppress(OSError):
                 status = os.lstat(os.path.join(place, name))  # noqa: PTH118 - many of them

@@ -21,6 +21,7 @@ from treadle.workspace.checkpoints.planning import (
 from treadle.workspace.checkpoints.scanning import FOLDER_FLAGS, MODE_BITS, READ_FLAGS, read_all
 from treadle.workspace.checkpoints.trees import BlobReader, TreeEntry, TreeKind
 from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.walking import walk
 
 LARGEST = 50_000_000
 """Bytes of a file that is compared and merged."""
@@ -162,7 +163,7 @@ class MergePlanner:
 
     def _below(self, path: bytes) -> Iterator[bytes]:
         """Give what a folder holds but folders."""
-        for folder, folders, files in os.walk(os.fsencode(self._root) + b"/" + path):
+        for folder, folders, files in walk(os.fsencode(self._root) + b"/" + path):
             links = [name for name in folders if os.path.islink(folder + b"/" + name)]  # noqa: PTH114 - bytes
             for name in (*files, *links):
                 yield (folder + b"/" + name)[len(os.fsencode(self._root)) + 1 :]

@@ -20,6 +20,7 @@ from treadle.workspace.checkpoints.scanning import FOLDER_FLAGS, MODE_BITS, READ
 from treadle.workspace.copies.caches import CACHES
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.walking import walk
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CLONE = 0x40049409
@@ -354,7 +355,7 @@ def remove_tree(place: Path) -> None:
         return
     with contextlib.suppress(OSError):
         place.chmod(0o700)
-    for folder, folders, _ in os.walk(place):
+    for folder, folders, _ in walk(place):
         for name in folders:
             path = Path(folder, name)
             with contextlib.suppress(OSError):
@@ -380,7 +381,7 @@ def repository_state(git: Path) -> dict[str, bytes]:
 
 
 def _repository_files(git: Path) -> Iterator[tuple[str, bytes]]:
-    for folder, folders, files in os.walk(git):
+    for folder, folders, files in walk(git):
         below = os.path.relpath(folder, git)
         is_repository = {"objects", "refs"} <= set(folders)  # itself, or that of a submodule
         if is_repository:

@@ -27,6 +27,12 @@ def shown_name(path: str) -> str:
     return "/".join(map(_shown_part, path.split("/")))
 
 
+def short_path(path: str, most: int = 300) -> str:
+    """Leave out the middle of a path that has more than so many characters."""
+    half = most // 2
+    return path if len(path) <= most else f"{path[:half]}[...]{path[-half:]}"
+
+
 def _shown_part(part: str) -> str:
     if not _SPECIAL.search(part) and _meant(part) == part:
         return part

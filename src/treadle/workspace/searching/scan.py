@@ -36,21 +36,30 @@ def _files(path: str, shapes: _Shapes) -> Iterator[str]:
     if not os.path.isdir(path):  # noqa: PTH112 - loads fast, like the rest here
         yield path
         return
-    for directory, below, names in os.walk(path):
+    left = [path]  # and not `os.walk`, which nests a call for each folder that a folder lies in
+    while left:
+        directory = left.pop()
         # Patterns are relative to where the search runs, or to the folder that is searched elsewhere.
         place = os.path.relpath(directory, path if path.startswith("/") else ".")
         beginning = "" if place == "." else f"{place}/"
-        below[:] = sorted(
-            name
-            for name in below
-            if not name.startswith(".")
-            and name not in _SKIPPED
-            and _decided(f"{beginning}{name}/", shapes) is not False
-        )
-        for name in sorted(names):
+        below = []
+        for name, is_folder in _entries(directory):
             full = f"{directory.rstrip('/')}/{name}"
-            if not name.startswith(".") and _wanted(f"{beginning}{name}", shapes) and _is_regular(full):
+            if is_folder:
+                if name not in _SKIPPED and _decided(f"{beginning}{name}/", shapes) is not False:
+                    below.append(full)
+            elif _wanted(f"{beginning}{name}", shapes) and _is_regular(full):
                 yield full
+        left += reversed(below)
+
+
+def _entries(directory: str) -> list[tuple[str, bool]]:
+    """Give the names that are not hidden, each with whether it is a folder and no link."""
+    try:
+        with os.scandir(directory) as entries:
+            return sorted((one.name, one.is_dir(follow_symlinks=False)) for one in entries if one.name[:1] != ".")
+    except OSError:
+        return []
 
 
 def _is_regular(path: str) -> bool:

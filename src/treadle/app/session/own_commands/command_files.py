@@ -1,6 +1,5 @@
 """Commands of the user's own and of the folder: Markdown files whose text is sent when their name is entered."""
 
-import os
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from itertools import islice
@@ -20,6 +19,7 @@ from treadle.protocol.patterns import regex
 from treadle.store.activation import COMMAND_FOLDERS
 from treadle.store.active_items import read_item
 from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.walking import walk
 
 _MOST_FILES = 500
 _LONGEST = 65_536
@@ -157,7 +157,7 @@ def _in_place(place: Path, origin: str, ending: str, trust: SessionTrust | None 
 
 def _files_in(place: Path, ending: str) -> Iterator[Path]:
     """Find the files, in the order of their names; links to folders are not followed."""
-    for folder, folders, files in os.walk(place):
+    for folder, folders, files in walk(place):
         depth = len(Path(folder).relative_to(place).parts)
         folders[:] = sorted(folders)[:_MOST_FILES] if depth < _DEEPEST else []
         yield from (Path(folder, name) for name in sorted(files)[:_MOST_FILES] if name.lower().endswith(ending))
