@@ -88,15 +88,21 @@ def classify_command(command: str, cwd: str, context: PolicyContext) -> CommandJ
     return CommandJudgement(parts=tuple(parts), findings=tuple(findings), trace=env.trace)
 
 
-_BESIDE_GIT = frozenset({"echo", "printf", "test", "[", "true", "cd"})
+_OWN_WORK = frozenset({"git", "echo", "printf", "test", "[", "true", "cd"})
 
 
 def is_plain_git(parts: Sequence[JudgedCommand]) -> bool:
-    """Whether a line is git's own work: beside git stand only plain readers, and what says or tests something."""
-    names = [part.argv[0] if part.argv else "" for part in parts]
-    reads = [is_plain(part.findings) for part in parts]
-    beside = all(name in ("git", *_BESIDE_GIT) or read for name, read in zip(names, reads, strict=True))
-    return beside and any(name == "git" and not read for name, read in zip(names, reads, strict=True))
+    """Whether a line is git's own work: beside git stand only plain readers, and what says or tests something.
+
+    Git that is told a script, as by `submodule foreach`, is judged by all that it runs.
+    """
+    works = [not is_plain(part.findings) for part in parts]
+    beside = all(_OWN_WORK.issuperset(_programs(part)) for part, does in zip(parts, works, strict=True) if does)
+    return beside and any(does and _programs(part) >= {"git"} for part, does in zip(parts, works, strict=True))
+
+
+def _programs(part: JudgedCommand) -> set[str]:
+    return {words[0] for words in (part.argv or ("",), *part.trace.commands)}
 
 
 def commands_of(command: str, cwd: str, context: PolicyContext) -> list[tuple[str, ...]]:

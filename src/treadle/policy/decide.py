@@ -155,9 +155,8 @@ def _confinement(
     commands = [one.command for one in judged if one.command is not None]
     if not commands:
         return None
-    # Git in the middle of other commands is judged again when it is called: what stands around it writes no repository.
-    brokered = context.brokers and context.mode is Mode.AUTO and verdict is Verdict.ALLOW
-    writes_git = any(one.writes_git and not (brokered and not is_plain_git(one.parts)) for one in commands)
+    allowed = verdict is Verdict.ALLOW
+    writes_git = any(one.writes_git and not (allowed and _writes_through_broker(one, context)) for one in commands)
     if not context.confined or any(right.right is Right.UNSANDBOXED for right in rights):
         return Confinement.OPEN
     risk = _riskiest(part for one in judged if one.command is not None for part in one.parts)
@@ -167,6 +166,11 @@ def _confinement(
     if context.mode is Mode.PLAN or (not rights and not writes_git and (risk in _LOOKS or (by_mode and tries))):
         return Confinement.LOOK
     return Confinement.GIT if writes_git else Confinement.WORK
+
+
+def _writes_through_broker(line: CommandJudgement, context: PolicyContext) -> bool:
+    """Whether git in the middle of others is judged when it is called: what is around it writes no repository."""
+    return context.brokers and context.mode is Mode.AUTO and not is_plain_git(line.parts)
 
 
 def _judge(access: Access, spec: ToolSpec, context: PolicyContext) -> _Judged:
@@ -259,6 +263,8 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
     # What one part takes the sandbox away for, or has opened, is so for the whole line.
     inside = context.confined and not any(right.right is Right.UNSANDBOXED for right in rights)
     opened = rules_opened(rights)
+    if line.writes_git and not _writes_through_broker(line, context):
+        opened |= {"variable"}  # what git or its helpers run, as variables tell them, could drop history
     confined = inside and (tried or context.mode is Mode.AUTO)
     mixed = line.writes_git and context.mode is Mode.AUTO and not (context.brokers or is_plain_git(line.parts))
     holds = inside and context.trusts(access.cwd)

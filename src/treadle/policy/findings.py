@@ -69,8 +69,9 @@ def dangerous(rule: str, text: str, *, path: str = "", held: bool = False) -> Fi
 def when_confined(findings: Sequence[Finding], *, brokers: bool, opened: AbstractSet[str]) -> tuple[Finding, ...]:
     """Give what is left of findings in a confinement that holds: what it keeps from doing harm may be tried.
 
-    With `brokers` so may what is asked about when it is used. What the rules name that a right has `opened` is not
-    held. Where a part writes to a repository less is held: files of the repository itself can be changed there.
+    With `brokers` so may what is asked about when it is used. What the rules name that are `opened`, by a right or by
+    the confinement itself, is not held. Where a part writes to a repository less is held: files of the repository
+    itself can be changed there.
     """
     if any(found.rule == WRITES_GIT for found in findings):
         opened |= {CONTROL_WRITE}

@@ -14,6 +14,7 @@ from treadle.policy.decision_context import MAX_NAMES, FileKind, FileView, Polic
 from treadle.policy.marks import is_static
 from treadle.protocol.inert_settings import acting_settings
 from treadle.protocol.protected_names import GIT_DATA_NAMES
+from treadle.protocol.rebase_steps import OPEN_STEPS, run_programs
 
 _INNER, _FOLDERS = b"\0\0\xe0\0", b"sdir\0\0\0\0"
 """What an index holds that lists a commit of another repository, and folders instead of what is in them."""
@@ -94,6 +95,13 @@ def _surprising(data: GitData, files: FileView) -> list[str]:
     hooks = files.names(posixpath.join(common, "hooks"))
     found = (f"the setting {key}" for key in acting_settings(text or ""))
     return [*found, *(f"the hook {name}" for name in hooks if not name.endswith(".sample"))]
+
+
+def runs_at_next_step(cwd: str, files: FileView) -> bool:
+    """Whether a rebase that is open in the repository around `cwd` goes on with steps that run programs, or may."""
+    data = git_data(cwd, files)
+    steps = "" if data is None else posixpath.join(data.own, OPEN_STEPS)
+    return bool(steps) and files.facts(steps) is not None and run_programs(files.read_config(steps))
 
 
 def _followed(folder: str, name: str, before: str, files: FileView) -> str:

@@ -8,7 +8,7 @@ from typing import assert_never
 from msgspec.structs import replace
 
 from treadle.policy.findings import Finding, PathOp, dangerous, unclear
-from treadle.policy.marks import UNKNOWN, is_glob, is_static, word_set
+from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.shell.dangers import (
     PRINTS_SECRETS,
     VARIABLES_DANGEROUS,
@@ -40,8 +40,17 @@ _READ_BY_SHELLS = word_set(
 """Names in small letters that mean something after all, most of them to zsh."""
 
 _FOLDER = r"(\./)?\w[\w-]*(/\w[\w-]*)*/?"
-_TELLS_LITTLE = re.compile(rf".*PAGER=(cat)?|(PYTHONPATH|NODE_PATH)={_FOLDER}(:{_FOLDER})*")
-"""No pager, or where code is: in named folders below the directory that the line runs in, the code of the project."""
+_VERB = r"(pick|reword|edit|squash|fixup|drop|[presfd])"
+_STEP = rf"(\d+|\$|\d+,(\d+|\$))?(d|s/\^?(pick|p)( [0-9a-f]+)?/{_VERB}( [0-9a-f]+)?/g?)"
+_TELLS_LITTLE = re.compile(
+    rf".*PAGER=(cat)?|(PYTHONPATH|NODE_PATH)={_FOLDER}(:{_FOLDER})*"
+    rf"|((GIT_)?(SEQUENCE_)?EDITOR|VISUAL)=(true|:|cat|sed -i (-e )?(?P<quote>['\"]?){_STEP}(; ?{_STEP})*(?P=quote))?"
+    r"|GIT_((AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|REFLOG_ACTION)=.*|GIT_MERGE_AUTOEDIT=(no|yes)"
+    r"|GIT_(TERMINAL_PROMPT|OPTIONAL_LOCKS|LFS_SKIP_SMUDGE|TRACE(_[A-Z_]+)?)=[01]",
+    re.DOTALL,
+)
+"""No pager, no editor or one that only changes how a rebase picks, what git but notes or prints, or where code is: in
+named folders below the one that the line runs in, the code of the project."""
 
 
 def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Finding]:
@@ -54,7 +63,7 @@ def judge_assignment(name: str, value: str, *, alone: bool = False) -> list[Find
     if is_own or (VARIABLES_HARMLESS.fullmatch(name) and _PLAIN_VALUE.fullmatch(value)):
         return [Finding(Risk.READ, "variable", f"{name} is a variable of this line, or harmless")]
     if _TELLS_LITTLE.fullmatch(f"{name}={value}"):
-        return [unclear("variable", f"{name}={value} says which program pages, or what code is loaded")]
+        return [unclear("variable", f"{name}={shown(value)} says who pages, edits or commits, or what code is loaded")]
     if is_dangerous:
         pager = "; leave it out, since no pager is started here" if name.endswith("PAGER") else ""
         return [dangerous("variable", f"{name} changes what later programs run or read{pager}", held=True)]

@@ -20,16 +20,14 @@ git-clone git-init git-fetch git-pull git-ls-remote = -f -u -c --config --templa
 git-reset git-read-tree git-checkout-index = --hard --merge --keep --reset -u -f -a
 git-checkout git-switch git-branch git-rm git-worktree git-submodule = -f --force* -B -C -D -M --discard-changes
 git-commit git-merge = -n
-git-bisect git-rebase git-am git-difftool git-mergetool = -x --tool run
-git-stash git-reflog git-notes git-lfs git-remote git-bundle git-svn = drop clear expire delete write prune migrate
-    set-url unbundle dcommit
+git-bisect git-rebase git-am = -x run
+git-stash git-reflog git-notes git-lfs git-remote git-bundle = drop clear expire delete write prune migrate set-url
+    unbundle
 git-config = -e --edit edit -f --file --blob --system
 git-cat-file git-log git-show git-diff git-grep git-diff-tree git-diff-files git-diff-index = --filters
 git-grep = -O
 git-archive git-update-index = --remote --assume-unchanged --skip-worktree
-git-filter-branch git-filter-repo git-replace git-fast-import git-update-ref git-credential git-credential-store
-    git-credential-cache git-credential-osxkeychain git-prune git-daemon git-instaweb git-http-backend git-upload-pack
-    git-receive-pack git-send-email git-imap-send git-shell git-maintenance =
+git-filter-repo git-maintenance git-prune git-replace git-update-ref =
 npm pnpm yarn bun cargo gem twine poetry uv hatch flit pdm rye mvn gradle sbt lein mix dart flutter elm jsr deno lerna
     changeset nx vsce ovsx expo eas code-push fastlane = *publish
 cargo gem = owner login yank

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from treadle.policy.findings import WITHOUT_SANDBOX, WRITES_GIT, Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
-from treadle.policy.repository import UNREADABLE_SETTINGS, surprising_settings
+from treadle.policy.repository import UNREADABLE_SETTINGS, runs_at_next_step, surprising_settings
 from treadle.policy.shell.danger_forms import dangerous_form
 from treadle.policy.shell.handed_lists import judge_whole
 from treadle.policy.shell.interpreters import judge_outputs
@@ -61,11 +61,28 @@ _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
 
 _LEAVES_REPOSITORY = word_set("""
-    annotate apply archive check-mailmap check-ref-format column fast-export format-patch fsck hash-object help
-    interpret-trailers merge-tree patch-id range-diff request-pull stripspace var verify-commit verify-pack verify-tag
-    version whatchanged
+    annotate apply archive check-mailmap check-ref-format column fast-export fmt-merge-msg format-patch fsck
+    get-tar-commit-id hash-object help interpret-trailers merge-file merge-tree patch-id range-diff request-pull
+    show-branch show-index stripspace var verify-commit verify-pack verify-tag version whatchanged
 """)
 """Other subcommands that change nothing of the repository in their usual use."""
+
+_OF_GIT = frozenset({*_READERS, *_LEAVES_REPOSITORY}) | word_set("""
+    add am bisect bundle checkout checkout-index cherry-pick clean clone commit commit-graph commit-tree config fetch gc
+    index-pack init init-db lfs ls-remote mailinfo mailsplit maintenance merge mktag mktree multi-pack-index mv notes
+    pack-objects pack-refs prune prune-packed pull push read-tree rebase repack replace rerere reset restore revert rm
+    sparse-checkout stage subtree switch unpack-file unpack-objects update-index update-ref update-server-info
+    write-tree
+""")
+"""All subcommands of which it is known what they do, and that they run no program that their words name.
+
+Another name is an alias, a program on PATH, or a helper of git that runs or obeys what it is given.
+"""
+
+_TAKES_IN = re.compile(r"--cached|--ind.*|-3|--3.*")
+"""Options with which `git apply` changes the index, too."""
+
+_IN_PROGRESS = re.compile(r"--(abort|continue|skip|quit|resolved|show-current-patch)(=.*)?|-r")
 
 _DRY = frozenset({"add", "clean", "mv", "prune", "reflog", "rm"})
 _DRY_SHORT = re.compile(r"-[A-Za-df-z]*n[A-Za-df-z]*")
@@ -95,7 +112,7 @@ _BY_TREADLE = re.compile(
 
 _FORMS_BY_TREADLE = word_set("--local --replace-all --unset --unset-all")
 
-_MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm"})
+_MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm", "update-index"})
 _CONNECTS = frozenset({"fetch", "pull", "ls-remote", "clone", "submodule"})
 _ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
 _CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
@@ -136,7 +153,8 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     findings.extend(found for found in named if found.rule == "secret-read")
     if command in _MAKES:
         plain = [word for word in words if not word.startswith("-")][command == "clone" :]
-        made = (one for word in plain for one in env.path(word, PathOp.WRITE))
+        # What is put into the index under a name (MODE,OBJECT,NAME) need not be the file of that name.
+        made = (one for word in plain for one in env.path(word.rpartition(",")[2], PathOp.WRITE))
         findings.extend(one for one in made if one.risk is Risk.CRITICAL)
     if command in ("mv", "rm") and "--cached" not in words:
         findings.extend(one for one in judge_whole("rm", words, env) if one.rule == "delete-all")
@@ -148,13 +166,17 @@ def _command(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]
     found = _use(command, words, env)
     reads = any(one.rule == "git-read" for one in found)
     if not reads and not (command == "config" and found):  # what was found of a setting says it better
-        findings.insert(0, _writes(command, is_private=is_private))
+        findings.insert(0, _writes(command, words, is_private=is_private))
     return [*findings, *found, *_repository(env, reads=reads)]
 
 
-def _writes(command: str, *, is_private: bool) -> Finding:
-    """Say of a use of git that it does more than read; a repository may be in a place that is the commands' own."""
-    if command in _LEAVES_REPOSITORY or is_private:
+def _writes(command: str, words: Sequence[str], *, is_private: bool) -> Finding:
+    """Say of a use of git that it does more than read; a repository may be in a place that is the commands' own.
+
+    What a script does that git runs in each submodule, its own commands say.
+    """
+    leaves = command in _LEAVES_REPOSITORY and not (command == "apply" and any(map(_TAKES_IN.fullmatch, words)))
+    if leaves or is_private or (command == "submodule" and "foreach" in words):
         return Finding(Risk.EXECUTE, "git", f"this use of git {command} is not known to be read-only")
     return Finding(Risk.EXECUTE, WRITES_GIT, f"git {command} changes the repository")
 
@@ -219,6 +241,16 @@ _DISCARDS = "discards uncommitted changes"
 
 
 def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
+    """Say what a subcommand may do that is dangerous with these words; one that is not known may do anything."""
+    form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
+    if form is not None and not _is_dry_run(command, words):
+        return f"{shown(form)} destroys, leaks or runs something".strip()
+    if command not in _OF_GIT:
+        return "is not a command that Treadle knows: an alias, a program or a helper that may do anything"
+    return _effect(command, words, env)
+
+
+def _effect(command: str, words: Sequence[str], env: ShellEnv) -> str:
     """Say what a subcommand discards, rewrites or reaches with these words."""
     plain = [word for word in words if not word.startswith("-")]
 
@@ -227,10 +259,9 @@ def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
 
     paths = has(r"--(ours|theirs)?|\.|(\./|:|--pathspec-from).*")
     makes = has("-b|--orphan|-t")
-    form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
     match command:
-        case _ if form is not None and not _is_dry_run(command, words):
-            return f"{shown(form)} destroys, leaks or runs something".strip()
+        case "rebase" if has("--(cont|skip).*") and _has_steps(env):
+            return "continues with steps that run programs"
         case _ if has("(ext|fd)::.*"):
             return "is given an address that runs a command"
         case "clean" if not _is_dry_run(command, words):
@@ -247,6 +278,12 @@ def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
             return _publishing(words)
         case _:
             return ""
+
+
+def _has_steps(env: ShellEnv) -> bool:
+    """Whether an open rebase goes on with programs; where the directory is unknown, one of the workspace."""
+    places = (env.cwd,) if is_static(env.cwd) else env.context.roots
+    return any(runs_at_next_step(place, env.context.files) for place in places)
 
 
 def _publishing(words: Sequence[str]) -> str:
@@ -275,6 +312,10 @@ def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
         return [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
     if command == "submodule" and rest[:1] == ["foreach"]:
         return env.script(" ".join(rest[1:]))
+    takes_in = command == "am" or (command == "subtree" and rest[:1] != ["split"])
+    if takes_in and not any(map(_IN_PROGRESS.fullmatch, words)):
+        text = f"git {command} commits what it is given, control files too"
+        return [Finding(Risk.EXECUTE, "git", text, always_asks=True)]
     found = _reading(command, words, env)
     if found or command not in _CONNECTS:
         return found
