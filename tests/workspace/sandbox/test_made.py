@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from treadle.protocol.protected_names import control_name, secret_name
+from treadle.protocol.rebase_steps import OPEN_STEPS
 from treadle.workspace.sandbox import MadeFiles, Surveyor, allow_made, recover_made
 
 
@@ -130,6 +131,26 @@ def test_parts_of_a_repository_that_make_git_run_something_are_moved(work: Path)
     assert len(run.end()) == 2
     assert sorted(path.name for path in (work / ".git").iterdir()) == ["hooks", "index", "info"]
     assert list((work / ".git/info").iterdir()) == []
+
+
+@pytest.mark.parametrize("place", [".git", ".git/worktrees/other"])
+def test_steps_of_a_rebase_are_moved_where_they_run_programs(place: str, work: Path) -> None:
+    steps = work / place / OPEN_STEPS
+    steps.parent.mkdir(parents=True)
+    for before, after, moved in (
+        ("pick a\n", "pick a\nexec sh x\n", True),
+        ("pick a\n", "pick b exec\n# x sh x\nreword c\n", False),
+        ("x sh x\n", "pick a\nx sh x\n", False),  # a person's own, with which git goes on
+        ("", "\tx sh x", True),
+    ):
+        steps.write_text(before)
+        run = begin(work, repositories=(f"{work}/.git",))
+        steps.write_text(after)
+        said = run.end()
+        assert (len(said), steps.exists()) == (moved, not moved), (before, after, said)
+    run = begin(work, repositories=(f"{work}/.git",), allowed=(str(steps),))
+    steps.write_text("exec sh x")
+    assert run.end() == ()
 
 
 def test_a_folder_that_became_a_link_leads_nowhere(work: Path, tmp_path: Path) -> None:

@@ -1,6 +1,9 @@
 """A git command that would write a control file is found before it runs; every other one is not held up."""
 
+import re
+import shutil
 import subprocess
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -8,7 +11,14 @@ from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.protected_names import control_name, secret_name
-from treadle.workspace.sandbox import GitReader, Installer, control_files_changed_by, reading_git, tools_of
+from treadle.workspace.sandbox import (
+    GitReader,
+    Installer,
+    commits_what_it_fills_in,
+    control_files_changed_by,
+    reading_git,
+    tools_of,
+)
 
 SETTINGS = ("-c", "user.name=A", "-c", "user.email=a@b", "-c", "commit.gpgsign=false")
 
@@ -59,6 +69,14 @@ LINES = {
     "git checkout rules -- .": RULES,
     "git merge rules": RULES,
     "git merge -m words rules": RULES,
+    "git merge -qm --continue rules": RULES,
+    "git merge -s ort --message --abort rules": RULES,
+    "git merge -m rules plain": (),
+    "git checkout -m rules": RULES,
+    "git switch --conflict diff3 rules": RULES,
+    "git cherry-pick -x rules": RULES,
+    "git cherry-pick -nx -X theirs rules": RULES,
+    "git revert -s rules": RULES,
     "git merge": RULES,
     "git pull": RULES,
     "git rebase rules": RULES,
@@ -76,7 +94,16 @@ LINES = {
     "git checkout code": (),
     "git checkout main": (),
     "git merge plain": (),
-    "git reset rules": (),
+    "git reset rules": RULES,
+    "git reset --soft rules": RULES,
+    "git reset -q rules": RULES,
+    "git -c user.name=A switch rules": RULES,
+    "git -C . merge rules": RULES,
+    "git pull . rules": RULES,
+    "git pull . plain": RULES[:0],
+    "git reset plain": (),
+    "git reset": (),
+    "git commit -m words": (),
     "git reset --hard": (),
     "git log rules": (),
     "git diff rules": (),
@@ -95,6 +122,89 @@ def test_a_line_that_brings_a_control_file_is_known(line: str, repository: Path,
     bubblewrap()
     ask = GitReader(str(repository), str(tmp_path / "private"))
     assert control_files_changed_by(line.split(), ask, is_held=is_held) == LINES[line]
+
+
+WAYS_INTO_THE_INDEX = {
+    "an object": "git update-index --add --cacheinfo 100644,{object},{name}",
+    "input": "printf '100644 {object}\\t{name}\\n' | git update-index --index-info",
+    "a tree": "git read-tree rules",
+    "a patch": "git diff main rules | git apply --cached",
+    "a file that is gone": "mkdir -p .github/workflows; echo x > {name}; git add {name}; rm {name}",
+    "a file that was another": "mkdir -p .github/workflows; echo x > {name}; git add {name}; echo y > {name}",
+    "a source": "git restore --staged --source=rules {name}",
+    "paths of a commit": "git reset -q rules -- {name}",
+}
+COMMITS = ["git commit -m x", "git -c user.name=A commit -qm x", "git commit --amend", "git rebase --cont", "git am -r"]
+
+
+@pytest.mark.parametrize("commits", COMMITS)
+@pytest.mark.parametrize("way", WAYS_INTO_THE_INDEX.values(), ids=WAYS_INTO_THE_INDEX)
+def test_what_is_committed_under_a_held_name_is_the_file_of_that_name(
+    way: str, commits: str, repository: Path, tmp_path: Path
+) -> None:
+    """However it came there: to look at the commands that fill the index is to know all of them."""
+    bubblewrap()
+    name = ".github/workflows/x.yml"
+    shutil.copytree(repository, copy := tmp_path / "copy", symlinks=True)
+    ask = GitReader(str(copy), str(tmp_path / "private"))
+    found = partial(control_files_changed_by, commits.split(), ask, is_held=is_held)
+
+    def shell(line: str) -> None:
+        subprocess.run(("sh", "-ec", line), cwd=copy, check=True, capture_output=True)
+
+    assert found() == ()
+    shell(way.format(object=hashed(copy), name=name))
+    assert name in found()
+    shell(f"mkdir -p .github/workflows; git checkout-index -f {name} AGENTS.md")
+    assert found() == ()
+
+
+def hashed(folder: Path) -> str:
+    return subprocess.check_output(("git", "rev-parse", "rules:AGENTS.md"), cwd=folder, text=True).strip()
+
+
+def test_a_first_commit_and_a_folder_without_a_repository_are_looked_at(tmp_path: Path) -> None:
+    bubblewrap()
+    ask = GitReader(str(folder := tmp_path / "new"), str(tmp_path / "private"))
+    folder.mkdir()
+    found = partial(control_files_changed_by, ("git", "commit", "-m", "x"), ask, is_held=is_held)
+    assert found() == ()
+    (folder / "AGENTS.md").write_text("rules")
+    for words in (("init",), ("add", "AGENTS.md")):
+        subprocess.run(("git", *words), cwd=folder, check=True, capture_output=True)
+    assert found() == ()
+    (folder / "AGENTS.md").unlink()
+    assert found() == ("AGENTS.md",)
+
+
+def test_to_go_back_in_the_history_brings_nothing_new(repository: Path, tmp_path: Path) -> None:
+    bubblewrap()
+    shutil.copytree(repository, copy := tmp_path / "copy", symlinks=True)
+    subprocess.run(("git", "checkout", "-q", "rules"), cwd=copy, check=True)
+    ask = GitReader(str(copy), str(tmp_path / "private"))
+    for line in ("git reset main", "git reset --soft HEAD~1", "git reset HEAD"):
+        assert control_files_changed_by(line.split(), ask, is_held=is_held) == ()
+    subprocess.run(("git", "reset", "-q", "--soft", "HEAD~1"), cwd=copy, check=True)
+    for line in ("git reset ORIG_HEAD", "git reset --soft rules"):  # on the disk it is as it is there
+        assert control_files_changed_by(line.split(), ask, is_held=is_held) == ()
+
+
+@pytest.mark.parametrize(
+    ("line", "looked_at"),
+    [
+        ("git update-index --index-info < x; git commit -m x", True),
+        ("git apply --cached p && git commit -m x", True),
+        ("git -C . read-tree rules && git commit -m x", True),
+        ("git reset -q x && git log", True),
+        ("git add -A && git commit -m x", False),
+        ("git commit -m x; git reset HEAD~1", False),
+        ("git update-index --refresh", False),
+        ("git log; ls", False),
+    ],
+)
+def test_a_line_that_fills_the_index_and_goes_on_is_known(line: str, looked_at: bool) -> None:
+    commands = [part.split() for part in re.split(r"&&|;", line)]
+    assert commits_what_it_fills_in(commands) is looked_at
 
 
 def test_a_history_without_a_common_commit_is_compared_as_a_whole(repository: Path, tmp_path: Path) -> None:

@@ -25,7 +25,7 @@ from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Mode
 from treadle.protocol.protected_names import control_name, installed_name, secret_name
 from treadle.protocol.tools import Confinement, Right, Rights, SandboxDenial
-from treadle.workspace.commands.confinement import Remark, Setup
+from treadle.workspace.commands.confinement import Remark, Settle, Setup
 from treadle.workspace.commands.variables import HARDENED_GIT, path_outside
 from treadle.workspace.commands.wrapping import UNWRAPPED, Wrapping
 from treadle.workspace.copies import Hold, why_no_copy
@@ -39,6 +39,9 @@ from treadle.workspace.sandbox import (
     Surroundings,
     Survey,
     control_files_changed_by,
+    fills_index,
+    gives_steps,
+    open_steps,
     prepare,
     probe,
     profile_for,
@@ -48,6 +51,7 @@ from treadle.workspace.sandbox import (
     tools_of,
 )
 from treadle.workspace.sandbox.git_excludes import excludes_for
+from treadle.workspace.sandbox.index_entries import IndexEntries
 from treadle.workspace.sandbox.made_beforehand import recover_opened
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.unseen_repository import unseen_repository
@@ -108,6 +112,8 @@ def confine(
         hold=None if background else partial(why_held, context=context),
         access=access,
     )
+    if rights.confinement is Confinement.GIT and context.trusted and fills_index(commands):
+        found = structs.replace(found, settle=partial(_with_index, found.settle, place.index_entries()))
     is_hardened = reads or not context.trusted or runs_untrusted(place.cwd, context)
     variables = dict(HARDENED_GIT) if is_hardened else {}
     if reads:  # a program of the folder is no reader, whatever its name
@@ -200,21 +206,27 @@ def confine_as(
         return structs.replace(setup, wrapping=prepare(profile, state, holder))
     if place.sleep is not None:
         setup = structs.replace(setup, started=place.sleep.begin)
-    made = _made_files(kind, place, surveys, profile.writable)
+    made = _made_files(kind, place, surveys, allowed=profile.writable, commands=commands or ())
     return structs.replace(setup, wrapping=prepare(profile, state, holder), settle=replace(settle, made=made))
 
 
 def _made_files(
-    kind: Confinement, place: CommandFolders, surveys: Sequence[Survey], allowed: Sequence[str]
+    kind: Confinement,
+    place: CommandFolders,
+    surveys: Sequence[Survey],
+    *,
+    allowed: Sequence[str],
+    commands: Sequence[Sequence[str]],
 ) -> MadeFiles:
     repositories = [one for root in place.folders for one in repositories_of(root)] if kind is Confinement.GIT else []
+    steps = open_steps(repositories) if gives_steps(commands) else ()
     return MadeFiles(
         place.data,
         place.surveyors,
         surveys,
         is_inert=_is_inert,
         repositories=repositories,
-        allowed=allowed,
+        allowed=(*allowed, *steps),
         sleep=None if place.sleep is None else place.sleep.mark,
     )
 
@@ -245,6 +257,15 @@ def look_through(place: CommandFolders) -> list[Survey]:
                 "hold secrets. Tell the user to let it be listed (`chmod u+rwx`), or to work in a smaller folder."
             )
     return surveys
+
+
+def _with_index(settle: Settle, entries: IndexEntries, output: str, *, ended: bool) -> tuple[Remark, ...]:
+    """Look also at what a command put into git's index, once it has ended."""
+    remarks = settle(output, ended=ended)
+    try:
+        return (*remarks, *(Remark(text, undone=True) for text in (entries.take_out() if ended else ())))
+    except ToolError as error:
+        return (*remarks, Remark(error.text))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

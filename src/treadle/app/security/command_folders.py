@@ -12,6 +12,7 @@ from treadle.workspace.commands.confinement import Remark
 from treadle.workspace.files.owners import Owner
 from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.sandbox import Committed, GitReader, MadeFiles, Surveyor
+from treadle.workspace.sandbox.index_entries import IndexEntries
 from treadle.workspace.sandbox.made_beforehand import OpenedPaths
 from treadle.workspace.sandbox.program_sleep import ProgramSleep
 
@@ -119,6 +120,11 @@ class CommandFolders:
     def reader(self, root: str) -> GitReader:
         """Give what asks git of a folder."""
         return GitReader(root, str(self.private / "sandbox"))
+
+    def index_entries(self) -> IndexEntries:
+        """Give what knows which control files stand in git's index alone. Raises `ToolError`."""
+        writer = GitReader(self.root, str(self.private / "sandbox"), writes=True)
+        return IndexEntries(self.reader(self.root), writer, is_held=self.kept(self.root))
 
 
 def is_control(path: str) -> bool:

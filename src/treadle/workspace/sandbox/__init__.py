@@ -7,9 +7,14 @@ from treadle.workspace.sandbox.owned import Installer, tools_of
 from treadle.workspace.sandbox.profile import CommandLimits, Profile, allow
 from treadle.workspace.sandbox.reading_git import AskGit, GitReader
 from treadle.workspace.sandbox.survey import Survey, Surveyor
-from treadle.workspace.sandbox.switching import control_files_changed_by
+from treadle.workspace.sandbox.switching import (
+    commits_what_it_fills_in,
+    control_files_changed_by,
+    fills_index,
+    gives_steps,
+)
 from treadle.workspace.sandbox.tracked import Committed
-from treadle.workspace.sandbox.usual import Surroundings, profile_for, repositories_of, repository_parts
+from treadle.workspace.sandbox.usual import Surroundings, open_steps, profile_for, repositories_of, repository_parts
 from treadle.workspace.sandbox.wrap import prepare
 
 __all__ = [
@@ -27,9 +32,13 @@ __all__ = [
     "Surveyor",
     "allow",
     "allow_made",
+    "commits_what_it_fills_in",
     "control_files_changed_by",
     "differences",
+    "fills_index",
     "find_denial",
+    "gives_steps",
+    "open_steps",
     "prepare",
     "probe",
     "profile_for",

@@ -22,7 +22,7 @@ from treadle.workspace.sandbox.moving import make_listable, move_out, restore_li
 from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.program_sleep import SleepMark
 from treadle.workspace.sandbox.survey import PathFilter, Survey, Surveyor
-from treadle.workspace.sandbox.usual import repository_parts
+from treadle.workspace.sandbox.usual import repository_parts, steps_that_run_programs
 
 _NOTES = "running"
 _QUARANTINE = "quarantine"
@@ -103,7 +103,7 @@ class MadeFiles:
             owner=owner_of(os.getpid()),
             control={each.root: dict(found.control) for each, found in zip(surveyors, surveys, strict=True)},
             repositories=tuple(repositories),
-            parts=tuple(repository_parts(repositories)),
+            parts=(*repository_parts(repositories), *steps_that_run_programs(repositories)),
             allowed=tuple(allowed),
             unlisted=tuple(path for found in surveys for path in found.unlisted),
             bare=_bare(surveys, is_inert),
@@ -309,7 +309,9 @@ def _made_parts(repository: str, before: Before, found: _Found) -> Iterator[str]
     tried: set[str] = set()
     # A part that could not be looked into before stood for what is in it.
     while new := [
-        path for path in repository_parts((repository,)) if not any(is_within(path, part) for part in before.parts)
+        path
+        for path in (*repository_parts((repository,)), *steps_that_run_programs((repository,)))
+        if not any(is_within(path, part) for part in before.parts)
     ]:
         closed = {path for path in new if _is_closed(path)}
         if closed <= tried:

@@ -1,4 +1,4 @@
-"""Asking git of a repository, so confined and hardened that it changes nothing and runs nothing of the repository."""
+"""Asking git of a repository, so confined and hardened that it runs nothing of it, and changes only what it is to."""
 
 import os
 import subprocess
@@ -27,19 +27,25 @@ AskGit = Callable[..., bytes | None]
 
 
 class GitReader:
-    """Asks git of the repository around `root`; `private` is a folder for what the sandbox needs."""
+    """Asks git of the repository around `root`; `private` is a folder for what the sandbox needs.
 
-    def __init__(self, root: str, private: str) -> None:
+    One that `writes` may change what is in `root`, and the repository.
+    """
+
+    def __init__(self, root: str, private: str, *, writes: bool = False) -> None:
         self._root = root
         self._private = private
+        self._writes = writes
 
     def __call__(self, *words: str) -> bytes | None:
         """Run git; gives None where it fails. Raises `ToolError` where it cannot be confined, or does not answer."""
         root = os.path.realpath(self._root)
+        repositories = tuple(repositories_of(root))
         profile = Profile(
             root=root,
-            change_root=False,
-            readable=tuple(repositories_of(root)),
+            change_root=self._writes,
+            readable=() if self._writes else repositories,
+            writable=repositories if self._writes else (),
             tmp=f"{self._private}/git",
             private=self._private,
         )

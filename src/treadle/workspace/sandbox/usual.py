@@ -9,6 +9,7 @@ from functools import lru_cache
 from itertools import chain
 from pathlib import Path
 
+from treadle.protocol.rebase_steps import OPEN_STEPS, run_programs
 from treadle.protocol.tools import Confinement
 from treadle.workspace.files.paths import Listed, NoFolder, Unlisted, first_closed, list_folder
 from treadle.workspace.files.private_file import write_private
@@ -154,20 +155,42 @@ def repository_parts(repositories: Sequence[str]) -> Iterator[str]:
     Of what cannot be looked into it is not known which parts it holds: it is one as a whole.
     """
     for repository in repositories:
-        linked: list[str] = []
-        match list_folder(f"{repository}/worktrees"):
-            case Listed(entries=entries):
-                linked = [f"{repository}/worktrees/{entry.name}" for entry in entries]
-            case Unlisted():
-                yield first_closed(repository, "worktrees/.") or f"{repository}/worktrees"
-            case NoFolder():
-                pass
-        for folder in (repository, *linked):
+        if isinstance(list_folder(f"{repository}/worktrees"), Unlisted):
+            yield first_closed(repository, "worktrees/.") or f"{repository}/worktrees"
+        for folder in _with_linked(repository):
             for name in REPOSITORY_PARTS:
                 if closed := first_closed(folder, name):
                     yield closed
                 elif os.path.lexists(path := f"{folder}/{name}"):
                     yield path
+
+
+def _with_linked(repository: str) -> list[str]:
+    """Give the folder of a repository's data, and those in it of its linked worktrees."""
+    match list_folder(f"{repository}/worktrees"):
+        case Listed(entries=entries):
+            return [repository, *(f"{repository}/worktrees/{entry.name}" for entry in entries)]
+        case Unlisted() | NoFolder():
+            return [repository]
+
+
+def open_steps(repositories: Sequence[str]) -> Iterator[str]:
+    """Give where repositories, and their linked worktrees, keep the steps of an open rebase."""
+    return (f"{folder}/{OPEN_STEPS}" for one in repositories for folder in _with_linked(one))
+
+
+def steps_that_run_programs(repositories: Sequence[str]) -> Iterator[str]:
+    """Give the files with steps of open rebases that run programs.
+
+    Git itself rewrites them with each step, so they do not stay as they are, as other parts do.
+    """
+    for path in filter(os.path.lexists, open_steps(repositories)):
+        try:
+            steps = Path(path).read_text(errors="replace")
+        except OSError:
+            steps = None
+        if run_programs(steps):
+            yield path
 
 
 def repositories_of(root: str) -> Iterator[str]:

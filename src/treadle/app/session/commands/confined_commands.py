@@ -106,7 +106,7 @@ class ConfinedCommands:
 
         context = self._context()
         broker = None if of_git or context.mode is Mode.PLAN else self._broker
-        rights, judged = self._with_settings_written(line, rights, context, cwd) if broker else (rights, frozenset())
+        rights, judged = self._by_each_call(line, rights, context, cwd) if broker else (rights, frozenset())
         placed = self._ripgrep
         networked = self._serves(context.mode) and not _opens_network(rights)
         if networked:
@@ -124,21 +124,23 @@ class ConfinedCommands:
         path = found.variables.get("PATH", os.environ.get("PATH", os.defpath))
         return structs.replace(found, variables={**found.variables, "PATH": f"{path}{os.pathsep}{_PROGRAMS}"})
 
-    def _with_settings_written(
+    def _by_each_call(
         self, line: str, rights: Rights, context: "PolicyContext", cwd: str
     ) -> "tuple[Rights, frozenset[tuple[str, ...]]]":
-        """Run a line of git that writes settings of git where each call goes to Treadle, which writes them.
+        """Run a line of git where each call goes to Treadle, which writes the settings and looks at what is committed.
 
-        Gives also the calls of the line, which were allowed with it.
+        So it does where the line has such calls. Gives also the calls of the line, which were allowed with it.
         """
         if rights.confinement is not Confinement.GIT:
             return rights, frozenset()
 
         from treadle.policy.classify import commands_of
         from treadle.workspace.namespaces.git_settings import setting_write
+        from treadle.workspace.sandbox import commits_what_it_fills_in
 
-        calls = frozenset(one[1:] for one in commands_of(line, cwd or self._root, context) if one[:1] == ("git",))
-        if not any(map(setting_write, calls)):
+        commands = commands_of(line, cwd or self._root, context)
+        calls = frozenset(one[1:] for one in commands if one[:1] == ("git",))
+        if not (any(map(setting_write, calls)) or commits_what_it_fills_in(commands)):
             return rights, frozenset()
         return structs.replace(rights, confinement=Confinement.WORK), calls
 
