@@ -200,6 +200,16 @@ async def test_no_control_file_gets_into_the_history_but_from_the_disk(folder: P
     assert not (folder / name).exists(), found.texts
 
 
+@pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE])
+async def test_what_a_person_staged_without_a_file_is_committed_after_a_yes(folder: Path, option: OptionKind) -> None:
+    named = git(folder, "rev-parse", "HEAD:a").strip()
+    git(folder, "update-index", "--add", "--cacheinfo", f"100644,{named},.husky/pre-commit")
+    found = await rehearse(folder, [run("git commit -qm x")], mode=Mode.AUTO, present=True, option=option)
+    assert "change control files: .husky/pre-commit" in str(found.asked[0].denial)
+    committed = git(folder, "ls-tree", "-r", "--name-only", "HEAD").split()
+    assert (".husky/pre-commit" in committed, (folder / ".husky").exists()) == (option is OptionKind.ALLOW_ONCE, False)
+
+
 async def test_a_control_file_on_the_disk_is_committed_as_it_is(folder: Path) -> None:
     (folder / "AGENTS.md").write_text("rules")
     (folder / "p").write_text("--- a/a\n+++ b/a\n@@ -1 +1 @@\n-one\n+two\n")

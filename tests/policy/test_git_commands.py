@@ -150,6 +150,24 @@ def test_a_script_of_git_runs_where_the_repository_cannot_be_written_unless_it_i
     assert decided("git submodule foreach git status").confinement is Confinement.LOOK
 
 
+@pytest.mark.parametrize("text", ["$((PATH=1))", "${x@P}", "${!x}", "$((x))", "${x[PATH=1]}", "${x^^$(sh x.sh)}"])
+def test_text_that_is_evaluated_beside_git_is_so_where_the_repository_cannot_be_written(text: str) -> None:
+    for line in (f'echo "{text}"; git add .', f'git commit -m "{text}"', f'git log > "{text}"; git add .'):
+        assert decided(line).confinement is not Confinement.GIT or decided(line).verdict is ASK, line
+    assert decided('x=1; echo "${x:-$y}" && git commit -m "$x"').confinement is Confinement.GIT
+
+
+def test_behind_an_option_that_is_not_known_the_command_is_not_known() -> None:
+    for line in (
+        "git --new log push -f origin :topic",
+        "git --new=x log",
+        "git --attr-source log push -f origin :topic",
+    ):
+        assert [decided(line, mode).risk for mode in MODES] == [Risk.CRITICAL] * len(MODES), line
+    for option in ("--paginate", "-p", "--no-replace-objects", "--glob-pathspecs", "--attr-source=HEAD", "--no-advice"):
+        assert [decided(f"git {option} log", mode).verdict for mode in MODES] == [ALLOW] * len(MODES), option
+
+
 @pytest.mark.parametrize("words", ["--continue", "--skip", "--cont"])
 @pytest.mark.parametrize(
     ("steps", "asks"),

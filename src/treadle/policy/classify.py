@@ -94,11 +94,13 @@ _OWN_WORK = frozenset({"git", "echo", "printf", "test", "[", "true", "cd"})
 def is_plain_git(parts: Sequence[JudgedCommand]) -> bool:
     """Whether a line is git's own work: beside git stand only plain readers, and what says or tests something.
 
-    Git that is told a script, as by `submodule foreach`, is judged by all that it runs.
+    Git that is told a script, as by `submodule foreach`, is judged by all that it runs. Text that is evaluated may set
+    a variable, such as PATH.
     """
-    works = [not is_plain(part.findings) for part in parts]
-    beside = all(_OWN_WORK.issuperset(_programs(part)) for part, does in zip(parts, works, strict=True) if does)
-    return beside and any(does and _programs(part) >= {"git"} for part, does in zip(parts, works, strict=True))
+    works = [part for part in parts if not is_plain(part.findings)]
+    evaluates = any(found.rule == "evaluated-text" for part in works for found in part.findings)
+    beside = all(_OWN_WORK.issuperset(_programs(part)) for part in works)
+    return beside and not evaluates and any("git" in _programs(part) for part in works)
 
 
 def _programs(part: JudgedCommand) -> set[str]:

@@ -19,8 +19,9 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 
 _GLOBAL = read_table(
-    "-Pvh -C: -c: --no-pager --no-optional-locks --literal-pathspecs --bare --version --namespace:"
-    " --git-dir: --work-tree: --exec-path? --config-env:"
+    "-Pvh -C: -c: --no-pager --no-optional-locks --no-replace-objects --no-lazy-fetch --no-advice --bare --version"
+    " --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --html-path --man-path --info-path"
+    " --namespace: --attr-source: --git-dir: --work-tree: --exec-path? --config-env:"
 )
 _ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
 _READERS = word_set("""
@@ -121,7 +122,10 @@ _CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
 def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge one git command line: first what stands before the subcommand."""
     outer = read_arguments(_GLOBAL, words, permute=False)
-    findings = [unclear("unknown-option", f"git: {shown(word)!r} is not a known option") for word in outer.strange]
+    # Behind an option that is not known the next word may be its value, and the command another one.
+    ask = [dangerous if word.startswith("--") and word != "--paginate" else unclear for word in outer.strange]
+    said = [f"git: {shown(word)!r} is not a known option" for word in outer.strange]
+    findings = [one("unknown-option", text) for one, text in zip(ask, said, strict=True)]
     for option in outer.given:
         setting = option.value or ""
         is_harmless = setting in _HARDENED or (is_static(setting) and re.fullmatch(_KEYS, setting.partition("=")[0]))
