@@ -19,9 +19,9 @@ from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 
 _GLOBAL = read_table(
-    "-Pvh -C: -c: --no-pager --no-optional-locks --no-replace-objects --no-lazy-fetch --no-advice --bare --version"
-    " --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --html-path --man-path --info-path"
-    " --namespace: --attr-source: --git-dir: --work-tree: --exec-path? --config-env:"
+    "-Pvh -C: -c: --no-pager --no-optional-locks --no-replace-objects --no-lazy-fetch --no-advice --bare --help"
+    " --version --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --html-path --man-path"
+    " --info-path --namespace: --attr-source: --git-dir: --work-tree: --exec-path? --config-env:"
 )
 _ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
 _READERS = word_set("""
