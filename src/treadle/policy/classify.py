@@ -112,6 +112,11 @@ def commands_of(command: str, cwd: str, context: PolicyContext) -> list[tuple[st
     return [part.argv for part in classify_command(command, cwd, context).parts]
 
 
+def places_of(command: str, cwd: str, context: PolicyContext) -> list[str]:
+    """Give the directories in which the commands of a line run, as far as they are known."""
+    return [place for part in classify_command(command, cwd, context).parts for place in part.trace.places]
+
+
 def only_reads(command: str, cwd: str, context: PolicyContext) -> bool:
     """Whether a line does nothing but read, were its folder trusted. It tells what to keep from git, no verdict."""
     trusting = replace(context, trusted=True, untrusted=())

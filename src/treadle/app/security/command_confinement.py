@@ -15,7 +15,7 @@ from treadle.app.security.command_folders import CommandFolders, is_control, is_
 from treadle.app.security.file_view import DiskView
 from treadle.app.security.given_rights import denial_in, give_rights, lines_not_given, why_no_right
 from treadle.app.security.trial_copies import Copies
-from treadle.policy.classify import commands_of, only_reads
+from treadle.policy.classify import commands_of, only_reads, places_of
 from treadle.policy.decision_context import PolicyContext
 from treadle.policy.findings import PathOp
 from treadle.policy.path_check import Where, check_path, refusal
@@ -113,7 +113,8 @@ def confine(
         access=access,
     )
     if rights.confinement is Confinement.GIT and context.trusted and fills_index(commands):
-        found = structs.replace(found, settle=partial(_with_index, found.settle, place.index_entries()))
+        entries = [place.index_entries(folder) for folder in _worked_in(line, place, context)]
+        found = structs.replace(found, settle=partial(_with_index, found.settle, entries))
     is_hardened = reads or not context.trusted or runs_untrusted(place.cwd, context)
     variables = dict(HARDENED_GIT) if is_hardened else {}
     if reads:  # a program of the folder is no reader, whatever its name
@@ -126,16 +127,25 @@ def _control_files(line: str, rights: Rights, place: CommandFolders, context: Po
     if rights.confinement is not Confinement.GIT or not context.trusted:
         return None
     granted = {path for right in rights.granted if right.right is Right.WRITE for path in (right.target, *right.also)}
-    found: dict[str, None] = {}
-    for words in commands_of(line, place.cwd, context):
-        brought = control_files_changed_by(words, place.reader(place.root), is_held=place.kept(place.root))
-        found |= dict.fromkeys(brought)
-    paths = [path for name in found if (path := f"{place.root}/{name}") not in granted]
+    found: dict[str, str] = {}
+    commands = commands_of(line, place.cwd, context)
+    for folder in _worked_in(line, place, context) if any(words[:1] == ("git",) for words in commands) else ():
+        ask, is_held = place.reader(folder), place.kept(folder)
+        brought = (name for words in commands for name in control_files_changed_by(words, ask, is_held=is_held))
+        found |= {f"{folder}/{name}": name for name in brought}
+    paths = [path for path in found if path not in granted]
     if not paths:
         return None
-    named = ", ".join(found)
+    named = ", ".join(found.values())
     text = f"It would change control files: {named}"
     return SandboxDenial(right=Right.WRITE, target=paths[0], also=tuple(paths[1:]), text=text, unrun=True)
+
+
+def _worked_in(line: str, place: CommandFolders, context: PolicyContext) -> list[str]:
+    """Give the folders of the workspace in which the commands of a line run; where one runs is not always known."""
+    places = places_of(line, place.cwd, context)
+    resolved = [os.path.realpath(one) if one.startswith("/") else "" for one in places]
+    return [folder for folder in place.folders if any(not one or is_within(one, folder) for one in resolved)]
 
 
 def why_held(path: str, /, context: PolicyContext, *, made: bool = False) -> str:
@@ -259,11 +269,12 @@ def look_through(place: CommandFolders) -> list[Survey]:
     return surveys
 
 
-def _with_index(settle: Settle, entries: IndexEntries, output: str, *, ended: bool) -> tuple[Remark, ...]:
-    """Look also at what a command put into git's index, once it has ended."""
+def _with_index(settle: Settle, entries: Sequence[IndexEntries], output: str, *, ended: bool) -> tuple[Remark, ...]:
+    """Look also at what a command put into the index of each repository, once it has ended."""
     remarks = settle(output, ended=ended)
     try:
-        return (*remarks, *(Remark(text, undone=True) for text in (entries.take_out() if ended else ())))
+        said = [text for one in entries for text in one.take_out()] if ended else []
+        return (*remarks, *(Remark(text, undone=True) for text in said))
     except ToolError as error:
         return (*remarks, Remark(error.text))
 

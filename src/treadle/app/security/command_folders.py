@@ -121,10 +121,10 @@ class CommandFolders:
         """Give what asks git of a folder."""
         return GitReader(root, str(self.private / "sandbox"))
 
-    def index_entries(self) -> IndexEntries:
-        """Give what knows which control files stand in git's index alone. Raises `ToolError`."""
-        writer = GitReader(self.root, str(self.private / "sandbox"), writes=True)
-        return IndexEntries(self.reader(self.root), writer, is_held=self.kept(self.root))
+    def index_entries(self, root: str) -> IndexEntries:
+        """Give what knows which control files stand in the index of a folder's repository alone. Raises `ToolError`."""
+        writer = GitReader(root, str(self.private / "sandbox"), writes=True)
+        return IndexEntries(self.reader(root), writer, is_held=self.kept(root))
 
 
 def is_control(path: str) -> bool:
