@@ -200,6 +200,28 @@ async def test_no_control_file_gets_into_the_history_but_from_the_disk(folder: P
     assert not (folder / name).exists(), found.texts
 
 
+WHILE_IT_RUNS = {
+    "one after the other": "mkdir .husky; echo x > {name}; git add {name}; git commit -qm x",
+    "all": "mkdir .husky; echo x > {name}; echo y > y; git add -A; git commit -qm x; git commit --allow-empty -qam x",
+    "again and again": "(while :; do mkdir -p .husky; echo x > {name}; done) & for i in 1 2 3; do git add -A; "
+    "git commit -qm x; git commit -qam x; done; kill $!; sleep .2",
+    "at once": "for i in 1 2 3; do (printf '100644 {object}\\t{name}\\n' | git update-index --index-info) & "
+    "git commit -qm x --allow-empty & done; wait; git commit -qm x --allow-empty",
+}
+
+
+@pytest.mark.parametrize("script", WHILE_IT_RUNS.values(), ids=WHILE_IT_RUNS)
+async def test_a_control_file_that_is_there_only_while_a_command_runs_gets_into_no_commit(
+    folder: Path, script: str
+) -> None:
+    name = ".husky/pre-commit"
+    (folder / "s.sh").write_text(script.format(name=name, object=git(folder, "rev-parse", "HEAD:a").strip()))
+    found = await rehearse(folder, [call("execute_command", command="sh s.sh", timeout=60)], mode=Mode.AUTO)
+    assert name not in git(folder, "log", "--format=", "--name-only"), found.texts
+    git(folder, "restore", ".")
+    assert not (folder / name).exists(), found.texts
+
+
 @pytest.mark.parametrize("option", [OptionKind.ALLOW_ONCE, OptionKind.REJECT_ONCE])
 async def test_what_a_person_staged_without_a_file_is_committed_after_a_yes(folder: Path, option: OptionKind) -> None:
     named = git(folder, "rev-parse", "HEAD:a").strip()

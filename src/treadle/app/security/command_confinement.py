@@ -103,6 +103,7 @@ def confine(
     reads = only_reads(line, place.cwd, context)
     place.known.notes += lines_not_given(line, rights, place.cwd, context) if access is NO_FURTHER_ACCESS else []
     commands = commands_of(line, place.cwd, context)
+    beside = bool(place.known.running)
     found = confine_as(
         rights.confinement,
         line,
@@ -112,7 +113,7 @@ def confine(
         hold=None if background else partial(why_held, context=context),
         access=access,
     )
-    if rights.confinement is Confinement.GIT and context.trusted and fills_index(commands):
+    if rights.confinement is Confinement.GIT and context.trusted and (beside or fills_index(commands)):
         entries = [place.index_entries(folder) for folder in _worked_in(line, place, context)]
         found = structs.replace(found, settle=partial(_with_index, found.settle, entries))
     is_hardened = reads or not context.trusted or runs_untrusted(place.cwd, context)
@@ -130,8 +131,10 @@ def _control_files(line: str, rights: Rights, place: CommandFolders, context: Po
     found: dict[str, str] = {}
     commands = commands_of(line, place.cwd, context)
     for folder in _worked_in(line, place, context) if any(words[:1] == ("git",) for words in commands) else ():
-        ask, is_held = place.reader(folder), place.kept(folder)
-        brought = (name for words in commands for name in control_files_changed_by(words, ask, is_held=is_held))
+        look = partial(
+            control_files_changed_by, ask=place.reader(folder), is_held=place.kept(folder), is_new=place.is_new(folder)
+        )
+        brought = (name for words in commands for name in look(words))
         found |= {f"{folder}/{name}": name for name in brought}
     paths = [path for path in found if path not in granted]
     if not paths:
@@ -217,6 +220,7 @@ def confine_as(
     if place.sleep is not None:
         setup = structs.replace(setup, started=place.sleep.begin)
     made = _made_files(kind, place, surveys, allowed=profile.writable, commands=commands or ())
+    place.known.note_running(made, ended=False)
     return structs.replace(setup, wrapping=prepare(profile, state, holder), settle=replace(settle, made=made))
 
 
@@ -303,6 +307,8 @@ class _Settling:
         made: Sequence[str] = ()
         if self.made is not None:
             made = self.made.end() if ended else self.made.check()
+            if ended:
+                known.note_running(self.made, ended=True)
             if ended and self.made.remaining():
                 known.made.append(self.made)
         if ended:

@@ -4,6 +4,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
+from threading import Lock
+from weakref import WeakSet
 
 from treadle.app.security.trial_copies import Copies
 from treadle.protocol.permissions import Mode
@@ -15,6 +17,7 @@ from treadle.workspace.sandbox import Committed, GitReader, MadeFiles, Surveyor
 from treadle.workspace.sandbox.index_entries import IndexEntries
 from treadle.workspace.sandbox.made_beforehand import OpenedPaths
 from treadle.workspace.sandbox.program_sleep import ProgramSleep
+from treadle.workspace.sandbox.survey import PathFilter
 
 
 @dataclass(slots=True)
@@ -22,7 +25,7 @@ class KnownFolders:
     """What is kept of a session's folders from one command to the next.
 
     `notes` go with the next result; of the `copies` the last one's changes wait for an answer. `made` are commands of
-    which something is left that could not be moved away.
+    which something is left that could not be moved away, and `running` those of commands that have not ended.
     """
 
     surveyors: dict[str, Surveyor] = field(default_factory=dict)
@@ -32,6 +35,8 @@ class KnownFolders:
     said_unlisted: set[str] = field(default_factory=set)
     said_alone: bool = False
     made: list[MadeFiles] = field(default_factory=list)
+    running: WeakSet[MadeFiles] = field(default_factory=WeakSet)
+    lock: Lock = field(default_factory=Lock)
     paths: OpenedPaths | None = None
     notes: list[str] = field(default_factory=list)
     copies: Copies = field(default_factory=Copies)
@@ -42,6 +47,17 @@ class KnownFolders:
         if self.paths is None:
             self.paths = OpenedPaths(data)
         return self.paths
+
+    def note_running(self, made: MadeFiles, *, ended: bool) -> None:
+        """Note that a command may make files from now on, or has ended."""
+        with self.lock:
+            (self.running.discard if ended else self.running.add)(made)
+
+    def is_of_running(self, path: str) -> bool:
+        """Whether a control file may be one that a running command made: it is moved away when that ends."""
+        with self.lock:
+            running = list(self.running)
+        return any(one.may_have_made(path) for one in running)
 
     def say_next(self, remarks: Sequence[Remark]) -> None:
         """Have what no result said go with the next one."""
@@ -124,7 +140,11 @@ class CommandFolders:
     def index_entries(self, root: str) -> IndexEntries:
         """Give what knows which control files stand in the index of a folder's repository alone. Raises `ToolError`."""
         writer = GitReader(root, str(self.private / "sandbox"), writes=True)
-        return IndexEntries(self.reader(root), writer, is_held=self.kept(root))
+        return IndexEntries(self.reader(root), writer, is_held=self.kept(root), is_new=self.is_new(root))
+
+    def is_new(self, root: str) -> PathFilter:
+        """Give what says of a path in a folder whether it may be of a command that has not ended."""
+        return lambda name: self.known.is_of_running(f"{root}/{name}")
 
 
 def is_control(path: str) -> bool:

@@ -137,6 +137,11 @@ class MadeFiles:
             self._found = _check(self._data, self._surveyors, self._before, allowed, is_inert=self._is_inert)
             return tuple(self._found.said)
 
+    def may_have_made(self, path: str) -> bool:
+        """Whether the command may have made a control file: it was not there before, and nobody allowed it."""
+        known = (path for control in self._before.control.values() for path in control)
+        return not any(is_within(path, one) for one in (*known, *self._before.allowed, *_allowed_by(self._note)))
+
     def remaining(self) -> tuple[str, ...]:
         """Give what the last check found and could not move away or look into, as far as it is still so."""
         return tuple(self._found.remaining())

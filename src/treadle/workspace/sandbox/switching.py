@@ -27,7 +27,7 @@ _VALUED |= {"pull": _VALUED["merge"], "revert": _VALUED["cherry-pick"], "switch"
 """The letters and names of options behind which a value stands, by subcommand."""
 
 _BEFORE_SUBCOMMAND = frozenset(("-c", "-C"))
-_FILLS_INDEX = frozenset(("am", "apply", "read-tree", "reset", "restore", "update-index"))
+_FILLS_INDEX = frozenset(("am", "apply", "checkout-index", "read-tree", "reset", "restore", "update-index"))
 """Subcommands that put something else into the index than the files of the working tree, also from their input."""
 
 _STEPS = re.compile(r"-[a-zA-Z]*[ix].*|--(exe|int|edi|con|ski).*", re.DOTALL)
@@ -37,9 +37,16 @@ _IN_PROGRESS = re.compile(rf"{_ABORTS.pattern}|{_CONTINUES.pattern}|--(quit|edit
 """Git takes an option that is cut short, too."""
 
 
-def control_files_changed_by(words: Sequence[str], ask: AskGit, *, is_held: PathFilter) -> tuple[str, ...]:
+def _is_old(_path: str) -> bool:
+    return False
+
+
+def control_files_changed_by(
+    words: Sequence[str], ask: AskGit, *, is_held: PathFilter, is_new: PathFilter = _is_old
+) -> tuple[str, ...]:
     """Give the paths, relative to the repository, that `is_held` names and that the command would write or remove.
 
+    A file that `is_new` stands for no path of a commit: a command that has not ended made it, and it does not stay.
     `words` are those of one plain `git` command. Where it names no commit, git itself stops before it changes anything.
     Raises `ToolError` where git cannot be asked, or does not know.
     """
@@ -53,18 +60,18 @@ def control_files_changed_by(words: Sequence[str], ask: AskGit, *, is_held: Path
         ways = [["...".join(commits)], commits] if from_base else [commits]
         found |= dict.fromkeys(_held_in(ways, f"which files {after} would change", ask, is_held))
     if subcommand in ("commit", "am") or any(map(_CONTINUES.match, rest)):
-        found |= dict.fromkeys(staged_only(ask, is_held))
+        found |= dict.fromkeys(staged_only(ask, is_held, is_new))
     for commit in _moved_to(subcommand, rest, ask):
-        found |= dict.fromkeys(_only_committed(["HEAD", commit], [commit], ask, is_held))
+        found |= dict.fromkeys(_only_committed(["HEAD", commit], [commit], ask, is_held, is_new))
     return tuple(found)
 
 
-def staged_only(ask: AskGit, is_held: PathFilter) -> list[str]:
+def staged_only(ask: AskGit, is_held: PathFilter, is_new: PathFilter = _is_old) -> list[str]:
     """Give the held paths that the next commit would change, and not to what the file of that name holds.
 
     Raises `ToolError`.
     """
-    return _only_committed(["--cached"], [], ask, is_held)
+    return _only_committed(["--cached"], [], ask, is_held, is_new)
 
 
 def fills_index(commands: Sequence[Sequence[str]]) -> bool:
@@ -107,12 +114,14 @@ def _held_in(ways: Sequence[Sequence[str]], what: str, ask: AskGit, is_held: Pat
     return [name for name in map(os.fsdecode, listed.split(b"\0")) if name and is_held(name)]
 
 
-def _only_committed(new: Sequence[str], on_disk: Sequence[str], ask: AskGit, is_held: PathFilter) -> list[str]:
-    """Give the held paths that differ as `new` says, and of which the working tree has another text, or none."""
+def _only_committed(  # noqa: PLR0917 - what is compared, and by whom
+    new: Sequence[str], on_disk: Sequence[str], ask: AskGit, is_held: PathFilter, is_new: PathFilter
+) -> list[str]:
+    """Give the held paths that differ as `new` says, and of which the working tree has no text of before that is so."""
     what = "which control files would come into the history"
     changed = _held_in([new], what, ask, is_held)
     beside = set(_held_in([on_disk], what, ask, is_held)) if changed else set[str]()
-    return [name for name in changed if name in beside]
+    return [name for name in changed if name in beside or is_new(name)]
 
 
 def _moved_to(subcommand: str, words: Sequence[str], ask: AskGit) -> Iterator[str]:

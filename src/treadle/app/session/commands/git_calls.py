@@ -4,6 +4,7 @@ import asyncio
 import os
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 
 from msgspec import structs
@@ -50,6 +51,7 @@ class GitCalls:
         self._callers = callers
         self._note = note
         self._unknown = Caller("", ask_nobody)
+        self._writing = asyncio.Lock()
 
     async def __call__(self, call: GitCall, descriptors: Sequence[int], gone: Awaitable[None]) -> tuple[int, str]:
         """Judge a call and run it; gives its exit status, and why it did not run."""
@@ -148,6 +150,20 @@ class GitCalls:
     ) -> tuple[int, str]:
         if caller is not None:  # what it connects to is asked about by the call that it is of
             ask_person.set(caller.ask)
+        # One after the other: what a call brings into the index is looked at before another one commits it.
+        async with self._writing if rights.confinement is Confinement.GIT else nullcontext():
+            return await self._run_alone(call, rights, caller, descriptors, gone, quiet=quiet)
+
+    async def _run_alone(  # noqa: PLR0917 - as above
+        self,
+        call: GitCall,
+        rights: Rights,
+        caller: Caller | None,
+        descriptors: Sequence[int],
+        gone: "asyncio.Future[None]",
+        *,
+        quiet: bool,
+    ) -> tuple[int, str]:
         confine = partial(self._workspace.confine, background=True, cwd=call.cwd, of_git=True)
         setup = await asyncio.to_thread(confine, call.line, rights)
         if setup.refused is not None:
