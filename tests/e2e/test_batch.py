@@ -176,13 +176,13 @@ async def test_what_others_have_reserved_ends_no_task_while_little_is_spent(plac
 
 async def test_who_waits_for_the_money_of_others_hands_its_task_back_on_a_signal(place: Place) -> None:
     place.prepare(tasks(3))
-    async with ScriptedServer(Solver(seconds=20)) as server:
+    async with ScriptedServer(Solver(seconds=4 * PATIENCE)) as server:
         first = await place.program.start(*place.words(server.base_url, "--max-cost", "0.05", workers=3))
         while not server.requests:
             await asyncio.sleep(0.02)
         await asyncio.sleep(1.0)
         first.send_signal(signal.SIGTERM)
-        async with asyncio.timeout(15):
+        async with asyncio.timeout(PATIENCE):
             await first.communicate()
         assert (first.returncode, len(server.requests), place.rows()) == (75, 1, [])
 

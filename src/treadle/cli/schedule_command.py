@@ -5,6 +5,7 @@ import sys
 from math import inf
 from pathlib import Path
 
+from treadle.cli.task_words import slash_task
 from treadle.cli.work import MODES
 
 USUAL_COST = 1.0
@@ -73,7 +74,6 @@ def execute(arguments: argparse.Namespace) -> int:
 def _add(arguments: argparse.Namespace) -> None:
     import time
 
-    from treadle.cli.task_words import slash_task
     from treadle.door.known_models import check_setting
     from treadle.door.opening import RUN_BY, Schedule, add_schedule, check_workspace, next_words, own_zone
     from treadle.door.settings import load_settings
