@@ -9,6 +9,7 @@ import pytest
 
 from tests.acp.driving import Editor, RefusedByAgentError, choosing, diff, working
 from tests.e2e.faults.driving import DONE, block, make, run, script
+from treadle.door.commands import SLASH_TABLE
 from treadle.providers.scripted.script import Expectation, Refuse, SayText, SayThinking, Script, Texts, Turn, Wait
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -332,6 +333,23 @@ async def test_images_files_and_links_of_a_prompt_reach_the_model(tmp_path: Path
     assert "embedded &lt;/enclosed> text" in sent
     assert pixel in sent
     assert refused.value.code == -32602
+
+
+async def test_no_slash_command_is_an_error_of_the_protocol_before_the_first_message(tmp_path: Path) -> None:
+    answers = Script(turns=(), otherwise=DONE)
+    async with ScriptedServer(answers) as server, working(tmp_path, server) as (client, session, _):
+        silent = []
+        for row in SLASH_TABLE:
+            client.updates.clear()
+            await client.prompt(session, f"/{row.name}")
+            if not (client.said() or server.requests):
+                silent.append(row.name)
+            server.requests.clear()
+        client.updates.clear()
+        await client.prompt(session, "/context 9")
+        wrong = client.said()
+    assert silent == []
+    assert "9" in wrong
 
 
 async def test_slash_commands_are_offered_and_done_without_the_model(tmp_path: Path) -> None:

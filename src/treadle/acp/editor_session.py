@@ -280,7 +280,10 @@ class EditorSession:
         """Do a command of the table; gives the prompt that it makes, where it makes one."""
         if Surfaces.HEADLESS not in row.where:
             return self._said(not_here(row))
-        answer = await run_entered(row, argument, self.live, self._post)
+        try:
+            answer = await run_entered(row, argument, self.live, self._post)
+        except TreadleError as error:  # what a command cannot do is for its user to read
+            return self._said(" ".join(filter(None, (error.what, error.why, error.fix))))
         if answer.send and row.name == "btw":
             return await self._aside(answer.send)
         if answer.send:
