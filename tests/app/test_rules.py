@@ -142,6 +142,15 @@ def test_an_import_of_what_is_protected_or_outside_is_refused_and_said(folder: P
     assert f"{path} is protected or outside" in rule.problem
 
 
+def test_the_list_of_rules_says_each_import_that_was_left_out(folder: Path) -> None:
+    left = [f"../outside{number}.md" for number in range(6)]
+    write(folder, {"CLAUDE.md": " ".join(f"@{path}" for path in left)})
+    write(folder.parent, dict.fromkeys((path.removeprefix("../") for path in left), "SECRET"))
+    trust_store().grant(session_trust(folder).trust)
+    said = rules_command(session_trust(folder))
+    assert [path for path in left if f"{path} is protected or outside, and not imported." not in said] == []
+
+
 def test_what_is_no_text_or_too_long_is_said_and_bounded(folder: Path) -> None:
     write(folder, {"AGENTS.md": "n" * 5_000_000, ".cursorrules": b"a\0b", ".windsurfrules": b"caf\xe9"})
     write(folder, {".cursor/rules/x.mdc": "---\nglobs: [a\n---\nx", ".clinerules/y.md": "---\nnever ends"})

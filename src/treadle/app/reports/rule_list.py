@@ -9,6 +9,7 @@ from treadle.app.session.rules.instructions import RuleSwitches
 from treadle.app.session.rules.rule_files import PromptRule, RuleUse, find_rules, nested_rules
 from treadle.app.session.rules.skills import Skill, find_skills
 from treadle.context.transcript import estimated_tokens
+from treadle.present.escape import exact_line
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 from treadle.store.activation import ActiveKind
@@ -120,7 +121,7 @@ def _listed(trust: SessionTrust) -> Iterator[str]:
         price = f"{line.tokens:>6,} tokens"
         yield f"{number:>3}  {line.state:<3}  {shown_path(line.origin):<{width}}  {price}  {line.applies}"
         if line.problem:
-            yield f"          {shown_path(line.problem)}"
+            yield f"          {exact_line(line.problem)}"
     yield from _not_used(trust)
     yield RULES_USAGE
 
@@ -148,4 +149,4 @@ def _skill_lines(skill: Skill) -> Iterator[str]:
     yield f"/{shown_path(skill.name)}  {shown_path(state)}{by_whom}"
     yield f"    {shown_path(str(skill.folder))}"
     if skill.problem:
-        yield f"    {shown_path(skill.problem)}"
+        yield f"    {exact_line(skill.problem)}"
