@@ -376,7 +376,7 @@ def explore(jitter: random.Random, walks: int, *, longest: int = 60) -> Iterator
             BOUNDED if jitter.random() < _OFTEN_BOUNDED else Limits(max_steps=8, max_retries=2, wait_for_reset=True)
         )
         asks, joins, works = (jitter.random() < _OFTEN_BOUNDED for _ in range(3))
-        limits = replace(limits, asks_end=asks, joins_cut=joins, counts_work=works)
+        limits = replace(limits, asks_end=asks, joins_cut=joins, counts_work=works, turns_together=works)
         world = World(limits=limits, at=1).begin()
         world.take(SetPresence(user_present=jitter.random() < 0.8))
         for number in range(longest):

@@ -63,6 +63,19 @@ async def test_the_limit_of_steps_bounds_the_whole_run(host: Host, further: str,
     assert code == (58 if "--goal" in flags else 0 if most >= len(turns) else 53)
 
 
+@pytest.mark.parametrize("agent", ["worker", "fork"])
+async def test_a_subagent_does_not_give_the_answer_of_the_task(host: Host, agent: str) -> None:
+    gives = Turn(
+        when=Expectation(last_user=Texts(contains=("SUBTASK",)), conversation=Texts(not_contains=("is over",))),
+        items=(MakeCall(name="StructuredOutput", arguments={"n": 99}),),
+    )
+    begun = says(MakeCall(name="use_subagents", arguments={"tasks": [{"prompt": "SUBTASK", "agent": agent}]}))
+    async with host.model(gives, begun, says(SayText(text="It is over.")), GIVEN) as environment:
+        flags = ("--json-schema", SCHEMA, "--output-format", "json")
+        ended = await Program(host.home, environment).run("-p", "go", "-C", str(host.folder), *flags)
+    assert (ended.code, json.loads(ended.out)["structured_output"]) == (0, {"n": 3}), ended.err
+
+
 @pytest.mark.parametrize("output", ["text", "json", "stream-json"])
 async def test_why_a_task_has_no_answer_of_its_form_is_said(host: Host, output: str) -> None:
     async with host.model(*[TEXT] * 9) as environment:

@@ -11,6 +11,7 @@ from treadle.app.models.model_notes import named_profile, plain_ref
 from treadle.app.session.children.wanted_child import WantedChild
 from treadle.app.session.parts import Brought
 from treadle.protocol.models import ToolProtocol
+from treadle.protocol.tools import Flow
 
 _Opening = TypeVar("_Opening", bound=Brought)
 
@@ -38,6 +39,7 @@ def child_opening(opening: _Opening, settings: Settings, wanted: WantedChild) ->
         resume=wanted.session_id if wanted.known else "",
         session_id=wanted.session_id,
         trust=wanted.trust,
+        tools=tuple(tool for tool in opening.tools if tool.spec.traits.flow is not Flow.END_TURN),  # it is the task's
         servers=(),
         only_servers=True,
         exchanges={},
