@@ -8,7 +8,7 @@ import pytest
 
 from treadle.app.processes.task_copies import _inner_repositories  # pyright: ignore[reportPrivateUsage]
 from treadle.store.nested_rules import nested_items
-from treadle.workspace.files.names import short_path
+from treadle.workspace.files.names import clipped_path
 from treadle.workspace.files.walking import walk
 from treadle.workspace.searching.matches import Query
 from treadle.workspace.searching.search import Search
@@ -80,7 +80,7 @@ def test_nothing_else_goes_through_folders_by_nesting_calls() -> None:
 
 def test_the_middle_of_a_long_path_is_left_out() -> None:
     path = f"/{'d/' * 4_000}AGENTS.md"
-    assert len(short_path(path)) < 350
-    assert short_path(path).startswith("/d/d/")
-    assert short_path(path).endswith("[...]" + path[-150:])
-    assert short_path("/usual/AGENTS.md") == "/usual/AGENTS.md"
+    assert len(clipped_path(path)) < 350
+    assert clipped_path(path).startswith("/d/d/")
+    assert clipped_path(path).endswith("[...]" + path[-150:])
+    assert clipped_path("/usual/AGENTS.md") == "/usual/AGENTS.md"

@@ -30,7 +30,7 @@ from treadle.workspace.commands.variables import HARDENED_GIT, path_outside
 from treadle.workspace.commands.wrapping import UNWRAPPED, Wrapping
 from treadle.workspace.copies import Hold, why_no_copy
 from treadle.workspace.copies.caches import git_ignores
-from treadle.workspace.files.names import short_path
+from treadle.workspace.files.names import clipped_path
 from treadle.workspace.sandbox import (
     Backend,
     Installer,
@@ -259,7 +259,7 @@ def look_through(place: CommandFolders) -> list[Survey]:
     """Look through the folders. Raises `ToolError` where it is not known what is to be kept from a command."""
     for path in (path for made in place.known.made for path in made.remaining()):
         raise ToolError(
-            f"The command was not started: {short_path(path)} was made or closed by an earlier command, may "
+            f"The command was not started: {clipped_path(path)} was made or closed by an earlier command, may "
             "change what tools do, and could not be moved away or looked into. Tell the user to look at it, and to "
             "remove or open it."
         )

@@ -27,7 +27,7 @@ def shown_name(path: str) -> str:
     return "/".join(map(_shown_part, path.split("/")))
 
 
-def short_path(path: str, most: int = 300) -> str:
+def clipped_path(path: str, most: int = 300) -> str:
     """Leave out the middle of a path that has more than so many characters."""
     half = most // 2
     return path if len(path) <= most else f"{path[:half]}[...]{path[-half:]}"

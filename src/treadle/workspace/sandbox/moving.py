@@ -9,7 +9,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from treadle.workspace.files.names import short_path
+from treadle.workspace.files.names import clipped_path
 
 _OPEN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = _OPEN | os.O_DIRECTORY
@@ -45,7 +45,7 @@ def move_out(root: str, path: str, place: Path, *, link: str, verb: str) -> tupl
             if link:
                 os.symlink(link, last, dir_fd=folder)
     except OSError as error:
-        said = f"{short_path(name)} was {verb} while the command ran. It can change what tools do. It cannot be moved"
+        said = f"{clipped_path(name)} was {verb} while the command ran. It can change what tools do. It cannot be moved"
         return f"{said}: {error.strerror or error}.", False
     if link:
         said = f"{name} was replaced while the command ran. It is the link to {link} again; the other is {target}."
