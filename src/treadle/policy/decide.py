@@ -262,9 +262,7 @@ def _judge_command(access: RunCommand, spec: ToolSpec, context: PolicyContext) -
     rights = rights_beyond(line.every, hosts, context)
     # What one part takes the sandbox away for, or has opened, is so for the whole line.
     inside = context.confined and not any(right.right is Right.UNSANDBOXED for right in rights)
-    opened = rules_opened(rights)
-    if line.writes_git and not _writes_through_broker(line, context):
-        opened |= {"variable"}  # what git or its helpers run, as variables tell them, could drop history
+    opened = rules_opened(rights, in_git=line.writes_git and not _writes_through_broker(line, context))
     confined = inside and (tried or context.mode is Mode.AUTO)
     mixed = line.writes_git and context.mode is Mode.AUTO and not (context.brokers or is_plain_git(line.parts))
     holds = inside and context.trusts(access.cwd)
@@ -390,8 +388,7 @@ def _digest(
     """Name what was judged: the call, the files it names as they are now, what it was judged by, and for what."""
     files = [_identity(access.path, context) for access in accesses if isinstance(access, ReadPath | WritePath)]
     judged_by = (_POLICY_VERSION, context.rules.version, context.roots, confinement)
-    canonical = encode((*call, files, judged_by))
-    return hashlib.sha256(canonical).hexdigest()
+    return hashlib.sha256(encode((*call, files, judged_by))).hexdigest()
 
 
 def _identity(path: str, context: PolicyContext) -> tuple[str, tuple[int, int] | None]:

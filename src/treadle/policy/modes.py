@@ -118,9 +118,13 @@ _WRITES = frozenset({CONTROL_WRITE, "write-outside"})
 _OPENED = {Right.NETWORK: _NETWORK | {USES_NETWORK}, Right.READ: _READS, Right.WRITE: _WRITES}
 
 
-def rules_opened(rights: Iterable[SandboxDenial]) -> frozenset[str]:
-    """Name the rules of which a right beside a confinement lets a whole line do what they find in a part of it."""
-    return frozenset[str]().union(*(_OPENED.get(one.right, ()) for one in rights if not one.usual))
+def rules_opened(rights: Iterable[SandboxDenial], *, in_git: bool) -> frozenset[str]:
+    """Name the rules of which a right beside a confinement lets a whole line do what they find in a part of it.
+
+    Where the line runs `in_git`, what git or its helpers run, as variables tell them, could drop history.
+    """
+    always = ("variable",) if in_git else ()
+    return frozenset[str](always).union(*(_OPENED.get(one.right, ()) for one in rights if not one.usual))
 
 
 def rights_beyond(
