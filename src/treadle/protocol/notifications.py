@@ -72,14 +72,12 @@ CHILD_OUTCOMES: Mapping[TurnStop, ChildOutcome] = MappingProxyType(
 )
 """How a subagent ended, by what ended its turn."""
 
-
 BY_HOOK = "a hook: "
 """How `why` begins where a hook ended the turn, with its reason behind that."""
 
 
 class TurnOutcome(Record, frozen=True, kw_only=True):
-    """The end of a turn. `denied` counts calls that were denied for want of anybody to ask; `cost` is in dollars.
-    `refused` counts calls that got a no of whatever kind: of a rule, a hook, whoever was asked, or for want of anybody.
+    """The end of a turn. Of the calls that were `refused`, `denied` were for want of anybody to ask. `cost`: dollars.
 
     `changes` are what is left of the turn's own work. They are `exact` where checkpoints tell them; otherwise they are
     what tools reported, and commands may have changed more. `unseen` are files that changed and that no checkpoint

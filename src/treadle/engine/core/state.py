@@ -201,9 +201,8 @@ class ChecklistState(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Space(Record, frozen=True, kw_only=True, omit_defaults=False):
     """How often room was made for this step, which would have taken `exceeded` tokens, and what fills the window.
 
-    `wanted` is the focus of a compaction that was asked for and that waits, `given` the summary that it came with:
-    a person has `reviewed` it already, or is asked. `summary` is the last one of the model's that was used: it stays
-    until there is another, since nothing else says it. `pins` never leave the prompt.
+    `wanted`: the focus of a compaction that waits; `given`: its summary, which a person has `reviewed` or is asked
+    about. `summary`: the last one of the model's that was used, until there is another. `pins` never leave the prompt.
     """
 
     compactions: int = 0
@@ -261,16 +260,15 @@ class Goal(Record, frozen=True, kw_only=True, omit_defaults=False):
 class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Everything that `advance` knows.
 
-    `calls` are those of the present step, in the order of the reply; `unread` are calls of an ended turn whose results
-    the model has not read yet. `hint` tells it how to write what its reply seems to have meant. `changed` are the files
-    that the session changed, by the checkpoint `known_at` and what calls reported since; `unseen` changed in this turn,
-    and no checkpoint holds them; hooks changed those `hooked` for the next one. `runs` are its last commands. Of its
-    `subagents` so far, `children` go on, or their call has yet to tell of them; what those `merging` changed comes in
-    now. `held` are prompts that wait for the user. `stopping` is why the turn is being cancelled if it was not the
-    user, `stopped_by` what a hook said that did. `cut` is what there is of an answer that the output limit cut off.
-    `returns`: hooks sent the answer back so often since the last call. What was `asked` besides has no answer yet. The
-    time of a bounded turn counts from `since` on (ms since 1970), and stands since `asked_at`. Where
-    turns are bounded together, those that are over `made` so many steps.
+    `calls` are those of the present step, in the order of the reply; `unread` those of an ended turn whose results the
+    model has yet to read. `hint`: how to write what its reply seems to have meant. `changed` are the files that the
+    session changed, by the checkpoint `known_at` and what calls reported since; `unseen` changed in this turn, and no
+    checkpoint holds them; hooks changed those `hooked` for the next one. `runs`: its last commands. Of its `subagents`
+    so far, `children` go on, or their call has yet to tell of them; what those `merging` changed comes in now. `held`
+    prompts wait for the user. `stopping`: why the turn is cancelled if not by the user, `stopped_by` what a hook said
+    that did. `cut`: an answer as far as the output limit let it. `returns`: hooks sent the answer back so often since
+    the last call. What was `asked` besides has no answer yet. The time of a bounded turn counts from `since` on (ms
+    since 1970), and stands since `asked_at`; turns bounded together that are over `made` so many steps.
     """
 
     session_id: str = ""
