@@ -195,7 +195,7 @@ def _add_waiting(server: MCPServer[Any], book: TaskBook) -> None:
             if decision in APPROVALS and can_ask(ctx):
                 raise ToolError("This client can ask its user. Call task_result, which asks them.")
             if decision in APPROVALS and task.has_forms:
-                raise ToolError(f"Leave this to the client whose task it is: it can ask its user. {in_terminal(task)}")
+                raise ToolError(f"Call task_result in the client whose task this is: it asks. {in_terminal(task)}")
             if decision in APPROVALS and not can_be_approved(task, question):
                 raise ToolError(too_long(task))
             answer = given_answer(question, OptionKind(decision), text)
