@@ -110,7 +110,7 @@ def assemble(parts: Parts, first: Sequence[EventData]) -> LiveSession:
     along = _along(ground)
     offered = _offered(ground, along)
     ports = _ports(ground, along, offered)
-    if along.hooks is None:  # a hook may say yes in the user's place
+    if along.hooks is None or not along.hooks.may_answer:
         offered.joined.ask_policy(
             ports.judge, lambda: ground.engine.state, lambda: ground.policy_files.ruleset().version
         )

@@ -98,6 +98,11 @@ class SessionHooks:
         self._loop: asyncio.AbstractEventLoop | None = None
         self._around: AroundHooks = nothing_around
 
+    @property
+    def may_answer(self) -> bool:
+        """Whether one of them may say yes to a call in the user's place."""
+        return any(row.event in (HookEvent.PRE_TOOL_USE, HookEvent.PERMISSION_REQUEST) for row in self._rows)
+
     def work_within(self, around: AroundHooks) -> None:
         """Go from now on around the hooks that may change files."""
         self._around = around
