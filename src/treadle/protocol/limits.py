@@ -23,6 +23,7 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Bounds of a session; None is unbounded. Steps are model calls of one turn, seconds the wall time of one,
     with `counts_work`, which older logs do not have, without that for which the turn waited for a person's answer. With
     `turns_together`, which they do not have either, both bound all turns since the session was opened.
+    With `counts_refused`, which they do not have either, the outcome of a turn counts the calls that got a no.
 
     `soft` is the part of a budget after which the user is asked once whether to go on. `max_auto_approved` bounds the
     calls that may run in a row without asking. `max_mistakes` bounds replies in a row of which no call could be
@@ -57,6 +58,7 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
     asks_end: bool | UnsetType = UNSET
     counts_work: bool | UnsetType = UNSET
     turns_together: bool | UnsetType = UNSET
+    counts_refused: bool | UnsetType = UNSET
     sizes_images: bool | UnsetType = UNSET
     raisable: bool = False
     wait_for_reset: bool | UnsetType = UNSET
@@ -65,7 +67,13 @@ class Limits(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 
 OF_NEW_SESSIONS = Limits(
-    reminders=1, plain_answer_ends=True, joins_cut=True, counts_work=True, sizes_images=True, raisable=True
+    reminders=1,
+    plain_answer_ends=True,
+    joins_cut=True,
+    counts_work=True,
+    sizes_images=True,
+    raisable=True,
+    counts_refused=True,
 )
 """The bounds of a session that begins now, before settings change them."""
 

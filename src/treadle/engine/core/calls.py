@@ -71,7 +71,9 @@ def finish(state: State, call: CallState, result: CallResult) -> Transition:
 
 def count_refused(state: State) -> State:
     """Count a call that got a no."""
-    return state if state.turn is None else replace(state, turn=replace(state.turn, refused=state.turn.refused + 1))
+    if state.turn is None or state.limits.counts_refused is not True:
+        return state
+    return replace(state, refused=state.refused + 1)
 
 
 def made(state: State, call_id: str, result: CallResult) -> State:

@@ -144,7 +144,6 @@ class TurnState(Record, frozen=True, kw_only=True, omit_defaults=False):
     held_back: str = ""
     more: int = 0
     presented: str = ""
-    refused: int = 0
 
 
 class Waiting(Record, frozen=True, kw_only=True):
@@ -267,7 +266,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     so far, `children` go on, or their call has yet to tell of them; what those `merging` changed comes in now. `held`
     prompts wait for the user. `stopping`: why the turn is cancelled if not by the user, `stopped_by` what a hook said
     that did. `cut`: an answer as far as the output limit let it. `returns`: hooks sent the answer back so often since
-    the last call. What was `asked` besides has no answer yet. The time of a bounded turn counts from `since` on (ms
+    the last call; `refused` calls got a no. What was `asked` besides has no answer yet. The time of a bounded turn counts from `since` on (ms
     since 1970), and stands since `asked_at`; turns bounded together that are over `made` so many steps.
     """
 
@@ -314,6 +313,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     asked_at: int = 0
     hooked: tuple[FileChange, ...] = ()
     made: int = 0
+    refused: int = 0
 
     @property
     def choice(self) -> ModelChoice:

@@ -95,7 +95,7 @@ def end_turn(
         cost=turn.cost,
         changes=turn.changes,
         denied=turn.denied,
-        refused=turn.refused,
+        refused=state.refused,
         why=why,
         exact=files.changes_are_known(state) and len(turn.changes) < MOST_NAMED and not state.unseen,
         unseen=state.unseen,
@@ -150,7 +150,7 @@ def turn_by_now(state: State) -> TurnOutcome | None:
         cost=turn.cost,
         changes=turn.changes,
         denied=turn.denied,
-        refused=turn.refused,
+        refused=state.refused,
         unseen=state.unseen,
     )
 

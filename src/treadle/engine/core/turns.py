@@ -191,7 +191,7 @@ def _start_turn(state: State) -> Transition:
     first = state.queue[0]
     turn = TurnState(number=state.turns + 1, sources=(first.source,), changes=state.hooked)
     state = goal.begun(
-        replace(state, turn=turn, turns=turn.number, guard=Guard(), unseen=(), hooked=(), cut="", returns=0),
+        replace(state, turn=turn, turns=turn.number, guard=Guard(), unseen=(), hooked=(), cut="", returns=0, refused=0),
         first.source,
     )
     if state.made:

@@ -115,6 +115,7 @@ class ChildPlans(Struct, frozen=True, kw_only=True):
             plain_answer_ends=True,
             joins_cut=True,
             counts_work=True,
+            counts_refused=True,
             sizes_images=True,
         )
 
