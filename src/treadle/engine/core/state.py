@@ -239,9 +239,8 @@ class FilesState(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Goal(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What the session works on until it is met, and how it `stands`, for which `reason`, `by` what judged it.
 
-    `due`: a turn has ended, or the user says so, and it is to be asked whether it is met; nothing is until then.
-    `same` counts the checks in a row with this `digest`. `steps` are those of the turns since the user last spoke,
-    which count for the limit of a turn as if they were one; `since` is when that was (milliseconds since 1970).
+    `due`: a turn has ended, or the user says so, and it is asked whether it is met; nothing is until then. `same`
+    counts checks in a row with this `digest`; `steps` since the user last spoke (`since`, ms) count for a limit.
     """
 
     condition: str
@@ -266,8 +265,8 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     so far, `children` go on, or their call has yet to tell of them; what those `merging` changed comes in now. `held`
     prompts wait for the user. `stopping`: why the turn is cancelled if not by the user, `stopped_by` what a hook said
     that did. `cut`: an answer as far as the output limit let it. `returns`: hooks sent the answer back so often since
-    the last call; `refused` calls got a no. What was `asked` besides has no answer yet. The time of a bounded turn counts from `since` on (ms
-    since 1970), and stands since `asked_at`; turns bounded together that are over `made` so many steps.
+    the last call; `refused` calls got a no. What was `asked` besides has no answer yet. The time of a bounded turn
+    counts from `since` on (ms since 1970), and stands since `asked_at`; earlier turns `made` so many steps.
     """
 
     session_id: str = ""
