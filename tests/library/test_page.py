@@ -72,7 +72,7 @@ async def test_what_happens_is_followed(tmp_path: Path, capsys: pytest.CaptureFi
 @pytest.mark.parametrize(("name", "written"), [("notes.txt", True), ("notes.py", False)])
 async def test_an_approval_function_lets_text_files_be_written_only(tmp_path: Path, name: str, written: bool) -> None:
     model = scripted_model(call("write_to_file", path=name, content="x\n"), DONE)
-    assert await example("guarded")["guarded"](tmp_path, model) is True
+    assert await example("guarded")["guarded"](tmp_path, model) is written
     assert (tmp_path / name).exists() is written
     assert ("Write text files only." in str(model.requests[1].messages[-1])) is not written
 

@@ -203,7 +203,7 @@ def test_attempts_stand_in_the_line_of_the_moment_alone_and_the_wait_for_a_limit
 def test_a_message_says_when_it_was_sent_and_a_thought_how_long_it_took() -> None:
     at = time.mktime((2026, 11, 27, 14, 5, 0, 0, 0, -1))
     said = item_html(Placed(position=1, version=1, seq=1, item=SaidItem("go", at=at)), SessionView(), is_open=True)
-    assert '<time title="2026-11-27 14:05">14:05</time>' in said
+    assert '<time data-clock="1795788300000" title="2026-11-27 14:05">14:05</time>' in said
     for seconds, words in ((None, "Thought"), (0.4, "Thought"), (75.0, "Thought for 1 min 15 s")):
         thought = Placed(position=1, version=1, seq=1, item=ThoughtItem("So.", seconds=seconds))
         assert f"<summary>{words}</summary>" in item_html(thought, SessionView(), is_open=True)

@@ -46,6 +46,7 @@ from treadle.workspace.sandbox import (
     recover_made,
     repositories_of,
     repository_parts,
+    takes_files_along,
     tools_of,
 )
 from treadle.workspace.sandbox.git_excludes import excludes_for
@@ -189,7 +190,7 @@ def confine_as(
         opened=opened,
         hidden=profile.hidden,
         empty=unread,
-        commits=kind is Confinement.GIT,
+        commits=kind is Confinement.GIT and takes_files_along(commands or ()),
         unlisted=tuple(path for found in surveys for path in found.unlisted),
     )
     setup = Setup(

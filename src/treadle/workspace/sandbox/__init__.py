@@ -12,6 +12,7 @@ from treadle.workspace.sandbox.switching import (
     control_files_changed_by,
     fills_index,
     gives_steps,
+    takes_files_along,
 )
 from treadle.workspace.sandbox.tracked import Committed
 from treadle.workspace.sandbox.usual import Surroundings, open_steps, profile_for, repositories_of, repository_parts
@@ -45,5 +46,6 @@ __all__ = [
     "recover_made",
     "repositories_of",
     "repository_parts",
+    "takes_files_along",
     "tools_of",
 ]

@@ -30,6 +30,8 @@ _BEFORE_SUBCOMMAND = frozenset(("-c", "-C"))
 _FILLS_INDEX = frozenset(("am", "apply", "checkout-index", "read-tree", "reset", "restore", "update-index"))
 """Subcommands that put something else into the index than the files of the working tree, also from their input."""
 
+_TAKES_FILES = frozenset(("add", "commit", "stage", "stash"))
+
 _STEPS = re.compile(r"-[a-zA-Z]*[ix].*|--(exe|int|edi|con|ski).*", re.DOTALL)
 _CONTINUES = re.compile(r"--(cont|resol|skip).*")
 _ABORTS = re.compile(r"--abo.*")
@@ -77,6 +79,11 @@ def staged_only(ask: AskGit, is_held: PathFilter, is_new: PathFilter = _is_old) 
 def fills_index(commands: Sequence[Sequence[str]]) -> bool:
     """Whether a line, by the words of its commands, puts something else into the index than files of the workspace."""
     return any(_subcommand(words)[0] in _FILLS_INDEX for words in commands)
+
+
+def takes_files_along(commands: Sequence[Sequence[str]]) -> bool:
+    """Whether a line, by the words of its commands, may put files of the workspace into the index or a commit."""
+    return any(_subcommand(words)[0] in _TAKES_FILES for words in commands)
 
 
 def commits_what_it_fills_in(commands: Sequence[Sequence[str]]) -> bool:
