@@ -11,9 +11,9 @@ from msgspec.structs import replace
 from treadle.present.escape import exact, exact_line, printable
 from treadle.present.figures import diff_figures, shown_figures
 from treadle.present.forms import form_lines
+from treadle.present.git_titles import git_title
 from treadle.present.trial_words import changes_of, figures_of
 from treadle.present.words import counted
-from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
 from treadle.protocol.reasons import PartEffect, effect_of, words_of_decision
 from treadle.protocol.tools import (
@@ -275,33 +275,9 @@ def _edit_title(question: Question, roots: Sequence[str]) -> str:
     return f"Create {path}?" if access.after and not access.before else f"Apply this edit to {path}?"
 
 
-_GIT_WRITE = regex(r"git ([a-z-]+) changes the repository$")
-_GIT_TITLES = {"add": "Stage", "rm": "Remove from git", "mv": "Move in git"}
-
-
-def _git_title(decision: Decision | None) -> str:
-    """Name a line by the verbs of git where it does nothing else that asks: `Stage and commit?`."""
-    asks = [part for part in decision.parts if part.verdict is not Verdict.ALLOW] if decision is not None else []
-    verbs: list[str] = []
-    for part in asks:
-        found = next((verb for reason in part.reasons if (verb := _git_verb(reason))), "")
-        if not found or part.risk is Risk.CRITICAL:
-            return ""
-        verbs.append(_GIT_TITLES.get(found, found.replace("-", " ").capitalize()))
-    named = list(dict.fromkeys(verbs))
-    said = " and ".join(filter(None, (", ".join(named[:-1]), *named[-1:])))
-    return f"{said.capitalize()}?" if said else ""
-
-
-def _git_verb(reason: Reason) -> str:
-    """Give the subcommand of git that the policy has read from the words of a part; no other rule names one."""
-    found = _GIT_WRITE.match(reason.text) if reason.rule == "git-write" else None
-    return "" if found is None else found[1]
-
-
 def _command_title(question: Question) -> str:
     decision = question.decision
-    if git := _git_title(decision):
+    if git := git_title(decision):
         return git
     piped = decision is not None and any(reason.rule == "piped-script" for reason in _reasons(decision))
     network = decision is not None and any(reason.rule == "network" for reason in _reasons(decision))
