@@ -139,7 +139,12 @@ def _cases() -> Iterator[tuple[str, str, Callable[[], Question]]]:
     yield "applied", "nothing more", lambda: tried(changed(f"{ROOT}/a"))
     yield "for real", "nothing more", lambda: tried(changed(f"{ROOT}/a", trouble="The copy is full."))
     yield "for real", "a control file", lambda: tried(changed(AGENTS, LACKS["a control file"], held="protected"))
-    yield "for real", "a file git runs", lambda: tried(changed(f"{ROOT}/.git/hooks/x", held="the repository"))
+    for name in ("objects/ab/cdef", "refs/heads/main", "logs/HEAD", "index", "HEAD", "ORIG_HEAD", "index.lock", ""):
+        kept = f"{ROOT}/.git/{name}".rstrip("/")
+        yield "for real", "nothing more", lambda kept=kept: tried(changed(kept, held="the repository"))  # type: ignore[misc]
+    for name in ("hooks/x", "config", "info/attributes", "modules/m/config", "odd"):
+        acts = f"{ROOT}/.git/{name}"
+        yield "for real", "a file git runs", lambda acts=acts: tried(changed(acts, held="the repository"))  # type: ignore[misc]
     yield "for real", "a secret", lambda: tried(changed(KEY, LACKS["a secret"], held="it could not be read"))
     yield "in the middle", "a host", lambda: Question(id="q", kind=QuestionKind.ELICITATION, text="Connect to x.org?")
     form = {"type": "object", "properties": {"name": {"type": "string"}}}

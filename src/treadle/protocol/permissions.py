@@ -249,12 +249,12 @@ class Question(Record, frozen=True, kw_only=True):
 
 
 def _decide_later(paths: list[str]) -> bool:
-    """Whether one of the paths is a control file."""
+    """Whether one of the paths is a control file; what git keeps of the history decides nothing."""
     if not paths:
         return False
-    from treadle.protocol.protected_names import control_name
+    from treadle.protocol.protected_names import control_name, is_git_history
 
-    return any(map(control_name, paths))
+    return any(control_name(path) is not None and not is_git_history(path) for path in paths)
 
 
 class CallAsked(Tagged, frozen=True, kw_only=True, tag="call_asked"):

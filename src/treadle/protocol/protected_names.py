@@ -64,6 +64,10 @@ _TELLING = re.compile(
     r"(?<=/)(?:(?:head|commondir|config(?:\.worktree)?)$|(?:hooks|objects|refs)(?=/.|$))", re.IGNORECASE
 )
 """What of an absolute path may make the folder before it a repository, or change what it runs."""
+_HISTORY = re.compile(
+    r"(?:^|/)\.git(?:/(?:objects|refs|logs)(?:/|$)|$)"
+    r"|(?:^|/)\.git/(?:index|packed-refs|HEAD|[A-Z]+_HEAD|COMMIT_EDITMSG|MERGE_(?:MSG|MODE)|AUTO_MERGE)(?:\.lock)?$"
+)
 _MOST_COPIES = 32
 """Names of files that one may be a copy of; one with more is not looked into, and counts as a secret."""
 _SHORT_NAME = re.compile(r"(?P<beginning>[a-z0-9_-]{1,6})~\d{1,4}(?:\.[a-z0-9]{1,3})?")
@@ -166,6 +170,14 @@ def is_git_data(names: Iterable[str]) -> bool:
     """
     folded = {name.casefold() for name in names}
     return _HEAD in folded and (_SHARING in folded or folded >= _WHOLE)
+
+
+def is_git_history(path: str) -> bool:
+    """Whether a path is, or is in, what git keeps of commits, branches and the index; nothing there names a program.
+
+    So is `.git` as a whole: what names programs in it is named by itself, where a command can change that at all.
+    """
+    return _HISTORY.search(path) is not None
 
 
 def git_data_of(path: str) -> Iterator[tuple[str, str]]:
