@@ -38,7 +38,9 @@ def bench_with(bench: Bench) -> Bench:
 
 
 async def _held(bench: Bench, line: str) -> set[str]:
-    changes = (await bench.run(line)).changes()
+    ran = await bench.run(line)
+    assert ran.status == 0, ran.output
+    changes = ran.changes()
     return {os.path.relpath(one.path, bench.root) for one in changes.changes if one.held == RUNS_LATER}
 
 
