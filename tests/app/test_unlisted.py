@@ -226,7 +226,7 @@ async def test_what_cannot_be_moved_away_stops_the_next_command(
         raise PermissionError(1, "Operation not permitted")
 
     with monkeypatch.context() as patch:
-        patch.setattr("treadle.workspace.sandbox.made.opened_folder", refuse)
+        patch.setattr("treadle.workspace.sandbox.moving.opened_folder", refuse)
         output = await execute(place, "echo evil > plain/AGENTS.md")
     if state.backend == "landlock":
         pytest.skip("Landlock lets nothing new be made beside protected files")

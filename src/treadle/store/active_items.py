@@ -300,17 +300,18 @@ def _has_repository(folder: Path) -> bool:
 def _git_files(folder: Path) -> Iterator[tuple[Path, ActiveKind]]:
     """Name what git obeys of the repository at the top of a folder; some of it may not be there.
 
-    A `.git` that is a file or a link is itself named, and followed.
+    A `.git` that is a file or a link is itself named, and followed. Raises `StoreError` where it cannot be seen.
     """
     at = folder / ".git"
-    if not _has_repository(folder):
+    if not (_is_there(folder, ".git") or _is_there(folder, "HEAD")) or not _has_repository(folder):
         return
     if not os.path.lexists(at):
         at = folder
     elif at.is_symlink() or not at.is_dir():
         yield at, ActiveKind.GIT
         at = _followed(at, "gitdir: ")
-    shared = _followed(at / "commondir", "") if (at / "commondir").is_file() else at
+    is_linked = _is_there(at, "commondir") and (at / "commondir").is_file()
+    shared = _followed(at / "commondir", "") if is_linked else at
     for own in dict.fromkeys((at, shared)):
         yield from ((own / name, ActiveKind.GIT) for name in _GIT_SETTINGS)
     yield shared / "hooks", ActiveKind.HOOK
