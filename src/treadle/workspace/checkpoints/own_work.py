@@ -43,10 +43,10 @@ class _Way(Struct, frozen=True, eq=False):
     own: bool = False
 
     def leads_to(self, known: "_Way", one: _Touch) -> bool:
-        """Whether a touch brings back what it leads to with whose that was, and is nobody's own.
+        """Whether a touch brings an earlier version back with its owners, and is no change of its own.
 
-        What others alone had made is the session's own where the session makes it again; a file that is gone is the
-        same one only on the way on which it was.
+        The session that makes again what others alone had made changes the file itself. Versions without the file are
+        all alike: only one on the same way is brought back.
         """
         if known in self.passed():
             return True
