@@ -412,7 +412,7 @@ async def test_what_a_subagent_asks_is_answered_in_the_editor_and_each_is_a_call
         text = (folder / "a.txt").read_text()
     assert (answer["stopReason"], text) == ("end_turn", "one\n")
     asked = [params["toolCall"] for method, params in client.asked if method == "session/request_permission"]
-    assert [one["title"] for one in asked] == ["Create a.txt?"] * 2
+    assert [one["title"] for one in asked] == ["Create a.txt?", "Apply what the subagent worker changed?"]
     assert all(one["toolCallId"] for one in asked)
     (child,) = [one for one in client.of("tool_call") if one.get("kind") == "think"]
     assert child["title"] == "worker: Write a."

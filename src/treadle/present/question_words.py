@@ -96,8 +96,13 @@ def once(question: Question) -> str:
 def asked_in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
     """Put a question as asked in a workspace into words; of a subagent's it says whose it is."""
     words, asks = _in_words(question, roots), f"From a subagent: {printable(question.agent)}."
-    beside = () if question.tool else printable(question.text).splitlines()[1:]  # what stays in its copy
-    return replace(words, why=(asks, *beside, *words.why)) if question.child else words
+    if not question.child:
+        return words
+    beside: Sequence[str] = ()
+    if not question.child_call:  # about what it brings into the workspace, and what of that stays in its copy
+        title, *beside = printable(question.text).splitlines()
+        words = replace(words, title=title)
+    return replace(words, why=(asks, *beside, *words.why))
 
 
 def _in_words(question: Question, roots: Sequence[str]) -> QuestionWords:

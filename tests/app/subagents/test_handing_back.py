@@ -59,8 +59,8 @@ async def test_the_end_of_the_turn_counts_what_came_in_once(folder: Path) -> Non
 @pytest.mark.parametrize(
     ("answer", "meanwhile", "said"),
     [
-        ({"option": OptionKind.REJECT_ONCE}, LINES, "1 file changed, not applied (the user said no)"),
-        ({"option": OptionKind.REJECT_ONCE, "text": "Later."}, LINES, "not applied (the user said no: Later)"),
+        ({"option": OptionKind.REJECT_ONCE}, LINES, "1 file changed, not applied (you said no)"),
+        ({"option": OptionKind.REJECT_ONCE, "text": "Later."}, LINES, "not applied (you said no: Later)"),
         ({"option": OptionKind.ALLOW_ONCE}, "1\nmine\n", "not applied (The workspace changed since this was planned)"),
     ],
     ids=["no", "no, with words", "changed meanwhile"],

@@ -198,9 +198,10 @@ def _handed_back(copy: WriterCopy, wanted: MergeOutcome, done: MergeOutcome) -> 
 
 
 def _why_kept(copy: WriterCopy, outcome: MergeOutcome, refused: str) -> str:
-    """Say in a clause why changes stay in the copy."""
+    """Say to the person in a clause why changes stay in the copy."""
     if refused:
-        return refused.partition(". ")[0].rstrip(".")
+        why = refused.partition(". ")[0].rstrip(".")
+        return why.replace("the rules of the user", "your rules", 1).replace("the user", "you", 1)
     rows = [one.removeprefix(f"{shown_name(str(copy.workspace))}/") for one in _staying(outcome)]
     return rows[0] if len(rows) == 1 else f"{len(rows)} paths stay in it"
 
