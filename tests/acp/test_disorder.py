@@ -3,13 +3,16 @@
 import asyncio
 import random
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from tests.acp.driving import Editor, RefusedByAgentError, editor
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
+from treadle.acp.acp_agent import EditorAgent
+from treadle.door.past import find_session
+from treadle.protocol.errors import SessionError
 from treadle.providers.scripted.script import Pace, SayText, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -148,3 +151,12 @@ async def test_whatever_comes_in_whatever_order_is_answered(tmp_path: Path, seed
         assert await client.end() == 0
         assert client.process.stderr is not None
         assert await client.process.stderr.read() == b""
+
+
+async def test_a_session_that_goes_while_it_is_asked_for_is_not_found(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path))
+    with pytest.raises(SessionError) as gone:
+        find_session("20261130-000000-abcdef")
+    assert EditorAgent.describe(cast("EditorAgent", None), gone.value).code == EXPECTED[0]

@@ -59,6 +59,7 @@ from treadle.protocol.permissions import Mode
 
 _PAGE = 50
 _LONGEST_CURSOR = 9
+_UNKNOWN = "session-unknown"
 _NOT_CONFIGURED = frozenset({"no-provider", "key-missing"})
 
 
@@ -118,6 +119,8 @@ class EditorAgent:
             data = {"code": error.code, "why": error.why, "fix": error.fix}
             if error.code in _NOT_CONFIGURED:
                 return RpcError(AUTH_REQUIRED, f"Authentication required: {said}", data)
+            if error.code == _UNKNOWN:  # deleted since the request was looked at, as a session without a message
+                return RpcError(RESOURCE_NOT_FOUND, said, data)
             return RpcError(INVALID_PARAMS if isinstance(error, ConfigError) else INTERNAL_ERROR, said, data)
         write_log("".join(traceback.format_exception(error)))
         return RpcError(INTERNAL_ERROR, f"Internal error: {type(error).__name__}: {printable(str(error))}")
