@@ -59,7 +59,7 @@ async def test_nothing_is_wrong_with_batches_in_any_state_theme_and_width(
         if AXE.exists():
             await page.evaluate(AXE.read_text())
         assert await _wrong(page) == [], "without a batch"
-        keep_progress(progress("works", folder=folder))
+        keep_progress(progress("works", folder=folder, sessions={"c": "run-1.c"}))
         keep_progress(progress("gone", process="1:1999999999:0-0"))
         keep_progress(progress("paid", exit_code=54, database="postgresql://host/f", running={}))
         keep_progress(progress("done", exit_code=0, tasks=200, ended=many, running={}))
