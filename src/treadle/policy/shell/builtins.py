@@ -41,10 +41,13 @@ _READ_BY_SHELLS = word_set(
 
 _FOLDER = r"(\./)?\w[\w-]*(/\w[\w-]*)*/?"
 _VERB = r"(pick|reword|edit|squash|fixup|drop|[presfd])"
-_STEP = rf"(\d+|\$|\d+,(\d+|\$))?(d|s/\^?(pick|p)( [0-9a-f]+)?/{_VERB}( [0-9a-f]+)?/g?)"
+_STEP = rf"(\d+|\$|\d+,(\d+|\$))?(d|s/\^?(pick|p)(?P<commit>( [0-9a-f]+)?)/{_VERB}(?P=commit)/g?)"
+_STEPS = rf"(?P<quote>['\"]?)({_STEP}(; ?(?=[\d$ds])|(?=['\"]?$)))+(?P=quote)"
+"""What `sed` does to the steps of a rebase; none picks another commit than before."""
+
 _TELLS_LITTLE = re.compile(
     rf".*PAGER=(cat)?|(PYTHONPATH|NODE_PATH)={_FOLDER}(:{_FOLDER})*"
-    rf"|((GIT_)?(SEQUENCE_)?EDITOR|VISUAL)=(true|:|cat|sed -i (-e )?(?P<quote>['\"]?){_STEP}(; ?{_STEP})*(?P=quote))?"
+    rf"|((GIT_)?(SEQUENCE_)?EDITOR|VISUAL)=(true|:|cat|sed -i (-e )?{_STEPS})?"
     r"|GIT_((AUTHOR|COMMITTER)_(NAME|EMAIL|DATE)|REFLOG_ACTION)=.*|GIT_MERGE_AUTOEDIT=(no|yes)"
     r"|GIT_(TERMINAL_PROMPT|OPTIONAL_LOCKS|LFS_SKIP_SMUDGE|TRACE(_[A-Z_]+)?)=[01]",
     re.DOTALL,
