@@ -14,8 +14,8 @@ from treadle.protocol.protected_names import control_name, secret_name
 from treadle.workspace.sandbox import (
     GitReader,
     Installer,
-    commits_what_it_fills_in,
     control_files_changed_by,
+    is_known_only_as_it_runs,
     reading_git,
     tools_of,
 )
@@ -55,6 +55,8 @@ def repository(tmp_path_factory: pytest.TempPathFactory) -> Path:
     git("config", "remote.origin.url", "/nowhere")
     git("config", "remote.origin.fetch", "+refs/heads/*:refs/remotes/origin/*")
     git("branch", "-u", "origin/main")
+    git("checkout", "-q", "rules")
+    git("checkout", "-q", "main")
     return root
 
 
@@ -66,6 +68,17 @@ LINES = {
     "git checkout theirs": RULES,
     "git switch theirs": RULES,
     "git switch -c new rules": RULES,
+    "git switch -qc new rules": RULES,
+    "git switch --cr new rules": RULES,
+    "git switch --force-create=new rules": RULES,
+    "git checkout -qb new rules": RULES,
+    "git checkout --orph new rules": RULES,
+    "git checkout -qb new": (),
+    "git checkout -": RULES,
+    "git checkout - -- AGENTS.md": RULES,
+    "git merge -": RULES,
+    "git cherry-pick -": RULES,
+    "git rebase -": RULES,
     "git checkout rules -- .": RULES,
     "git merge rules": RULES,
     "git merge -m words rules": RULES,
@@ -81,6 +94,12 @@ LINES = {
     "git pull": RULES,
     "git rebase rules": RULES,
     "git rebase --onto rules main": RULES,
+    "git rebase --onto=rules main": RULES,
+    "git rebase --o rules main": RULES,
+    "git rebase --o=rules main": RULES,
+    "git rebase --onto main rules plain": (),
+    "git rebase --empty keep rules": RULES,
+    "git rebase -C 3 rules": RULES,
     "git rebase": RULES,
     "git reset --hard rules": RULES,
     "git cherry-pick rules": RULES,
@@ -97,10 +116,21 @@ LINES = {
     "git reset rules": RULES,
     "git reset --soft rules": RULES,
     "git reset -q rules": RULES,
+    "git reset rules --": RULES,
+    "git reset rules -- code": (),
+    "git reset --har rules": RULES,
+    "git --namespace x reset rules": RULES,
+    "git --attr-source main -C . reset rules": RULES,
+    "git --git-dir .git merge rules": RULES,
+    "git --git-dir=.git merge rules": RULES,
     "git -c user.name=A switch rules": RULES,
     "git -C . merge rules": RULES,
     "git pull . rules": RULES,
-    "git pull . plain": RULES[:0],
+    "git pull . +rules:new": RULES,
+    "git pull --depth 1 . rules": RULES,
+    "git pull . plain": (),
+    "git stash branch new 1": ("AGENTS.md",),
+    "git stash branch new": (),
     "git reset plain": (),
     "git reset": (),
     "git commit -m words": (),
@@ -197,14 +227,24 @@ def test_to_go_back_in_the_history_brings_nothing_new(repository: Path, tmp_path
         ("git -C . read-tree rules && git commit -m x", True),
         ("git reset -q x && git log", True),
         ("git add -A && git commit -m x", False),
-        ("git commit -m x; git reset HEAD~1", False),
+        ("git commit -m x; git reset HEAD~1", True),  # as in a loop
+        ("git tag x y; git merge x", True),
+        ("git fetch . y:x && git rebase x", True),
+        ("git merge x; git -c a=b branch x y", True),
+        ("git stash && git stash pop", True),
+        ("git show x && git merge x", False),
+        ("git checkout -b x && git add -A && git commit -m x && git push", False),
+        ("git tag x; git tag y", False),
+        ("git merge \0", True),
+        ("git rebase --onto=\0 main", True),
+        ("git commit -m \0 && git add \0", False),
         ("git update-index --refresh", False),
         ("git log; ls", False),
     ],
 )
-def test_a_line_that_fills_the_index_and_goes_on_is_known(line: str, looked_at: bool) -> None:
+def test_a_line_that_is_not_known_as_a_whole_is_known(line: str, looked_at: bool) -> None:
     commands = [part.split() for part in re.split(r"&&|;", line)]
-    assert commits_what_it_fills_in(commands) is looked_at
+    assert is_known_only_as_it_runs(commands) is looked_at
 
 
 def test_a_history_without_a_common_commit_is_compared_as_a_whole(repository: Path, tmp_path: Path) -> None:
@@ -214,6 +254,14 @@ def test_a_history_without_a_common_commit_is_compared_as_a_whole(repository: Pa
     ask = GitReader(str(repository), str(tmp_path / "private"))
     line = f"git merge --allow-unrelated-histories {apart.stdout.strip()}"
     assert control_files_changed_by(line.split(), ask, is_held=is_held) == RULES
+
+
+def test_a_commit_that_is_known_only_when_the_line_runs_is_not_taken_for_none(tmp_path: Path) -> None:
+    asked: list[object] = []
+    for line in ("git merge \0", "git reset --soft HEAD~\0", "git switch \1", "git rebase --onto=\0 main"):
+        with pytest.raises(ToolError, match="Name the commit"):
+            control_files_changed_by(line.split(" "), lambda *words: asked.append(words), is_held=is_held)
+    assert control_files_changed_by(["git", "checkout", "-b", "fix-\0"], lambda *_: None, is_held=is_held) == ()
 
 
 @pytest.mark.parametrize("line", ["git switch rules", "git merge rules", "git reset --hard rules"])

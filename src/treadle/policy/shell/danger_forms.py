@@ -21,6 +21,8 @@ git-reset git-read-tree git-checkout-index = --hard --merge --keep --reset -u -f
 git-checkout git-switch git-branch git-rm git-worktree git-submodule = -f --force* -B -C -D -M --discard-changes
 git-commit git-merge = -n
 git-bisect git-rebase git-am = -x run
+git-cherry-pick git-revert = --all --bisect* --branches* --glob* --tags* --remotes* --reflog --stdin -g
+    --alternate-refs --indexed-objects
 git-stash git-reflog git-notes git-lfs git-remote git-bundle = drop clear expire delete write prune migrate set-url
     unbundle
 git-config = -e --edit edit -f --file --blob --system

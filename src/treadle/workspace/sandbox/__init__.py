@@ -8,10 +8,10 @@ from treadle.workspace.sandbox.profile import CommandLimits, Profile, allow
 from treadle.workspace.sandbox.reading_git import AskGit, GitReader
 from treadle.workspace.sandbox.survey import Survey, Surveyor
 from treadle.workspace.sandbox.switching import (
-    commits_what_it_fills_in,
     control_files_changed_by,
     fills_index,
     gives_steps,
+    is_known_only_as_it_runs,
     takes_files_along,
 )
 from treadle.workspace.sandbox.tracked import Committed
@@ -33,12 +33,12 @@ __all__ = [
     "Surveyor",
     "allow",
     "allow_made",
-    "commits_what_it_fills_in",
     "control_files_changed_by",
     "differences",
     "fills_index",
     "find_denial",
     "gives_steps",
+    "is_known_only_as_it_runs",
     "open_steps",
     "prepare",
     "probe",

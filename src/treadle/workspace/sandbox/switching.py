@@ -16,17 +16,33 @@ from treadle.workspace.commands.variables import EMPTY_TREE
 from treadle.workspace.sandbox.reading_git import AskGit
 from treadle.workspace.sandbox.survey import PathFilter
 
-_CREATE = frozenset(("-b", "-B", "-c", "-C", "--create", "--force-create", "--orphan"))
+_LONG = "[a-z-]*"
 _VALUED = {
-    "cherry-pick": ("mX", ("--mainline", "--strategy", "--strategy-option", "--cleanup")),
-    "checkout": ("", ("--conflict",)),
-    "merge": ("msFX", ("--message", "--file", "--strategy", "--strategy-option", "--cleanup", "--into-name")),
-    "rebase": ("sxX", ("--exec", "--strategy", "--strategy-option")),
+    "cherry-pick": f"-[^-mX]*[mX]|--(m|str|cl){_LONG}",
+    "checkout": f"-[^-bB]*[bB]|--(con|or){_LONG}",
+    "merge": f"-[^-msFX]*[msFX]|--(m|fi|str|cl|int){_LONG}",
+    "rebase": f"-[^-sxXC]*[sxXC]|--(ex|str|o|emp|w){_LONG}",
+    "switch": f"-[^-cC]*[cC]|--(con|or|cr|force-){_LONG}",
 }
-_VALUED |= {"pull": _VALUED["merge"], "revert": _VALUED["cherry-pick"], "switch": _VALUED["checkout"]}
-"""The letters and names of options behind which a value stands, by subcommand."""
+_VALUED |= {"pull": _VALUED["merge"], "revert": _VALUED["cherry-pick"]}
+"""Options behind which a value stands, by subcommand. Git takes one that is cut short, too."""
 
-_BEFORE_SUBCOMMAND = frozenset(("-c", "-C"))
+_ONTO = re.compile(rf"--o{_LONG}(=(?P<value>.*))?", re.DOTALL)
+_BEFORE_SUBCOMMAND = frozenset(
+    ("-c", "-C", "--git-dir", "--work-tree", "--namespace", "--attr-source", "--config-env", "--super-prefix")
+)
+_TAKES_COMMITS = frozenset(("switch", "checkout", "reset", "merge", "pull", "rebase", "stash", "cherry-pick", "revert"))
+"""Subcommands of which it is looked up before they run which commits they take from."""
+
+_BRINGS_NOTHING = frozenset(
+    ("add", "commit", "mv", "push", "rm", "stage", "blame", "describe", "diff", "log", "ls-files", "merge-base", "show")
+) | {"grep", "rev-list", "rev-parse", "shortlog", "status"}
+"""Subcommands after which a name stands for the commit that it stood for before, or for one with the files as they are.
+"""
+
+_UNKNOWN = re.compile("[\0-\10]")
+"""What words hold in the place of what is not known (`policy/marks.py`); no argument of a program has it."""
+
 _FILLS_INDEX = frozenset(("am", "apply", "checkout-index", "read-tree", "reset", "restore", "update-index"))
 """Subcommands that put something else into the index than the files of the working tree, also from their input."""
 
@@ -35,6 +51,7 @@ _TAKES_FILES = frozenset(("add", "commit", "stage", "stash"))
 _STEPS = re.compile(r"-[a-zA-Z]*[ix].*|--(exe|int|edi|con|ski).*", re.DOTALL)
 _CONTINUES = re.compile(r"--(cont|resol|skip).*")
 _ABORTS = re.compile(r"--abo.*")
+_RESETS_FILES = re.compile(r"--(h|me|k).*")
 _IN_PROGRESS = re.compile(rf"{_ABORTS.pattern}|{_CONTINUES.pattern}|--(quit|edit-todo|show-current-patch).*")
 """Git takes an option that is cut short, too."""
 
@@ -86,13 +103,20 @@ def takes_files_along(commands: Sequence[Sequence[str]]) -> bool:
     return any(_subcommand(words)[0] in _TAKES_FILES for words in commands)
 
 
-def commits_what_it_fills_in(commands: Sequence[Sequence[str]]) -> bool:
-    """Whether a line puts something into the index and goes on with git: what that commits is known only between them.
+def is_known_only_as_it_runs(commands: Sequence[Sequence[str]]) -> bool:
+    """Whether what a line of git brings is known only while it runs.
 
+    So it is where a word is not known before, where one command commits what another one put into the index, and where
+    one takes from a commit whose name another one may give away; in which order they run is not known, as of a loop.
     `commands` are the words of the line's commands.
     """
-    subcommands = [_subcommand(words)[0] for words in commands if words[:1] in (("git",), ["git"])]
-    return any(one in _FILLS_INDEX for one in subcommands[:-1])
+    calls = [_subcommand(words) for words in commands if words[:1] in (("git",), ["git"])]
+    if any(name in _TAKES_COMMITS and any(map(_UNKNOWN.search, rest)) for name, rest in calls):
+        return True
+    subcommands = [name for name, _ in calls]
+    moving = [one for one in subcommands if one not in _BRINGS_NOTHING]
+    fills = len(subcommands) > 1 and not _FILLS_INDEX.isdisjoint(subcommands)
+    return fills or (len(moving) > 1 and not _TAKES_COMMITS.isdisjoint(moving))
 
 
 def gives_steps(commands: Sequence[Sequence[str]]) -> bool:
@@ -133,7 +157,7 @@ def _only_committed(  # noqa: PLR0917 - what is compared, and by whom
 
 def _moved_to(subcommand: str, words: Sequence[str], ask: AskGit) -> Iterator[str]:
     """Give the commit that a branch is moved to without its files; none that is in its history already."""
-    if subcommand == "reset" and "--" not in words and not {"--hard", "--merge", "--keep"} & set(words):
+    if subcommand == "reset" and "--" not in words[:-1] and not any(map(_RESETS_FILES.fullmatch, words)):
         commit = _commit(f"{(_operands(subcommand, words) or ['HEAD'])[0]}^{{commit}}", ask)
         if commit and ask("merge-base", "--is-ancestor", commit, "HEAD") is None:
             yield commit
@@ -144,7 +168,15 @@ def _differing(compared: Sequence[str], ask: AskGit) -> bytes | None:
 
 
 def _commit(revision: str, ask: AskGit) -> str:
-    """Look a revision up; empty where there is none, as where it begins like an option, which no revision does."""
+    """Look a revision up; empty where there is none, as where it begins like an option, which no revision does.
+
+    Raises `ToolError` where it is not known before the command runs, as what a substitution gives is not.
+    """
+    if _UNKNOWN.search(revision):
+        raise ToolError(
+            "The command was not started: it is not known before it runs which commit git takes, and whether control "
+            "files come with it. Name the commit."
+        )
     if revision == EMPTY_TREE or not revision or revision.startswith("-"):
         return revision if revision == EMPTY_TREE else ""
     return (ask("rev-parse", "--verify", "--quiet", "--end-of-options", revision) or b"").decode().strip()
@@ -159,19 +191,21 @@ def _compared(subcommand: str, words: Sequence[str], ask: AskGit) -> Iterator[tu
     match subcommand:
         case "switch" | "checkout":
             yield from (("HEAD", revision, False) for revision in _switched_to(subcommand, words, ask))
-        case "reset" if {"--hard", "--merge", "--keep"} & set(words):
+        case "reset" if any(map(_RESETS_FILES.fullmatch, words)):
             yield from (("HEAD", revision, False) for revision in _operands(subcommand, words)[:1])
         case "merge" | "pull":
             operands = _operands(subcommand, words)
-            revisions = operands if subcommand == "merge" else operands[1:] if operands[:1] == ["."] else []
+            own = operands[operands.index(".") + 1 :] if "." in operands else []
+            pulled = [word.lstrip("+").partition(":")[0] for word in own]
+            revisions = operands if subcommand == "merge" else pulled
             yield from (("HEAD", revision, True) for revision in revisions or ["@{upstream}"])
         case "rebase":
-            onto = [after for word, after in pairwise(words) if word == "--onto"]
-            revisions = _operands(subcommand, [word for word in words if word not in ("--onto", *onto)])
+            onto, revisions = _onto(words), _operands(subcommand, words)
             yield ("HEAD", (onto or revisions or ["@{upstream}"])[0], False)
             yield from (("HEAD", branch, False) for branch in revisions[1:2])
-        case "stash" if words[:1] in (["pop"], ["apply"], ("pop",), ("apply",)):
-            entry = (_operands(subcommand, words[1:]) or ["stash@{0}"])[0]
+        case "stash" if "".join(words[:1]) in ("pop", "apply", "branch"):
+            named = _operands(subcommand, words[1:])[words[0] == "branch" :]
+            entry = (named or ["stash@{0}"])[0]
             entry = f"stash@{{{entry}}}" if entry.isdigit() else entry
             yield (f"{entry}^1", entry, False)
             yield (EMPTY_TREE, f"{entry}^3", False)
@@ -179,6 +213,12 @@ def _compared(subcommand: str, words: Sequence[str], ask: AskGit) -> Iterator[tu
             yield from (_changed_in(revision) for revision in _operands(subcommand, words))
         case _:
             return
+
+
+def _onto(words: Sequence[str]) -> list[str]:
+    """Give what a rebase is told to go on from, whether it stands in one word with its option or behind it."""
+    told = ((found, after) for word, after in pairwise((*words, "")) if (found := _ONTO.fullmatch(word)))
+    return [after if found["value"] is None else found["value"] for found, after in told]
 
 
 def _changed_in(revision: str) -> tuple[str, str, bool]:
@@ -190,11 +230,9 @@ def _changed_in(revision: str) -> tuple[str, str, bool]:
 def _switched_to(subcommand: str, words: Sequence[str], ask: AskGit) -> list[str]:
     """Give the revision that is switched to; none where files are named, or a branch begins at the present commit."""
     operands = _operands(subcommand, words)
-    if _CREATE & set(words):
-        return operands[1:2]
     if subcommand == "checkout" and ("--" in words or "-p" in words or len(operands) > 1):
-        return operands[:1] if "--" in words and operands and words.index("--") > words.index(operands[0]) else []
-    named = ["@{-1}" if name == "-" else name for name in operands[:1]]
+        return operands[:1] if "--" in words else []
+    named = operands[:1]
     if named and not _commit(f"{named[0]}^{{commit}}", ask):
         # A branch of a remote is made a branch of one's own by its bare name.
         wanted = f"refs/remotes/*/{named[0]}"
@@ -204,17 +242,18 @@ def _switched_to(subcommand: str, words: Sequence[str], ask: AskGit) -> list[str
 
 
 def _operands(subcommand: str, words: Sequence[str]) -> list[str]:
-    return [word for word in _without_values(subcommand, words) if word == "-" or not word.startswith("-")]
+    """Leave out options, too; `-` is the branch before this one."""
+    told = ("@{-1}" if word == "-" else word for word in _without_values(subcommand, words))
+    return [word for word in told if not word.startswith("-")]
 
 
 def _without_values(subcommand: str, words: Sequence[str]) -> Iterator[str]:
     """Leave out the values of options, and what follows `--`."""
-    letters, names = _VALUED.get(subcommand, ("", ()))
-    clusters = re.compile(f"-[^-{letters}]*[{letters}]" if letters else "(?!)")
+    valued = re.compile(_VALUED.get(subcommand, "(?!)"))
     takes_value = False
     for word in words:
         if word == "--":
             return
         if not takes_value:
             yield word
-        takes_value = not takes_value and (word in names or clusters.fullmatch(word) is not None)
+        takes_value = not takes_value and valued.fullmatch(word) is not None

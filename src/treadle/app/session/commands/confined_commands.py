@@ -136,11 +136,11 @@ class ConfinedCommands:
 
         from treadle.policy.classify import commands_of
         from treadle.workspace.namespaces.git_settings import setting_write
-        from treadle.workspace.sandbox import commits_what_it_fills_in
+        from treadle.workspace.sandbox import is_known_only_as_it_runs
 
         commands = commands_of(line, cwd or self._root, context)
         calls = frozenset(one[1:] for one in commands if one[:1] == ("git",))
-        if not (any(map(setting_write, calls)) or commits_what_it_fills_in(commands)):
+        if not (any(map(setting_write, calls)) or is_known_only_as_it_runs(commands)):
             return rights, frozenset()
         return structs.replace(rights, confinement=Confinement.WORK), calls
 

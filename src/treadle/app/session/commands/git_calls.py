@@ -5,6 +5,7 @@ import os
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
+from dataclasses import dataclass, replace
 from functools import partial
 
 from msgspec import structs
@@ -12,6 +13,7 @@ from msgspec import structs
 from treadle.app.session.commands.callers import Caller, Callers
 from treadle.engine.core.calls import rights_of
 from treadle.engine.ports import Judge, ask_nobody, ask_person
+from treadle.policy.marks import MARKS, fits_glob, is_static
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Decision, Standing, Verdict
 from treadle.protocol.reasons import words_of_decision
@@ -27,6 +29,16 @@ _FAILED = 128
 _LONGEST = 120
 _MOST_NOTES = 20  # of one command
 _NOBODY_CALLS = "its caller has ended"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Calling:
+    """A call, whose it is, its standard descriptors, and what is done once its caller has gone."""
+
+    call: GitCall
+    caller: Caller | None
+    descriptors: Sequence[int]
+    gone: "asyncio.Future[None]"
 
 
 class GitCalls:
@@ -58,22 +70,23 @@ class GitCalls:
         left = asyncio.ensure_future(gone)
         caller = await asyncio.to_thread(self._callers.of, call.process)
         try:
-            return await self._run(call, caller, descriptors, left)
+            return await self._run(_Calling(call=call, caller=caller, descriptors=descriptors, gone=left))
         except ToolError as error:
             self._say(caller, f"Git did not run `{_shown(call)}`: {error.text}")
             return _FAILED, error.text
         finally:
             left.cancel()
 
-    async def _may_run(
-        self, decision: Decision, call: GitCall, caller: Caller | None, gone: "asyncio.Future[None]"
-    ) -> bool:
+    async def _may_run(self, decision: Decision, calling: _Calling) -> bool:
         """Whether a call may run: by the policy, or by a yes of the user. Raises `ToolError` for a no."""
+        call, caller, gone = calling.call, calling.caller, calling.gone
         if decision.verdict is Verdict.ALLOW:
             return True
-        if caller is not None and decision.verdict is not Verdict.DENY and call.words in caller.judged:
+        if decision.verdict is Verdict.DENY or caller is None:
+            return False
+        if any(_is_call(judged, call.words) for judged in caller.judged):
             return True
-        if decision.verdict is Verdict.DENY or decision.dangerous or caller is None:
+        if decision.dangerous:
             return False
         why = words_of_decision(decision).headline
         text = f"Let `{_shown(call)}` run ({why})? It is called by: {caller.shown}"
@@ -96,9 +109,8 @@ class GitCalls:
         if said.notes <= _MOST_NOTES + 1:
             self._note(text if said.notes <= _MOST_NOTES else "There is more to say of this command than is listed.")
 
-    async def _run(
-        self, call: GitCall, caller: Caller | None, descriptors: Sequence[int], gone: "asyncio.Future[None]"
-    ) -> tuple[int, str]:
+    async def _run(self, calling: _Calling) -> tuple[int, str]:
+        call = calling.call
         cwd = await asyncio.to_thread(os.path.realpath, call.cwd)
         if not any(cwd == root or cwd.startswith(f"{root}/") for root in self._workspace.folders):
             raise ToolError(f"{call.cwd} is outside the workspace. Call git in a folder of it.")
@@ -111,16 +123,17 @@ class GitCalls:
         if rights is None or rights.confinement is Confinement.OPEN:
             may_run = False
         else:
-            may_run = await self._may_run(decision, call, caller, gone)
+            may_run = await self._may_run(decision, calling)
         if rights is None or not may_run:
             why = words_of_decision(decision).whole_headline
             raise ToolError(f"{why}. Call it in a command of its own, so that the user can approve it.")
         call = structs.replace(call, cwd=cwd)
+        calling = replace(calling, call=call)
         if (writes := setting_write(call.words)) is None:
-            return await self._run_git(call, rights, caller, descriptors, gone)
+            return await self._run_git(calling, rights)
         if writes.before:
-            pushed = structs.replace(call, words=writes.before)
-            status, said = await self._run_git(pushed, rights, caller, descriptors, gone)
+            pushed = replace(calling, call=structs.replace(call, words=writes.before))
+            status, said = await self._run_git(pushed, rights)
             if status:
                 return status, said
         folders = self._workspace.folders
@@ -130,40 +143,23 @@ class GitCalls:
             is_renamed = partial(settings.is_renamed, old, new, cwd)
             # Git renames it, and fails at its configuration: what it says of that is not so.
             if not (before := await asyncio.to_thread(is_renamed)):
-                await self._run_git(call, rights, caller, descriptors, gone, quiet=True)
+                await self._run_git(calling, rights, quiet=True)
             if before or not await asyncio.to_thread(is_renamed):
-                return await self._run_git(call, rights, caller, descriptors, gone)
+                return await self._run_git(calling, rights)
             writes = structs.replace(writes, renames=(old, new))
         await asyncio.to_thread(settings.write, writes, cwd)
-        self._say(caller, f"Treadle wrote git's configuration: `{_shown(call)}`.")
+        self._say(calling.caller, f"Treadle wrote git's configuration: `{_shown(call)}`.")
         return 0, ""
 
-    async def _run_git(  # noqa: PLR0917 - a call, what it may, whose it is, and how it runs
-        self,
-        call: GitCall,
-        rights: Rights,
-        caller: Caller | None,
-        descriptors: Sequence[int],
-        gone: "asyncio.Future[None]",
-        *,
-        quiet: bool = False,
-    ) -> tuple[int, str]:
-        if caller is not None:  # what it connects to is asked about by the call that it is of
-            ask_person.set(caller.ask)
+    async def _run_git(self, calling: _Calling, rights: Rights, *, quiet: bool = False) -> tuple[int, str]:
+        if calling.caller is not None:  # what it connects to is asked about by the call that it is of
+            ask_person.set(calling.caller.ask)
         # One after the other: what a call brings into the index is looked at before another one commits it.
         async with self._writing if rights.confinement is Confinement.GIT else nullcontext():
-            return await self._run_alone(call, rights, caller, descriptors, gone, quiet=quiet)
+            return await self._run_alone(calling, rights, quiet=quiet)
 
-    async def _run_alone(  # noqa: PLR0917 - as above
-        self,
-        call: GitCall,
-        rights: Rights,
-        caller: Caller | None,
-        descriptors: Sequence[int],
-        gone: "asyncio.Future[None]",
-        *,
-        quiet: bool,
-    ) -> tuple[int, str]:
+    async def _run_alone(self, calling: _Calling, rights: Rights, *, quiet: bool) -> tuple[int, str]:
+        call, descriptors = calling.call, calling.descriptors
         confine = partial(self._workspace.confine, background=True, cwd=call.cwd, of_git=True)
         setup = await asyncio.to_thread(confine, call.line, rights)
         if setup.refused is not None:
@@ -175,7 +171,7 @@ class GitCalls:
         command = self._workspace.launcher.start(line, setup=setup, descriptors=descriptors, cwd=call.cwd)
         try:
             ending = asyncio.ensure_future(command.finish(float("inf")))
-            await asyncio.wait((ending, gone), return_when=asyncio.FIRST_COMPLETED)
+            await asyncio.wait((ending, calling.gone), return_when=asyncio.FIRST_COMPLETED)
             if not ending.done():
                 await command.stop(_NOBODY_CALLS)
             await ending
@@ -183,8 +179,20 @@ class GitCalls:
             await command.close()  # what others noted meanwhile, and it took along, goes with the next result
         status = _FAILED if command.status is None else command.status
         if rights.confinement is Confinement.GIT and not quiet:
-            self._say(caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
+            self._say(calling.caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
         return (status if status >= 0 else _FAILED - status), ""
+
+
+def _is_call(judged: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether a call is one that was judged before it ran, when some of its words were not known; none is an option."""
+    return len(judged) == len(words) and all(map(_is_word, judged, words))
+
+
+def _is_word(judged: str, word: str) -> bool:
+    if is_static(judged):
+        return judged == word
+    is_new_option = word.startswith("-") and not judged.startswith("-")
+    return not is_new_option and fits_glob(judged.translate(dict.fromkeys(map(ord, MARKS), "**")), word)
 
 
 def _shown(call: GitCall) -> str:
