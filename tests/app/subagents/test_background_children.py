@@ -1,6 +1,7 @@
 """Subagents that nobody waits for: what they ask comes to the session, whatever that does then, and none hangs."""
 
 import asyncio
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -8,6 +9,8 @@ import pytest
 
 from tests.app.subagents.families import ME, Family, call, events_of, family
 from tests.e2e.running import PATIENCE
+from treadle.app.history.branching import branch_at_step
+from treadle.app.history.forking import copy_elsewhere, copy_whole
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.children import ChildEnded, ChildOutcome
@@ -117,14 +120,19 @@ async def test_one_in_the_background_has_the_rights_that_its_session_has_then(fo
     assert SECRET not in str([one.result for one in events_of(CallFinished)])
 
 
-async def go_back(own: Family, feed: Feed) -> None:
-    """Begin one that asks, and take the conversation back behind the message that began it."""
+async def begin_one(own: Family, feed: Feed) -> None:
+    """Begin one that asks, and end the turn."""
     await own.live.post(Prompt(id="p", content=(Text(text="Go."),)), ME)
     waits = {"asks", "ends"}
     async for one in feed:
         waits -= {"asks"} if isinstance(one, QuestionAsked) else {"ends"} if isinstance(one, TurnEnded) else set()
         if not waits:
-            break
+            return
+
+
+async def go_back(own: Family, feed: Feed) -> None:
+    """Begin one that asks, and take the conversation back behind the message that began it."""
+    await begin_one(own, feed)
     await own.live.post(Restore(files=False, conversation=True, to=1), ME)
     async for one in feed:
         if isinstance(one, ConversationRewound):
@@ -148,3 +156,33 @@ async def test_one_whose_beginning_left_the_conversation_is_stopped_and_tells_it
     (ended,) = events_of(ChildEnded)
     assert ended.outcome is ChildOutcome.INTERRUPTED
     assert not any(one.id.startswith("ended-") for one in events_of(Prompt))
+
+
+COPIES: dict[str, Callable[[str, Path], str]] = {
+    "whole": lambda session_id, _: copy_whole(session_id),
+    "elsewhere": copy_elsewhere,
+    "at a step": lambda session_id, folder: branch_at_step(session_id, 2, folder).id,
+}
+
+
+@pytest.mark.parametrize("kind", COPIES)
+@pytest.mark.parametrize("closes", [False, True])
+async def test_one_that_works_goes_on_in_its_own_session_and_in_no_copy_of_it(
+    folder: Path, kind: str, *, closes: bool
+) -> None:
+    elsewhere = folder.parent / "elsewhere"
+    elsewhere.mkdir()
+
+    async def use_copy() -> None:
+        copy = await asyncio.to_thread(COPIES[kind], own.live.id, elsewhere)
+        async with family(folder if kind == "whole" else elsewhere, *turns(folder, busy=False), resume=copy) as again:
+            assert not again.live.awaits_subagents()
+
+    async with asyncio.timeout(PATIENCE):
+        async with family(folder, *turns(folder, busy=False)) as own, own.live.follow() as feed:
+            await begin_one(own, feed)
+            if not closes:
+                await use_copy()
+        if closes:
+            await use_copy()
+    assert events_of(ChildEnded) == []

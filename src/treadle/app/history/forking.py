@@ -30,6 +30,9 @@ from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.files.text import visible
 
 _FOLDERS = "The user changed which folders are in the workspace. Besides the one that it starts in"
+_SUBAGENTS = (
+    "Subagents that worked by themselves go on for the session that this is a copy of, and tell it what they bring."
+)
 _WITH_STATE = (tag_of(TurnSettled), tag_of(StateSealed))
 
 
@@ -121,7 +124,7 @@ def copy_session(
         raise log.damage.error()
     now = clock()
     new = new_session_id(now)
-    state = replace(begin(past), session_id=new)
+    state = replace(_without_subagents(begin(past)), session_id=new)
     sealed = StateSealed(state=written(state))
     end = LogRow(to + 1, now, encode(FORKED), encode(sealed)), tag_of(sealed), SCHEMA_VERSION
     changed = {"session_id": new, "parent": {"session_id": row.id, "seq": to}}
@@ -163,6 +166,13 @@ def _end(store: Store, row: SessionRow, at: int | None) -> int:
         )
     index = places[at] + 1
     return turns[index].after if index < len(turns) else row.events
+
+
+def _without_subagents(state: State) -> State:
+    """Leave the subagents that work to the session that began them: two sessions would go on with each."""
+    behind = any(one.started.background and not one.left for one in state.children)
+    state = replace(state, children=(), merging=())
+    return with_note(state, _SUBAGENTS) if behind else state
 
 
 def _cut_short(past: State) -> State:
