@@ -9,6 +9,7 @@ import pytest
 from tests.engine.test_hooks import Said, critical, unconfined
 from tests.engine.test_runtime import DONE, PATIENCE, Replies, working
 from tests.fakes.engine import STARTED, FakeLog, FakeTool, agree, calls, ports
+from treadle.engine.core import texts
 from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import replace
 from treadle.engine.ports import HookDecision, HookWord, Output
@@ -26,7 +27,6 @@ from treadle.protocol.tools import (
     CopyFate,
     Outcome,
     OutputFolder,
-    ToolCall,
     result_text,
 )
 
@@ -39,6 +39,7 @@ COPIES = {
     "unshown": CopyChanges(digest="c", changes=(replace(MADE, unshown=True),)),
     "outputs": CopyChanges(digest="c", outputs=(BUILT,)),
 }
+AS_IT_WAS = "The workspace is as it was."
 ALLOW = HookWord(decision=HookDecision.ALLOW, reason="mine", by="the hook")
 DENY = HookWord(decision=HookDecision.DENY, reason="not that", by="the hook")
 WORDS: dict[str, dict[str, HookWord]] = {
@@ -140,25 +141,33 @@ async def test_hooks_are_not_asked_where_nothing_of_a_copy_is_kept(word: str) ->
     assert "permission" not in [moment for moment, _ in said.heard]
 
 
-async def test_an_interrupt_while_a_hook_looks_at_a_copy_discards_it() -> None:
+@pytest.mark.parametrize("moment", ["permission", "after_call"])
+@pytest.mark.parametrize("present", [True, False])
+async def test_an_interrupt_while_a_hook_looks_at_a_copy_discards_it(moment: str, *, present: bool) -> None:
     looking = asyncio.Event()
 
-    class Slow(Said):
-        async def permission(self, call: ToolCall, decision: Decision, /) -> HookWord:
-            looking.set()
-            await asyncio.sleep(PATIENCE)
-            return ALLOW
+    async def slow(*_: object) -> HookWord:
+        looking.set()
+        await asyncio.sleep(PATIENCE)
+        return ALLOW
+
+    hooks = Said()
+    setattr(hooks, moment, slow)
 
     log = FakeLog()
 
     async def tried(_: Output) -> CallResult:
         return replace(result_text(Outcome.OK, "printed"), copy=COPIES["whole"])
 
-    made = ports(Replies(calls("run"), DONE), FakeTool("run", tried), log=log, hooks=Slow())
-    async with working(made, log) as run:
+    made = ports(Replies(calls("run"), DONE), FakeTool("run", tried), log=log, hooks=hooks)
+    async with working(made, log, STARTED, SetPresence(user_present=present)) as run:
         await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
         await asyncio.wait_for(looking.wait(), PATIENCE)
         await run.session.post(Interrupt())
-        assert (await run.end()).stop is TurnStop.CANCELLED
+        outcome = await run.end()
+    assert (outcome.stop, outcome.denied) == (TurnStop.CANCELLED, int(not present))
     result = run.of(CallFinished, ResultMade)[-1].result
-    assert result.copy is None or result.copy.fate is CopyFate.DISCARDED
+    assert result.copy is not None
+    assert result.copy.fate is CopyFate.DISCARDED
+    why = texts.BEFORE_KEPT if present else texts.NOBODY_TO_KEEP
+    assert text_of(result.content) == f"printed\n[{why} Changes that were discarded: /made (added). {AS_IT_WAS}]"

@@ -1,13 +1,28 @@
 """The limits of a task that takes several turns: they bound all of its turns, whoever began these."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from tests.engine.exploring import TUI, World, decision
+from treadle.engine.core import texts
 from treadle.engine.core.advance import fold
 from treadle.engine.core.machine_effects import StartTimer
+from treadle.engine.core.sealing import written
 from treadle.engine.core.state import AwaitingReply, replace
-from treadle.protocol.events import GOAL, CallFinished, CallJudged, CallStarted, Prompt, Resumed, Source, TimerFired
+from treadle.protocol.checkpoints import Restore, Restored, Rewound
+from treadle.protocol.events import (
+    GOAL,
+    CallFinished,
+    CallJudged,
+    CallStarted,
+    Prompt,
+    Resumed,
+    SetLimits,
+    SetPresence,
+    Source,
+    TimerFired,
+)
 from treadle.protocol.goals import SetGoal
 from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text
@@ -113,6 +128,47 @@ def test_a_session_that_is_opened_again_counts_anew() -> None:
     for number in range(5):
         step(world, last=number == 4)
     assert [(one.stop, one.steps) for one in ended(world)] == [(TurnStop.END_TURN, 4), (TurnStop.END_TURN, 5)]
+
+
+def test_a_turn_that_goes_on_in_a_session_opened_again_has_the_steps_of_those_before_it_again() -> None:
+    world = World(limits=TOGETHER, at=START).begin()
+    work(world, TUI, 3)
+    world.take(Prompt(id="next", content=(Text(text="go"),)))
+    step(world, last=False)
+    world.take(Resumed(user_present=False))
+    for number in range(4):
+        step(world, last=number == 3)
+    assert [(one.stop, one.steps) for one in ended(world)] == [(TurnStop.END_TURN, 3), (TurnStop.END_TURN, 5)]
+    assert world.state.made == 5
+
+
+@pytest.mark.parametrize("together", [False, True])
+def test_a_conversation_that_goes_back_leaves_the_limits_where_they_are(*, together: bool) -> None:
+    world = World(limits=TOGETHER, at=START).begin()
+    work(world, TUI, 3, takes=100)
+    past = world.state
+    if together:
+        work(world, TUI, 1, takes=100)
+    else:  # a person opens it
+        world.at += 60_000
+        world.take(Resumed(user_present=True))
+        world.take(SetPresence(user_present=False))
+        world.take(SetLimits(limits=replace(TOGETHER, turns_together=False)))
+    world.take(Restore(files=False, conversation=True, to=past.seq))
+    now = world.state
+    world.take(Rewound(to=past.seq, state=written(past)))
+    assert (world.state.made, world.state.since) == (now.made, now.since)
+    world.take(Restored(checkpoint=0))
+    work(world, TUI, 5, takes=100)
+    last = ended(world)[-1]
+    assert (last.stop, last.steps) == ((TurnStop.MAX_TURN_REQUESTS, 1) if together else (TurnStop.END_TURN, 5))
+
+
+def test_a_turn_that_begins_with_few_steps_left_says_so() -> None:
+    world = World(limits=TOGETHER, at=START).begin()
+    work(world, TUI, 4)
+    world.take(Prompt(id="next", content=(Text(text="go"),)))
+    assert [note.text for note in world.state.notes] == [texts.steps_left(1)]
 
 
 def test_a_turn_for_which_no_step_is_left_ends_and_keeps_its_message() -> None:

@@ -407,7 +407,8 @@ def _withdraw_questions(state: State) -> Transition:
 
 
 def _resume(state: State, data: Resumed, at: int) -> Transition:
-    state, effects = files.go_on_after_restart(replace(goal.resumed(state, at), user_present=data.user_present, made=0))
+    state = turn_end.counts_anew(goal.resumed(state, at))
+    state, effects = files.go_on_after_restart(replace(state, user_present=data.user_present))
     if state.turn is not None:
         effects = [Notify(notification=TurnResumed()), *effects]
     state, closed = answers.close_elicitations(state)  # who asked is gone with its program

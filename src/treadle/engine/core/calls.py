@@ -311,7 +311,7 @@ def finished(state: State, data: CallFinished) -> Transition:
             return keep_copy(state, call, data.result, copy)
         if (said := data.decision) is not None and (said.verdict is Verdict.DENY or not (state.cancelling or plan)):
             return _answered_by_hook(state, call, data.result, said)
-        return ask_about_copy(state, call, data.result, copy) if can_ask else _discard(state, call, data.result)
+        return ask_about_copy(state, call, data.result, copy) if can_ask else leave_first_run(state, call, data.result)
     denial = data.result.denial
     if denial is not None and denial.right is Right.NETWORK and denial.target and not state.user_present:
         state = _count_denied(state)

@@ -183,6 +183,9 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
         stopped_by="",
         merging=state.merging,
         asked=state.asked,
+        since=state.since,
+        asked_at=state.asked_at,
+        made=state.made,
     )
     back, effects = goal.keep_goal(state, back)
     return with_note(back, texts.back_in_conversation(files=data.files)), effects

@@ -363,8 +363,8 @@ def polled(count: int) -> str:
 
 def steps_left(count: int) -> str:
     """Say that the turn is about to reach its limit."""
-    few = "This is the last reply" if count == 1 else f"{count} replies are left"
-    return f"{few} in this turn, including this one. Finish what you can and say what is left to do."
+    few = "This is the last reply in" if count == 1 else f"{count} replies are left in this turn, including"
+    return f"{few} this {'turn' if count == 1 else 'one'}. Finish what you can and say what is left to do."
 
 
 def more_steps(made: int) -> str:

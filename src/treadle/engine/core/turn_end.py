@@ -155,6 +155,14 @@ def turn_by_now(state: State) -> TurnOutcome | None:
     )
 
 
+def counts_anew(state: State) -> State:
+    """Bound what is done in a session that is opened again by itself: a turn that goes on has only its own steps."""
+    turn = state.turn
+    if turn is not None and state.made:
+        state = replace(state, turn=replace(turn, more=turn.more + state.made))
+    return replace(state, made=0)
+
+
 def keep_time(before: State, state: State, event: Event) -> Transition:
     """Bound the time of the turn after this event, by `limits.max_seconds`."""
     turn, seconds, at = state.turn, state.limits.max_seconds, event.at

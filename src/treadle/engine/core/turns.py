@@ -303,7 +303,9 @@ def begin_step(state: State) -> Transition:
         activity=Assembling(step=step),
         turn=replace(state.turn, steps=state.turn.steps + 1, presented=""),
     )
-    if left is not None and left == min(_FEW_STEPS, state.limits.max_steps or left):
+    few = min(_FEW_STEPS, state.limits.max_steps or _FEW_STEPS)
+    begins_short = state.made and state.turn is not None and state.turn.steps == 1
+    if left is not None and (left == few or (left < few and begins_short)):
         state = with_note(state, texts.steps_left(left))
     if state.space.wanted is None:
         return state, [*effects, Assemble(step=step)]
