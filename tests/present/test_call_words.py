@@ -4,7 +4,7 @@ import pytest
 from msgspec.structs import replace
 
 from treadle.engine.core import texts
-from treadle.engine.core.files import with_remark
+from treadle.engine.core.copy_fate import with_remark
 from treadle.engine.ports import HookWord
 from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
 from treadle.present.call_words import answer_words, answered_elsewhere, end_of, said_of

@@ -3,7 +3,7 @@
 import pytest
 
 from treadle.app.reports.session_text import record_lines
-from treadle.engine.core.files import with_remark
+from treadle.engine.core.copy_fate import with_remark
 from treadle.engine.core.texts import amended
 from treadle.present.items import CallItem
 from treadle.present.prose import LONGEST_BLOCK

@@ -18,7 +18,7 @@ from treadle.engine.core.calls import (
     rights_of,
     start,
 )
-from treadle.engine.core.files import mark_discarded, with_remark
+from treadle.engine.core.copy_fate import mark_discarded, with_remark
 from treadle.engine.core.interruptions import asks, judge_again
 from treadle.engine.core.machine_effects import Effect, JudgeCall, Notify, PassAnswer, Remember, Transition
 from treadle.engine.core.state import CallState, State, guarded, is_beside, replace, with_enclosed, with_note

@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from treadle.engine.core import files, texts
+from treadle.engine.core import copy_fate, files, texts
 from treadle.engine.core.budgets import bill
 from treadle.engine.core.learning import learn_from, ran_something, with_run
 from treadle.engine.core.machine_effects import Effect, JudgeCall, Notify, RunTool, Transition
@@ -63,7 +63,7 @@ def finish(state: State, call: CallState, result: CallResult) -> Transition:
         result = replace(result, content=(added, *result.content))
     state, effects = put(state, replace(call, status=CallStatus.FINISHED, result=result))
     state, closed = close_questions(state, call.call.id)
-    discarded = files.real_changes(result) is not None and state.mode is not Mode.PLAN
+    discarded = copy_fate.real_changes(result) is not None and state.mode is not Mode.PLAN
     if discarded or result.outcome in (Outcome.DENIED, Outcome.REJECTED):
         state = count_refused(state)
     return learn_from(state, call, result), effects + closed
@@ -303,11 +303,11 @@ def finished(state: State, data: CallFinished) -> Transition:
     assert call is not None  # noqa: S101 - `advance` has checked it
     state = bill(state, data.result.usage, data.result.cost)
     if call.keep:
-        return finish(state, call, files.kept(call, data.result))
+        return finish(state, call, copy_fate.kept(call, data.result))
     plan = state.mode is Mode.PLAN
     can_ask = state.user_present and not state.cancelling and not plan
-    if copy := files.real_changes(data.result):
-        if not files.needs_word(copy) and not state.cancelling and not plan:
+    if copy := copy_fate.real_changes(data.result):
+        if not copy_fate.needs_word(copy) and not state.cancelling and not plan:
             return keep_copy(state, call, data.result, copy)
         if (said := data.decision) is not None and (said.verdict is Verdict.DENY or not (state.cancelling or plan)):
             return _answered_by_hook(state, call, data.result, said)
@@ -317,7 +317,7 @@ def finished(state: State, data: CallFinished) -> Transition:
         state = _count_denied(state)
     if denial is None or call.rights is not None or not can_ask:
         return finish(
-            state, call, files.with_remark(data.result, texts.NO_RIGHT_IN_PLAN) if plan and denial else data.result
+            state, call, copy_fate.with_remark(data.result, texts.NO_RIGHT_IN_PLAN) if plan and denial else data.result
         )
     return _ask_about(state, call, data.result, texts.stopped_by_sandbox(denial), options=_ONCE, denial=denial)
 
@@ -325,10 +325,10 @@ def finished(state: State, data: CallFinished) -> Transition:
 def _answered_by_hook(state: State, call: CallState, result: CallResult, decision: Decision) -> Transition:
     """Apply what a command changed in its copy, or throw it away, as hooks say."""
     call = replace(call, decision=decision)
-    copy = files.real_changes(result)
+    copy = copy_fate.real_changes(result)
     if decision.verdict is Verdict.ALLOW and copy is not None:
         return keep_copy(state, call, result, copy)
-    return finish(state, call, files.mark_discarded(result, texts.said_by_hook(decision, "denied")))
+    return finish(state, call, copy_fate.mark_discarded(result, texts.said_by_hook(decision, "denied")))
 
 
 def ask_about_copy(
@@ -349,15 +349,15 @@ def keep_copy(state: State, call: CallState, result: CallResult, copy: CopyChang
 def _discard(state: State, call: CallState, result: CallResult) -> Transition:
     """Throw away what nobody can decide about; outside plan mode that is work that was not done."""
     if state.mode is Mode.PLAN:
-        return finish(state, call, files.mark_discarded(result, texts.IN_PLAN_MODE))
-    return finish(_count_denied(state), call, files.mark_discarded(result, texts.NOBODY_TO_KEEP))
+        return finish(state, call, copy_fate.mark_discarded(result, texts.IN_PLAN_MODE))
+    return finish(_count_denied(state), call, copy_fate.mark_discarded(result, texts.NOBODY_TO_KEEP))
 
 
 def leave_first_run(state: State, call: CallState, result: CallResult) -> Transition:
     """Leave a call at what came of its first run, with no second one and nothing kept."""
     if state.user_present and state.mode is not Mode.PLAN:
-        return finish(state, call, files.mark_discarded(result, texts.BEFORE_KEPT))
-    return _discard(state, call, result) if files.real_changes(result) else finish(state, call, result)
+        return finish(state, call, copy_fate.mark_discarded(result, texts.BEFORE_KEPT))
+    return _discard(state, call, result) if copy_fate.real_changes(result) else finish(state, call, result)
 
 
 def _ask_about(state: State, call: CallState, result: CallResult, text: str, **about: Any) -> Transition:

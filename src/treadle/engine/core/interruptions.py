@@ -1,6 +1,6 @@
 """What becomes of open calls when a reply breaks, the user interrupts, the program restarts or the user is gone."""
 
-from treadle.engine.core import files, texts
+from treadle.engine.core import copy_fate, files, texts
 from treadle.engine.core.calls import (
     close_questions,
     deny_for_no_user,
@@ -78,7 +78,7 @@ def resume(state: State, *, keeps: bool) -> Transition:
         match call.status:
             case CallStatus.JUDGING:
                 effects.append(JudgeCall(call=call.call))
-            case CallStatus.ASKING if call.result is not None and files.real_changes(call.result):
+            case CallStatus.ASKING if call.result is not None and copy_fate.real_changes(call.result):
                 # A copy does not outlive the program that made it.
                 state, more = leave_first_run(state, call, call.result)
                 effects += more
@@ -130,7 +130,7 @@ def _run_again(state: State, call: CallState, *, keeps: bool) -> Transition:
         # A copy does not outlive the program that made it, so nothing can be applied any more.
         if call.status is CallStatus.STARTING:
             return leave_first_run(state, call, call.result)
-        return finish(state, call, files.kept_or_not(call.result))
+        return finish(state, call, copy_fate.kept_or_not(call.result))
     if call.status is CallStatus.STARTING:
         run = run_of(call, call.decision)
         # What was kept before it is from before the restart, and what is found now ends the work until then.

@@ -4,7 +4,7 @@ import asyncio
 from collections.abc import Callable
 
 from treadle.engine.core.calls import find
-from treadle.engine.core.files import needs_word, real_changes
+from treadle.engine.core.copy_fate import needs_word, real_changes
 from treadle.engine.core.machine_effects import RunTool
 from treadle.engine.core.state import replace
 from treadle.engine.ports import Hooks, HookWord, Ports, Prepared
