@@ -170,11 +170,15 @@ def settle_left(connection: sqlite3.Connection, session_id: str, lost: Iterable[
 
 
 class SharedSums(NamedTuple):
-    """What was spent and is reserved besides: in a `day` by all, in a `tree` by its others, in a `run` by all."""
+    """What was spent and is reserved besides: in a `day` by all, in a `tree` by its others, in a `run` by all.
+
+    `run_calls`: another session of the run has reserved for a call that goes on, and that may cost less.
+    """
 
     day: Spent
     tree: Spent
     run: Spent
+    run_calls: bool = False
 
 
 _BETWEEN = "session_id >= ? AND session_id < ?"
@@ -195,8 +199,11 @@ def reserve(
     )
     own = (session_id, purpose.value)
     today = _counted(connection, "day = ?", (day,), own)
-    of_run = _counted(connection, _BETWEEN, _ids_of(run), own) if run else Spent()
-    return SharedSums(today, of_tree(connection, session_id), of_run)
+    others = SharedSums(today, of_tree(connection, session_id), Spent())
+    if not run:
+        return others
+    of_run = _counted(connection, _BETWEEN, _ids_of(run), own)
+    return others._replace(run=of_run, run_calls=_is_run_calling(connection, run, session_id))
 
 
 def _counted(connection: sqlite3.Connection, where: str, values: tuple[str, ...], own: tuple[str, str]) -> Spent:
@@ -221,6 +228,16 @@ def of_tree(connection: sqlite3.Connection, session_id: str) -> Spent:
     return _sum(spent)
 
 
+def _is_run_calling(connection: sqlite3.Connection, run: str, but: str) -> bool:
+    """Whether a session of a run other than `but` has reserved for a call, and its process was at work a moment ago.
+
+    Nobody waits for one that was halted, or of whose process only the number is left.
+    """
+    asked = f"SELECT {_LEASED} AND cost > 0 AND {_BETWEEN} AND session_id <> ?"
+    rows = connection.execute(asked, (*_ids_of(run), but)).fetchall()
+    return any(leases.is_held(*row) and leases.works_now(*row[1:]) for row in rows)
+
+
 def _ids_of(run: str) -> tuple[str, str]:
     """Give what the ids of a run's sessions are between; what deleted ones have spent is kept under the first."""
     return f"{run}.", f"{run}/"
@@ -232,12 +249,6 @@ def spent_in_run(store: "Store", run: str) -> Spent:
     spent = store.query(f"SELECT cost, tokens, estimated FROM spending WHERE {_BETWEEN}", ids)  # noqa: S608
     reserved = store.query(f"SELECT cost, tokens, 1 FROM reservations WHERE {_BETWEEN}", ids)  # noqa: S608
     return _sum([*spent, *reserved])
-
-
-def is_run_calling(store: "Store", run: str, but: str) -> bool:
-    """Whether a session of a run other than `but` has reserved for a call that goes on. Raises `StoreError`."""
-    rows = store.query(f"SELECT {_LEASED} AND cost > 0 AND {_BETWEEN} AND session_id <> ?", (*_ids_of(run), but))
-    return any(leases.is_held(*row) for row in rows)
 
 
 def spent_by_session(store: "Store", session_id: str) -> float:

@@ -22,7 +22,7 @@ from treadle.protocol.errors import SessionError
 from treadle.protocol.events import Event
 from treadle.protocol.models import ModelSpec, Spent
 from treadle.protocol.sealed import QuestionPut, TurnSettled
-from treadle.store.spent import Purpose, SharedSums, is_run_calling, left_reservations, spent_by_session
+from treadle.store.spent import Purpose, SharedSums, left_reservations, spent_by_session
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.files.file_access import FilesOver, on_disk
 
@@ -146,9 +146,9 @@ class LoggedBudgets(Struct, frozen=True):
 
     def _is_short_for_now(self, worst: Spent, others: SharedSums) -> bool:
         most = self.brought.run_cost
-        if most is None or self.brought.share is not None or worst.cost <= most - others.run.cost or not worst.cost:
+        if most is None or self.brought.share is not None or not worst.cost:
             return False
-        return is_run_calling(self.store, self.brought.run, self.session_id)
+        return others.run_calls and worst.cost > most - others.run.cost
 
 
 class Parts(Struct, frozen=True, kw_only=True):
