@@ -4,8 +4,10 @@ import io
 import json
 import subprocess
 import sys
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,6 +24,7 @@ from treadle.headless.progress import summary_lines
 from treadle.headless.slash_run import for_command, run_slash_command
 from treadle.present.figures import unlisted_words
 from treadle.protocol.checkpoints import MOST_NAMED
+from treadle.protocol.errors import StoreError
 from treadle.protocol.events import ENGINE, Delivery, Event, Prompt, ReplyFinished
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import QuestionAsked, TurnOutcome, TurnStop
@@ -198,6 +201,27 @@ async def test_a_session_that_was_stopped_continues_without_a_task(place: Place,
     goes_on = Turn(when=when, items=(SayText(text=ANSWER),))
     continued, out, err = await place.run(goes_on, task="", resume=place.session)
     assert (continued, out) == (Exit.DONE, f"{ANSWER}\n"), err
+
+
+async def test_a_task_that_the_log_cuts_off_reports_what_it_has_come_to(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    written, replies = Store.append, 0
+
+    async def append(store: Store, session_id: str, events: Sequence[Event], **how: Any) -> None:
+        nonlocal replies
+        replies += sum(isinstance(one.data, ReplyFinished) for one in events)
+        if replies == 2:
+            raise StoreError("disk-full", "The disk is full.")
+        await written(store, session_id, events, **how)
+
+    monkeypatch.setattr(Store, "append", append)
+    out = Stream()
+    with pytest.raises(StoreError):
+        await place.run(says(LOOK), says(LOOK), out=out, output=OutputFormat.JSON)
+    result = json.loads(out.getvalue())
+    assert (result["stop"], result["steps"], result["why"]) == ("error", 2, "The disk is full.")
+    assert result["cost"] > 0
 
 
 async def test_one_denied_call_is_one_call(place: Place) -> None:

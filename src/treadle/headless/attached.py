@@ -41,7 +41,7 @@ async def run_attached(
                     console.begin()
                     return await _until_end(asking, task, console, signals)
                 except TreadleError as error:
-                    console.fail(error)
+                    console.fail(error, by_now=asking.by_now)
                     raise
                 finally:
                     signals.only_note()

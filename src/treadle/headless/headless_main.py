@@ -145,7 +145,7 @@ async def finish_task(
         signals.work_begins()
         outcome = await _until_end(live, feed, console, ended)
     except TreadleError as error:
-        console.fail(error, ended)
+        console.fail(error, ended, live.by_now)
         raise
     except asyncio.CancelledError:
         if signals.code is None:
@@ -282,16 +282,20 @@ class HeadlessConsole:
                 self._record(result_record(self._live, whole, code, goal=self._goal, cut_off=cut))
         return code
 
-    def fail(self, error: TreadleError, ended: Sequence[TurnOutcome] = ()) -> None:
-        """Write why there is no end, where a record is wanted: such as that a hook keeps the task back."""
+    def fail(self, error: TreadleError, ended: Sequence[TurnOutcome] = (), by_now: TurnOutcome | None = None) -> None:
+        """Write why there is no end, where a record is wanted: such as that a hook keeps the task back.
+
+        `ended` are turns before it, `by_now` is what the one has come to that it cut off.
+        """
         if self.writes_record:
             from treadle.door.program import exit_of_error
             from treadle.headless.records import result_record
 
             why = " ".join(filter(None, (error.what, error.why)))
-            turns = (*ended, TurnOutcome(stop=TurnStop.ERROR, why=why))
+            last = replace(by_now or TurnOutcome(stop=TurnStop.ERROR), stop=TurnStop.ERROR, why=why)
+            whole = turns_together((*ended, last))
             with suppress(OSError):
-                self._record(result_record(self._live, turns_together(turns), exit_of_error(error), goal=self._goal))
+                self._record(result_record(self._live, whole, exit_of_error(error), goal=self._goal))
 
     def conclude(self, outcome: TurnOutcome, structured: "StructuredAnswer | None" = None) -> int:
         """Write the answer, which may have to be `structured`; returns the exit code."""

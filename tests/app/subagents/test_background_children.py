@@ -11,6 +11,7 @@ from tests.app.subagents.families import ME, Family, call, events_of, family
 from tests.e2e.running import PATIENCE
 from treadle.app.history.branching import branch_at_step
 from treadle.app.history.forking import copy_elsewhere, copy_whole
+from treadle.app.session.children.child_plans import ChildPlans
 from treadle.engine.runtime.feeds import Feed
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.children import ChildEnded, ChildOutcome
@@ -156,6 +157,32 @@ async def test_one_whose_beginning_left_the_conversation_is_stopped_and_tells_it
     (ended,) = events_of(ChildEnded)
     assert ended.outcome is ChildOutcome.INTERRUPTED
     assert not any(one.id.startswith("ended-") for one in events_of(Prompt))
+
+
+async def test_one_that_is_about_to_begin_when_its_beginning_leaves_the_conversation_does_nothing(
+    folder: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    gone, known = asyncio.Event(), ChildPlans.is_known
+
+    async def is_known(plans: ChildPlans, session_id: str) -> bool:
+        await gone.wait()
+        return await known(plans, session_id)
+
+    monkeypatch.setattr(ChildPlans, "is_known", is_known)
+    async with asyncio.timeout(PATIENCE):
+        async with family(folder, *turns(folder, busy=False)) as own, own.live.follow() as feed:
+            await own.live.post(Prompt(id="p", content=(Text(text="Go."),)), ME)
+            async for one in feed:
+                if isinstance(one, TurnEnded):
+                    await own.live.post(Restore(files=False, conversation=True, to=1), ME)
+                if isinstance(one, ConversationRewound):
+                    await asyncio.sleep(0.1)
+                    gone.set()
+                if isinstance(one, ChildChanged) and one.outcome is not None:
+                    break
+    (ended,) = events_of(ChildEnded)
+    assert ended.outcome is ChildOutcome.INTERRUPTED
+    assert ended.usage.context_tokens == 0
 
 
 COPIES: dict[str, Callable[[str, Path], str]] = {

@@ -265,6 +265,7 @@ class Subagents:
             return over_before(child.ended, self._parts.store)
         run = self._runs[started.session_id] = ChildRun(started, self._engine.publish, ask)
         run.stopped = started.call_id in self._interrupted
+        self._follow()
         try:
             result = await self._worked(run, task, ask, copies)
         except TreadleError as error:
@@ -314,7 +315,6 @@ class Subagents:
             if copy is not None:
                 await remove_applied(copy)
             return stopped_before(started)
-        self._follow()
         wanted = await self._plans.wanted(started, agent, copy)
         if program is not None:
             return await run_in_session(program, run, self._open_child, program_wanted(wanted, program))
