@@ -102,6 +102,21 @@ def test_the_end_of_a_paste_that_never_began_is_nothing() -> None:
     assert keys_of("a\x1b[201~b") == [("a", "a"), ("b", "b")]
 
 
+@pytest.mark.parametrize("begun", ["\x1b[200~", "\x1b[200~half", "\x1b[200~half\x1b[20"])
+def test_ctrl_c_ends_a_paste_whose_end_never_comes(begun: str) -> None:
+    line = Line()
+    for piece, pause in ((begun, NEXT_BYTE_WITHIN + 1), ("\x03", 0.0), ("\x1b[A", 0.0)):
+        line.bring(piece, pause)
+    assert line.keys == [("Keys.ControlC", "\x03"), *keys_of("\x1b[A")]
+    assert keys_of(PASTE) == keys_of(PASTE[:-6], PASTE[-6:], pause=NEXT_BYTE_WITHIN + 1), "else it is waited for"
+
+
+def test_ctrl_c_in_a_paste_that_is_slow_is_pasted() -> None:
+    assert keys_of("\x1b[200~a", "\x03", "b\x1b[201~", pause=NEXT_BYTE_WITHIN - 0.1) == keys_of(
+        "\x1b[200~a\x03b\x1b[201~"
+    )
+
+
 @pytest.mark.parametrize("pause", [0.06, 0.4, NEXT_BYTE_WITHIN - 0.1])
 def test_a_paste_whose_first_byte_was_taken_for_escape_is_a_paste(pause: float) -> None:
     assert keys_of("\x1b", PASTE[1:], pause=pause) == [("Keys.Escape", "\x1b"), *keys_of(PASTE)]

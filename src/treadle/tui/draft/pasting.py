@@ -10,9 +10,10 @@ from prompt_toolkit.input.vt100_parser import Vt100Parser
 from prompt_toolkit.key_binding.key_processor import KeyPress
 from prompt_toolkit.keys import Keys
 
-from treadle.tui.draft.key_sequences import PASTE_ENDS, SequenceFilter
+from treadle.tui.draft.key_sequences import NEXT_BYTE_WITHIN, PASTE_ENDS, SequenceFilter
 from treadle.tui.paint.colour_replies import ReplyFilter
 
+_STOP = "\x03"
 _LOOKS = {"\x1b[I": True, "\x1b[O": False}
 for _sequence in (*_LOOKS, PASTE_ENDS):
     ANSI_SEQUENCES.setdefault(_sequence, Keys.Ignore)
@@ -23,7 +24,8 @@ class KeyParser(Vt100Parser):
 
     `keys` is the number of keys in the last read: what was typed by hand comes one by one. `looked_at` is whether the
     person looks at the terminal, None where it has not said; what it says of that is no key. `on_background` hears
-    whether the background is dark when the terminal answers that.
+    whether the background is dark when the terminal answers that. A Ctrl-C that comes by itself in a paste of which
+    nothing came for a while is a key: its end is lost, and so is what of it came.
     """
 
     def __init__(self, parser: Vt100Parser, clock: Callable[[], float] = time.monotonic) -> None:
@@ -34,6 +36,7 @@ class KeyParser(Vt100Parser):
         self._pieces: list[str] = []
         self._last = ""
         self._depth = 0
+        self._clock, self._read_at = clock, clock()
         self._replies = ReplyFilter()
         self._sequences = SequenceFilter(lambda sequence: self._get_match(sequence) is not None, clock)
         self._deliver = parser.feed_key_callback
@@ -55,6 +58,9 @@ class KeyParser(Vt100Parser):
         """Take what the terminal sent."""
         if not self._depth:
             self.keys = 0
+            before, self._read_at = self._read_at, self._clock()
+            if self._in_bracketed_paste and data == _STOP and self._read_at - before > NEXT_BYTE_WITHIN:
+                self._leave_paste()
             self._continued, self._escaped = self._escaped, data.endswith("\x1b")
             data = self._replies.rest() + data if self._in_bracketed_paste else self._replies.feed(data)
             dark, self._replies.dark = self._replies.dark, None
@@ -88,11 +94,14 @@ class KeyParser(Vt100Parser):
             self._pieces.append(data[: 1 - len(PASTE_ENDS)])
             return
         pasted = "".join([*self._pieces, data[:end]])
+        self._leave_paste()
+        self.feed_key_callback(KeyPress(Keys.BracketedPaste, pasted))
+        self.feed(data[end + len(PASTE_ENDS) :])
+
+    def _leave_paste(self) -> None:
         self._pieces.clear()
         self._last = ""
         self._in_bracketed_paste = False
-        self.feed_key_callback(KeyPress(Keys.BracketedPaste, pasted))
-        self.feed(data[end + len(PASTE_ENDS) :])
 
 
 def parse_keys(source: Input) -> KeyParser | None:
