@@ -2,7 +2,7 @@
 
 import asyncio
 import time
-from collections.abc import AsyncGenerator, AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Mapping, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager
 from dataclasses import dataclass, field
 from functools import cache
@@ -238,10 +238,11 @@ async def session(
     diff: str = DIFF,
     broken: bool = False,
     trust: SessionTrust | None = None,
+    for_mode: Callable[[Mode, str], Awaitable[ModelChoice | None]] | None = None,
 ) -> AsyncIterator[Rig]:
     """Open a session in `folder`; with `resume`, the one that is there; with `broken`, one whose log fails at once.
 
-    The folder is trusted unless `trust` says otherwise.
+    The folder is trusted unless `trust` says otherwise. `for_mode` gives the model that a mode has of its own.
     """
     store = Store(folder / "sessions.db")
     first: tuple[EventData, ...] = (Resumed(user_present=True),)
@@ -292,7 +293,9 @@ async def session(
         store=store,
         first=first,
         trust=trust or SessionTrust(trust=Trust(workspace=folder, state=TrustState.TRUSTED, items=())),
-        models=ModelFinder(spec=lambda _: MODEL, choose=_choose, for_mode=_same_model, offered=lambda: OFFERED),
+        models=ModelFinder(
+            spec=lambda _: MODEL, choose=_choose, for_mode=for_mode or _same_model, offered=lambda: OFFERED
+        ),
         checklist_file=folder / "checklist.md",
         own_shell=own_shell,
         enclose=_mentions_nothing,

@@ -3,6 +3,7 @@
 import asyncio
 import io
 import re
+import signal
 from collections.abc import AsyncIterator, Callable, Mapping
 from contextlib import asynccontextmanager
 from typing import Self
@@ -130,6 +131,16 @@ class Terminal:
         self._keyboard.send_text(keys)
         return self
 
+    def resize(self, columns: int, rows: int) -> None:
+        """Change the size of the window."""
+        screen = self._stream.screen
+        screen.resize(rows, columns)
+        screen.cursor.y, screen.cursor.x = min(screen.cursor.y, rows - 1), min(screen.cursor.x, columns - 1)
+        self._lines = [""] * rows
+        screen.dirty.clear()
+        screen.dirty.update(range(rows))
+        signal.raise_signal(signal.SIGWINCH)
+
     async def until(self, *texts: str) -> None:
         """Wait until all of these are shown."""
         await self.when(lambda: all(text in self.shown for text in texts), str(texts))
@@ -163,7 +174,7 @@ async def terminal(
     stream = _Stream(columns, rows)
     output = Vt100_Output(
         stream,
-        get_size=lambda: Size(rows=rows, columns=columns),
+        get_size=lambda: Size(rows=stream.screen.lines, columns=stream.screen.columns),
         term="xterm",
         default_color_depth=depth,
     )

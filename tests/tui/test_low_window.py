@@ -133,6 +133,35 @@ async def test_an_edit_in_a_low_terminal_is_answered_by_what_is_on_the_screen(
         await term.until("❯ No, and")
 
 
+async def test_a_second_question_in_a_window_that_becomes_low_is_answered_by_what_is_on_the_screen(
+    tmp_path: Path,
+) -> None:
+    replies = (calls("edit", "{}"), calls("edit", "{}"), says(text("ok")))
+    async with session(tmp_path, *replies) as rig, terminal(rig.live, "go", rows=30) as (term, _):
+        await term.until("❯ Yes", "  No, and")
+        (first,) = [one.id for one in rig.live.status.questions]
+        await asyncio.sleep(1.2)
+        term.resize(80, 5)
+        await asyncio.sleep(0.1)
+        term.type("\r")
+        await term.until("❯ Yes", "- old", "1/4")
+        assert [one.id for one in rig.live.status.questions] == [first], "while nothing was drawn"
+        await asyncio.sleep(1.2)
+        term.type("\r")
+        await term.when(lambda: [one.id for one in rig.live.status.questions] not in ([], [first]), "the second one")
+        (second,) = [one.id for one in rig.live.status.questions]
+        term.resize(80, 2)
+        await term.until("Make the window")
+        await asyncio.sleep(1.2)
+        term.type("\r")
+        await asyncio.sleep(0.1)
+        term.resize(80, 30)
+        await term.until("❯ Yes", "  No, and")
+        assert [one.id for one in rig.live.status.questions] == [second]
+        term.type("\x1b")
+        await term.when(lambda: rig.live.status.questions == (), "an answer")
+
+
 async def test_in_two_rows_nothing_is_answered_but_with_no(tmp_path: Path) -> None:
     replies = (calls("edit", "{}"), says(text("ok")))
     async with session(tmp_path, *replies) as rig, terminal(rig.live, "go", rows=2) as (term, _):

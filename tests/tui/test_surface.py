@@ -11,10 +11,11 @@ from tests.tui.terminal import Terminal, terminal
 from treadle.app.security.trusting import session_trust
 from treadle.app.session.live import LiveSession
 from treadle.protocol.codec import encode
-from treadle.protocol.errors import StoreError
+from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.events import Interrupt
 from treadle.protocol.models import ErrorKind, ModelError, StreamFailure, ToolProtocol
 from treadle.protocol.notifications import Phase, TurnEnded
+from treadle.protocol.permissions import Mode
 from treadle.store.sqlite import Store
 from treadle.tui.paint.painter import Painter
 from treadle.tui.question.dialog import ONCE_MORE
@@ -394,6 +395,19 @@ async def test_words_behind_a_command_that_takes_none_stay_in_the_input_line(tmp
         await term.until("─ plan ──", "■ Done")
         assert "fix the bug" in sent(rig)
         assert "/plan" not in sent(rig)
+
+
+async def no_model_of_its_own(mode: Mode, present: str) -> None:
+    raise ConfigError("model-key", f"The model of the mode {mode} cannot be called.", why=f"{present} can.")
+
+
+async def test_words_behind_a_mode_that_is_not_possible_are_not_sent_in_another_one(tmp_path: Path) -> None:
+    rigged = session(tmp_path, says(text("ok")), for_mode=no_model_of_its_own)
+    async with rigged as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"/plan fix the bug{ENTER}")
+        await term.until("The model of the mode plan cannot be called.", "\n› fix the bug\n")
+        assert rig.provider.requests == []
 
 
 async def test_a_retry_counts_down_and_escape_stops_it(tmp_path: Path) -> None:

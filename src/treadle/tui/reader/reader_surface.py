@@ -354,11 +354,15 @@ class Reader:
         if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued | MoveQueued):
             return
         self._say(f"Not possible now: {refusal.why}.")
+        self._keep_unsent(op)
+
+    def _failed(self, error: TreadleError, op: Op | None = None) -> None:
+        self.show(ProblemItem(error.what, error.why, error.fix))
+        self._keep_unsent(op)
+
+    def _keep_unsent(self, op: Op | None) -> None:
         if isinstance(op, Prompt):
             self._keep(self.requests.draft_of(op.id, op.content))
-
-    def _failed(self, error: TreadleError) -> None:
-        self.show(ProblemItem(error.what, error.why, error.fix))
 
 
 def _retry_words(seconds: float, error: ModelError, until: int) -> str:

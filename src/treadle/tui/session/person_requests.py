@@ -10,7 +10,7 @@ from treadle.door.open_session import Ended
 from treadle.present.items import SaidItem
 from treadle.present.view import SessionView
 from treadle.present.words import written_text
-from treadle.protocol.events import Delivery, EditQueued, Interrupt, MoveQueued, Prompt
+from treadle.protocol.events import Delivery, EditQueued, Interrupt, MoveQueued, Op, Prompt
 from treadle.protocol.messages import UserContent
 from treadle.protocol.notifications import Phase, QueuedPrompt
 from treadle.tui.draft.draft_pieces import Pieces
@@ -54,21 +54,18 @@ class Requests:
         written = self._written.pop(item.prompt_id, None)
         return item if written is None else replace(item, text=self._pieces.shown(written.draft))
 
-    def say(self, draft: str, delivery: Delivery = Delivery.QUEUE) -> None:
-        """Send a draft, with what the person's own commands printed since the last message."""
-        self._send(Written(draft, self._commands.take()), delivery)
-
-    def _send(self, written: Written, delivery: Delivery = Delivery.QUEUE) -> None:
+    def say(self, draft: str, delivery: Delivery = Delivery.QUEUE, first: Sequence[Op] = ()) -> None:
+        """Send a draft, with what the person's own commands printed since the last message, once `first` is done."""
+        written = Written(draft, self._commands.take())
         blocks = tuple(command.block for command in written.commands)
         prompt_id = uuid.uuid4().hex
         self._written[prompt_id] = written
-        self.send((*blocks, *self._pieces.content(written.draft)), delivery, prompt_id)
+        content = (*blocks, *self._pieces.content(written.draft))
+        self._outbox.put(Prompt(id=prompt_id, content=content, delivery=delivery), first)
 
-    def send(
-        self, content: tuple[UserContent, ...], delivery: Delivery = Delivery.QUEUE, prompt_id: str | None = None
-    ) -> None:
+    def send(self, content: tuple[UserContent, ...]) -> None:
         """Send a message."""
-        self._outbox.put(Prompt(id=prompt_id or uuid.uuid4().hex, content=content, delivery=delivery))
+        self._outbox.put(Prompt(id=uuid.uuid4().hex, content=content))
 
     def take_back(self, waiting: QueuedPrompt) -> str:
         """Take a message out of the queue; gives its draft."""

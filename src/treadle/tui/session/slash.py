@@ -224,9 +224,10 @@ class SlashCommands:
         for op in answer.ops:
             if isinstance(op, Restore) and op.conversation:
                 self._back = _Back(op.to, answer.draft, then_model)
-            self._outbox.put(op)
+            if not answer.send:
+                self._outbox.put(op)
         if answer.send:
-            self._requests.say(answer.send)
+            self._requests.say(answer.send, first=answer.ops)
 
     def _show_answer(self, answer: "CommandAnswer") -> None:
         if answer.context is not None:

@@ -79,7 +79,7 @@ class Surface:
         self._animated = look.animated
         self._branch = branch_of(live.workspace)
         self.outbox = Outbox(live, refused=self._refused, failed=self._failed)
-        self._room, self._turns = (80, 24), 0
+        self._laid, self._turns = QuestionRows(above=[]), 0
         self.ticking = asyncio.Event()
         self.screen = Screen(
             face=self._face,
@@ -213,7 +213,7 @@ class Surface:
         menu = self._lists.rows(columns, rows - len(below), signs, vim=bool(self.screen.draft.vim_mode))
         own = self.status_line.rows(columns, self.screen.theme)
         rows -= len(below) + len(menu) + len(own)
-        asked = self._asked(columns, rows)
+        asked = self._laid = self._asked(columns, rows)
         rows = 0 if asked.alone else rows - len(asked.above) - len(asked.under)
         above, moving = self._printing.text(columns, self.screen.theme), self._scrollback.unprinted
         living = self._printing.living(columns, self.screen.theme, moving, rows=rows, now=now, blinks=self._animated)
@@ -260,7 +260,6 @@ class Surface:
 
     def _asked(self, columns: int, rows: int) -> QuestionRows:
         dialog, signs = self._questions.dialog, self.screen.theme.signs
-        self._room = (columns, rows)
         if dialog.asking is None:
             return QuestionRows(above=[])
         if not dialog.focused:
@@ -301,10 +300,10 @@ class Surface:
                 self._entered(text, steer=steer)
             case Pasted(text=text):
                 self._input.pasted(text)
-            case Pressed(press=Press(key=Key.DETAILS)) if self._asked(*self._room).pager:
+            case Pressed(press=Press(key=Key.DETAILS)) if self._laid.pager:
                 self._show_whole_question()
             case Pressed(press=pressed):
-                self._questions.press(replace(pressed, drawn=self._asked(*self._room).drawn))
+                self._questions.press(replace(pressed, drawn=self._laid.drawn))
             case Tabbed(alone=alone):
                 self._questions.press(Press(Key.TAB, alone=alone))
             case Picked(key=Pick.TAB) if self._view.questions:
@@ -390,8 +389,12 @@ class Surface:
         if self._live.closed or isinstance(op, Interrupt | Answer | EditQueued | MoveQueued):
             return  # it came too late: what it was about is over, and that is shown
         self.show(NoteItem(f"Not possible now: {refusal.why}.", warns=True))
+        self._give_back(op)
+
+    def _failed(self, error: TreadleError, op: Op | None = None) -> None:
+        self.show(ProblemItem(error.what, error.why, error.fix))
+        self._give_back(op)
+
+    def _give_back(self, op: Op | None) -> None:
         if isinstance(op, Prompt) and op.content:
             self.screen.give_back(self.requests.draft_of(op.id, op.content))
-
-    def _failed(self, error: TreadleError) -> None:
-        self.show(ProblemItem(error.what, error.why, error.fix))
