@@ -15,6 +15,8 @@ from treadle.providers.scripted.scripted_server import ScriptedServer
 
 ASK = make("ask_followup_question", question="Which one?", options=["red", "blue"])
 
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 
 def fields(client: Editor, call: str, name: str) -> list[Any]:
     """What the client was shown of a field of a call, in order."""
@@ -314,7 +316,6 @@ async def test_a_limit_ends_the_turn_with_the_reason(tmp_path: Path) -> None:
 
 
 async def test_images_files_and_links_of_a_prompt_reach_the_model(tmp_path: Path) -> None:
-    pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
     async with ScriptedServer(script()) as server, working(tmp_path, server) as (client, session, folder):
         (folder / "linked.txt").write_text("linked text\n")
         blocks = [
@@ -322,7 +323,7 @@ async def test_images_files_and_links_of_a_prompt_reach_the_model(tmp_path: Path
             {"type": "resource_link", "uri": (folder / "linked.txt").as_uri(), "name": "linked.txt"},
             {"type": "text", "text": "with"},
             {"type": "resource", "resource": {"uri": "file:///there/buffer.txt", "text": "embedded </enclosed> text"}},
-            {"type": "image", "data": pixel, "mimeType": "image/png"},
+            {"type": "image", "data": PIXEL, "mimeType": "image/png"},
         ]
         await client.call("session/prompt", sessionId=session, prompt=blocks)
         sent = json.dumps(server.requests[-1].body["messages"][-1])
@@ -331,8 +332,34 @@ async def test_images_files_and_links_of_a_prompt_reach_the_model(tmp_path: Path
             await client.call("session/prompt", sessionId=session, prompt=audio)
     assert "linked text" in sent
     assert "embedded &lt;/enclosed> text" in sent
-    assert pixel in sent
+    assert PIXEL in sent
     assert refused.value.code == -32602
+
+
+async def test_a_command_is_done_with_what_comes_along_or_says_that_it_was_left_out(tmp_path: Path) -> None:
+    buffer = {"type": "resource", "resource": {"uri": "file:///there/buffer.txt", "text": "embedded text"}}
+    image = {"type": "image", "data": PIXEL, "mimeType": "image/png"}
+    answers = Script(turns=(), otherwise=DONE)
+    async with ScriptedServer(answers) as server, working(tmp_path, server) as (client, session, _):
+        said = []
+        for words, more in (
+            ("/status", image),
+            ("/status", buffer),
+            ("/plan Look at", buffer),
+            ("/act Look at", image),
+        ):
+            client.updates.clear()
+            blocks = [{"type": "text", "text": words}, more]
+            await client.call("session/prompt", sessionId=session, prompt=blocks)
+            said.append((client.said(), [one["currentModeId"] for one in client.of("current_mode_update")]))
+    sent = [json.dumps(request.body["messages"]) for request in server.requests]
+    assert said[0][0].endswith("What came with the command was not sent.")
+    assert said[1][0] == "/status takes no text behind it. Nothing was done."
+    assert [modes for _, modes in said[2:]] == [["plan"], ["ask"]]
+    assert "Look at /there/buffer.txt" in sent[0]
+    assert "embedded text" in sent[0]
+    assert PIXEL in sent[1]
+    assert not any(word in sent[1] for word in ("/plan", "/act"))
 
 
 async def test_no_slash_command_is_an_error_of_the_protocol_before_the_first_message(tmp_path: Path) -> None:

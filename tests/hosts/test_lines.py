@@ -22,6 +22,8 @@ from treadle.headless.channel import LONGEST_FRAME, frame_line
 from treadle.protocol.errors import ConfigError
 from treadle.providers.scripted.script import Expectation, MakeCall, Refuse, SayText, Texts, Turn, Wait
 
+PIXEL = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
+
 
 async def test_a_host_that_closes_at_once_gets_the_whole_turn(host: Host) -> None:
     async with host.model(says(SayText(text="one"))) as environment, driving(host, environment, *BOTH) as driver:
@@ -115,6 +117,26 @@ async def test_messages_that_come_during_a_turn_are_turns_of_their_own_or_steer_
         code, _ = await driver.end()
     assert code == 0
     assert [frame["result"] for frame in driver.of("result")] == ["one", "two"]
+
+
+async def test_a_command_is_done_with_what_comes_along_or_says_that_it_was_left_out(host: Host) -> None:
+    image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
+    async with host.model(says(SayText(text="A plan."))) as environment:
+        async with driving(host, environment, *BOTH, "--permission-mode", "acceptEdits") as driver:
+            said = []
+            for text in ("/status", "/status now", "/plan Look at it."):
+                driver.say({"type": "user", "message": {"content": [image, {"type": "text", "text": text}]}})
+                said.append(str((await driver.until("result"))["result"]))
+            driver.close()
+            await driver.end()
+    (request,) = host.servers[0].requests
+    assert said[0].endswith("What came with the command was not sent.")
+    assert said[1] == "/status takes no text behind it. Nothing was done."
+    assert said[2] == "A plan."
+    assert "/plan" not in str(request.body["messages"])
+    assert "Look at it." in str(request.body["messages"])
+    assert PIXEL in str(request.body["messages"])
+    assert "plan mode" in str(request.body).lower()
 
 
 async def test_no_line_is_longer_than_hosts_take(host: Host) -> None:

@@ -397,6 +397,22 @@ async def test_words_behind_a_command_that_takes_none_stay_in_the_input_line(tmp
         assert "/plan" not in sent(rig)
 
 
+async def test_what_is_unclear_stays_so_when_commands_are_listed_meanwhile(tmp_path: Path) -> None:
+    commands = tmp_path / "home" / "commands"
+    commands.mkdir(parents=True)
+    (commands / "fix.md").write_text("Fix it.")
+    async with session(tmp_path) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        term.type(f"/mode pn{ENTER}")
+        await term.until("No name has pn in it. ↑↓ choose", "  plan")
+        await asyncio.sleep(1)
+        assert "No name has pn in it." in term.shown
+        term.type(DOWN)
+        await term.until("❯ plan")
+        term.type(ENTER)
+        await term.until("─ plan ──")
+
+
 async def no_model_of_its_own(mode: Mode, present: str) -> None:
     raise ConfigError("model-key", f"The model of the mode {mode} cannot be called.", why=f"{present} can.")
 

@@ -191,6 +191,7 @@ async def test_commands_are_done_and_those_of_terminals_say_what_to_do_here(
         assert await say("/help mode") == "/mode NAME  plan, ask, edits, auto, full"
         assert "Shift-Tab" not in await say("/help"), "which is a key of the terminal app"
         assert (await say("!")).startswith("422 Write a command of your own behind the !")
+        assert await say("/undo please") == "422 /undo takes no text behind it. Nothing was done."
         assert await say("/steer") == "422 /steer needs a text: /steer TEXT."
         assert len(here.server.requests) == 1
 

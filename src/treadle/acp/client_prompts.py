@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import PurePosixPath
 from urllib.parse import unquote, urlsplit
 
+from msgspec.structs import replace
+
 from treadle.acp.rpc import INVALID_PARAMS, RpcError
 from treadle.acp.shapes import PromptBlock, ResourceContents
 from treadle.door.message_parts import enclose
@@ -37,6 +39,20 @@ def prompt_of(blocks: tuple[PromptBlock, ...], delivery: Delivery) -> Prompt:
     if not joined:
         raise RpcError(INVALID_PARAMS, "The prompt is empty.")
     return Prompt(id=uuid.uuid4().hex, content=joined, delivery=delivery, enclosed=tuple(enclosed))
+
+
+def with_words(prompt: Prompt, words: str) -> Prompt:
+    """Give a prompt that waits for its turn, with other words and all that came with them."""
+    return replace(prompt, content=(Text(text=words), *_no_text(prompt)), delivery=Delivery.QUEUE)
+
+
+def has_more(prompt: Prompt) -> bool:
+    """Whether anything but words is in a prompt."""
+    return bool(prompt.enclosed) or any(True for _ in _no_text(prompt))
+
+
+def _no_text(prompt: Prompt) -> Iterator[UserContent]:
+    return (block for block in prompt.content if not isinstance(block, Text))
 
 
 def mention(uri: str, name: str) -> str:

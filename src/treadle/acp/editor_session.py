@@ -9,7 +9,7 @@ from msgspec.structs import replace
 
 from treadle.acp.call_shapes import in_fence
 from treadle.acp.client import EditorClient
-from treadle.acp.client_prompts import prompt_of
+from treadle.acp.client_prompts import has_more, prompt_of, with_words
 from treadle.acp.offers import Offers, command_rows
 from treadle.acp.open_questions import EditorQuestions
 from treadle.acp.rpc import INTERNAL_ERROR, RpcError
@@ -17,6 +17,7 @@ from treadle.acp.running_commands import RunningCommands
 from treadle.acp.shapes import PromptAnswer, PromptBlock, PromptUsage, SessionModes
 from treadle.acp.updates import Updates, text_chunk
 from treadle.door.commands import (
+    LEFT_OUT,
     SlashCommand,
     Surfaces,
     answered_aside,
@@ -176,11 +177,11 @@ class EditorSession:
         prompt = prompt_of(blocks, Delivery.STEER if steer else Delivery.QUEUE)
         text = text_of(prompt.content)
         self._shown.set()
-        command = None if prompt.enclosed else await entered_command(text, self.live.trust)
+        command = await entered_command(text, self.live.trust)
         if isinstance(command, str):
             return self._said(command)
         if command is not None:
-            answered = await self._command(*command)
+            answered = await self._command(*command, prompt)
             if isinstance(answered, PromptAnswer):
                 return answered
             prompt = answered
@@ -276,8 +277,8 @@ class EditorSession:
         )
         return PromptAnswer(stop_reason=_STOPS.get(outcome.stop, "max_turn_requests"), usage=usage)
 
-    async def _command(self, row: SlashCommand, argument: str) -> "PromptAnswer | Prompt":
-        """Do a command of the table; gives the prompt that it makes, where it makes one."""
+    async def _command(self, row: SlashCommand, argument: str, prompt: Prompt) -> "PromptAnswer | Prompt":
+        """Do the command of the table that a prompt is; gives the prompt that it makes of it, where it makes one."""
         if Surfaces.HEADLESS not in row.where:
             return self._said(not_here(row))
         try:
@@ -287,8 +288,9 @@ class EditorSession:
         if answer.send and row.name == "btw":
             return await self._aside(answer.send)
         if answer.send:
-            return prompt_of((PromptBlock(type="text", text=answer.send),), Delivery.QUEUE)
-        return self._said(in_fence(answer.text) if "\n" in answer.text else answer.text)
+            return with_words(prompt, answer.send)
+        said = in_fence(answer.text) if "\n" in answer.text else answer.text
+        return self._said(f"{said}\n\n{LEFT_OUT}" if has_more(prompt) and not answer.warning else said)
 
     async def _aside(self, text: str) -> PromptAnswer:
         """Ask beside the work."""

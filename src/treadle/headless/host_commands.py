@@ -4,6 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from treadle.door.commands import (
+    LEFT_OUT,
     CommandAnswer,
     SlashCommand,
     Surfaces,
@@ -23,8 +24,13 @@ if TYPE_CHECKING:
     from treadle.headless.hosting import HostedSession
 
 
-async def do_host_command(host: "HostedSession", live: "LiveSession", text: str, frame: Frame) -> str:
-    """Do what a message that begins with `/` says; gives what is to be sent to the model, empty for nothing."""
+async def do_host_command(
+    host: "HostedSession", live: "LiveSession", text: str, frame: Frame, *, more: bool = False
+) -> str:
+    """Do what a message that begins with `/` says; gives what is to be sent to the model, empty for nothing.
+
+    `more`: something besides the text is in the message, which a command that sends nothing leaves out.
+    """
     command = await entered_command(text, live.trust)
     if command is None:
         return text
@@ -34,7 +40,10 @@ async def do_host_command(host: "HostedSession", live: "LiveSession", text: str,
     except TreadleError as error:
         answer = wrong(f"{error.what} {error.why}".strip())
     if not answer.send:
-        host.answer_alone(live, answer.text, frame, Exit.USAGE if answer.warning else Exit.DONE)
+        left_out = LEFT_OUT if more and not answer.warning else ""
+        host.answer_alone(
+            live, "\n".join(filter(None, (answer.text, left_out))), frame, Exit.USAGE if answer.warning else Exit.DONE
+        )
     return answer.send
 
 

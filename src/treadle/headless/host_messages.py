@@ -62,14 +62,14 @@ class HostMessages:
         content = await self._content(live, frame)
         if not content:
             return
-        text = content[0].text if len(content) == 1 and isinstance(content[0], Text) else ""
-        if text.startswith("/"):
+        first = next((block for block in content if isinstance(block, Text)), None)
+        if first is not None and first.text.startswith("/"):
             from treadle.headless.host_commands import do_host_command
 
-            text = await do_host_command(host, live, text, frame)
+            text = await do_host_command(host, live, first.text, frame, more=len(content) > 1)
             if not text:
                 return
-            content = (Text(text=text),)
+            content = tuple(Text(text=text) if block is first else block for block in content)
         soon = frame.get("priority") in ("now", "next")
         try:
             await self._post(live, message_id, content, Delivery.STEER if soon else Delivery.QUEUE)

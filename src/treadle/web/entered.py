@@ -85,6 +85,8 @@ async def do_entered(text: str, session: PageSession, who: Visitor) -> EnteredTe
         raise _refused(
             f"/{row.name} does not work here. {_ON_PAGE.get(row.name) or without_commands(row.instead)}".strip()
         )
+    if refusal := row.refusal(argument):
+        raise _refused(refusal)
     require(who, row.effect_of(argument))
     asked = argument.removeprefix("/")
     if row.name == "help" and asked in ("", *(one.name for one in commands_here())):

@@ -191,9 +191,10 @@ class Completing:
             self._find(self._mention)
 
     def follow(self) -> None:
-        """See what is known now of what is being typed: files or models were listed."""
-        commands = self._mention is None and self._screen.text.startswith("/")
-        if self.menu.note or ((self._mention is not None or commands) and not self.menu.moved):
+        """See what is known now of what is being typed: files or models were listed. A choice of the person stays."""
+        waits = bool(self.menu.note) and not self.menu.entries
+        theirs = self.menu.moved or self.menu.chosen < 0
+        if waits or (not theirs and (self._mention is not None or self._screen.text.startswith("/"))):
             self._seen = ("", 0, True)
             self.typed()
 
