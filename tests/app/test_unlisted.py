@@ -17,9 +17,11 @@ from tests.normal_user import MODES, normal_user
 from tests.workspace.sandbox.running import bubblewrap, landlock
 from treadle.app.security.command_confinement import confine_as
 from treadle.app.security.command_folders import CommandFolders, is_control, is_secret
+from treadle.app.security.file_view import DiskView
 from treadle.app.security.trusting import session_trust, trust_store, whole_trust
 from treadle.protocol.errors import ToolError
 from treadle.protocol.tools import Confinement
+from treadle.store.nested_rules import nested_repositories
 from treadle.workspace.commands.launcher import Launcher
 from treadle.workspace.commands.variables import child_variables
 from treadle.workspace.sandbox import MadeFiles, SandboxState, Surveyor
@@ -292,3 +294,19 @@ def test_a_closed_folder_of_settings_that_nobody_trusted_is_asked_about_and_name
         f"untrusted: {settings} cannot be listed, so it is not known what in it would act. "
         "Nothing in the folder is used."
     )
+
+
+def test_a_repository_below_whose_hooks_cannot_be_listed_is_told_with_the_folder(tmp_path: Path) -> None:
+    """Git runs a hook by its name, and lists none."""
+    normal_user()
+    work = tmp_path.resolve() / "work"
+    subprocess.run(("git", "init", "-q", str(work / "sub")), check=True)
+    hooks = work / "sub/.git/hooks"
+    assert DiskView().names(str(hooks)) is not None
+    before = {item.path for item in nested_repositories(work)}
+    hooks.chmod(0o311)
+    found = {item.path: item.digest for item in nested_repositories(work)}
+    assert DiskView().names(str(hooks)) is None
+    assert found.keys() - before == {"sub/.git/hooks"}
+    assert found["sub/.git/hooks"].startswith("unreadable")
+    hooks.chmod(0o755)

@@ -92,6 +92,46 @@ def test_settings_that_cannot_be_read_ask() -> None:
     assert surprising_settings(ROOT, MemoryView(unreadable)) == [UNREADABLE_SETTINGS]
 
 
+@pytest.mark.parametrize("form", ["usual", "bare"])
+def test_settings_beyond_what_is_read_are_not_taken_for_none(tmp_path: Path, form: str) -> None:
+    """Git reads all of them."""
+    folder = tmp_path / "w"
+    _git(tmp_path, "init", "-q", *(["--bare"] if form == "bare" else []), str(folder))
+    data = folder if form == "bare" else folder / ".git"
+    assert (surprising_settings(str(folder), DiskView()), is_inert(str(data), DiskView())) == ([], True)
+    (data / "config").write_text(f"{(data / 'config').read_text()}{'# more' * 20_000}\n[core]\n\tfsmonitor = ./x\n")
+    assert (surprising_settings(str(folder), DiskView()), is_inert(str(data), DiskView())) == (
+        [UNREADABLE_SETTINGS],
+        False,
+    )
+
+
+class _Closed(MemoryView):
+    """Files of which one folder cannot be listed, though git goes into it."""
+
+    folder = ""
+
+    def names(self, path: str) -> tuple[str, ...] | None:
+        return None if path == self.folder else super().names(path)
+
+
+@pytest.mark.parametrize("name", [".git", ".git/hooks"])
+def test_a_folder_that_cannot_be_listed_is_not_empty(name: str) -> None:
+    closed = _Closed({**_view(_PLAIN).files, f"{ROOT}/.git/hooks": None})
+    assert surprising_settings(ROOT, closed) == []
+    closed.folder = f"{ROOT}/{name}"
+    assert surprising_settings(ROOT, closed) == [UNREADABLE_SETTINGS]
+    assert not is_inert(f"{ROOT}/.git", closed)
+
+
+def test_what_a_folder_that_cannot_be_listed_becomes_for_git_is_not_known() -> None:
+    closed = _Closed({f"{ROOT}/sub": None})
+    found = {}
+    for closed.folder in ("", f"{ROOT}/sub"):
+        found[closed.folder] = check_path("sub/HEAD", PathOp.WRITE, ROOT, context(files=closed)).where
+    assert list(found.values()) == [Where.INSIDE, Where.PROTECTED]
+
+
 def test_names_of_settings_carry_their_section() -> None:
     assert setting_names(_PLAIN) == [
         "core.repositoryformatversion",

@@ -49,8 +49,8 @@ class FileView(Protocol):
         """Look at an absolute path without following a link at its end; None where there is nothing."""
         ...
 
-    def names(self, path: str) -> tuple[str, ...]:
-        """List the names in a directory, at most 10,000; nothing when it is none or cannot be read."""
+    def names(self, path: str) -> tuple[str, ...] | None:
+        """List the names in a directory, at most 10,000; nothing where there is none, None where it cannot be read."""
         ...
 
     def read_config(self, path: str) -> str | None:
@@ -73,7 +73,7 @@ class RememberedFiles:
     def __init__(self, files: FileView) -> None:
         self._resolved: dict[str, str] = {}
         self._facts: dict[str, FileFacts | None] = {}
-        self._names: dict[str, tuple[str, ...]] = {}
+        self._names: dict[str, tuple[str, ...] | None] = {}
         self._files, self.read_config, self.read_index = files, files.read_config, files.read_index
 
     def resolve(self, path: str) -> str:
@@ -93,7 +93,7 @@ class RememberedFiles:
             self._facts[path] = self._files.facts(path)
         return self._facts[path]
 
-    def names(self, path: str) -> tuple[str, ...]:
+    def names(self, path: str) -> tuple[str, ...] | None:
         """List a directory once."""
         if path not in self._names:
             self._names[path] = self._files.names(path)

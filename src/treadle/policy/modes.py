@@ -225,7 +225,9 @@ def _entries(files: FileView, folder: str) -> list[tuple[str, bool]] | None:
     facts = files.facts(folder)
     if facts is None or not any((facts.mode >> shift) & _LISTS == _LISTS for shift in (0, 3, 6)):
         return None
-    found = ((name, files.facts(posixpath.join(folder, name))) for name in files.names(folder))
+    if (names := files.names(folder)) is None:
+        return None
+    found = ((name, files.facts(posixpath.join(folder, name))) for name in names)
     return [(name, there is not None and there.kind is FileKind.DIRECTORY) for name, there in found]
 
 

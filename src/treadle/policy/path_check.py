@@ -161,7 +161,8 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
         named = later_name(tested) or secret_name(tested) or _environment(spelling, tested, context)
         if named is None and spelling in context.hook_files:
             return f"{tested.lstrip('/')}, which a hook of the folder names,"
-        if any(is_git_data({*context.files.names(folder), name}) for folder, name in git_data_of(spelling)):
+        beside = ((context.files.names(folder), name) for folder, name in git_data_of(spelling))
+        if any(names is None or is_git_data({*names, name}) for names, name in beside):
             return f"{tested.lstrip('/')}, by which git takes its folder for a repository,"
         return named or (spelling if spelling in ("/", context.home) else None)
     return secret_name(tested)

@@ -86,13 +86,15 @@ def _surprising(data: GitData, files: FileView) -> list[str]:
     head, text = files.read_config(posixpath.join(git, "HEAD")), files.read_config(posixpath.join(common, "config"))
     parts = [files.facts(path) for path in (git, posixpath.join(common, "objects"), posixpath.join(common, "refs"))]
     is_whole = all(part is not None and part.kind is FileKind.DIRECTORY and part.mode & 0o100 for part in parts)
-    names, index = {*files.names(git), *files.names(common)}, files.read_index(posixpath.join(git, "index"))
-    is_usual = len(names) < MAX_NAMES and not any(map(_ODD.fullmatch, names))
+    listed = [files.names(folder) for folder in (git, common, posixpath.join(common, "hooks"))]
+    own, shared, hooks = (found or () for found in listed)
+    names, index = {*own, *shared}, files.read_index(posixpath.join(git, "index"))
+    is_read = None not in listed and (text is not None or files.facts(posixpath.join(common, "config")) is None)
+    is_usual = is_read and len(names) < MAX_NAMES and not any(map(_ODD.fullmatch, names))
     if not (is_whole and is_usual and head and _HEAD.fullmatch(head)) or index is None or _FOLDERS in index:
         return [UNREADABLE_SETTINGS]
     if _SUBMODULES in names or _INNER in index:
         return [INNER_REPOSITORIES]
-    hooks = files.names(posixpath.join(common, "hooks"))
     found = (f"the setting {key}" for key in acting_settings(text or ""))
     return [*found, *(f"the hook {name}" for name in hooks if not name.endswith(".sample"))]
 

@@ -2,13 +2,13 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 
 from treadle.protocol.errors import StoreError
 from treadle.protocol.protected_names import is_git_data
 from treadle.store.activation import NESTED_RULE_FILES, NESTED_RULE_FOLDERS, RULE_FOLDERS, ActiveFile, ActiveKind
-from treadle.store.active_items import git_items, imported_items, listed_item
+from treadle.store.active_items import git_items, imported_items, listed_item, named_from
+from treadle.workspace.files.paths import Unlisted, list_folder
 from treadle.workspace.files.walking import walk
 
 _LEFT_OUT = frozenset({"node_modules", "venv", "target", "__pycache__"})
@@ -37,8 +37,12 @@ def nested_repositories(workspace: Path) -> Iterator[ActiveFile]:
             return
         names = {*folders, *files}
         if place != str(workspace) and (".git" in names or is_git_data(names)):
-            with suppress(StoreError):  # what the user cannot look into git does not obey, either
+            try:
                 yield from git_items(workspace, Path(place))
+            except StoreError:  # what the user cannot go into git does not, either; of the hooks it needs no list
+                hooks = (Path(place, name) for name in (".git/hooks", "hooks"))
+                closed = (one for one in hooks if isinstance(list_folder(one), Unlisted))
+                yield from (listed_item(workspace, named_from(workspace, one), ActiveKind.HOOK) for one in closed)
         folders[:] = sorted(name for name in folders if name != ".git")
 
 

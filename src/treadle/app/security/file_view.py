@@ -45,8 +45,8 @@ class DiskView:
             inode=(found.st_dev, found.st_ino),
         )
 
-    def names(self, path: str) -> tuple[str, ...]:
-        """List the names in a directory, at most 10,000; nothing when it is none or cannot be read."""
+    def names(self, path: str) -> tuple[str, ...] | None:
+        """List the names in a directory, at most 10,000; nothing where there is none, None where it cannot be read."""
         found: list[str] = []
         try:
             with os.scandir(path) as entries:
@@ -54,8 +54,10 @@ class DiskView:
                     found.append(entry.name)
                     if len(found) >= MAX_NAMES:
                         break
-        except (OSError, ValueError):
+        except (FileNotFoundError, NotADirectoryError):
             return ()
+        except (OSError, ValueError):
+            return None
         return tuple(found)
 
     def read_config(self, path: str) -> str | None:

@@ -241,7 +241,7 @@ def _matches(text: str, env: ShellEnv) -> tuple[list[str], bool]:
     base, *parts = _split(text)
     found = [posixpath.join(env.cwd, base)]
     for part in filter(None, parts):
-        listed = {directory: env.context.files.names(directory) for directory in found}
+        listed = {directory: env.context.files.names(directory) or () for directory in found}
         if any(len(names) >= MAX_NAMES for names in listed.values()):
             return [], False
         found = [

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from treadle.protocol.inert_settings import acting_settings
 from treadle.protocol.protected_names import GIT_DATA_NAMES, git_data_of, is_git_data
 from treadle.workspace.copies.staging import Difference, place_in
-from treadle.workspace.files.paths import Listed, list_folder
+from treadle.workspace.files.paths import Listed, Unlisted, list_folder
 
 RUNS_LATER = "git takes its folder for a repository and would run what is named there"
 _LARGEST = 64 * 1024  # bytes of a configuration
@@ -65,11 +65,15 @@ def _acts(name: bytes, change: Difference, text_of: Callable[[Difference], bytes
 def _acts_on_disk(folder: str) -> bool:
     """Whether settings or hooks that were there before would run."""
     hooks = list_folder(f"{folder}/hooks", follow=True)
-    if isinstance(hooks, Listed) and any(not entry.name.endswith(".sample") for entry in hooks.entries):
+    if isinstance(hooks, Unlisted) or (
+        isinstance(hooks, Listed) and any(not entry.name.endswith(".sample") for entry in hooks.entries)
+    ):
         return True
     try:
         with open(f"{folder}/config", "rb") as file:  # noqa: PTH123 - a text
             text = file.read(_LARGEST + 1)
-    except OSError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
+    except OSError:
+        return True
     return len(text) > _LARGEST or bool(acting_settings(text.decode(errors="replace")))
