@@ -286,8 +286,8 @@ KEEP_UNKNOWN = (
     "are in the workspace, or none is. Look before you go on.]"
 )
 
-
 _LISTED = 10
+
 IN_PLAN_MODE = "It ran in a throw-away copy of the workspace, as commands do in plan mode."
 NOBODY_TO_KEEP = "It ran in a throw-away copy of the workspace, and nobody is here to say that its changes are kept."
 BEFORE_KEPT = "It ran in a throw-away copy of the workspace, and was interrupted before its changes were kept."
@@ -310,7 +310,7 @@ def said_by_hook(decision: Decision | None, word: str) -> str:
 
 def outcome_of_copy(copy: CopyChanges, why: str = "") -> str:
     """Say what became of what a command changed in its copy, by name: for the model, screens, exports and the log."""
-    listed = "; ".join(filter(None, (_listed(copy), _outputs(copy))))
+    listed = made_in_copy(copy)
     match copy.fate:
         case CopyFate.KEPT:
             if not copy.changes:
@@ -321,6 +321,11 @@ def outcome_of_copy(copy: CopyChanges, why: str = "") -> str:
             return f"[{why} {wanted}: {listed}.]"
         case CopyFate.DISCARDED:
             return f"[{why} Changes that were discarded: {listed}. The workspace is as it was.]"
+
+
+def made_in_copy(copy: CopyChanges) -> str:
+    """Name what a command changed in its copy, with the files that git ignores."""
+    return "; ".join(filter(None, (_listed(copy), _outputs(copy))))
 
 
 def _listed(copy: CopyChanges) -> str:

@@ -10,7 +10,7 @@ from msgspec import Struct
 from treadle.engine.core.goal import is_due
 from treadle.engine.core.machine_effects import AskHooks, Effect, Notify, Respond
 from treadle.engine.core.state import replace
-from treadle.engine.core.texts import TRIED
+from treadle.engine.core.texts import TRIED, made_in_copy
 from treadle.engine.ports import HookDecision, Hooks, HookWord, Ports, Prepared
 from treadle.engine.runtime.assembling import SessionPort
 from treadle.engine.runtime.goal_check import GoalSession, check_goal
@@ -20,9 +20,6 @@ from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnEnded
 from treadle.protocol.permissions import Decision, Reason, Standing, Verdict
 from treadle.protocol.tools import CallResult, CopyChanges, Preview, Risk, ToolCall
-
-_LISTED = 10
-"""Paths that a hook reads of what a command changed."""
 
 
 class BeforeCall(Struct):
@@ -91,11 +88,9 @@ def asked_of_copy(decision: Decision, copy: CopyChanges) -> Decision:
 
 
 def _tried(copy: CopyChanges) -> str:
-    changed = ", ".join(f"{change.path} ({change.kind})" for change in copy.changes[:_LISTED])
-    more = f" and {len(copy.changes) - _LISTED} more" if len(copy.changes) > _LISTED else ""
     prevents = next(filter(None, (copy.trouble, *(change.held for change in copy.changes))), "")
-    why = f", which cannot be applied ({prevents})" if prevents else ""
-    return f"in a throw-away copy{why} it changed {changed}{more}"
+    why = f"; this cannot be applied ({prevents})" if prevents else ""
+    return f"in a throw-away copy it changed {made_in_copy(copy)}{why}"
 
 
 def _may_apply(asked: Decision, copy: CopyChanges) -> bool:
