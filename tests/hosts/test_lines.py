@@ -121,14 +121,16 @@ async def test_messages_that_come_during_a_turn_are_turns_of_their_own_or_steer_
 
 async def test_a_command_is_done_with_what_comes_along_or_says_that_it_was_left_out(host: Host) -> None:
     image = {"type": "image", "source": {"type": "base64", "media_type": "image/png", "data": PIXEL}}
-    async with host.model(says(SayText(text="A plan."))) as environment:
-        async with driving(host, environment, *BOTH, "--permission-mode", "acceptEdits") as driver:
-            said = []
-            for text in ("/status", "/status now", "/plan Look at it."):
-                driver.say({"type": "user", "message": {"content": [image, {"type": "text", "text": text}]}})
-                said.append(str((await driver.until("result"))["result"]))
-            driver.close()
-            await driver.end()
+    async with (
+        host.model(says(SayText(text="A plan."))) as environment,
+        driving(host, environment, *BOTH, "--permission-mode", "acceptEdits") as driver,
+    ):
+        said = []
+        for text in ("/status", "/status now", "/plan Look at it."):
+            driver.say({"type": "user", "message": {"content": [image, {"type": "text", "text": text}]}})
+            said.append(str((await driver.until("result"))["result"]))
+        driver.close()
+        await driver.end()
     (request,) = host.servers[0].requests
     assert said[0].endswith("What came with the command was not sent.")
     assert said[1] == "/status takes no text behind it. Nothing was done."

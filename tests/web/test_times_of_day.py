@@ -20,6 +20,18 @@ DONE = Turn(items=(make("attempt_completion", result="Done."),))
 SHOWN = """
 () => [...document.querySelectorAll("[data-clock]")].map((one) => [one.dataset.clock, one.textContent, one.title])
 """
+MORPHED = """
+async ([first, second]) => {
+  const { src } = document.querySelector("script[src$='/app.js']");
+  const { morph, parsed } = await import(src.replace("/app.js", "/morph.js"));
+  const written = (clock) => `<p id="m"><time data-clock="${clock}" title="2001-01-01 00:00:00">00:00</time></p>`;
+  const shown = parsed(written(first));
+  document.querySelector("main").append(shown);
+  const time = shown.querySelector("time");
+  morph(shown, parsed(written(second)));
+  return [[time.dataset.clock, time.textContent, time.title]];
+}
+"""
 MOMENT = re.compile(r"(?:\d{4}-\d\d-\d\d )?\d\d:\d\d(?::\d\d)?")
 
 
@@ -58,6 +70,10 @@ async def test_each_time_of_day_is_that_of_the_browser(tmp_path: Path, zone: str
             met += await times(page)
         await page.goto(served.address + "/devices")
         met += await times(page)
+        summer, winter = 1_782_820_800_000, 1_798_718_399_999  # 2026-06-30 12:00:00 and 2026-12-31 11:59:59.999 UTC
+        morphed = await page.evaluate(MORPHED, [summer, winter]) + await page.evaluate(MORPHED, [winter, summer])
+        assert [one[0] for one in morphed] == [str(winter), str(summer)], "the moment is another one"
+        met += morphed
         await page.goto(served.address + "/policy")
         await becomes(page, "document.documentElement.dataset.ready")
         await page.locator("form:has(~ #decisions) button[type=submit]").click()
