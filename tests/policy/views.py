@@ -52,7 +52,7 @@ class MemoryView:
         kind = FileKind.DIRECTORY if self.files[path] is None else FileKind.FILE
         return FileFacts(kind=kind, links=self.counts.get(path, 1), uid=self.owners.get(path, 0), mode=0o755)
 
-    def names(self, path: str) -> tuple[str, ...]:
+    def names(self, path: str) -> tuple[str, ...] | None:
         prefix = path.rstrip("/") + "/"
         found = {name[len(prefix) :].split("/")[0] for name in (*self.files, *self.links) if name.startswith(prefix)}
         return tuple(sorted(found))
@@ -84,7 +84,7 @@ class RealView:
             inode=(found.st_dev, found.st_ino),
         )
 
-    def names(self, path: str) -> tuple[str, ...]:
+    def names(self, path: str) -> tuple[str, ...] | None:
         try:
             return tuple(entry.name for entry in Path(path).iterdir())
         except OSError:
