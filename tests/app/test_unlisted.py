@@ -296,9 +296,9 @@ def test_a_closed_folder_of_settings_that_nobody_trusted_is_asked_about_and_name
     )
 
 
+@normal_user
 def test_a_repository_below_whose_hooks_cannot_be_listed_is_told_with_the_folder(tmp_path: Path) -> None:
     """Git runs a hook by its name, and lists none."""
-    normal_user()
     work = tmp_path.resolve() / "work"
     subprocess.run(("git", "init", "-q", str(work / "sub")), check=True)
     hooks = work / "sub/.git/hooks"

@@ -9,7 +9,7 @@ import pytest
 from tests.engine.test_hooks import Said, critical, unconfined
 from tests.engine.test_runtime import DONE, PATIENCE, Replies, working
 from tests.fakes.engine import STARTED, FakeLog, FakeTool, agree, calls, ports
-from treadle.engine.core import texts
+from treadle.engine.core import copy_fate
 from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import replace
 from treadle.engine.ports import HookDecision, HookWord, Output
@@ -169,5 +169,5 @@ async def test_an_interrupt_while_a_hook_looks_at_a_copy_discards_it(moment: str
     result = run.of(CallFinished, ResultMade)[-1].result
     assert result.copy is not None
     assert result.copy.fate is CopyFate.DISCARDED
-    why = texts.BEFORE_KEPT if present else texts.NOBODY_TO_KEEP
+    why = copy_fate.BEFORE_KEPT if present else copy_fate.NOBODY_TO_KEEP
     assert text_of(result.content) == f"printed\n[{why} Changes that were discarded: /made (added). {AS_IT_WAS}]"

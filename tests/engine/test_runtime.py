@@ -10,9 +10,9 @@ import pytest
 
 from tests.fakes.engine import SPEC, STARTED, USAGE, FakeLog, FakeProvider, FakeTool, agree, calls, ports
 from treadle.engine.core import texts
+from treadle.engine.core.copy_fate import KEEP_UNKNOWN
 from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import phase, replace
-from treadle.engine.core.texts import KEEP_UNKNOWN
 from treadle.engine.ports import Output, Ports, Prepared, SharedSpent
 from treadle.engine.runtime import perform, tool_call
 from treadle.engine.runtime.feeds import Feed

@@ -13,7 +13,7 @@ from tests.engine.exploring import BOUNDED, World, decision, walk
 from tests.engine.world import check_messages
 from tests.fakes.messages import read_transcript
 from treadle.context.notified import notifications
-from treadle.engine.core import replies, texts, turns
+from treadle.engine.core import copy_fate, replies, texts, turns
 from treadle.engine.core.advance import fold
 from treadle.engine.core.past_history import last_state, read_past
 from treadle.engine.core.sealing import STEPS_BETWEEN_STATES
@@ -84,7 +84,7 @@ def shown(told: list[Notification]) -> list[Notification]:
 def another_version() -> Iterator[None]:
     """Have other words, delays and defaults than the session was written with."""
     with pytest.MonkeyPatch.context() as patch:
-        for module in (texts, tool_call, model_call, turns, replies):
+        for module in (texts, copy_fate, tool_call, model_call, turns, replies):
             for name, value in vars(module).items():
                 if isinstance(value, str) and name.isupper():
                     patch.setattr(module, name, f"other {name}")
@@ -93,12 +93,12 @@ def another_version() -> Iterator[None]:
             "asked",
             "rejected",
             "amended",
-            "outcome_of_copy",
             "guidance",
             "in_a_loop",
             "more_steps",
         ):
             patch.setattr(texts, name, lambda *_, **__: "other")
+        patch.setattr(copy_fate, "outcome_of_copy", lambda *_, **__: "other")
         patch.setattr(replies, "_delay", lambda *_: 99.0)
         yield
 

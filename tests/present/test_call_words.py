@@ -3,7 +3,7 @@
 import pytest
 from msgspec.structs import replace
 
-from treadle.engine.core import texts
+from treadle.engine.core import copy_fate, texts
 from treadle.engine.core.copy_fate import with_remark
 from treadle.engine.ports import HookWord
 from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
@@ -56,7 +56,7 @@ def changed_by_hook(result: CallResult) -> CallResult:
     return with_hooks_words(result, BeforeCall(changed={"command": "ls"}), HookWord())
 
 
-@pytest.mark.parametrize("remark", [texts.RIGHT_REFUSED, texts.KEEP_UNKNOWN])
+@pytest.mark.parametrize("remark", [texts.RIGHT_REFUSED, copy_fate.KEEP_UNKNOWN])
 def test_what_the_session_says_to_the_model_of_a_result_is_not_shown(remark: str) -> None:
     result = with_remark(result_text(FAILED, "Exit status 3.\nout"), remark)
     amended = Text(text=texts.amended({"command": "ls"}))

@@ -17,7 +17,7 @@ from treadle.acp.running_commands import RunningCommands
 from treadle.acp.shapes import PromptAnswer, PromptBlock, PromptUsage, SessionModes
 from treadle.acp.updates import Updates, text_chunk
 from treadle.door.commands import (
-    LEFT_OUT,
+    NOT_SENT,
     SlashCommand,
     Surfaces,
     answered_aside,
@@ -290,7 +290,7 @@ class EditorSession:
         if answer.send:
             return with_words(prompt, answer.send)
         said = in_fence(answer.text) if "\n" in answer.text else answer.text
-        return self._said(f"{said}\n\n{LEFT_OUT}" if has_more(prompt) and not answer.warning else said)
+        return self._said(f"{said}\n\n{NOT_SENT}" if has_more(prompt) and not answer.warning else said)
 
     async def _aside(self, text: str) -> PromptAnswer:
         """Ask beside the work."""

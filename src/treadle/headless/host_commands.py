@@ -4,7 +4,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from treadle.door.commands import (
-    LEFT_OUT,
+    NOT_SENT,
     CommandAnswer,
     SlashCommand,
     Surfaces,
@@ -40,7 +40,7 @@ async def do_host_command(
     except TreadleError as error:
         answer = wrong(f"{error.what} {error.why}".strip())
     if not answer.send:
-        left_out = LEFT_OUT if more and not answer.warning else ""
+        left_out = NOT_SENT if more and not answer.warning else ""
         host.answer_alone(
             live, "\n".join(filter(None, (answer.text, left_out))), frame, Exit.USAGE if answer.warning else Exit.DONE
         )

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 DONE = "Done."
 """What is shown of a command that has nothing to say."""
 
-LEFT_OUT = "What came with the command was not sent."
+NOT_SENT = "What came with the command was not sent."
 """What is said of files and images that came with a command that sends nothing."""
 
 

@@ -3,7 +3,7 @@
 from functools import partial
 from typing import Any
 
-from treadle.engine.core import texts
+from treadle.engine.core import copy_fate, texts
 from treadle.engine.core.calls import (
     ask_about_copy,
     close_questions,
@@ -140,7 +140,7 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
             return leave_first_run(state, call, with_remark(result, texts.NO_RIGHT_IN_PLAN) if lacked else result)
         case OptionKind.ALLOW_ONCE if question.copy is not None:
             if question.copy.unshown and not question.more:
-                return ask_about_copy(state, call, result, question.copy, more=texts.KEEP_UNSHOWN)
+                return ask_about_copy(state, call, result, question.copy, more=copy_fate.KEEP_UNSHOWN)
             return keep_copy(state, call, result, question.copy)
         case OptionKind.RUN_FOR_REAL if question.copy is not None:
             rights = _for_real(decision, question.copy)
@@ -151,7 +151,7 @@ def _answered_after_a_run(  # noqa: PLR0917 - a question, its call, and the answ
                 state = with_note(state, texts.ran_again(call.call.name))
             return start(state, replace(call, rights=_wider(decision, question.denial), result=None), decision)
         case _ if question.copy is not None:
-            return finish(state, call, mark_discarded(result, texts.discarded_by_user(data.text)))
+            return finish(state, call, mark_discarded(result, copy_fate.discarded_by_user(data.text)))
         case _:
             if data.text:
                 state = _with_comment(state, call, data)

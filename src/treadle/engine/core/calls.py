@@ -328,14 +328,14 @@ def _answered_by_hook(state: State, call: CallState, result: CallResult, decisio
     copy = copy_fate.real_changes(result)
     if decision.verdict is Verdict.ALLOW and copy is not None:
         return keep_copy(state, call, result, copy)
-    return finish(state, call, copy_fate.mark_discarded(result, texts.said_by_hook(decision, "denied")))
+    return finish(state, call, copy_fate.mark_discarded(result, copy_fate.said_by_hook(decision, "denied")))
 
 
 def ask_about_copy(
     state: State, call: CallState, result: CallResult, copy: CopyChanges, *, more: str = ""
 ) -> Transition:
     """Ask about the changes, whole or not at all; `more` asks for the second yes, to those that no view can show."""
-    text, options = (more or texts.KEEP_CHANGES, _KEEP) if copy.whole else (texts.RUN_FOR_REAL, _NOT_WHOLE)
+    text, options = (more or copy_fate.KEEP_CHANGES, _KEEP) if copy.whole else (copy_fate.RUN_FOR_REAL, _NOT_WHOLE)
     shown = Preview(title=text, text=copy.diff, is_diff=True)
     return _ask_about(state, call, result, text, options=options, copy=copy, preview=shown, more=more)
 
@@ -349,14 +349,14 @@ def keep_copy(state: State, call: CallState, result: CallResult, copy: CopyChang
 def _discard(state: State, call: CallState, result: CallResult) -> Transition:
     """Throw away what nobody can decide about; outside plan mode that is work that was not done."""
     if state.mode is Mode.PLAN:
-        return finish(state, call, copy_fate.mark_discarded(result, texts.IN_PLAN_MODE))
-    return finish(_count_denied(state), call, copy_fate.mark_discarded(result, texts.NOBODY_TO_KEEP))
+        return finish(state, call, copy_fate.mark_discarded(result, copy_fate.IN_PLAN_MODE))
+    return finish(_count_denied(state), call, copy_fate.mark_discarded(result, copy_fate.NOBODY_TO_KEEP))
 
 
 def leave_first_run(state: State, call: CallState, result: CallResult) -> Transition:
     """Leave a call at what came of its first run, with no second one and nothing kept."""
     if state.user_present and state.mode is not Mode.PLAN:
-        return finish(state, call, copy_fate.mark_discarded(result, texts.BEFORE_KEPT))
+        return finish(state, call, copy_fate.mark_discarded(result, copy_fate.BEFORE_KEPT))
     return _discard(state, call, result) if copy_fate.real_changes(result) else finish(state, call, result)
 
 

@@ -1,10 +1,28 @@
-"""What became of what a command changed in its throw-away copy, in the result that the model reads."""
+"""What a command changed in its throw-away copy: what is asked of it, and what became of it in its result."""
 
-from treadle.engine.core import texts
 from treadle.engine.core.state import CallState, replace
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallStatus
+from treadle.protocol.permissions import Decision
 from treadle.protocol.tools import CallResult, CopyChanges, CopyFate, Outcome
+
+KEEP_CHANGES = "Keep these changes?"
+"""Asked about what a command changed in its throw-away copy of the workspace."""
+
+RUN_FOR_REAL = "Run this command for real?"
+"""Asked where what a command changed in its copy cannot be applied whole."""
+
+KEEP_UNSHOWN = "Keep these changes, too? They are too large to show."
+KEEP_UNKNOWN = (
+    "[Outcome unknown: the work was stopped while the changes of this command were being applied. Either all of them "
+    "are in the workspace, or none is. Look before you go on.]"
+)
+
+_LISTED = 10
+
+IN_PLAN_MODE = "It ran in a throw-away copy of the workspace, as commands do in plan mode."
+NOBODY_TO_KEEP = "It ran in a throw-away copy of the workspace, and nobody is here to say that its changes are kept."
+BEFORE_KEPT = "It ran in a throw-away copy of the workspace, and was interrupted before its changes were kept."
 
 
 def real_changes(result: CallResult) -> CopyChanges | None:
@@ -26,7 +44,7 @@ def mark_discarded(result: CallResult, why: str) -> CallResult:
 
 def _decided_about(result: CallResult, copy: CopyChanges, why: str = "") -> CallResult:
     """Say in a result what became of the changes."""
-    return with_remark(replace(result, copy=copy), texts.outcome_of_copy(copy, why))
+    return with_remark(replace(result, copy=copy), outcome_of_copy(copy, why))
 
 
 def with_remark(result: CallResult, note: str) -> CallResult:
@@ -46,11 +64,63 @@ def kept(call: CallState, applied: CallResult) -> CallResult:
         why = "".join(block.text for block in applied.content if isinstance(block, Text))
         return _decided_about(replace(first, outcome=applied.outcome), replace(copy, fate=CopyFate.NOT_APPLIED), why)
     said = (*first.content, *(one for one in applied.content if one not in first.content))  # of hooks
-    why = texts.said_by_hook(call.decision, "allowed")
+    why = said_by_hook(call.decision, "allowed")
     result = replace(first, content=said, changes=applied.changes)
     return _decided_about(result, replace(copy, fate=CopyFate.KEPT), why)
 
 
 def kept_or_not(result: CallResult) -> CallResult:
     """Say in a result that nobody knows whether the changes were applied: none of their fates is reported."""
-    return with_remark(replace(result, outcome=Outcome.UNKNOWN, copy=None), texts.KEEP_UNKNOWN)
+    return with_remark(replace(result, outcome=Outcome.UNKNOWN, copy=None), KEEP_UNKNOWN)
+
+
+def discarded_by_user(comment: str) -> str:
+    """Say that the user did not want what a command made."""
+    return f"The user did not keep its changes{f' and said: {comment}' if comment else ''}."
+
+
+TRIED = "tried"
+"""The rule of the reason with which hooks are asked about what a command changed in its copy."""
+
+
+def said_by_hook(decision: Decision | None, word: str) -> str:
+    """Say that a hook `word`, allowed or denied, what a command made; empty where hooks were not asked about that."""
+    asked = decision is not None and any(one.rule == TRIED for one in decision.reasons)
+    return f"A hook {word} its changes: {decision.reasons[0].text.rstrip('.')}." if asked and decision else ""
+
+
+def outcome_of_copy(copy: CopyChanges, why: str = "") -> str:
+    """Say what became of what a command changed in its copy, by name: for the model, screens, exports and the log."""
+    listed = made_in_copy(copy)
+    match copy.fate:
+        case CopyFate.KEPT:
+            if not copy.changes:
+                return f"[It ran in a throw-away copy. Kept: {listed}.]"
+            return f"[{why or 'The user kept its changes.'} They are in the workspace now: {listed}.]"
+        case CopyFate.NOT_APPLIED:
+            wanted = "The user wanted to keep" if copy.changes else "Not kept"
+            return f"[{why} {wanted}: {listed}.]"
+        case CopyFate.DISCARDED:
+            return f"[{why} Changes that were discarded: {listed}. The workspace is as it was.]"
+
+
+def made_in_copy(copy: CopyChanges) -> str:
+    """Name what a command changed in its copy, with the files that git ignores."""
+    return "; ".join(filter(None, (_listed(copy), _outputs(copy))))
+
+
+def _listed(copy: CopyChanges) -> str:
+    shown = ", ".join(f"{change.path} ({change.kind})" for change in copy.changes[:_LISTED])
+    more = len(copy.changes) - _LISTED
+    return f"{shown} and {more} more" if more > 0 else shown
+
+
+def _outputs(copy: CopyChanges) -> str:
+    """Name the files that git ignores and that go with the changes."""
+    shown = ", ".join(f"{one.path} ({_files(one.files)})" for one in copy.outputs[:_LISTED])
+    more = sum(one.files for one in copy.outputs[_LISTED:])
+    return f"files that git ignores: {shown}{f' and {_files(more)} more' if more else ''}" if shown else ""
+
+
+def _files(count: int) -> str:
+    return "1 file" if count == 1 else f"{count:,} files"

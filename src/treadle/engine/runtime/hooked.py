@@ -7,10 +7,10 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
+from treadle.engine.core.copy_fate import TRIED, made_in_copy
 from treadle.engine.core.goal import is_due
 from treadle.engine.core.machine_effects import AskHooks, Effect, Notify, Respond
 from treadle.engine.core.state import replace
-from treadle.engine.core.texts import TRIED, made_in_copy
 from treadle.engine.ports import HookDecision, Hooks, HookWord, Ports, Prepared
 from treadle.engine.runtime.assembling import SessionPort
 from treadle.engine.runtime.goal_check import GoalSession, check_goal
