@@ -128,9 +128,9 @@ async def test_a_mode_is_chosen_from_a_menu_that_says_what_it_lets_run_and_wide_
         await page.wait_for_selector("#choose-mode:has-text('Ask')")
         await page.wait_for_selector("html[data-ready]", state="attached")
         await page.keyboard.press("Alt+m")
-        await page.wait_for_selector("#palette-list >> text=reads and edits in the project run immediately")
+        await page.wait_for_selector("#palette-list >> text=file edits run without asking")
         await require_accessible(page)
-        assert await page.locator("#palette-list >> text=now · reads run immediately").count() == 1
+        assert await page.locator("#palette-list >> text=now · Treadle asks before anything").count() == 1
         await page.fill("#palette input", "edits")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#choose-mode:has-text('Edits')")

@@ -9,6 +9,7 @@ from treadle.door.known_models import EFFORT_BUDGETS, OfferedModel
 from treadle.door.open_session import SessionAccess, require_sandbox
 from treadle.door.settings import Settings
 from treadle.present.escape import printable
+from treadle.present.mode_words import MODES_ABOUT
 from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
@@ -20,14 +21,6 @@ _MOST_MODELS = 200
 _LONGEST_ABOUT = 200
 _CHOSEN_ELSEWHERE = frozenset({"mode", "plan", "act", "model", "effort", "rewind", "fork", "rename"})
 """Commands that are not offered: the client has its own way to do it, or would show something else than is true."""
-
-_MODES = {
-    Mode.PLAN: ("Plan", "Look and plan, change nothing."),
-    Mode.ASK: ("Ask", "Ask before anything that changes something."),
-    Mode.EDITS: ("Edits", "Edit files without asking, ask before commands."),
-    Mode.AUTO: ("Auto", "Run commands without asking where there is a sandbox."),
-    Mode.FULL: ("Full", "Ask only before what is dangerous."),
-}
 
 
 class Offers:
@@ -45,14 +38,12 @@ class Offers:
 
     def modes(self) -> SessionModes:
         """Give the modes."""
-        rows = (SessionMode(id=mode, name=_MODES[mode][0], description=_MODES[mode][1]) for mode in self._modes)
+        rows = (SessionMode(id=mode, name=mode.capitalize(), description=_said(mode)) for mode in self._modes)
         return SessionModes(current_mode_id=self._live.status.mode, available_modes=tuple(rows))
 
     def options(self) -> tuple[SelectOption, ...]:
         """Give the options with their values."""
-        modes = tuple(
-            SelectValue(value=mode, name=_MODES[mode][0], description=_MODES[mode][1]) for mode in self._modes
-        )
+        modes = tuple(SelectValue(value=mode, name=mode.capitalize(), description=_said(mode)) for mode in self._modes)
         status = self._live.status
         options = [
             SelectOption(
@@ -130,3 +121,8 @@ def _works(row: SlashCommand) -> bool:
 def _command(name: str, about: str, hint: str) -> dict[str, object]:
     shown = {"name": name, "description": clip_text(printable(about), _LONGEST_ABOUT)}
     return {**shown, "input": {"hint": printable(hint)}} if hint else dict(shown)
+
+
+def _said(mode: Mode) -> str:
+    about = MODES_ABOUT[mode]
+    return f"{about[0].upper()}{about[1:]}."

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.audit_report import verify_sessions as verify_sessions
     from treadle.app.reports.budget_report import BudgetLine as BudgetLine
     from treadle.app.reports.budget_report import budget_report as budget_report
+    from treadle.app.reports.budget_report import spent_today as spent_today
     from treadle.app.reports.context_report import ContextReport as ContextReport
     from treadle.app.reports.context_report import PricedBlock as PricedBlock
     from treadle.app.reports.context_report import block_text as block_text
@@ -102,7 +103,7 @@ else:
             """,
             "treadle.app.reports.agent_list": "listed_agents",
             "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",
-            "treadle.app.reports.budget_report": "BudgetLine budget_report",
+            "treadle.app.reports.budget_report": "BudgetLine budget_report spent_today",
             "treadle.app.reports.doctor_checks": "Check CheckStatus failed_check",
             "treadle.app.reports.context_report": """
                 ContextReport PricedBlock block_text context_lines context_report context_shares known_model

@@ -148,7 +148,7 @@ def _take(canvas: Canvas, notification: Notification) -> None:  # noqa: C901, PL
         case QueueChanged(prompts=prompts, held=held):
             canvas.know(queue=prompts, held=held)
         case OwnWorkChanged(total=total, restored=now):
-            canvas.know(counted=True, added=total.added, removed=total.removed)
+            canvas.know(counted=canvas.view.seq, added=total.added, removed=total.removed)
             _mark_restored(canvas, now)
         case FilesRestored(restored=done, conversation=back):
             canvas.add(NoteItem(restored_words(done, conversation=back), bool(done.conflicts or done.error)))

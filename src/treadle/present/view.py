@@ -88,8 +88,8 @@ class SessionView(Struct, frozen=True, kw_only=True):
     that is put off by the time in which no program worked on it. `since` is when it came to what it does now, `asking`
     since when the person is asked, `waited` how long (s) they were asked before that in this turn. `received` are the
     tokens of the turn's replies, `speed` how many of the last one came in a second. `added` and `removed` count the
-    changed lines of the session: `counted` by its checkpoints, or else as the ends of turns said. `stop` is how the
-    last turn ended. `checklist` is Markdown, `listed` that this turn changed it.
+    changed lines of the session, as its checkpoints did, `counted` is the event of the last one, or else (0) as the
+    ends of turns said. `stop` is how the last turn ended. `checklist` is Markdown, `listed` that this turn changed it.
 
     `calls` are the open ones at their places, `children` the subagents that work; `proposed` are calls of a reply that
     nobody heard and that is not whole yet: it says where they stand. `silent` are the places of those that show nothing
@@ -117,7 +117,7 @@ class SessionView(Struct, frozen=True, kw_only=True):
     received: int = 0
     speed: float = 0.0
     spending: Spending = Spending()
-    counted: bool = False
+    counted: int = 0
     added: int = 0
     removed: int = 0
     stop: str | None = None

@@ -5,8 +5,9 @@ from collections import Counter
 from collections.abc import Mapping
 
 from treadle.door.program import Exit
-from treadle.door.reports import batch_at_work, known_batches
+from treadle.door.reports import known_batches
 from treadle.present.batch_progress import BatchProgress, spent_of
+from treadle.web.column_foot import batch_reached
 
 _STATES = {"done": "passed", "waits": "waiting", "working": "running"}
 """What a task's state is called; the others are called by their name."""
@@ -30,12 +31,6 @@ def batch_state(one: BatchProgress, *, works: bool) -> tuple[str, str]:
             return "gone", "Its program ended while it worked"
         case _:
             return "stopped", "Paused"
-
-
-def batch_reached() -> str:
-    """Say how far the batch is that works now; empty without one."""
-    counts = batch_at_work()
-    return "" if counts is None else "{:,} of {:,}".format(*counts)
 
 
 class BatchEnds:

@@ -21,6 +21,7 @@ from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.batch_ends import BatchEnds
 from treadle.web.closing import UNUSED_SECONDS
+from treadle.web.column_foot import SpendingSeen, today_words
 from treadle.web.folder_index import FolderIndex
 from treadle.web.once import Once
 from treadle.web.own_shells import OwnShells
@@ -45,8 +46,8 @@ class SessionBook:
     `folder` is where a new session works if nothing else is said, `flags` are settings of the command line.
     `changed` tells when a session was opened or closed, or has another question or state. A session of this process
     that nobody has needed for `unused` seconds is closed; a message opens it again. `listed` counts what changed in the
-    list besides: a name, or which sessions are in it. With a `gate` turns of this process wait for their place,
-    and `hears` is told what its sessions tell.
+    list besides: a name, or which sessions are in it. `today` says what was spent, None before the first look. With a
+    `gate` turns of this process wait for their place, and `hears` is told what its sessions tell.
     """
 
     def __init__(
@@ -66,6 +67,8 @@ class SessionBook:
         self.changed = Signal() if gate is None else gate.moved
         self.listed = 0
         self.batches = BatchEnds()
+        self.today: str | None = None
+        self._spending = SpendingSeen()
         self.files = FolderIndex()
         self.shells = OwnShells()
         self.once = Once()
@@ -322,12 +325,20 @@ class SessionBook:
                     for session_id in await asyncio.to_thread(_leased):
                         if session_id not in self._open and not await self._attach(session_id):
                             known = -1.0  # it is not ready yet
+            await self._add_up()
             if self.changed.heard.is_set() or self.shells.sessions:
                 await asyncio.sleep(_LOOK)
                 continue
             with suppress(TimeoutError):  # for nobody it looks seldom
                 async with asyncio.timeout(_LOOK_ANYWAY):
                     await self.changed.heard.wait()
+
+    async def _add_up(self) -> None:
+        """Say what was spent today, where somebody looks and it may be another sum."""
+        if self.changed.heard.is_set() and self._spending.is_new(self._open, self.batches.reached):
+            before, self.today = self.today, await asyncio.to_thread(today_words)
+            if self.today != before:
+                self.changed.set()
 
     async def _end_shells_of_deleted(self) -> None:
         """End the shells that no screen leads to any more, whoever deleted their sessions."""

@@ -114,7 +114,7 @@ class _News:
         self._status: Any = None
         self._listed = -1
         self._batches: Any = None
-        self._reached: str | None = None
+        self._foot: Any = None
 
     async def stream(self, event: asyncio.Event) -> AsyncIterator[bytes]:
         """Give what is new, each time that the event is set; nothing new is a piece, too."""
@@ -157,8 +157,9 @@ class _News:
             self._listed = news["listed"] = self._book.listed
         if self._book.batches.ended != self._batches:
             self._batches = news["batches"] = dict(self._book.batches.ended)
-        if self._book.batches.reached != self._reached:
-            self._reached = news["reached"] = self._book.batches.reached
+        if (foot := {"reached": self._book.batches.reached, "today": self._book.today}) != self._foot:
+            self._foot = foot
+            news["foot"] = {name: said for name, said in foot.items() if said is not None}
         if not self._session_id:
             return news
         if self._book.find(self._session_id) is not page or (self._opened and page is None):

@@ -1,6 +1,5 @@
 """What stands around every screen: the column of all sessions, and the bar of the one that is shown."""
 
-import time
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -11,12 +10,10 @@ from msgspec.structs import replace
 
 from treadle.door.opening import branch_of, session_log
 from treadle.door.past import SessionState, count_subagents
-from treadle.door.reports import budget_report
 from treadle.door.review import own_files
 from treadle.protocol.errors import TreadleError
-from treadle.protocol.models import money
-from treadle.web.batch_ends import batch_reached
 from treadle.web.book import SessionBook
+from treadle.web.column_foot import batch_reached, today_words
 from treadle.web.session_rows import ListFilter, PageRow, page_rows, project_name
 
 LOOK_COOKIE = "treadle-look"
@@ -67,7 +64,7 @@ def whole_column(book: SessionBook, session_id: str = "", *, look: str = "") -> 
     """Make the column of a whole page, with what stands below its sessions, and what the bar of a session counts."""
     column = page_column(book, session_id, look=look)
     row = None if column.row is None else _with_counts(column.row)
-    return replace(column, row=row, today=_today(), batch=batch_reached())
+    return replace(column, row=row, today=today_words(), batch=batch_reached())
 
 
 def page_column(book: SessionBook, session_id: str = "", *, look: str = "") -> PageColumn:
@@ -120,15 +117,6 @@ def _by_project(rows: Sequence[PageRow]) -> list[tuple[str, Sequence[PageRow], i
         group.sort(key=lambda row: not (row.state in _ACTIVE or row.pinned))
         groups.append((name, group[:_SHOWN], len(group)))
     return groups
-
-
-def _today() -> str:
-    """Say what was spent on this day, in UTC."""
-    try:
-        spent = budget_report(int(time.time() * 1_000))
-    except (TreadleError, OSError):
-        return ""
-    return f"{money(spent.cost, estimated=spent.estimated)} today"
 
 
 def _with_counts(row: PageRow) -> PageRow:

@@ -205,7 +205,7 @@ def _how(acts: Collection[Act], grants: Grants | None, root: str) -> Iterator[As
             act="edits",
             title="All edits in this project, this session",
             button="Allow all edits",
-            about="The mode becomes Edits; commands still ask first.",
+            about="The mode becomes Edits; Treadle still asks before a command changes anything.",
         )
     if grants is None:
         return

@@ -11,6 +11,7 @@ from treadle.present.checklist_items import todo_of
 from treadle.present.context_use import filled_words, percent_full
 from treadle.present.failure_words import is_failure, waiting_words
 from treadle.present.goal_words import CHECKING_GOAL, goal_label, goal_words
+from treadle.present.mode_words import MODES_ABOUT
 from treadle.present.spending_words import Spending
 from treadle.present.view import SessionView
 from treadle.present.words import tokens
@@ -41,6 +42,7 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
         "goal": goal_line(status.goal),
         "goal_about": "" if status.goal is None else goal_words(status.goal),
         "step": facts.step,
+        "counted": facts.counted,
         "came": came_words(facts, time.time()),
         "since": None if facts.since is None else in_milliseconds(facts.since),
         "added": facts.added,
@@ -55,7 +57,7 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
 
 def _mode(mode: Mode, now: Mode) -> tuple[str, str, str, bool]:
     """Describe a mode to go to: its name, its title, what it lets run, and whether to ask before."""
-    about = f"now · {MODES_ABOUT[mode]}" if mode is now else MODES_ABOUT[mode]
+    about = f"{'now · ' if mode is now else ''}{MODES_ABOUT[mode]}."
     return mode.value, mode.value.capitalize(), about, mode in (Mode.AUTO, Mode.FULL) and mode is not now
 
 
@@ -104,15 +106,6 @@ def _queued(one: QueuedPrompt) -> dict[str, Any]:
 def _context(used: int, window: int | None) -> str:
     return filled_words(used, window) if window else f"{tokens(used)} tokens"
 
-
-MODES_ABOUT = {
-    Mode.PLAN: "it reads and proposes; nothing is changed.",
-    Mode.ASK: "reads run immediately; edits and commands ask first.",
-    Mode.EDITS: "reads and edits in the project run immediately; commands ask first.",
-    Mode.AUTO: "what stays in the project and in the sandbox runs immediately; the rest asks first.",
-    Mode.FULL: "everything but what is dangerous runs without asking.",
-}
-"""What each mode lets run, in a sentence."""
 
 _ROUGHLY = 100
 """Tokens; what stands for fewer is not sent anew."""

@@ -8,6 +8,7 @@ from treadle.app.compose import open_store
 from treadle.app.config.layers import load_settings
 from treadle.app.session.left_calls import settle_left_calls
 from treadle.protocol.base import Record
+from treadle.protocol.models import Spent
 from treadle.store.spent import day_of, spent_on
 
 _NO_FLAGS: Mapping[str, Any] = MappingProxyType({})
@@ -44,19 +45,23 @@ class BudgetReport(Record, frozen=True, kw_only=True, omit_defaults=False):
     ask_at: float
 
 
+def spent_today(now: int) -> Spent:
+    """Give what was spent on the day (UTC) of a time (ms since 1970)."""
+    store = open_store()
+    try:
+        settle_left_calls(store)
+        return spent_on(store, day_of(now))
+    finally:
+        store.close()
+
+
 def budget_report(now: int, flags: Mapping[str, Any] = _NO_FLAGS) -> BudgetReport:
     """Say what the user's settings allow, and what is used of it at a time (ms since 1970). Raises `ConfigError`.
 
     What the command line says of budgets is in `flags`, which may say more.
     """
     said = load_settings({name: flags[name] for name in ("budget",) if name in flags}).budget
-    day = day_of(now)
-    store = open_store()
-    try:
-        settle_left_calls(store)
-        spent = spent_on(store, day)
-    finally:
-        store.close()
+    day, spent = day_of(now), spent_today(now)
 
     def lines() -> Iterator[BudgetLine]:
         for span in ("turn", "session", "day"):

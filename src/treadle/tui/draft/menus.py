@@ -7,9 +7,10 @@ from treadle.door.commands import SLASH_TABLE
 from treadle.door.known_models import EFFORT_BUDGETS, OfferedModel
 from treadle.door.settings import KEY_ACTIONS, Colours
 from treadle.present.escape import exact, printable
+from treadle.present.mode_words import MODES_ABOUT
 from treadle.present.words import clip_text, describe_allowance, plain
 from treadle.protocol.notifications import QueuedPrompt
-from treadle.protocol.permissions import Allowance, Mode
+from treadle.protocol.permissions import Allowance
 from treadle.tui.draft.menu import Menu, MenuEntry, argument_menu, fitting
 from treadle.tui.lists.filter_list_rows import model_rows
 from treadle.tui.paint.lines import Line, clip
@@ -21,15 +22,6 @@ ArgumentMenus: TypeAlias = Mapping[str, Callable[[], Sequence[MenuEntry] | None]
 """What each command can be followed by; None while that is being read."""
 
 _ABOUT_LENGTH = 200
-
-_MODES = {
-    Mode.PLAN: "look and plan, change nothing",
-    Mode.ASK: "ask before anything that changes something",
-    Mode.EDITS: "edit files without asking, ask before commands",
-    Mode.AUTO: "run commands without asking where there is a sandbox",
-    Mode.FULL: "ask only before what is dangerous",
-}
-
 
 _COLOURS = {
     Colours.AUTO: "by the terminal's background",
@@ -83,7 +75,7 @@ def effort_entries() -> Sequence[MenuEntry]:
 
 def mode_entries() -> Sequence[MenuEntry]:
     """Give what `/mode` can be followed by."""
-    return [MenuEntry(mode, about, f"/mode {mode}") for mode, about in _MODES.items()]
+    return [MenuEntry(mode, about, f"/mode {mode}") for mode, about in MODES_ABOUT.items()]
 
 
 def colour_entries() -> Sequence[MenuEntry]:

@@ -6,18 +6,9 @@ from typing import TypeAlias
 from msgspec import Struct
 
 from treadle.door.commands import find_slash, nearest_slash, slash_word
+from treadle.present.mode_words import MODES_ABOUT
 from treadle.protocol.events import Delivery
 from treadle.protocol.permissions import Mode
-
-_MODE_TEXTS = {
-    Mode.PLAN: "nothing is changed",
-    Mode.ASK: "everything that changes something is asked about",
-    Mode.EDITS: "file edits run without asking",
-    Mode.AUTO: "commands run without asking where there is a sandbox",
-    Mode.FULL: "everything but what is dangerous runs without asking",
-}
-"""What each mode means."""
-
 
 _NO_KEY_HERE = (
     "/login takes the name of a provider only: /login PROVIDER. You type the key after that, and it is not shown."
@@ -26,7 +17,7 @@ _NO_KEY_HERE = (
 
 def mode_words(mode: Mode) -> str:
     """Say that another mode applies, and what it means."""
-    return f"Mode is now {mode}: {_MODE_TEXTS[mode]}."
+    return f"Mode is now {mode}: {MODES_ABOUT[mode].partition(';')[0]}."
 
 
 class SendPrompt(Struct, frozen=True):

@@ -26,6 +26,7 @@ from treadle.door.opening import (
 )
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust
+from treadle.present.mode_words import MODES_ABOUT
 from treadle.protocol.errors import ConfigError, StoreError, TreadleError
 from treadle.protocol.permissions import Mode
 from treadle.web.book import SessionBook
@@ -38,7 +39,6 @@ from treadle.web.page_requests import answer, body_of, book_of, folder_of, page,
 from treadle.web.rights import PageRoute, may, require
 from treadle.web.screens.saying import NewMessage, check_size, enter_message
 from treadle.web.session_rows import STATES, ListFilter, page_rows
-from treadle.web.status import MODES_ABOUT
 from treadle.web.templating import render
 
 _MOST_MODELS = 100
@@ -54,7 +54,7 @@ async def _typed(request: Request) -> Response:
 async def _start_screen(request: Request) -> Response:
     """Show where a session is started."""
     found = await asyncio.to_thread(_starting, request)
-    return await page(request, "start.html", about=MODES_ABOUT, **found)
+    return await page(request, "start.html", about={mode: f"{said}." for mode, said in MODES_ABOUT.items()}, **found)
 
 
 def _starting(request: Request) -> dict[str, Any]:

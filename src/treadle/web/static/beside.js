@@ -51,7 +51,7 @@ export function beside(session) {
     put(id("goal"), status.goal);
     id("goal").title = status.goal_about;
     id("goal").hidden = !status.goal;
-    const figures = `${status.added} ${status.removed}`;
+    const figures = `${status.counted} ${status.added} ${status.removed}`; // others of the same size are others
     if (figures !== changed) {
       changed = figures;
       readChanges();

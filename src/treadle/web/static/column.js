@@ -86,7 +86,7 @@ document.addEventListener("news", ({ detail: news }) => {
   if (own && !lost()) showBar(own);
   if (news.listed !== undefined && listed !== news.listed) readSoon();
   listed = news.listed ?? listed;
-  if (news.reached !== undefined) put(document.getElementById("reached"), news.reached);
+  for (const [name, said] of Object.entries(news.foot ?? {})) put(document.getElementById(name), said);
   if (!news.states) return;
   const rows = known();
   for (const [id, state] of Object.entries(news.states)) {
