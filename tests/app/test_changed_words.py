@@ -22,6 +22,18 @@ def test_a_changed_line_is_compared_with_the_one_that_is_like_it() -> None:
     assert _differing(old, new) == ({0: ["amount"]}, {2: ["count"]})
 
 
+def test_a_pair_of_lines_is_compared_alone() -> None:
+    """The last parenthesis of the line may be like that of another line, too."""
+    old = ["response = send(request, timeout=self.timeout)"]
+    new = [
+        "    response = send(request, timeout=self.timeout)",
+        "    self._sleep(retry_after(response.headers, attempt))",
+    ]
+    for one, other in ((old, new), (new, old)):
+        gone, come = _differing(one, other)
+        assert (gone or come, gone and come) == ({0: ["    "]}, {})
+
+
 def test_lines_that_have_little_in_common_are_not_marked_in_parts() -> None:
     assert _differing(["if ready(): start()"], ["for name in names: print(name)"]) == ({}, {})
 

@@ -42,11 +42,15 @@ def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[dict[int, Spa
         if before not in pairs and after not in taken and 2 * size >= _LEAST_ALIKE * whole:
             pairs[before] = after
             taken.add(after)
-    kept = [(one, other) for one, other in common if pairs.get(left[one].line) == right[other].line]
-    return (
-        _changed(left, {one for one, _ in kept}, set(pairs)),
-        _changed(right, {other for _, other in kept}, taken),
-    )
+    gone: dict[int, Spans] = {}
+    come: dict[int, Spans] = {}
+    for before, after in pairs.items():  # a word may be in the other line, too, though that of another line was nearer
+        lines = (list(_words([old[before]])), list(_words([new[after]])))
+        same = list(_common(*lines))
+        gone[before] = _changed(lines[0], {one for one, _ in same})
+        come[after] = _changed(lines[1], {other for _, other in same})
+    gone, come = ({line: spans for line, spans in found.items() if spans} for found in (gone, come))
+    return gone, come
 
 
 def _words(lines: Sequence[str]) -> Iterator[_Word]:
@@ -70,16 +74,15 @@ def _weight(line: str) -> int:
     return sum(len(piece) for piece in line.split())
 
 
-def _changed(words: Sequence[_Word], same: set[int], lines: set[int]) -> dict[int, Spans]:
+def _changed(words: Sequence[_Word], same: set[int]) -> Spans:
     """Give the places of words that are not the same; what is blank between two of them belongs to both."""
-    found: dict[int, list[tuple[int, int]]] = {}
+    spans: list[tuple[int, int]] = []
     for number, word in enumerate(words):
-        if number in same or word.line not in lines:
+        if number in same:
             continue
-        spans = found.setdefault(word.line, [])
         last = words[number - 1] if number else word
         if spans and (spans[-1][1] == word.start or (last.text.isspace() and spans[-1][1] == last.start)):
             spans[-1] = (spans[-1][0], word.end)
         else:
             spans.append((word.start, word.end))
-    return {line: tuple(spans) for line, spans in found.items()}
+    return tuple(spans)
