@@ -28,14 +28,15 @@ const fromFinger = matchMedia("(pointer: coarse)");
  */
 export function composer(session, { isActive, stopped = () => false, followed, more: own = () => ({}), where = () => ({}) }) {
   const key = `draft:${session}`;
-  let draft = { text: "", id: newId(), sending: false };
+  let draft = { text: "", id: newId(), sending: false, out: [] };
   let files = [];
 
-  // ---- the draft is kept over a reload; of what was on its way nobody knows whether it arrived, so it is sent again
+  // ---- the draft is kept over a reload; of what is on its way (`out`) nobody knows then whether it arrived, so it is sent again
 
   function keep(changes) {
     draft = { ...draft, ...changes };
-    store(key, draft.text ? draft : null);
+    document.body.classList.toggle("sends-files", draft.out.some((one) => one.waits)); // they are in this page alone
+    store(key, draft.text || draft.out.length ? draft : null);
   }
 
   function typed() {
@@ -59,9 +60,11 @@ export function composer(session, { isActive, stopped = () => false, followed, m
 
   // ---- sending
 
-  async function say(steer, more = {}) {
-    const message = text.value.trim();
-    if ((!message && files.length === 0) || text.readOnly) return;
+  let sent = Promise.resolve();
+
+  function say(steer, more = {}) {
+    const one = { text: text.value.trim(), id: draft.id, steer };
+    if ((!one.text && files.length === 0) || text.readOnly) return;
     closeMenu();
     if (lost()) {
       keep({ text: text.value, sending: files.length === 0, steer });
@@ -69,23 +72,45 @@ export function composer(session, { isActive, stopped = () => false, followed, m
       showPending();
       return;
     }
-    keep({ text: text.value, sending: session && files.length === 0, steer });
-    text.readOnly = true;
-    const said = { text: message, id: draft.id, steer, files: files.map(({ name, data }) => ({ name, data })), ...own(), ...more };
+    const along = files;
+    text.readOnly = !session; // the page of the new session follows; in a session one types on
+    if (session) leave({ ...one, waits: along.length > 0 });
+    sent = sent.then(() => deliver(one, along, more));
+  }
+
+  /** Let a message leave the field: what is typed now is another one. */
+  function leave(one) {
+    keep({ text: "", id: newId(), sending: false, out: [...draft.out, one] });
+    text.value = "";
+    files = [];
+    showFiles();
+    grow();
+  }
+
+  async function deliver(one, along, more) {
+    const said = { ...one, files: along.map(({ name, data }) => ({ name, data })), ...own(), ...more };
     hint.textContent = said.copy ? "Copying the folder …" : "";
     const refused = (status, why) => status === 422 && (hint.textContent = why.what);
     const answer = await send(session ? `/s/${session}/say` : "/sessions", said, refused, true);
     if (leaving) return; // it was cut off: the page that follows asks whether it arrived, by sending it again
     text.readOnly = false;
     if (said.copy && answer) hint.textContent = "";
-    keep({ sending: false });
-    if (!answer) return;
-    if (answer.trust) return void askTrust(document.getElementById("trust"), answer.trust, (said) => say(steer, said));
-    if (!answer.kept) files = [];
+    keep({ sending: false, out: draft.out.filter(({ id }) => id !== one.id) });
+    if (session && (!answer || answer.trust)) giveBack(one);
+    if (session && (!answer || answer.trust || answer.kept)) files = [...along, ...files];
     showFiles();
-    put("");
+    if (!answer) return;
+    if (answer.trust) return void askTrust(document.getElementById("trust"), answer.trust, (said) => say(one.steer, said));
+    if (!session) [files] = [[], put("")];
     followed(answer);
     showAnswer(answer.shown);
+  }
+
+  /** Bring a message that was not taken back to the field, before what was typed since; alone it is the same one still. */
+  function giveBack({ text: words, id }) {
+    const since = text.value;
+    put(since ? `${words}\n${since}` : words);
+    if (!since) keep({ id });
   }
 
   // ---- without a connection: it is sent when there is one again, and can be taken back until then
@@ -367,9 +392,12 @@ export function composer(session, { isActive, stopped = () => false, followed, m
   const early = text.value; // typed before this ran, or brought back by the browser
   if (early && !kept?.sending) put(early.startsWith(kept?.text ?? "") ? early : `${kept.text}\n${early}`);
   else if (kept) {
-    draft = kept;
+    draft = { ...kept, out: kept.out ?? [] };
     text.value = kept.text;
     grow();
+    for (const one of draft.out.filter((one) => !one.waits)) sent = sent.then(() => deliver(one, [], {}));
+    for (const one of draft.out.filter((one) => one.waits)) giveBack(one); // its files are gone
+    keep({ out: draft.out.filter((one) => !one.waits) });
     if (kept.sending) say(kept.steer);
   }
   if (document.activeElement === text) complete();

@@ -42,12 +42,12 @@ function setLost(now) {
 }
 
 function said(news) {
-  if (news.reload && !document.querySelector("#images li")) return void location.reload();
+  if (news.reload && !document.querySelector("#images li, .sends-files")) return void location.reload();
   if (news.reload) {
     // Files that go along with a message would be lost: it is asked again soon, when they may be sent or removed.
     setLost(false);
     tries = 0;
-    strip.hidden = document.getElementById("text").readOnly; // they are on their way
+    strip.hidden = document.querySelector(".sends-files") !== null; // they are on their way
     return void (words.textContent = "The session was opened or closed elsewhere. This page follows when your files are sent or removed.");
   }
   settings.heard(news);
