@@ -25,7 +25,7 @@ from treadle.protocol.tools import (
 from treadle.tools.quoted_words import result_of
 from treadle.workspace.commands.confinement import Remark, describe_denial
 from treadle.workspace.commands.process import CommandProcess
-from treadle.workspace.commands.wrapping import NO_TERMINAL
+from treadle.workspace.commands.wrapping import NO_TERMINAL, TIMES_AGAIN
 from treadle.workspace.workspace import Workspace
 
 _RUNNING_AT_MOST = 16
@@ -88,12 +88,12 @@ async def run_line(
     *,
     rights: Rights,
     cwd: str = "",
-    again: bool = True,
+    again: int = TIMES_AGAIN,
 ) -> CallResult:
     """Run a line under its rights in a folder of the workspace; a status other than 0 is a failure.
 
-    Its sandbox is set up `again` once where a place that it was to cover went away meanwhile. Raises `ToolError`; when
-    cancelled, leaves nothing running.
+    Its sandbox is set up `again` so often where a place that it was to cover went away meanwhile. Raises `ToolError`;
+    when cancelled, leaves nothing running.
     """
     alive = [number for number, command in workspace.commands.all() if command.alive]
     if len(alive) >= _RUNNING_AT_MOST:
@@ -127,7 +127,7 @@ async def run_line(
     failed = outcome is Outcome.FAILED
     copy = await asyncio.to_thread(setup.changes, report, failed=failed) if setup.changes is not None else None
     if failed and again and await asyncio.to_thread(setup.wrapping.lacks_place, printed):
-        return await run_line(workspace, line, patience, output, rights=rights, cwd=cwd, again=False)
+        return await run_line(workspace, line, patience, output, rights=rights, cwd=cwd, again=again - 1)
     denial = setup.find_denial(report) if failed and not command.why_stopped else None
     if denial is not None:
         never = await asyncio.to_thread(setup.why_never, denial)

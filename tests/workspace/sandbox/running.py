@@ -11,7 +11,7 @@ from treadle.workspace.commands.confinement import Setup
 from treadle.workspace.commands.launcher import Launcher
 from treadle.workspace.commands.process import CommandProcess
 from treadle.workspace.commands.variables import child_variables
-from treadle.workspace.commands.wrapping import Wrapping
+from treadle.workspace.commands.wrapping import TIMES_AGAIN, Wrapping
 from treadle.workspace.namespaces.session_space import SessionNamespaces
 from treadle.workspace.sandbox import Profile, SandboxState, prepare, probe
 from treadle.workspace.sandbox.backend import Backend
@@ -88,7 +88,7 @@ class Box:
         return command, wrapping
 
     async def run(
-        self, line: str, profile: Profile | None = None, seconds: float = 60, *, again: bool = True
+        self, line: str, profile: Profile | None = None, seconds: float = 60, *, again: int = TIMES_AGAIN
     ) -> tuple[int | None, str]:
         """Run a line to its end and give its status and output; as the tools do, once more where it did not begin."""
         command, wrapping = self._start(line, profile or self.profile())
@@ -96,7 +96,7 @@ class Box:
         output = command.take_output()
         await command.close()
         if again and wrapping.lacks_place(output):
-            return await self.run(line, profile, seconds, again=False)
+            return await self.run(line, profile, seconds, again=again - 1)
         return command.status, output
 
     def tree(self) -> list[str]:

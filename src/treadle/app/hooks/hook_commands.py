@@ -22,7 +22,7 @@ from treadle.workspace.commands.confinement import Setup, describe_denial
 from treadle.workspace.commands.launcher import Launcher
 from treadle.workspace.commands.process import CommandProcess
 from treadle.workspace.commands.redirected import RedirectedFiles
-from treadle.workspace.commands.wrapping import Caps
+from treadle.workspace.commands.wrapping import TIMES_AGAIN, Caps
 
 _LARGEST_FILE = 256 * 1024 * 1024
 _LONGEST_REASON = 10_000
@@ -104,18 +104,7 @@ class CommandHook(Struct, frozen=True):
         access = await asyncio.to_thread(self.place.logs.open, spec) if confined else HookAccess()
         try:
             await asyncio.to_thread(files.write, json.dumps(given).encode())
-            setup = await self._setup(line, files, access)
-            command = self.place.launcher().start(line, setup=setup)
-            try:
-                await command.finish(_FOREVER)
-                errors = command.take_output(_LONGEST_REASON).strip()
-                for said in await command.settle(errors):
-                    self.place.tell(said.text)
-                return self._answer(command, errors, await asyncio.to_thread(files.printed, MOST_ANSWERED + 1), setup)
-            finally:
-                await command.close()
-                if setup.changes is not None:
-                    await asyncio.to_thread(setup.changes, "", failed=False)
+            return await self._answered(line, files, access)
         except ToolError as error:
             raise HookFailedError(error.text.rstrip(".")) from error
         except OSError as error:
@@ -123,6 +112,26 @@ class CommandHook(Struct, frozen=True):
         finally:
             await asyncio.to_thread(files.remove)
             await asyncio.to_thread(self.place.logs.close, access)
+
+    async def _answered(
+        self, line: str, files: RedirectedFiles, access: HookAccess, *, again: int = TIMES_AGAIN
+    ) -> HookAnswer:
+        """Run it to its end; `again` so often where its sandbox was not set up."""
+        setup = await self._setup(line, files, access)
+        command = self.place.launcher().start(line, setup=setup)
+        try:
+            await command.finish(_FOREVER)
+            errors = command.take_output(_LONGEST_REASON).strip()
+            for said in await command.settle(errors):
+                self.place.tell(said.text)
+            answer = self._answer(command, errors, await asyncio.to_thread(files.printed, MOST_ANSWERED + 1), setup)
+        finally:
+            await command.close()
+            if setup.changes is not None:
+                await asyncio.to_thread(setup.changes, "", failed=False)
+        if again and command.status and await asyncio.to_thread(setup.wrapping.lacks_place, errors):
+            return await self._answered(line, files, access, again=again - 1)
+        return answer
 
     async def _setup(self, line: str, files: RedirectedFiles, access: HookAccess) -> Setup:
         confine = self.place.confine if self.spec.confined else None

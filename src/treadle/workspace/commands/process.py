@@ -105,7 +105,7 @@ class CommandProcess:
         self._gone: list[Callable[[], None]] = []
         self.listeners: list[_Output] = []  # an empty text says that `flush` may bring more
         self._settle: Settle | None = None
-        self._setup = Setup()
+        self.setup = Setup()
         self._later: asyncio.TimerHandle | None = None
         self._looking: asyncio.Future[tuple[Remark, ...]] | None = None
         self._said: list[Remark] = []
@@ -229,7 +229,7 @@ class CommandProcess:
 
     def settle_with(self, setup: Setup) -> None:
         """Look from time to time, while the command runs, at what it did."""
-        self._settle, self._setup = setup.settle, setup
+        self._settle, self.setup = setup.settle, setup
         self._look_later()
 
     def _look_later(self) -> None:
@@ -245,7 +245,7 @@ class CommandProcess:
     def _looked(self, looking: "asyncio.Future[tuple[Remark, ...]]") -> None:
         if not looking.cancelled() and looking.exception() is None:
             self._said += looking.result()
-            self._setup.meanwhile(looking.result())
+            self.setup.meanwhile(looking.result())
         if self._settle is not None:
             self._look_later()
 
@@ -350,7 +350,7 @@ class CommandProcess:
         if self.alive:
             await self.stop("Treadle stopped it" if self.running else "", grace=_GRACE_ON_CANCEL)
         if left := await self.settle(""):
-            self._setup.unsaid(left)
+            self.setup.unsaid(left)
         self._settle = None
         for pipe in (self._guard.output, self._guard.report):
             if not pipe.closed:

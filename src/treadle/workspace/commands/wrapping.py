@@ -26,6 +26,12 @@ NO_WATCH = Watch()
 _GIB = 1024**3
 _SHELL = "/bin/sh"
 _NOT_SET_UP = regex(r"bwrap: Can't [^/\n]*(/[^\n]*): [^:\n]+")
+SANDBOXES = ("bwrap: ", "sandbox-exec: ")
+"""How a sandbox begins what it says when it could not start the command, as where there is no room for a process."""
+
+TIMES_AGAIN = 2
+"""How often a sandbox is set up again where a place that it was to cover went away meanwhile: sockets come and go."""
+
 _BLOCK = 512  # bytes; in which a shell called `sh` counts a file's size
 
 

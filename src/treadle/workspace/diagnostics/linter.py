@@ -1,5 +1,6 @@
 """A linter: a command whose output names problems, one to a line."""
 
+import asyncio
 import re
 import shlex
 from collections.abc import Awaitable, Callable, Sequence
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.commands.process import Bounds, CommandProcess
+from treadle.workspace.commands.wrapping import SANDBOXES, TIMES_AGAIN
 from treadle.workspace.diagnostics.checks import CHECK_SECONDS, covered
 from treadle.workspace.diagnostics.problems import PATTERN, Diagnostic, read_output
 
@@ -38,8 +40,11 @@ class Linter:
         """Whether it is meant for files of this kind."""
         return covered(path, self.patterns)
 
-    async def check(self, paths: Sequence[str]) -> list[Diagnostic]:
-        """Run the linter over the files that are there. Raises `ToolError` when it cannot be run."""
+    async def check(self, paths: Sequence[str], *, again: int = TIMES_AGAIN) -> list[Diagnostic]:
+        """Run the linter over the files that are there; `again` so often where its sandbox was not set up.
+
+        Raises `ToolError` when it cannot be run.
+        """
         there = _existing(paths)
         if not there:
             return []
@@ -50,7 +55,10 @@ class Linter:
             await command.close()
         output = command.take_output()
         problems = read_output(output, self.root, self.name, self.pattern)
-        broken = command.status in _NOT_FOUND or (command.status not in _USUAL and not problems)
+        if again and command.status and await asyncio.to_thread(command.setup.wrapping.lacks_place, output):
+            return await self.check(paths, again=again - 1)
+        not_run = command.status in _NOT_FOUND or (command.status != 0 and output.startswith(SANDBOXES))
+        broken = not_run or (command.status not in _USUAL and not problems)
         if broken or command.why_stopped:
             raise ToolError(f"{self.name} did not work: {command.describe()} {_last_line(output)}".strip())
         return problems

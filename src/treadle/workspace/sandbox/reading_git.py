@@ -2,10 +2,11 @@
 
 import os
 import subprocess
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from treadle.protocol.errors import ToolError
 from treadle.workspace.commands.variables import HARDENED_GIT, child_variables, find_outside, path_outside
+from treadle.workspace.commands.wrapping import SANDBOXES, TIMES_AGAIN
 from treadle.workspace.sandbox.backend import probe
 from treadle.workspace.sandbox.profile import Profile
 from treadle.workspace.sandbox.usual import repositories_of
@@ -13,13 +14,10 @@ from treadle.workspace.sandbox.wrap import prepare
 
 _PATIENCE = 10.0  # seconds; git answers within some ten milliseconds
 
-_SANDBOXES = (b"bwrap: ", b"sandbox-exec: ")
-"""How a sandbox begins what it says when it could not start git, as where there is no room for a process."""
-
 _NOT_STARTED = (126, 127)
 
 _FATAL = 128
-_SAID_NO = (b"no upstream", b"not a git repository", b"does not point to a branch", b"no such branch")
+_SAID_NO = ("no upstream", "not a git repository", "does not point to a branch", "no such branch")
 """What git answers with the status of a failure, though it is an answer about a revision."""
 
 AskGit = Callable[..., bytes | None]
@@ -40,6 +38,18 @@ class GitReader:
     def __call__(self, *words: str) -> bytes | None:
         """Run git; gives None where it fails. Raises `ToolError` where it cannot be confined, or does not answer."""
         root = os.path.realpath(self._root)
+        done = self._run(root, words)
+        said = done.stderr.decode(errors="replace").strip()
+        failed = words[0] == "rev-parse" and done.returncode == _FATAL and not any(map(said.__contains__, _SAID_NO))
+        if failed or done.returncode < 0 or done.returncode in _NOT_STARTED or said.startswith(SANDBOXES):
+            # Git has said nothing: that there is no such commit, say, is something else.
+            raise _unanswered(root, said or f"status {done.returncode}")
+        return done.stdout if done.returncode == 0 else None
+
+    def _run(
+        self, root: str, words: Sequence[str], *, again: int = TIMES_AGAIN
+    ) -> "subprocess.CompletedProcess[bytes]":
+        """Run git to its end; `again` so often where its sandbox was not set up."""
         repositories = tuple(repositories_of(root))
         profile = Profile(
             root=root,
@@ -52,9 +62,10 @@ class GitReader:
         environment = {**child_variables(os.environ), **HARDENED_GIT}
         environment["LC_ALL"] = "C"
         environment["PATH"] = path_outside(environment.get("PATH", os.defpath), root)
+        wrapping = prepare(profile, probe())
         try:
             done = subprocess.run(
-                prepare(profile, probe()).around((find_outside("git", root), "-C", root, *words)),
+                wrapping.around((find_outside("git", root), "-C", root, *words)),
                 capture_output=True,
                 timeout=_PATIENCE,
                 check=False,
@@ -63,13 +74,9 @@ class GitReader:
             )
         except (OSError, subprocess.TimeoutExpired) as error:
             raise _unanswered(root, str(error)) from error
-        failed = (
-            words[0] == "rev-parse" and done.returncode == _FATAL and not any(map(done.stderr.__contains__, _SAID_NO))
-        )
-        if failed or done.returncode < 0 or done.returncode in _NOT_STARTED or done.stderr.startswith(_SANDBOXES):
-            # Git has said nothing: that there is no such commit, say, is something else.
-            raise _unanswered(root, done.stderr.decode(errors="replace").strip() or f"status {done.returncode}")
-        return done.stdout if done.returncode == 0 else None
+        if again and done.returncode and wrapping.lacks_place(done.stderr.decode(errors="replace")):
+            return self._run(root, words, again=again - 1)
+        return done
 
 
 def _unanswered(root: str, why: str) -> ToolError:

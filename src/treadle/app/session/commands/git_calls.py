@@ -20,6 +20,7 @@ from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import Confinement, Rights, RunCommand
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.commands.variables import find_outside
+from treadle.workspace.commands.wrapping import TIMES_AGAIN
 from treadle.workspace.files.text import visible
 from treadle.workspace.namespaces.git_broker import GitCall
 from treadle.workspace.namespaces.git_settings import GitSettings, setting_write
@@ -158,7 +159,10 @@ class GitCalls:
         async with self._writing if rights.confinement is Confinement.GIT else nullcontext():
             return await self._run_alone(calling, rights, quiet=quiet)
 
-    async def _run_alone(self, calling: _Calling, rights: Rights, *, quiet: bool) -> tuple[int, str]:
+    async def _run_alone(
+        self, calling: _Calling, rights: Rights, *, quiet: bool, again: int = TIMES_AGAIN
+    ) -> tuple[int, str]:
+        """Run git to its end; `again` so often where its sandbox was not set up. Raises `ToolError`."""
         call, descriptors = calling.call, calling.descriptors
         confine = partial(self._workspace.confine, background=True, cwd=call.cwd, of_git=True)
         setup = await asyncio.to_thread(confine, call.line, rights)
@@ -175,8 +179,13 @@ class GitCalls:
             if not ending.done():
                 await command.stop(_NOBODY_CALLS)
             await ending
+            said = command.take_output().strip()  # git itself prints to the descriptors of its caller
         finally:
             await command.close()  # what others noted meanwhile, and it took along, goes with the next result
+        if command.status and said and not command.why_stopped:
+            if again and await asyncio.to_thread(setup.wrapping.lacks_place, said):
+                return await self._run_alone(calling, rights, quiet=quiet, again=again - 1)
+            raise ToolError(f"It could not be started ({said}).")
         status = _FAILED if command.status is None else command.status
         if rights.confinement is Confinement.GIT and not quiet:
             self._say(calling.caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
