@@ -20,6 +20,7 @@ from treadle.app.security.command_folders import CommandFolders, is_control, is_
 from treadle.app.security.file_view import DiskView
 from treadle.app.security.trusting import session_trust, trust_store, whole_trust
 from treadle.protocol.errors import ToolError
+from treadle.protocol.rebase_steps import OPEN_STEPS
 from treadle.protocol.tools import Confinement
 from treadle.store.nested_rules import nested_repositories
 from treadle.workspace.commands.launcher import Launcher
@@ -310,3 +311,19 @@ def test_a_repository_below_whose_hooks_cannot_be_listed_is_told_with_the_folder
     assert found.keys() - before == {"sub/.git/hooks"}
     assert found["sub/.git/hooks"].startswith("unreadable")
     hooks.chmod(0o755)
+
+
+def test_steps_of_a_rebase_in_a_folder_that_a_command_closed_are_moved_away(tmp_path: Path) -> None:
+    normal_user()
+    git = tmp_path.resolve() / "work/.git"
+    git.mkdir(parents=True)
+    made = MadeFiles(tmp_path / "data", [], [], is_inert=lambda _: False, repositories=[str(git)])
+    steps = git / OPEN_STEPS
+    steps.parent.mkdir()
+    steps.write_text("exec touch ran\n")
+    steps.parent.chmod(0)
+    assert [one.partition(",")[0] for one in made.end()] == [
+        "rebase-merge could not be listed after the command",
+        "rebase-merge/git-rebase-todo was made while the command ran. It can change what tools do",
+    ]
+    assert (list(steps.parent.iterdir()), made.remaining()) == ([], ())

@@ -1,5 +1,6 @@
 """Which commands of git are known: every other name is an alias, a program or a helper, and asks in every mode."""
 
+import posixpath
 import shlex
 from typing import Any
 
@@ -182,8 +183,9 @@ def test_behind_an_option_that_is_not_known_the_command_is_not_known() -> None:
     ],
 )
 def test_to_go_on_with_steps_that_run_programs_asks(words: str, steps: str, asks: bool) -> None:
-    linked = {f"{ROOT}/.git": "gitdir: /other/.git/worktrees/ws\n", f"/other/.git/worktrees/ws/{OPEN_STEPS}": steps}
-    for files in ({f"{ROOT}/.git": None, f"{ROOT}/.git/{OPEN_STEPS}": steps}, linked):
+    own, linked = f"{ROOT}/.git", "/other/.git/worktrees/ws"
+    for git, pointer in ((own, None), (linked, f"gitdir: {linked}\n")):
+        files = {own: pointer, posixpath.dirname(f"{git}/{OPEN_STEPS}"): None, f"{git}/{OPEN_STEPS}": steps}
         for line in (f"git rebase {words}", f"cd sub; git rebase {words}"):
             for mode in MODES:
                 found = decided(line, mode, files=MemoryView(files), trusted=True)

@@ -3,6 +3,7 @@
 import os
 import shutil
 import subprocess
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
@@ -10,13 +11,14 @@ import pytest
 from tests.policy.views import ROOT, MemoryView, context
 from treadle.app.security.file_view import DiskView
 from treadle.policy.classify import classify_command
-from treadle.policy.decision_context import PolicyContext
+from treadle.policy.decision_context import MAX_NAMES, PolicyContext
 from treadle.policy.findings import CommandClass, PathOp
 from treadle.policy.path_check import Where, check_path
 from treadle.policy.repository import (
     INNER_REPOSITORIES,
     UNREADABLE_SETTINGS,
     is_inert,
+    runs_at_next_step,
     surprising_settings,
 )
 from treadle.protocol.inert_settings import setting_names
@@ -107,12 +109,14 @@ def test_settings_beyond_what_is_read_are_not_taken_for_none(tmp_path: Path, for
 
 
 class _Closed(MemoryView):
-    """Files of which one folder cannot be listed, though git goes into it."""
+    """Files of which one folder cannot be listed, though git goes into it, and of others as many as are listed."""
 
-    folder = ""
+    def __init__(self, files: Mapping[str, str | None], *, folder: str = "") -> None:
+        super().__init__(files)
+        self.folder = folder
 
     def names(self, path: str) -> tuple[str, ...] | None:
-        return None if path.rstrip("/") == self.folder else super().names(path)
+        return None if path.rstrip("/") == self.folder else (super().names(path) or ())[:MAX_NAMES]
 
 
 @pytest.mark.parametrize("name", [".git", ".git/hooks"])
@@ -124,12 +128,37 @@ def test_a_folder_that_cannot_be_listed_is_not_empty(name: str) -> None:
     assert not is_inert(f"{ROOT}/.git", closed)
 
 
-def test_what_a_folder_that_cannot_be_listed_becomes_for_git_is_not_known() -> None:
-    closed = _Closed({f"{ROOT}/sub": None})
+@pytest.mark.parametrize(("beside", "where"), [(("objects", "refs"), Where.PROTECTED), (("objects",), Where.INSIDE)])
+@pytest.mark.parametrize("closed", [True, False])
+def test_what_a_folder_becomes_for_git_is_known_whether_or_not_all_of_it_is_listed(
+    beside: tuple[str, ...], where: Where, closed: bool
+) -> None:
+    inside = {f"{ROOT}/sub/{name}": None for name in (*beside, *map(str, range(MAX_NAMES)))}
+    files = _Closed({f"{ROOT}/sub": None, **inside}, folder=f"{ROOT}/sub" if closed else "")
+    assert check_path("sub/HEAD", PathOp.WRITE, ROOT, context(files=files)).where is where
+
+
+def test_hooks_beyond_those_that_are_listed_are_not_taken_for_none() -> None:
+    samples = {f"{ROOT}/.git/hooks/{number}.sample": "" for number in range(MAX_NAMES)}
+    files = _Closed({**_view(_PLAIN).files, f"{ROOT}/.git/hooks": None, **samples, f"{ROOT}/.git/hooks/x": "rm"})
+    assert surprising_settings(ROOT, files) == [UNREADABLE_SETTINGS]
+    assert not is_inert(f"{ROOT}/.git", files)
+
+
+def test_steps_of_a_rebase_that_cannot_be_read_may_run_programs() -> None:
+    files = {**_view(_PLAIN).files, f"{ROOT}/.git/rebase-merge": None}
+    todo = f"{ROOT}/.git/rebase-merge/git-rebase-todo"
+    found = [runs_at_next_step(ROOT, MemoryView({**files, **more})) for more in ({todo: "pick 1"}, {todo: "x ls"}, {})]
+    assert (runs_at_next_step(ROOT, _view(_PLAIN)), found) == (False, [False, True, True])
+
+
+def test_a_glob_in_a_folder_that_cannot_be_listed_stands_for_files_that_are_not_known() -> None:
+    files = _Closed({f"{ROOT}/sub": None, f"{ROOT}/other/a": ""})
     found = {}
-    for closed.folder in ("", f"{ROOT}/sub"):
-        found[closed.folder] = check_path("sub/HEAD", PathOp.WRITE, ROOT, context(files=closed)).where
-    assert list(found.values()) == [Where.INSIDE, Where.PROTECTED]
+    for files.folder in ("", f"{ROOT}/sub"):
+        judged = classify_command("touch */a", ROOT, context(files=files))
+        found[files.folder] = "wide-glob" in {one.rule for part in judged.parts for one in part.findings}
+    assert list(found.values()) == [False, True]
 
 
 def test_names_of_settings_carry_their_section() -> None:

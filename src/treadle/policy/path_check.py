@@ -13,7 +13,14 @@ from treadle.policy.decision_context import FileKind, FileView, PolicyContext, i
 from treadle.policy.findings import PathOp
 from treadle.protocol.name_lists import ENVIRONMENT_MARK
 from treadle.protocol.permissions import Reason
-from treadle.protocol.protected_names import components, git_data_of, is_git_data, later_name, secret_name
+from treadle.protocol.protected_names import (
+    GIT_DATA_NAMES,
+    components,
+    git_data_of,
+    is_git_data,
+    later_name,
+    secret_name,
+)
 
 MAX_PATH_BYTES = 4096
 MAX_NAME_BYTES = 255
@@ -161,11 +168,15 @@ def _protected_name(tested: str, spelling: str, op: PathOp, context: PolicyConte
         named = later_name(tested) or secret_name(tested) or _environment(spelling, tested, context)
         if named is None and spelling in context.hook_files:
             return f"{tested.lstrip('/')}, which a hook of the folder names,"
-        beside = ((context.files.names(folder), name) for folder, name in git_data_of(spelling))
-        if any(names is None or is_git_data({*names, name}) for names, name in beside):
+        if any(_is_git_data_with(name, folder, context.files) for folder, name in git_data_of(spelling)):
             return f"{tested.lstrip('/')}, by which git takes its folder for a repository,"
         return named or (spelling if spelling in ("/", context.home) else None)
     return secret_name(tested)
+
+
+def _is_git_data_with(name: str, folder: str, files: FileView) -> bool:
+    """Whether git takes a folder for a repository's data once it has this name, too."""
+    return is_git_data({name, *(one for one in GIT_DATA_NAMES if files.facts(posixpath.join(folder, one)) is not None)})
 
 
 def _environment(spelling: str, tested: str, context: PolicyContext) -> str | None:

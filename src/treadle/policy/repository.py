@@ -88,9 +88,10 @@ def _surprising(data: GitData, files: FileView) -> list[str]:
     is_whole = all(part is not None and part.kind is FileKind.DIRECTORY and part.mode & 0o100 for part in parts)
     listed = [files.names(folder) for folder in (git, common, posixpath.join(common, "hooks"))]
     own, shared, hooks = (found or () for found in listed)
+    is_whole = is_whole and all(found is not None and len(found) < MAX_NAMES for found in listed)
     names, index = {*own, *shared}, files.read_index(posixpath.join(git, "index"))
-    is_read = None not in listed and (text is not None or files.facts(posixpath.join(common, "config")) is None)
-    is_usual = is_read and len(names) < MAX_NAMES and not any(map(_ODD.fullmatch, names))
+    is_read = text is not None or files.facts(posixpath.join(common, "config")) is None
+    is_usual = is_read and not any(map(_ODD.fullmatch, names))
     if not (is_whole and is_usual and head and _HEAD.fullmatch(head)) or index is None or _FOLDERS in index:
         return [UNREADABLE_SETTINGS]
     if _SUBMODULES in names or _INNER in index:
@@ -103,7 +104,7 @@ def runs_at_next_step(cwd: str, files: FileView) -> bool:
     """Whether a rebase that is open in the repository around `cwd` goes on with steps that run programs, or may."""
     data = git_data(cwd, files)
     steps = "" if data is None else posixpath.join(data.own, OPEN_STEPS)
-    return bool(steps) and files.facts(steps) is not None and run_programs(files.read_config(steps))
+    return bool(steps) and files.facts(posixpath.dirname(steps)) is not None and run_programs(files.read_config(steps))
 
 
 def _followed(folder: str, name: str, before: str, files: FileView) -> str:

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from treadle.policy.decision_context import MAX_NAMES, FileFacts, FileKind
 from treadle.protocol.patterns import regex
+from treadle.workspace.files.paths import NOTHING_THERE
 
 _LARGEST_CONFIG = 64 * 1024
 _LARGEST_INDEX = 32 * 1024 * 1024
@@ -54,9 +55,9 @@ class DiskView:
                     found.append(entry.name)
                     if len(found) >= MAX_NAMES:
                         break
-        except (FileNotFoundError, NotADirectoryError):
-            return ()
-        except (OSError, ValueError):
+        except OSError as error:
+            return () if error.errno in NOTHING_THERE else None
+        except ValueError:
             return None
         return tuple(found)
 

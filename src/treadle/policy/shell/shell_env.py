@@ -239,20 +239,21 @@ def _split(text: str) -> list[str]:
 def _matches(text: str, env: ShellEnv) -> tuple[list[str], bool]:
     """Expand a glob through the file view; the flag says whether all matches are there."""
     base, *parts = _split(text)
-    found = [posixpath.join(env.cwd, base)]
+    found, whole = [posixpath.join(env.cwd, base)], True
     for part in filter(None, parts):
-        listed = {directory: env.context.files.names(directory) or () for directory in found}
-        if any(len(names) >= MAX_NAMES for names in listed.values()):
+        listed = {directory: env.context.files.names(directory) for directory in found}
+        if any(names is not None and len(names) >= MAX_NAMES for names in listed.values()):
             return [], False
+        whole = whole and None not in listed.values()
         found = [
             posixpath.join(directory, name)
             for directory, names in listed.items()
-            for name in names
+            for name in names or ()
             if (part.startswith(".") or not name.startswith(".")) and fits(part, name)
         ]
         if len(found) > MAX_GLOB_MATCHES:
             return [], False
-    return found, True
+    return found, whole
 
 
 _CHANGES_DIRECTORY = frozenset({"cd", "pushd", "popd", "chdir"})

@@ -15,7 +15,7 @@ from treadle.workspace.files.names import existing_path, shown_name
 _LONGEST = 4095
 _CLOCK = regex(r" ([AP]M\b)")
 """Before it, the screenshots of macOS have a narrow blank."""
-_NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
+NOTHING_THERE = frozenset({errno.ENOENT, errno.ENOTDIR, errno.ELOOP})
 """What is said of a path where no folder is, and of a link that leads to none."""
 
 
@@ -114,7 +114,7 @@ def list_folder(path: str | os.PathLike[str], *, follow: bool = False) -> Folder
 
 
 def _failed(error: OSError) -> NoFolder | Unlisted:
-    return NoFolder() if error.errno in _NOTHING_THERE else Unlisted(error.strerror or str(error))
+    return NoFolder() if error.errno in NOTHING_THERE else Unlisted(error.strerror or str(error))
 
 
 def may_be_there(path: str | os.PathLike[str]) -> bool:
@@ -122,7 +122,7 @@ def may_be_there(path: str | os.PathLike[str]) -> bool:
     try:
         os.lstat(path)
     except OSError as error:
-        return error.errno not in _NOTHING_THERE
+        return error.errno not in NOTHING_THERE
     return True
 
 
@@ -137,7 +137,7 @@ def first_closed(top: str, name: str) -> str:
         try:
             mode = os.stat(f"{folder}/.").st_mode  # noqa: PTH116 - a Path would leave out the dot
         except OSError as error:
-            return "" if error.errno in _NOTHING_THERE else folder
+            return "" if error.errno in NOTHING_THERE else folder
         if not stat.S_ISDIR(mode):
             return ""
     return ""

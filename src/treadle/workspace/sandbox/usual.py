@@ -180,17 +180,20 @@ def open_steps(repositories: Sequence[str]) -> Iterator[str]:
 
 
 def steps_that_run_programs(repositories: Sequence[str]) -> Iterator[str]:
-    """Give the files with steps of open rebases that run programs.
+    """Give the files with steps of open rebases that run programs, or the folder that keeps them where it is closed.
 
     Git itself rewrites them with each step, so they do not stay as they are, as other parts do.
     """
-    for path in filter(os.path.lexists, open_steps(repositories)):
-        try:
-            steps = Path(path).read_text(errors="replace")
-        except OSError:
-            steps = None
-        if run_programs(steps):
-            yield path
+    for folder in (folder for one in repositories for folder in _with_linked(one)):
+        if closed := first_closed(folder, OPEN_STEPS):
+            yield closed
+        elif os.path.lexists(path := f"{folder}/{OPEN_STEPS}"):
+            try:
+                steps = Path(path).read_text(errors="replace")
+            except OSError:
+                steps = None
+            if run_programs(steps):
+                yield path
 
 
 def repositories_of(root: str) -> Iterator[str]:
