@@ -66,7 +66,8 @@ _TELLING = re.compile(
 """What of an absolute path may make the folder before it a repository, or change what it runs."""
 _HISTORY = re.compile(
     r"(?:^|/)\.git(?:/(?:objects|refs|logs)(?:/|$)|$)"
-    r"|(?:^|/)\.git/(?:index|packed-refs|HEAD|[A-Z]+_HEAD|COMMIT_EDITMSG|MERGE_(?:MSG|MODE)|AUTO_MERGE)(?:\.lock)?$"
+    r"|(?:^|/)\.git/(?:index|packed-refs|shallow|HEAD|(?:[A-Z]+_)+(?:HEAD|EDITMSG|MSG)|MERGE_(?:MODE|RR|AUTOSTASH)"
+    r"|AUTO_MERGE|BISECT_[A-Z_]+)(?:\.lock)?$"
 )
 _MOST_COPIES = 32
 """Names of files that one may be a copy of; one with more is not looked into, and counts as a secret."""
