@@ -1,4 +1,4 @@
-"""git: what only reads, what destroys, and what the repository's own configuration would run."""
+"""git: what it changes, destroys or reaches, and what the configuration of the repository would run."""
 
 import posixpath
 import re
@@ -6,16 +6,17 @@ from collections.abc import Sequence
 
 from msgspec.structs import replace
 
-from treadle.policy.findings import WITHOUT_SANDBOX, WRITES_GIT, Finding, PathOp, dangerous, is_plain, unclear
+from treadle.policy.findings import WRITES_GIT, Finding, PathOp, dangerous, is_plain, unclear
 from treadle.policy.marks import UNKNOWN, is_glob, is_static, shown, word_set
 from treadle.policy.repository import UNREADABLE_SETTINGS, runs_at_next_step, surprising_settings
 from treadle.policy.shell.danger_forms import dangerous_form
+from treadle.policy.shell.git_configuring import find_stopped, is_harmless_setting, judge_config
+from treadle.policy.shell.git_reading import GIT_READERS, is_dry_run, judge_reading
 from treadle.policy.shell.handed_lists import judge_whole
 from treadle.policy.shell.interpreters import judge_outputs
 from treadle.policy.shell.network_programs import PUBLISHES
 from treadle.policy.shell.readers import read_arguments, read_table
 from treadle.policy.shell.shell_env import ShellEnv
-from treadle.protocol.permissions import Mode
 from treadle.protocol.tools import Risk
 
 _GLOBAL = read_table(
@@ -23,40 +24,7 @@ _GLOBAL = read_table(
     " --version --literal-pathspecs --glob-pathspecs --noglob-pathspecs --icase-pathspecs --html-path --man-path"
     " --info-path --namespace: --attr-source: --git-dir: --work-tree: --exec-path? --config-env:"
 )
-_ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env")
-_READERS = word_set("""
-    log show shortlog rev-list rev-parse reflog branch tag for-each-ref show-ref merge-base cat-file ls-tree
-    status diff ls-files name-rev describe blame grep cherry count-objects check-ignore check-attr diff-tree diff-index
-    diff-files stash remote worktree submodule symbolic-ref
-""")
-_SHORT = re.compile(r"--|-[0-9abcdDeEFGhHiIklLmMnNopPqrsStuUvwWxXyzZ]+|-[nULSGABCM].+|-u(no|all)")
-_LONG = word_set("""
-    --stat --numstat --shortstat --summary --name-only --name-status --color --no-color --word-diff --no-patch --oneline
-    --diff-filter --cached --staged --check --exit-code --quiet --no-ext-diff --max-count --since --until --author
-    --grep --merges --no-merges --first-parent --all --tags --format --pretty --date --graph --decorate --no-decorate
-    --abbrev-commit --abbrev --follow --reverse --left-right --count --short --branch --porcelain --ignored --verify
-    --untracked-files --abbrev-ref --show-toplevel --git-dir --git-path --others --exclude-standard --merged --contains
-    --sort --is-ancestor --always --no-commit-id --show-current --list --no-pager --is-inside-work-tree --dirty
-""")
-"""Options with which these subcommands only show; they take their values glued or as another operand."""
-
-_SHOWS_ALL = word_set("-l --list -a -r -v -vv -n --all --remotes --contains --no-contains --merged --no-merged")
-_LISTS = {"branch": _SHOWS_ALL - {"-n"}, "tag": _SHOWS_ALL - {"-a", "-v", "-r"} | {"--points-at"}}
-"""Subcommands that create something when an operand comes without one of these options."""
-
-_FIRST_WORDS = {"stash": ("list", "show"), "remote": ("-v", "get-url"), "worktree": ("list",), "submodule": ("status",)}
-"""First words with which a subcommand that otherwise changes something only shows; none but for stash is one, too."""
-
-_KEYS = (
-    r"(?i:user\.(name|email|signingkey|useconfigonly)|(color|advice)\..*|column\.ui|core\.(quotepath|abbrev|autocrlf|eol|ignorecase|safecrlf|filemode)"
-    r"|log\.(date|decorate|abbrevcommit)|diff\.(algorithm|renames|context|mnemonicprefix|noprefix|colormoved)"
-    r"|init\.defaultbranch|pull\.(rebase|ff)|push\.(default|autosetupremote)|fetch\.prune|merge\.conflictstyle"
-    r"|branch\..+\.(remote|merge|rebase|description)|rerere\.enabled)"
-)
-"""Settings that change how something looks, or a habit, whatever they are set to."""
-
-_HARDENED = frozenset({"core.pager=cat", "core.pager=", "core.fsmonitor=false", "core.hooksPath=/dev/null"})
-_CONFIG_READS = word_set("--get --get-all --show-origin --show-scope --local --global --type --null -z")
+_ELSEWHERE = ("--git-dir", "--work-tree", "--exec-path", "--config-env", "--bare")
 _NOT_TRUSTED = "the folder is not trusted and has its own settings"
 _NAMES_ONLY = frozenset({"check-ignore", "check-attr", "ls-files", "status"})
 """Subcommands that show that a file is there, never what it holds."""
@@ -68,7 +36,7 @@ _LEAVES_REPOSITORY = word_set("""
 """)
 """Other subcommands that change nothing of the repository in their usual use."""
 
-_OF_GIT = frozenset({*_READERS, *_LEAVES_REPOSITORY}) | word_set("""
+_OF_GIT = frozenset({*GIT_READERS, *_LEAVES_REPOSITORY}) | word_set("""
     add am bisect bundle checkout checkout-index cherry-pick clean clone commit commit-graph commit-tree config fetch gc
     index-pack init init-db lfs ls-remote mailinfo mailsplit maintenance merge mktag mktree multi-pack-index mv notes
     pack-objects pack-refs prune prune-packed pull push read-tree rebase repack replace rerere reset restore revert rm
@@ -80,43 +48,14 @@ _OF_GIT = frozenset({*_READERS, *_LEAVES_REPOSITORY}) | word_set("""
 Another name is an alias, a program on PATH, or a helper of git that runs or obeys what it is given.
 """
 
-_TAKES_IN = re.compile(r"--cached|--ind.*|-3|--3.*")
+_TAKES_IN = re.compile(r"--ca.*|--in[dt].*|-[3N]|--3.*")
 """Options with which `git apply` changes the index, too."""
 
 _IN_PROGRESS = re.compile(r"--(abort|continue|skip|quit|resolved|show-current-patch)(=.*)?|-r")
 
-_DRY = frozenset({"add", "clean", "mv", "prune", "reflog", "rm"})
-_DRY_SHORT = re.compile(r"-[A-Za-df-z]*n[A-Za-df-z]*")
-_NOT_DRY = re.compile(r"-[a-z]*e|--no-d.*|--e.*|--pathspec.*|--chmod.*")
-"""Options of which the next word may be the value, so that it may be no option, and the way back."""
-
-_OF_OTHER_REPOSITORIES = {
-    "worktree": word_set("add move prune remove repair"),
-    "submodule": word_set("absorbgitdirs add deinit init set-branch set-url sync update"),
-}
-_DRY_RUNS = frozenset({"-n", "--dry-run"})
-_WRITE_SETTINGS = {
-    "lfs": word_set("install uninstall"),
-    "maintenance": word_set("register start stop unregister"),
-    "remote": word_set("add remove rename rm set-branches set-url"),
-    "sparse-checkout": word_set("disable init set"),
-}
-"""First words with which a subcommand writes git's configuration, and fails where it cannot."""
-
-_RENAMES = re.compile(r"-(?!.*u)[a-zA-Z]*[mMcC][a-zA-Z]*|--(move|copy|edit-description)")
-"""Options of `git branch` with which it does, too."""
-
-_BY_TREADLE = re.compile(
-    r"(?i:user\.(name|email|signingkey|useconfigonly)|branch\..+\.(remote|merge|rebase|description))"
-)
-"""What Treadle itself writes for a command, with these options (`namespaces/git_settings.py`)."""
-
-_FORMS_BY_TREADLE = word_set("--local --replace-all --unset --unset-all")
-
 _MAKES = frozenset({"clone", "init", "worktree", "bundle", "mv", "rm", "update-index"})
 _CONNECTS = frozenset({"fetch", "pull", "ls-remote", "clone", "submodule"})
 _ADDRESS = re.compile(r"\w+://|[\w.-]+@[\w.-]+:")
-_CREDENTIAL = re.compile(r"token|passw|credential|extraheader", re.IGNORECASE)
 
 
 def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
@@ -128,8 +67,7 @@ def judge_git(_name: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     findings = [one("unknown-option", text) for one, text in zip(ask, said, strict=True)]
     for option in outer.given:
         setting = option.value or ""
-        is_harmless = setting in _HARDENED or (is_static(setting) and re.fullmatch(_KEYS, setting.partition("=")[0]))
-        if option.name in _ELSEWHERE or (option.name == "-c" and not is_harmless):
+        if option.name in _ELSEWHERE or (option.name == "-c" and not is_harmless_setting(setting)):
             text = f"git {option.name} {shown(setting)} can make git run something, or work elsewhere"
             findings.append(dangerous("git-option", text))
     start, places = env, outer.values("-C")
@@ -185,48 +123,6 @@ def _writes(command: str, words: Sequence[str], *, is_private: bool) -> Finding:
     return Finding(Risk.EXECUTE, WRITES_GIT, f"git {command} changes the repository")
 
 
-def _reading(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Judge a subcommand that reads; nothing when this use of it is none."""
-    if _is_dry_run(command, words):
-        return [Finding(Risk.READ, "git-read", f"git {command} only says what it would do")]
-    if command not in _READERS:
-        return []
-    first = "".join(words[:1])
-    if command in _FIRST_WORDS and first not in _FIRST_WORDS[command] and (words or command == "stash"):
-        return []
-    options = [word for word in words if word.startswith("-")]
-    operands = [word for word in words if not word.startswith("-")]
-    if command in _LISTS and operands and _LISTS[command].isdisjoint(word.partition("=")[0] for word in options):
-        return []
-    findings = [Finding(Risk.READ, "git-read", f"git {command} only reads")]
-    for word in options:
-        if not _only_shows(command, word):
-            text = f"git {command}: {shown(word)!r} is not known to be harmless"
-            findings.append(unclear("unknown-option", text))
-    for operand in operands:
-        if operand.startswith(("/", "../")) or operand == "..":
-            findings.extend(env.path(operand, PathOp.READ))
-        elif UNKNOWN in operand or not is_static(operand[:1]):
-            findings.append(unclear("unknown-operand", "the revision or path is unknown until it runs"))
-    return findings
-
-
-def _is_dry_run(command: str, words: Sequence[str]) -> bool:
-    """Whether a use says what it would do, and does nothing of it."""
-    options = words[: words.index("--")] if "--" in words else words
-    wanted = any(word == "--dry-run" or _DRY_SHORT.fullmatch(word) for word in options)
-    if command == "reflog" and words[:1] not in (["expire"], ["delete"]):
-        return False  # there -n is how many are shown
-    return command in _DRY and wanted and all(map(is_static, options)) and not any(map(_NOT_DRY.fullmatch, options))
-
-
-def _only_shows(command: str, option: str) -> bool:
-    is_known = is_static(option) and (option.partition("=")[0] in _LONG or _SHORT.fullmatch(option) is not None)
-    changes = command in _LISTS and re.match(r"-(?!a)[^-]*[dDmMcCfFasu]", option)
-    runs = "%G" in option or "signature" in option or (command == "blame" and option.startswith("-S"))
-    return is_known and not changes and not runs
-
-
 def _repository(env: ShellEnv, *, reads: bool) -> list[Finding]:
     """Ask before git runs in a folder that is not trusted: in every mode where it may run something of the folder's.
 
@@ -247,7 +143,7 @@ _DISCARDS = "discards uncommitted changes"
 def _harm(command: str, words: Sequence[str], env: ShellEnv) -> str:
     """Say what a subcommand may do that is dangerous with these words; one that is not known may do anything."""
     form = dangerous_form(f"git-{command}", words[: words.index("--")] if "--" in words else words)
-    if form is not None and not _is_dry_run(command, words):
+    if form is not None and not is_dry_run(command, words):
         return f"{shown(form)} destroys, leaks or runs something".strip()
     if command not in _OF_GIT:
         return "is not a command that Treadle knows: an alias, a program or a helper that may do anything"
@@ -268,7 +164,7 @@ def _effect(command: str, words: Sequence[str], env: ShellEnv) -> str:
             return "continues with steps that run programs"
         case _ if has("(ext|fd)::.*"):
             return "is given an address that runs a command"
-        case "clean" if not _is_dry_run(command, words):
+        case "clean" if not is_dry_run(command, words):
             return "deletes untracked files"
         case "restore" if not has("--staged|-S") or has("--worktree|-W|-SW|-WS"):
             return _DISCARDS
@@ -308,9 +204,9 @@ def _is_there(word: str, env: ShellEnv) -> bool:
 def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     """Judge what a subcommand reads or reaches."""
     if command == "config":
-        return _config(words, env)
+        return judge_config(words, env)
     rest = [word for word in words if word not in ("--recursive", "--quiet", "-q", "--")]
-    if without := _without_sandbox(command, rest, env):
+    if without := find_stopped(command, rest, env):
         return without
     if command == "push":
         return [Finding(Risk.REMOTE, PUBLISHES, "git push publishes commits")]
@@ -320,7 +216,7 @@ def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     if takes_in and not any(map(_IN_PROGRESS.fullmatch, words)):
         text = f"git {command} commits what it is given, control files too"
         return [Finding(Risk.EXECUTE, "git", text, always_asks=True)]
-    found = _reading(command, words, env)
+    found = judge_reading(command, words, env)
     if found or command not in _CONNECTS:
         return found
     if command == "clone" or any(map(_ADDRESS.search, words)):
@@ -330,68 +226,3 @@ def _use(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
     rule = "network" if command == "submodule" else "download"
     connects = Finding(Risk.REMOTE, rule, "git connects to another repository")
     return [connects, *(one for word in local for one in env.path(word, PathOp.READ))]
-
-
-def _without_sandbox(command: str, words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    """Find what the sandbox stops: writing git's configuration, and making, moving or removing another repository.
-
-    Half of that would be done. Such a folder has a `.git`, which no command makes or moves, and its data, as the
-    configuration, can name programs.
-    """
-    if not words or _DRY_RUNS.intersection(words):
-        return []
-    first = next((word for word in words if not word.startswith("-")), "")
-    renames = command == "branch" and any(map(_RENAMES.fullmatch, words)) and not _is_renamed_inside(words)
-    if renames or first in _WRITE_SETTINGS.get(command, ()):
-        return _writes_settings(command if renames else f"{command} {first}", env)
-    if words[0] not in _OF_OTHER_REPOSITORIES.get(command, ()):
-        return []
-    return _outside(f"git {command} {first} changes another repository as a whole", env)
-
-
-def _outside(text: str, env: ShellEnv) -> list[Finding]:
-    """Ask for a run without the sandbox where there is one, and the place is not the commands' own."""
-    own = env.cwd != UNKNOWN and env.context.is_private(env.cwd)
-    if own or not env.context.confined or env.context.mode is Mode.PLAN:
-        return []
-    text = f"{text}, so it runs without the sandbox"
-    return [Finding(Risk.EXECUTE, WITHOUT_SANDBOX, text, always_asks=True)]
-
-
-def _writes_settings(command: str, env: ShellEnv) -> list[Finding]:
-    """Judge what writes git's configuration: no command does that in the sandbox, also of a new repository."""
-    return _outside(f"git {command} writes git's configuration", env)
-
-
-def _config(words: Sequence[str], env: ShellEnv) -> list[Finding]:
-    flags = {word.partition("=")[0] for word in words if word.startswith("-")}
-    plain = [word for word in words if not word.startswith("-")]
-    if any(_CREDENTIAL.search(word) for word in plain) and (flags or len(plain) == 1 or plain[0] == "get"):
-        return [dangerous("git-config", "shows stored credentials")]
-    if flags & {"-l", "--list", "--get-regexp"} or plain[:1] == ["list"]:
-        text = "a list of settings may show tokens in headers and addresses; git config --get NAME shows one setting"
-        return [unclear("git-config", text)]
-    gets = bool(flags & {"--get", "--get-all"}) or plain[:1] == ["get"]
-    one = len(plain) == 1 and "." in plain[0] and flags <= {"--global", "--local"}
-    if gets or one:
-        known = flags <= _CONFIG_READS and all(map(is_static, plain))
-        shows = Finding(Risk.READ, "git-read", "git config shows a setting")
-        return [shows if known else unclear("git-config", "git config with something unknown")]
-    key = next((word for word in plain if "." in word), "")
-    writes = [] if _is_written_inside(key, flags) else _writes_settings("config", env)
-    if flags & {"--global", "--worktree"} or not re.fullmatch(_KEYS, key):
-        text = f"the setting {shown(key)} is a global one, or can make git run something"
-        return [dangerous("git-config", text), *writes]
-    return writes
-
-
-def _is_renamed_inside(words: Sequence[str]) -> bool:
-    """Whether a branch is renamed as Treadle does it for a command: its settings go along."""
-    first, *names = words
-    plain = all(is_static(name) and not name.startswith("-") for name in names)
-    return first in ("-m", "--move") and len(names) in (1, 2) and plain
-
-
-def _is_written_inside(key: str, flags: set[str]) -> bool:
-    """Whether a setting is one that Treadle writes for a command, or of a file that is named."""
-    return bool(flags & {"-f", "--file"}) or (bool(_BY_TREADLE.fullmatch(key)) and flags <= _FORMS_BY_TREADLE)

@@ -185,7 +185,7 @@ class GitCalls:
         if command.status and said and not command.why_stopped:
             if again and await asyncio.to_thread(setup.wrapping.lacks_place, said):
                 return await self._run_alone(calling, rights, quiet=quiet, again=again - 1)
-            raise ToolError(f"It could not be started ({said}).")
+            raise ToolError(f"It could not be started ({said}). Try again, or tell the user.")
         status = _FAILED if command.status is None else command.status
         if rights.confinement is Confinement.GIT and not quiet:
             self._say(calling.caller, f"Git ran in the repository: `{_shown(call)}`, exit status {status}.")
