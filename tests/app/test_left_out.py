@@ -120,3 +120,15 @@ def test_the_list_of_what_is_ignored_is_the_repositorys_own_and_names_the_rest(f
     assert list(excludes_for(str(folder), [], str(folder.parent))) == []
     (folder / ".git/info/exclude").unlink()
     assert list(excludes_for(str(folder), paths, str(folder.parent))) == []
+
+
+@pytest.mark.parametrize("line", ["git add -A && git commit -m x", "git commit -am x", "git stash", "git rm -q a"])
+async def test_what_is_too_large_to_be_shown_as_committed_is_not_taken_for_deleted(folder: Path, line: str) -> None:
+    (folder / ".aws/deep/large").write_bytes(bytes(5 * 1024 * 1024))
+    git(folder, "add", ".aws/deep/large")
+    git(folder, "commit", "-m", "second", "--", ".aws/deep/large")
+    before = _secrets(folder)
+    (folder / "a").write_text("one\n" if line.startswith("git rm") else "two\n")
+    found = await _ran(folder, line)
+    assert _secrets(folder) == before, found.texts
+    assert ("Git adds .aws/deep/large" in found.texts[0]) is not line.startswith("git rm"), found.texts

@@ -190,6 +190,7 @@ def confine_as(
         opened=opened,
         hidden=profile.hidden,
         empty=unread,
+        replaced=[path for path, shown in profile.instead if os.path.isdir(shown)],  # noqa: PTH112 - loads fast
         commits=kind is Confinement.GIT and takes_files_along(commands or ()),
         unlisted=tuple(path for found in surveys for path in found.unlisted),
     )

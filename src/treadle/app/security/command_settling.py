@@ -13,12 +13,14 @@ from treadle.workspace.commands.confinement import Remark, Settle
 from treadle.workspace.copies.caches import git_ignores
 from treadle.workspace.sandbox import MadeFiles
 from treadle.workspace.sandbox.index_entries import IndexEntries
+from treadle.workspace.sandbox.profile import is_within
 from treadle.workspace.sandbox.unseen_repository import unseen_repository
 
 _NAMED = 5
-_NOT_ADDED = ("can only add regular files", "ignored by one of your .gitignore files")
+_NOT_ADDED = ("can only add regular files", "unsupported file type", "ignored by one of your .gitignore files")
 """What git says of a file that it is to add and sees only a stand-in of."""
 
+_REFUSED = regex(r"(?m)^error: ([^\n]*): (?:can only add regular files|unsupported file type)")
 _KEPT_MODE = regex(r"(?i)\b(?:permissions|mode)\b[^\n]{0,300}(?:operation not permitted|EPERM)")
 _MODES_KEPT = (
     "In the sandbox no file gets a set-user-ID or set-group-ID bit, with which another user could run it as its owner, "
@@ -43,7 +45,7 @@ class CommandSettling:
     """Looks at what one command did: the control files that it made, and the secrets that read as `empty`.
 
     `unlisted` are folders that it did not see, and `opened` paths that were made for it. What it `commits` has none of
-    the secrets.
+    the secrets; of the `replaced` folders git saw what the last commit has, as far as that is kept.
     """
 
     line: str
@@ -52,6 +54,7 @@ class CommandSettling:
     place: CommandFolders
     empty: Sequence[str]
     unlisted: Sequence[str]
+    replaced: Sequence[str] = ()
     commits: bool = False
     made: MadeFiles | None = None
 
@@ -85,11 +88,13 @@ class CommandSettling:
         """Say which files git left out that it would have taken along, or was told to take along and did not."""
         said, root = self.place.known.said_left_out, self.place.root
         was_told = any(words in output for words in _NOT_ADDED)
-        if not self.empty or not (self.commits or was_told):
+        if not (self.empty or self.replaced) or not (self.commits or was_told):
             return
         ignores, names = git_ignores(root), [os.path.relpath(path, root) for path in self.empty]
         new = [one for one in names if self.commits and one not in said and not ignores(os.fsencode(one), False)]
-        names = [one for one in names if one in new or (was_told and _has_path(output, one))]
+        refused = [found[1] for found in _REFUSED.finditer(output)]
+        inside = [one for one in refused if any(is_within(f"{root}/{one}", each) for each in self.replaced)]
+        names = [*inside, *(one for one in names if one in new or (was_told and _has_path(output, one)))]
         said.update(names)
         if names:
             yield f"Git adds {_listed(names)} to no commit in the sandbox: secrets may be there."
