@@ -272,6 +272,39 @@ async def test_a_line_whose_words_are_known_only_as_it_runs_is_asked_about_once(
     assert "Call it in a command of its own" in found.texts[0]  # no word of an option was allowed
 
 
+KNOWN_LATE = {
+    "a verb": ("echo drop > word", "git stash $(cat word)"),
+    "a subcommand": ("echo reset > word", "git $(cat word) --hard HEAD~1"),
+    "another subcommand": ("echo branch > word", "git $(cat word) -D topic"),
+    "a subcommand elsewhere": ("echo reset > word", "git -C . $(cat word) --hard HEAD~1"),
+    "an option": ("echo -D > word", "git branch $(cat word) topic"),
+    "the rest of an option": ("echo hard > word", "git reset --$(cat word) HEAD~1"),
+    "what publishes": ("echo push > word", "git $(cat word) origin main"),
+}
+
+
+@pytest.mark.parametrize(
+    "around", ["{}", "{}; git switch -q $(cat name)", "git tag t; {}; git commit --allow-empty -qm x"]
+)
+@pytest.mark.parametrize("which", KNOWN_LATE)
+async def test_a_word_that_is_known_only_as_it_runs_lets_nothing_dangerous_through(
+    folder: Path, which: str, around: str
+) -> None:
+    """Nor what acts on other machines: the line was allowed without a question."""
+    git(folder, "commit", "-q", "--allow-empty", "-m", "second")
+    for name in ("topic", "other"):
+        git(folder, "branch", name)
+    git(folder, "remote", "add", "origin", str(folder / ".git"))
+    (folder / "a").write_text("two\n")
+    git(folder, "stash", "-q")
+    (folder / "name").write_text("other")
+    before, line = git(folder, "for-each-ref", "refs/heads/topic", "refs/stash"), KNOWN_LATE[which]
+    found = await ran(folder, line[0], around.format(line[1]))
+    assert git(folder, "for-each-ref", "refs/heads/topic", "refs/stash") == before, found.texts
+    assert "second" in git(folder, "log", "--format=%s", "main"), found.texts
+    assert "Git ran in the repository: `git push" not in found.texts[1]
+
+
 WHILE_IT_RUNS = {
     "one after the other": "mkdir .husky; echo x > {name}; git add {name}; git commit -qm x",
     "all": "mkdir .husky; echo x > {name}; echo y > y; git add -A; git commit -qm x; git commit --allow-empty -qam x",

@@ -11,6 +11,7 @@ from tests.workspace.sandbox.running import bubblewrap
 
 from treadle.protocol.errors import ToolError
 from treadle.protocol.protected_names import control_name, secret_name
+from treadle.workspace.commands.wrapping import Wrapping
 from treadle.workspace.sandbox import (
     GitReader,
     Installer,
@@ -366,11 +367,8 @@ def test_only_what_installs_owns_installed_programs(line: str, tools: set[Instal
 def test_a_git_that_failed_or_was_not_started_has_not_said_that_nothing_changes(
     repository: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, failure: str
 ) -> None:
-    class Failing:
-        def around(self, _: object) -> tuple[str, ...]:
-            return ("sh", "-c", failure)
-
-    monkeypatch.setattr(reading_git, "prepare", lambda *_: Failing())
+    failing = Wrapping(inner=("sh", "-c", failure))
+    monkeypatch.setattr(reading_git, "prepare", lambda *_: failing)
     ask = GitReader(str(repository), str(tmp_path / "private"))
     with pytest.raises(ToolError, match="Git did not say"):
         control_files_changed_by(["git", "merge", "rules"], ask, is_held=is_held)

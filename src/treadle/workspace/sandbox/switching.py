@@ -35,7 +35,7 @@ _TAKES_COMMITS = frozenset(("switch", "checkout", "reset", "merge", "pull", "reb
 """Subcommands of which it is looked up before they run which commits they take from."""
 
 _BRINGS_NOTHING = frozenset(
-    ("add", "commit", "mv", "push", "rm", "stage", "blame", "describe", "diff", "log", "ls-files", "merge-base", "show")
+    ("add", "commit", "mv", "push", "stage", "blame", "describe", "diff", "log", "ls-files", "merge-base", "show")
 ) | {"grep", "rev-list", "rev-parse", "shortlog", "status"}
 """Subcommands after which a name stands for the commit that it stood for before, or for one with the files as they are.
 """
@@ -69,7 +69,7 @@ def control_files_changed_by(
     `words` are those of one plain `git` command. Where it names no commit, git itself stops before it changes anything.
     Raises `ToolError` where git cannot be asked, or does not know.
     """
-    subcommand, rest = _subcommand(words)
+    subcommand, rest = git_subcommand(words)
     found: dict[str, None] = {}
     for before, after, from_base in _compared(subcommand, rest, ask):
         commits = [_commit(before, ask), _commit(after, ask)]
@@ -95,12 +95,12 @@ def staged_only(ask: AskGit, is_held: PathFilter, is_new: PathFilter = _is_old) 
 
 def fills_index(commands: Sequence[Sequence[str]]) -> bool:
     """Whether a line, by the words of its commands, puts something else into the index than files of the workspace."""
-    return any(_subcommand(words)[0] in _FILLS_INDEX for words in commands)
+    return any(git_subcommand(words)[0] in _FILLS_INDEX for words in commands)
 
 
 def takes_files_along(commands: Sequence[Sequence[str]]) -> bool:
     """Whether a line, by the words of its commands, may put files of the workspace into the index or a commit."""
-    return any(_subcommand(words)[0] in _TAKES_FILES for words in commands)
+    return any(git_subcommand(words)[0] in _TAKES_FILES for words in commands)
 
 
 def is_known_only_as_it_runs(commands: Sequence[Sequence[str]]) -> bool:
@@ -110,8 +110,8 @@ def is_known_only_as_it_runs(commands: Sequence[Sequence[str]]) -> bool:
     one takes from a commit whose name another one may give away; in which order they run is not known, as of a loop.
     `commands` are the words of the line's commands.
     """
-    calls = [_subcommand(words) for words in commands if words[:1] in (("git",), ["git"])]
-    if any(name in _TAKES_COMMITS and any(map(_UNKNOWN.search, rest)) for name, rest in calls):
+    calls = [git_subcommand(words) for words in commands if words[:1] in (("git",), ["git"])]
+    if any(name not in _BRINGS_NOTHING and any(map(_UNKNOWN.search, (name, *rest))) for name, rest in calls):
         return True
     subcommands = [name for name, _ in calls]
     moving = [one for one in subcommands if one not in _BRINGS_NOTHING]
@@ -121,12 +121,12 @@ def is_known_only_as_it_runs(commands: Sequence[Sequence[str]]) -> bool:
 
 def gives_steps(commands: Sequence[Sequence[str]]) -> bool:
     """Whether a line tells a rebase its steps, or goes on with them: those that run programs were asked about."""
-    told = (_subcommand(words) for words in commands)
+    told = (git_subcommand(words) for words in commands)
     return any(name == "rebase" and any(map(_STEPS.fullmatch, rest)) for name, rest in told)
 
 
-def _subcommand(words: Sequence[str]) -> tuple[str, Sequence[str]]:
-    """Give the subcommand of a plain git command and its words; empty where there is none."""
+def git_subcommand(words: Sequence[str]) -> tuple[str, Sequence[str]]:
+    """Give the subcommand of a plain git command and the words behind it; empty where there is none."""
     takes_value = False
     for place, word in enumerate(words[1:] if words[:1] in (("git",), ["git"]) else (), 2):
         if not takes_value and not word.startswith("-"):

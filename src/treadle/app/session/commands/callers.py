@@ -1,13 +1,15 @@
 """The commands of a session that run, each with its call: who asks the user for what a program wants in the middle."""
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from contextlib import suppress
+from types import MappingProxyType
 
 from msgspec import Struct, structs
 
 from treadle.engine.ports import Asked, AskPerson, PersonReply, ask_person
 from treadle.protocol.permissions import Allowance, AllowScope, Mode, Standing
+from treadle.protocol.tools import Risk
 from treadle.workspace.commands.confinement import Remark, Setup
 from treadle.workspace.commands.meter import descendants
 from treadle.workspace.files.text import visible
@@ -23,6 +25,12 @@ _LOOK = 0.01
 _MOST_OPEN = 3
 _MOST_REFUSALS = 8
 _LONGEST_LINE = 80
+
+
+JudgedCalls = Mapping[tuple[str, ...], Risk]
+"""Words of calls of git, which may be unknown in part (`policy/marks.py`), with the risk that was seen in each."""
+
+NONE_JUDGED: JudgedCalls = MappingProxyType({})
 
 
 class CallerReply(Struct, frozen=True, kw_only=True):
@@ -41,8 +49,8 @@ class CallerReply(Struct, frozen=True, kw_only=True):
 class Caller:
     """One command: its line, and how its call asks. It ends with all that it started."""
 
-    def __init__(self, line: str, ask: AskPerson, judged: frozenset[tuple[str, ...]] = frozenset()) -> None:
-        """`judged` are the commands of the line that were judged, and allowed, with it."""
+    def __init__(self, line: str, ask: AskPerson, judged: JudgedCalls = NONE_JUDGED) -> None:
+        """`judged` are the calls of git in the line that were judged, and allowed, with it."""
         self.line = line
         self.ask = ask
         self.judged = judged
@@ -90,7 +98,7 @@ class Callers:
         return structs.replace(setup, settle=settled, started=started)
 
     @staticmethod
-    def caller(line: str, judged: frozenset[tuple[str, ...]] = frozenset()) -> Caller:
+    def caller(line: str, judged: JudgedCalls = NONE_JUDGED) -> Caller:
         """Make the caller for a command that the call of this context runs."""
         return Caller(line, ask_person.get(), judged)
 

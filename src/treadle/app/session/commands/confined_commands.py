@@ -26,7 +26,7 @@ _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 if TYPE_CHECKING:
     from treadle.app.security.command_folders import CommandFolders
     from treadle.app.security.trial_copies import Copies
-    from treadle.app.session.commands.callers import Callers
+    from treadle.app.session.commands.callers import Callers, JudgedCalls
     from treadle.app.session.commands.host_decisions import HostDecisions
     from treadle.app.session.commands.own_ports import OwnPorts
     from treadle.policy.decision_context import PolicyContext
@@ -106,7 +106,7 @@ class ConfinedCommands:
 
         context = self._context()
         broker = None if of_git or context.mode is Mode.PLAN else self._broker
-        rights, judged = self._by_each_call(line, rights, context, cwd) if broker else (rights, frozenset())
+        rights, judged = self._by_each_call(line, rights, context, cwd) if broker else (rights, {})
         placed = self._ripgrep
         networked = self._serves(context.mode) and not _opens_network(rights)
         if networked:
@@ -126,22 +126,23 @@ class ConfinedCommands:
 
     def _by_each_call(
         self, line: str, rights: Rights, context: "PolicyContext", cwd: str
-    ) -> "tuple[Rights, frozenset[tuple[str, ...]]]":
+    ) -> "tuple[Rights, JudgedCalls]":
         """Run a line of git where each call goes to Treadle, which writes the settings and looks at what is committed.
 
         So it does where the line has such calls. Gives also the calls of the line, which were allowed with it.
         """
         if rights.confinement is not Confinement.GIT:
-            return rights, frozenset()
+            return rights, {}
 
-        from treadle.policy.classify import commands_of
+        from treadle.policy.classify import classify_command
+        from treadle.policy.findings import when_confined, worst
         from treadle.workspace.namespaces.git_settings import setting_write
         from treadle.workspace.sandbox import is_known_only_as_it_runs
 
-        commands = commands_of(line, cwd or self._root, context)
-        calls = frozenset(one[1:] for one in commands if one[:1] == ("git",))
-        if not (any(map(setting_write, calls)) or is_known_only_as_it_runs(commands)):
-            return rights, frozenset()
+        parts = [one for one in classify_command(line, cwd or self._root, context).parts if one.argv[:1] == ("git",)]
+        calls = {one.argv[1:]: worst(when_confined(one.findings, brokers=True, opened=frozenset())) for one in parts}
+        if not (any(map(setting_write, calls)) or is_known_only_as_it_runs([one.argv for one in parts])):
+            return rights, {}
         return structs.replace(rights, confinement=Confinement.WORK), calls
 
     @cached_property

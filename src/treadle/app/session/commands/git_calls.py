@@ -17,18 +17,20 @@ from treadle.policy.marks import MARKS, fits_glob, is_static
 from treadle.protocol.errors import ToolError
 from treadle.protocol.permissions import Decision, Standing, Verdict
 from treadle.protocol.reasons import words_of_decision
-from treadle.protocol.tools import Confinement, Rights, RunCommand
+from treadle.protocol.tools import Confinement, Rights, Risk, RunCommand
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.commands.variables import find_outside
 from treadle.workspace.commands.wrapping import TIMES_AGAIN
 from treadle.workspace.files.text import visible
 from treadle.workspace.namespaces.git_broker import GitCall
 from treadle.workspace.namespaces.git_settings import GitSettings, setting_write
+from treadle.workspace.sandbox.switching import git_subcommand
 from treadle.workspace.workspace import Workspace
 
 _FAILED = 128
 _LONGEST = 120
 _MOST_NOTES = 20  # of one command
+_RISKS = tuple(Risk)
 _NOBODY_CALLS = "its caller has ended"
 
 
@@ -85,7 +87,10 @@ class GitCalls:
             return True
         if decision.verdict is Verdict.DENY or caller is None:
             return False
-        if any(_is_call(judged, call.words) for judged in caller.judged):
+        if any(
+            judged == call.words or (_may_be(judged, call.words) and _RISKS.index(decision.risk) <= _RISKS.index(risk))
+            for judged, risk in caller.judged.items()
+        ):
             return True
         if decision.dangerous:
             return False
@@ -192,9 +197,15 @@ class GitCalls:
         return (status if status >= 0 else _FAILED - status), ""
 
 
-def _is_call(judged: Sequence[str], words: Sequence[str]) -> bool:
-    """Whether a call is one that was judged before it ran, when some of its words were not known; none is an option."""
-    return len(judged) == len(words) and all(map(_is_word, judged, words))
+def _may_be(judged: Sequence[str], words: Sequence[str]) -> bool:
+    """Whether a call is one that was judged before it ran, when some words behind the subcommand were not known.
+
+    None of these is an option.
+    """
+    _, rest = git_subcommand(("git", *judged))
+    before = len(judged) - len(rest)
+    is_same = len(judged) == len(words) and (*judged[:before],) == (*words[:before],)
+    return is_same and all(map(_is_word, judged[before:], words[before:]))
 
 
 def _is_word(judged: str, word: str) -> bool:
