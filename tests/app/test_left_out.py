@@ -8,6 +8,7 @@ import pytest
 from tests.app.rehearsal import Rehearsal, rehearse, run
 from tests.workspace.sandbox.running import bubblewrap
 from treadle.protocol.permissions import Mode
+from treadle.protocol.tools import Outcome
 from treadle.workspace.sandbox.git_excludes import excludes_for
 
 NEW = (".env", "sub/.env", "a [b] #!.pem", "\\*?.key", " .pem", ".aws/untracked")
@@ -132,3 +133,13 @@ async def test_what_is_too_large_to_be_shown_as_committed_is_not_taken_for_delet
     found = await _ran(folder, line)
     assert _secrets(folder) == before, found.texts
     assert ("Git adds .aws/deep/large" in found.texts[0]) is not line.startswith("git rm"), found.texts
+
+
+async def test_no_command_of_root_changes_the_machines_device_in_the_place_of_a_secret(folder: Path) -> None:
+    """Its modes and times would be changed for everybody."""
+    hook = folder / ".git/hooks/pre-commit"
+    hook.write_text("#!/bin/sh\ncat .env && touch -d @1 .env\necho x > .env\ntest ! -s .env\n")
+    hook.chmod(0o755)
+    found = await _ran(folder, "git commit --allow-empty -m x")
+    assert (found.results[0].outcome, Path("/dev/null").stat().st_mtime == 1) == (Outcome.OK, False), found.texts
+    assert (folder / ".env").read_text() == "SECRET"

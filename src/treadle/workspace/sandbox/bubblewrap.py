@@ -127,7 +127,7 @@ def _masks(profile: Profile, present: Present) -> Iterator[tuple[str, tuple[str,
             continue
         if not _is_hidden(path, profile, present):
             file = shown.get(path) or profile.empty
-            bind = "--dev-bind" if file == NO_FILE else "--ro-bind"
+            bind = "--dev-bind" if profile.empty_is_device and path not in shown else "--ro-bind"
             yield path, (bind, file or NO_FILE, path)
 
 

@@ -35,7 +35,7 @@ class Profile:
 
     - `protected` are paths in these folders, or in `writable` ones, that stay as they are.
     - `masked` are paths that cannot be read. A file shows what `instead` names for it, or else the file `empty`; where
-      that is `NO_FILE`, git can add it to no commit.
+      that is a device, git can add it to no commit.
     - `hidden` folders are shown empty and closed, but for what lies in them and is named here.
     - `readable` paths are shown although they lie in such a place, and so are `shown` ones, in which no link is;
       `replaced` are files shown there with another text.
@@ -57,6 +57,7 @@ class Profile:
     masked: tuple[str, ...] = ()
     instead: tuple[tuple[str, str], ...] = ()
     empty: str = ""
+    empty_is_device: bool = False
     hidden: tuple[str, ...] = ()
     readable: tuple[str, ...] = ()
     shown: tuple[str, ...] = ()

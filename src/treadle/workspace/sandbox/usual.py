@@ -1,6 +1,7 @@
 """The usual profile of each confinement: what commands must leave alone, cannot read, and need to find."""
 
 import os
+import stat
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -89,7 +90,8 @@ def profile_for(
             *chain.from_iterable((*found.secrets, *found.unlisted) for found in surveys),
         ),
         instead=tuple(instead),
-        empty=_empty_file(f"{around.private}/sandbox") if kind is not Confinement.GIT else NO_FILE,
+        empty=(_device if kind is Confinement.GIT else _empty_file)(f"{around.private}/sandbox"),
+        empty_is_device=kind is Confinement.GIT,
         hidden=home.hidden,
         readable=tuple(folder for folder in known if not any(is_within(folder, root) for root in folders)),
         shown=home.shown,
@@ -102,6 +104,22 @@ def profile_for(
         unix_sockets=kind is not Confinement.GIT,
         limits=usual_limits(),
     )
+
+
+def _device(folder: str) -> str:
+    """Give a device without text. Root gets one of its own: the modes of the machine's are for everybody."""
+    own = Path(folder, "null")
+    if os.geteuid() != 0:
+        return NO_FILE
+    try:
+        own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        if not own.exists():
+            os.mknod(own, stat.S_IFCHR, os.makedev(1, 3))
+        own.chmod(0o666)  # a command before may have set another one
+        with own.open("rb"):
+            return str(own)
+    except OSError:  # root of a container may make none, and some file systems have none
+        return NO_FILE
 
 
 def _empty_file(folder: str) -> str:
