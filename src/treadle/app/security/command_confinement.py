@@ -181,8 +181,7 @@ def confine_as(
     )
     unread = _reading_empty(profile, surveys) if state.backend is Backend.BUBBLEWRAP else []
     if kind is Confinement.GIT:
-        private = profile.private
-        left_out = (pair for root in place.folders for pair in excludes_for(root, unread, private))
+        left_out = [pair for root in place.folders for pair in excludes_for(root, unread, profile.private)]
         profile = replace(profile, replaced=(*profile.replaced, *left_out))
     settle = CommandSettling(
         line=line,

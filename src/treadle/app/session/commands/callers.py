@@ -27,10 +27,10 @@ _MOST_REFUSALS = 8
 _LONGEST_LINE = 80
 
 
-JudgedCalls = Mapping[tuple[str, ...], Risk]
+GitCallRisks = Mapping[tuple[str, ...], Risk]
 """Words of calls of git, which may be unknown in part (`policy/marks.py`), with the risk that was seen in each."""
 
-NONE_JUDGED: JudgedCalls = MappingProxyType({})
+NONE_JUDGED: GitCallRisks = MappingProxyType({})
 
 
 class CallerReply(Struct, frozen=True, kw_only=True):
@@ -49,7 +49,7 @@ class CallerReply(Struct, frozen=True, kw_only=True):
 class Caller:
     """One command: its line, and how its call asks. It ends with all that it started."""
 
-    def __init__(self, line: str, ask: AskPerson, judged: JudgedCalls = NONE_JUDGED) -> None:
+    def __init__(self, line: str, ask: AskPerson, judged: GitCallRisks = NONE_JUDGED) -> None:
         """`judged` are the calls of git in the line that were judged, and allowed, with it."""
         self.line = line
         self.ask = ask
@@ -98,7 +98,7 @@ class Callers:
         return structs.replace(setup, settle=settled, started=started)
 
     @staticmethod
-    def caller(line: str, judged: JudgedCalls = NONE_JUDGED) -> Caller:
+    def caller(line: str, judged: GitCallRisks = NONE_JUDGED) -> Caller:
         """Make the caller for a command that the call of this context runs."""
         return Caller(line, ask_person.get(), judged)
 

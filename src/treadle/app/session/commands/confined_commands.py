@@ -26,7 +26,7 @@ _PROGRAMS = "/tmp/.treadle-programs"  # noqa: S108 - the session's own
 if TYPE_CHECKING:
     from treadle.app.security.command_folders import CommandFolders
     from treadle.app.security.trial_copies import Copies
-    from treadle.app.session.commands.callers import Callers, JudgedCalls
+    from treadle.app.session.commands.callers import Callers, GitCallRisks
     from treadle.app.session.commands.host_decisions import HostDecisions
     from treadle.app.session.commands.own_ports import OwnPorts
     from treadle.policy.decision_context import PolicyContext
@@ -126,7 +126,7 @@ class ConfinedCommands:
 
     def _by_each_call(
         self, line: str, rights: Rights, context: "PolicyContext", cwd: str
-    ) -> "tuple[Rights, JudgedCalls]":
+    ) -> "tuple[Rights, GitCallRisks]":
         """Run a line of git where each call goes to Treadle, which writes the settings and looks at what is committed.
 
         So it does where the line has such calls. Gives also the calls of the line, which were allowed with it.
