@@ -43,6 +43,7 @@ from treadle.app.session.own_tools import own_tools
 from treadle.app.session.parts import LoggedBudgets, Parts, turn_places
 from treadle.app.session.rules.instructions import RuleBook
 from treadle.app.session.rules.prompting import Prompting, load_agents, load_skills, session_prompt
+from treadle.engine.core.learning import awaits_subagents
 from treadle.engine.core.state import standing
 from treadle.engine.ports import Ports, Tool
 from treadle.engine.runtime.running_session import Session
@@ -394,5 +395,5 @@ def _live(
         servers=servers,
         ports=partial(ground.commands.ports, asyncio.get_running_loop()),
         wakes=lambda: ground.workspace.wakes() or ground.subagents.running,
-        awaits=lambda: any(one.ended is None and one.started.background for one in ground.engine.state.children),
+        awaits=lambda: awaits_subagents(ground.engine.state),
     )

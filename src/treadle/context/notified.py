@@ -1,15 +1,16 @@
 """What surfaces were notified of, read off the log: a session's past as a person saw it."""
 
-from collections.abc import Iterable, Iterator
-from typing import get_args
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any, get_args
 
 from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.protocol.attach import Stamped
 from treadle.protocol.checkpoints import CheckpointTaken, OwnTotal, Restore, Restored, Rewound
-from treadle.protocol.children import ChildEnded, ChildStarted
+from treadle.protocol.children import LEFT_WITH_ORIGINAL, ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.events import (
+    FORKED,
     HOOK,
     Answer,
     CallFinished,
@@ -74,6 +75,7 @@ from treadle.protocol.sealed import (
     Sealed,
     SideAnswered,
     SideAsked,
+    StateSealed,
     TurnSettled,
     used_outside,
 )
@@ -125,6 +127,8 @@ class NotificationReader:
         self._seq, self._at = event.seq, event.at
         if isinstance(data, _SAID):
             self._tell(self._said(data))
+            if event.source == FORKED and isinstance(data, TurnSettled | StateSealed):
+                self._tell(self._left_with_original(data.state))
             return
         if self._held is not None:
             self._release()
@@ -212,6 +216,14 @@ class NotificationReader:
                     yield self._goal_is(GoalStatus(condition=self._goal.condition, check=self._goal.check))
             case _:
                 pass
+
+    def _left_with_original(self, state: Mapping[str, Any]) -> Iterator[Notification]:
+        """End what went on in a session where a copy of it begins, which goes on with no more than its `state` has."""
+        yield from self._closed(self._questions.keys() - {one["id"] for one in state["questions"]})
+        stay = {one["started"]["session_id"] for one in state["children"]}
+        for gone in [one for one in self._children if one not in stay]:
+            ended = ChildEnded(session_id=gone, outcome=ChildOutcome.INTERRUPTED, why=LEFT_WITH_ORIGINAL)
+            yield child_changed(self._children.pop(gone), ended)
 
     def _of_goal(self, data: SetGoal | GoalChecked) -> GoalChanged:
         match data, self._goal:

@@ -1,7 +1,7 @@
 """What a subagent does and how it ended, in a line."""
 
 from treadle.present.words import spent
-from treadle.protocol.children import ChildOutcome
+from treadle.protocol.children import LEFT_WITH_ORIGINAL, ChildOutcome
 from treadle.protocol.notifications import BY_HOOK, ChildChanged
 
 _TASK = 60
@@ -39,6 +39,8 @@ def child_parts(child: ChildChanged) -> tuple[str, str, str, str, str]:
 def _where(child: ChildChanged) -> str:
     if child.outcome is None:
         return child.doing or "begins"
+    if child.why == LEFT_WITH_ORIGINAL:
+        return child.why
     words = _ENDED[child.outcome]
     if child.why.startswith(BY_HOOK):
         return f"stopped by {child.why}"

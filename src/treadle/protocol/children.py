@@ -26,6 +26,10 @@ class ChildOutcome(StrEnum):
     INTERRUPTED = "interrupted"
 
 
+LEFT_WITH_ORIGINAL = "left to the session that this is a copy of"
+"""Why a copy of a session has a subagent no more that worked there."""
+
+
 class ChildStarted(Tagged, frozen=True, kw_only=True, tag="child_started"):
     """A running call begins a subagent: the session `session_id`, with this task.
 

@@ -12,7 +12,11 @@ from tests.e2e.running import PATIENCE
 from treadle.app.history.branching import branch_at_step
 from treadle.app.history.forking import copy_elsewhere, copy_whole
 from treadle.app.session.children.child_plans import ChildPlans
+from treadle.app.slash.further_folders import add_dir
 from treadle.engine.runtime.feeds import Feed
+from treadle.present.items import NoteItem
+from treadle.present.record_words import recorded
+from treadle.present.view import SessionView
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.children import ChildEnded, ChildOutcome
 from treadle.protocol.events import Answer, CallFinished, Prompt, SetMode, SetPresence
@@ -185,6 +189,7 @@ async def test_one_that_is_about_to_begin_when_its_beginning_leaves_the_conversa
     assert ended.usage.context_tokens == 0
 
 
+NOTE = 'Subagent reader, "Read it.": left to the session that this is a copy of'
 COPIES: dict[str, Callable[[str, Path], str]] = {
     "whole": lambda session_id, _: copy_whole(session_id),
     "elsewhere": copy_elsewhere,
@@ -204,6 +209,9 @@ async def test_one_that_works_goes_on_in_its_own_session_and_in_no_copy_of_it(
         copy = await asyncio.to_thread(COPIES[kind], own.live.id, elsewhere)
         async with family(folder if kind == "whole" else elsewhere, *turns(folder, busy=False), resume=copy) as again:
             assert not again.live.awaits_subagents()
+            view, items = recorded(again.live.past, SessionView())
+        assert (view.children, view.questions) == ((), ())
+        assert [one.item.text for one in items if isinstance(one.item, NoteItem)] == [NOTE]
 
     async with asyncio.timeout(PATIENCE):
         async with family(folder, *turns(folder, busy=False)) as own, own.live.follow() as feed:
@@ -213,3 +221,19 @@ async def test_one_that_works_goes_on_in_its_own_session_and_in_no_copy_of_it(
         if closes:
             await use_copy()
     assert events_of(ChildEnded) == []
+
+
+async def test_a_session_whose_copy_would_go_on_without_its_subagents_has_them_end_first(folder: Path) -> None:
+    (folder.parent / "elsewhere").mkdir()
+    async with asyncio.timeout(PATIENCE):
+        async with family(folder, *turns(folder, busy=False)) as own, own.live.follow() as feed:
+            await begin_one(own, feed)
+            working = add_dir(own.live, "../elsewhere")
+            (question,) = own.live.status.questions
+            await own.live.post(Answer(question_id=question.id, option=OptionKind.REJECT_ONCE), ME)
+            async for one in feed:
+                if isinstance(one, TurnEnded):
+                    break
+            ended = add_dir(own.live, "../elsewhere")
+    assert (working.opens, working.text.partition(",")[0]) == ("", "Subagents work in the background")
+    assert ended.opens

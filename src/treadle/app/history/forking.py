@@ -16,9 +16,11 @@ from treadle.app.compose import session_log
 from treadle.app.config.places import check_workspace
 from treadle.app.session.parts import clock, new_session_id
 from treadle.engine.core import texts
+from treadle.engine.core.learning import awaits_subagents
 from treadle.engine.core.past_history import last_state
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import FilesState, Guard, Idle, State, with_note
+from treadle.engine.core.turn_end import turn_by_now
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
 from treadle.protocol.events import FORKED, SCHEMA_VERSION
@@ -84,6 +86,12 @@ def copy_with_folders(session_id: str, folders: Sequence[str]) -> str:
         return copy_session(store, row, _end(store, row, None), begin, folders=folders)[0]
 
 
+def works_behind(session_id: str) -> bool:
+    """Whether a subagent of a session works in the background: no copy goes on with it. Raises `StoreError`."""
+    with session_log(session_id) as (row, store):
+        return awaits_subagents(last_state(store.read(row.id, whole=False)))
+
+
 def fork_session(store: Store, row: SessionRow, at: int | None = None) -> tuple[str, int]:
     """Copy a session up to the end of turn `at`, or of its last turn; gives the new id and how many checkpoints it has.
 
@@ -125,7 +133,7 @@ def copy_session(
     now = clock()
     new = new_session_id(now)
     state = replace(_without_subagents(begin(past)), session_id=new)
-    sealed = StateSealed(state=written(state))
+    sealed = _place_to_begin(past, state)
     end = LogRow(to + 1, now, encode(FORKED), encode(sealed)), tag_of(sealed), SCHEMA_VERSION
     changed = {"session_id": new, "parent": {"session_id": row.id, "seq": to}}
     if workspace:
@@ -168,11 +176,18 @@ def _end(store: Store, row: SessionRow, at: int | None) -> int:
     return turns[index].after if index < len(turns) else row.events
 
 
+def _place_to_begin(past: State, state: State) -> TurnSettled | StateSealed:
+    """Write down the state with which the copy begins; a turn that it does not take over has ended there."""
+    outcome = None if state.turn is not None else turn_by_now(replace(past, activity=Idle(), children=()))
+    if past.turn is None or outcome is None:
+        return StateSealed(state=written(state))
+    return TurnSettled(turn=past.turn.number, outcome=outcome, state=written(state))
+
+
 def _without_subagents(state: State) -> State:
     """Leave the subagents that work to the session that began them: two sessions would go on with each."""
-    behind = any(one.started.background and not one.left for one in state.children)
-    state = replace(state, children=(), merging=())
-    return with_note(state, _SUBAGENTS) if behind else state
+    alone = replace(state, children=(), merging=())
+    return with_note(alone, _SUBAGENTS) if awaits_subagents(state) else alone
 
 
 def _cut_short(past: State) -> State:

@@ -2,12 +2,16 @@
 
 from pathlib import Path
 
-from treadle.app.history.forking import copy_with_folders
+from treadle.app.history.forking import copy_with_folders, works_behind
 from treadle.app.security.trusting import session_trust, shown_path
 from treadle.app.session.files.roots import further_roots
 from treadle.app.session.own_commands.command_answers import CommandAnswer, while_working, wrong
 from treadle.app.session.shared.access import SessionAccess
 
+_BEHIND = (
+    "Subagents work in the background, and the copy would not have them. Wait for them or stop them in /agents, then "
+    "/add-dir."
+)
 _ELSEWHERE = "The folders of a session are changed in the terminal in which it began, not in one that joined it."
 
 
@@ -36,6 +40,8 @@ def _go_on(session: SessionAccess, folders: tuple[str, ...], said: str) -> Comma
         return wrong(_ELSEWHERE)
     if session.status.turn_active:
         return while_working("/add-dir")
+    if works_behind(session.id):
+        return wrong(_BEHIND)
     new = copy_with_folders(session.id, folders)
     text = f"The copy {new} continues {said}. To undo earlier changes, go back to session {session.id}: "
     return CommandAnswer(text=f"{text}treadle --resume {session.id}", opens=new)

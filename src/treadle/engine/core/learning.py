@@ -108,6 +108,11 @@ def subagent_ended(state: State, data: ChildEnded) -> Transition:
     return state, [Notify(notification=child_changed(child.started, data))]
 
 
+def awaits_subagents(state: State) -> bool:
+    """Whether a subagent works that no call waits for, and whose end wakes the session."""
+    return any(one.started.background and one.ended is None and not one.left for one in state.children)
+
+
 def forget_subagents(state: State, call_id: str) -> State:
     """Forget the subagents of a call that is over, but those that still work."""
     if not state.children:

@@ -179,7 +179,7 @@ class _Replay:
         """Take every event; raises `DiffersError`."""
         while (recorded := self._next()) is not None:
             data = recorded.event.data
-            if isinstance(data, StateSealed) and recorded.event.source in (FORKED, IMPORTED):
+            if isinstance(data, TurnSettled | StateSealed) and recorded.event.source in (FORKED, IMPORTED):
                 # The state with which a copy of another session begins, or an import ends.
                 self._track.restate(replace(sealing.read(data.state), seq=recorded.event.seq))
                 self.events.append(recorded.event)

@@ -12,6 +12,7 @@ from typing import Protocol
 from treadle.context.log_reader import TranscriptReader
 from treadle.engine.core.calls import rights_of
 from treadle.engine.core.goal import bounded_check, is_active, is_due
+from treadle.engine.core.learning import awaits_subagents
 from treadle.engine.core.machine_effects import RunTool
 from treadle.engine.core.state import Goal, State, standing
 from treadle.engine.core.texts import NOT_RUN, goal_not_met, goal_question
@@ -95,15 +96,11 @@ async def check_goal(ports: Ports, session: GoalSession) -> str:
 async def _until_subagents_ended(session: GoalSession) -> None:
     """Wait for those that work in the background: each wakes the session, whose turn ends this."""
     async with session.follow() as feed:
-        if not _works_behind(session.state):
+        if not awaits_subagents(session.state):
             return
         async for _ in feed:
-            if not _works_behind(session.state):
+            if not awaits_subagents(session.state):
                 return
-
-
-def _works_behind(state: State) -> bool:
-    return any(one.started.background and one.ended is None for one in state.children)
 
 
 async def _by_model(ports: Ports, session: GoalSession, goal: Goal) -> GoalChecked:  # noqa: ARG001 - as by a command
