@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from treadle.app.schedules.schedule_list import past_words as past_words
     from treadle.app.schedules.schedule_list import schedule_rows as schedule_rows
     from treadle.app.schedules.schedule_list import schedules_text as schedules_text
+    from treadle.app.schedules.schedule_list import stopped_runs as stopped_runs
     from treadle.app.schedules.schedule_runs import run_left_out as run_left_out
     from treadle.app.schedules.schedule_runs import run_schedules as run_schedules
     from treadle.app.session.children.writing import named_copy_trust as named_copy_trust
@@ -82,7 +83,7 @@ else:
                 Schedule ScheduledRun add_schedule own_zone pause_schedule read_schedules remove_schedule
             """,
             "treadle.app.schedules.schedule_list": """
-                RUN_BY last_scheduled next_words past_words schedule_rows schedules_text
+                RUN_BY last_scheduled next_words past_words schedule_rows schedules_text stopped_runs
             """,
             "treadle.app.schedules.schedule_runs": "run_left_out run_schedules",
             "treadle.app.session.children.writing": "named_copy_trust",

@@ -25,7 +25,7 @@ from treadle.app.schedules.schedule_book import (
     remove_schedule,
     take_due,
 )
-from treadle.app.schedules.schedule_list import past_words, schedule_rows, schedules_text
+from treadle.app.schedules.schedule_list import past_words, schedule_rows, schedules_text, stopped_runs
 from treadle.app.schedules.schedule_runs import run_schedules
 from treadle.engine.core.advance import fold
 from treadle.engine.core.past_history import take_whole
@@ -210,7 +210,7 @@ async def test_two_servers_begin_one_session_with_its_limit(folder: Path, tmp_pa
     await asyncio.gather(*servers, return_exceptions=True)
     (run,) = done.runs
     assert (run.problem, said) == ("", [])
-    assert f"session {run.session}" in past_words(done)
+    assert f"session {run.session}" in past_words(done, stopped_runs((done,)))
     store = open_store()
     try:
         while run.session in store.leased():
@@ -302,6 +302,15 @@ def test_the_last_run_that_was_missed_is_named_whether_the_newest_begins_or_not(
     assert "1970" not in schedules_text((kept, replace(kept, id="old", missed=2, last_missed=0.0)))
 
 
+@pytest.mark.parametrize("late", [5, 20])
+def test_of_more_missed_runs_than_are_counted_none_is_named_as_the_last(folder: Path, late: int) -> None:
+    add_schedule(wanted(folder))
+    begun = take_due(NOW + (30 * 1_500 + late) * MINUTE)
+    (kept,) = read_schedules()
+    assert (len(begun), kept.missed >= 1_000, kept.last_missed) == (late * MINUTE < LATE, True, 0.0)
+    assert "runs missed, " not in schedules_text((kept,))
+
+
 @pytest.mark.parametrize(("there", "said"), [(True, "session s0 stopped: unfinished"), (False, "session s0")])
 async def test_the_list_says_whether_the_session_of_the_last_run_came_to_its_end(
     folder: Path, there: bool, said: str
@@ -322,6 +331,6 @@ async def test_the_list_says_whether_the_session_of_the_last_run_came_to_its_end
         await store.append("s0", before, durable=False)
     store.close()
     (kept,) = read_schedules()
-    assert past_words(kept).endswith(f": {said}")
+    assert past_words(kept, stopped_runs((kept,))).endswith(f": {said}")
     (row,) = schedule_rows()
     assert (row.last_session, row.last_problem) == ("s0", said if there else "")

@@ -220,7 +220,8 @@ def _handled(schedule: Schedule, due: float, now: float) -> tuple[Schedule, Sche
     missed, passed, following = 0, schedule.last_missed, schedule.next_after(due)
     while following is not None and following <= now and missed < _MOST_COUNTED:
         missed, passed, due, following = missed + 1, due, following, schedule.next_after(following)
-    if following is not None and following <= now:  # so many that only the last ones matter
+    uncounted = following is not None and following <= now
+    if uncounted:  # so many that only one matters that still begins
         last = schedule.next_after(now - LATE)
         due = last if last is not None and last <= now else due
     late = now - due > LATE
@@ -229,7 +230,7 @@ def _handled(schedule: Schedule, due: float, now: float) -> tuple[Schedule, Sche
         schedule,
         handled=now,
         missed=schedule.missed + missed + late,
-        last_missed=due if late else passed,
+        last_missed=0.0 if uncounted else due if late else passed,  # nobody knows the last of so many
         runs=schedule.runs if run is None else (*schedule.runs, run)[-_KEPT_RUNS:],
     )
     return handled, run

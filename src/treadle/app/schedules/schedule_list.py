@@ -1,7 +1,7 @@
 """What a person or a script reads of schedules."""
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -38,10 +38,12 @@ class ScheduleRow(Record, frozen=True, kw_only=True, omit_defaults=False):
 
 def schedule_rows() -> list[ScheduleRow]:
     """Give all schedules. Raises `StoreError`."""
-    return [_row(one) for one in read_schedules()]
+    schedules = read_schedules()
+    stopped = stopped_runs(schedules)
+    return [_row(one, stopped) for one in schedules]
 
 
-def _row(one: Schedule) -> ScheduleRow:
+def _row(one: Schedule, stopped: Mapping[str, str]) -> ScheduleRow:
     last = one.runs[-1] if one.runs else None
     named: dict[str, Any] = {
         name: getattr(one, name)
@@ -53,23 +55,26 @@ def _row(one: Schedule) -> ScheduleRow:
         last_missed=one.last_missed or None,
         last_session="" if last is None else last.session,
         last_due=None if last is None else last.due,
-        last_problem="" if last is None else _problem(last),
+        last_problem="" if last is None else _problem(last, stopped),
     )
 
 
-def _problem(run: ScheduledRun) -> str:
+def _problem(run: ScheduledRun, stopped: Mapping[str, str]) -> str:
     """Say why a run, or its session, did not come to its end; empty where it did, or still may."""
     if is_unknown(run, time.time()):
         return "it is not known whether its session began, as the server was ended meanwhile"
-    return run.problem or (_stopped(run.session) if run.session else "")
+    return run.problem or stopped.get(run.session, "")
 
 
-def _stopped(session_id: str) -> str:
-    """Say why a session stopped; empty for one that did not, and for one that was deleted."""
+def stopped_runs(schedules: Sequence[Schedule]) -> Mapping[str, str]:
+    """Say of the sessions of last runs why they stopped; nothing of those that did not, or that were deleted."""
+    begun = {one.runs[-1].session for one in schedules if one.runs} - {""}
+    if not begun:
+        return {}
     store = open_store()
     try:
-        rows = [row for row in store.sessions() if row.id == session_id]
-        return next((f"session {one.id} {listed_words(one)}" for one in listed_in(store, rows) if one.ended), "")
+        listed = listed_in(store, [row for row in store.sessions() if row.id in begun])
+        return {one.id: f"session {one.id} {listed_words(one)}" for one in listed if one.ended}
     finally:
         store.close()
 
@@ -89,12 +94,15 @@ def _moment(at: float, zone: str) -> str:
     return f"{datetime.fromtimestamp(at, own):%a %Y-%m-%d %H:%M %Z}"
 
 
-def past_words(one: Schedule) -> str:
-    """Say what became of the last run, and which were missed; empty where there is nothing to say."""
+def past_words(one: Schedule, stopped: Mapping[str, str]) -> str:
+    """Say what became of the last run, and which were missed; empty where there is nothing to say.
+
+    `stopped` says why sessions stopped, as `stopped_runs` gives it.
+    """
     said = []
     if one.runs:
         last = one.runs[-1]
-        became = _problem(last) or (f"session {last.session}" if last.session else "it begins")
+        became = _problem(last, stopped) or (f"session {last.session}" if last.session else "it begins")
         said.append(f"last {_moment(last.due, one.zone)}: {became}")
     if one.missed:
         newest = f", the last {_moment(one.last_missed, one.zone)}" if one.last_missed else ""
@@ -111,11 +119,11 @@ def schedules_text(schedules: Sequence[Schedule]) -> str:
     """List schedules, each with what is next and what was last."""
     if not schedules:
         return 'There are no schedules. Add one: treadle schedule add "every weekday 9:00" TASK'
-    lines = []
+    lines, stopped = [], stopped_runs(schedules)
     for one in schedules:
         task = " ".join(one.task.split())
         task = task if len(task) <= _LONGEST else f"{task[: _LONGEST - 1]}…"
         lines += [f"{one.id}  {one.when}  {task}", f"    {next_words(one)}, ${one.max_cost:g} a run, {one.folder}"]
-        if past := past_words(one):
+        if past := past_words(one, stopped):
             lines.append(f"    {past}")
     return "\n".join((*lines, RUN_BY))

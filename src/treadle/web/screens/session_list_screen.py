@@ -23,6 +23,7 @@ from treadle.door.opening import (
     next_words,
     past_words,
     read_schedules,
+    stopped_runs,
 )
 from treadle.door.settings import load_settings
 from treadle.door.trust import SessionTrust
@@ -98,8 +99,10 @@ def _scheduled() -> dict[str, Any]:
         found = read_schedules()
     except StoreError as error:
         return {"schedules": (), "schedules_problem": f"{error.what} {error.why} {error.fix}"}
+    stopped = stopped_runs(found)
     rows = [
-        {"one": one, "next": next_words(one), "past": past_words(one), "last": last_scheduled(one)} for one in found
+        {"one": one, "next": next_words(one), "past": past_words(one, stopped), "last": last_scheduled(one)}
+        for one in found
     ]
     return {"schedules": rows, "schedules_problem": ""}
 
