@@ -5,11 +5,12 @@ import random
 from msgspec.structs import replace
 
 from tests.engine.exploring import World, children_may, walk
-from treadle.engine.core import files, learning
+from treadle.engine.core import files, learning, texts
 from treadle.engine.core.machine_effects import TakeCheckpoint
-from treadle.engine.core.state import FilesState, State
+from treadle.engine.core.state import ChildState, FilesState, State, Waiting
 from treadle.protocol.checkpoints import Moment, Rewound
-from treadle.protocol.children import ChildEnded, ChildMerges, ChildOutcome
+from treadle.protocol.children import ChildEnded, ChildMerges, ChildOutcome, ChildStarted
+from treadle.protocol.events import Prompt, Source
 from treadle.protocol.limits import Limits
 
 
@@ -45,3 +46,16 @@ def test_a_conversation_that_goes_back_into_a_merge_waits_for_no_end_of_it() -> 
     now = replace(past, merging=())
     back, _ = files.rewound(now, Rewound(to=past.seq, state={}), past)
     assert back.merging == ()
+
+
+def test_a_conversation_that_goes_back_is_told_of_those_that_ended_since_and_come_no_more() -> None:
+    def begun(name: str) -> ChildState:
+        return ChildState(started=ChildStarted(call_id="c", session_id=name, agent="a", task="t", background=True))
+
+    names = ("works", "ended", "waits")
+    past = State(children=tuple(map(begun, names)))
+    waits = Waiting(prompt=Prompt(id="p", content=()), source=Source(kind="subagent", id="waits"))
+    now = State(children=(begun("works"), begun("later")), queue=(waits,))
+    back, _ = files.rewound(now, Rewound(to=past.seq, state={}), past)
+    assert [(one.started.session_id, one.left) for one in back.children] == [("works", False), ("later", True)]
+    assert [note.text for note in back.notes][1:] == [texts.ended_since(["ended"])]

@@ -141,7 +141,7 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
     Calls that were open then have a result; numbers go on, so that each still names one thing only.
     """
     told = {one.started for one in past.children}
-    working = (one for one in state.children if one.ended is None)
+    working = [one for one in state.children if one.ended is None]
     back = replace(
         past,
         session_id=state.session_id,
@@ -177,4 +177,14 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
         made=state.made,
     )
     back, effects = goal.keep_goal(state, back)
-    return with_note(back, texts.back_in_conversation(files=data.files)), effects
+    back = with_note(back, texts.back_in_conversation(files=data.files))
+    if ended := _ended_since(state, past):
+        back = with_note(back, texts.ended_since(ended))
+    return back, effects
+
+
+def _ended_since(state: State, past: State) -> list[str]:
+    """Name the subagents that the past counts on, and that nobody tells it of any more."""
+    comes = {one.started.session_id for one in state.children} | {one.source.id for one in (*state.queue, *state.held)}
+    awaited = [one.started.session_id for one in past.children if one.started.background and not one.left]
+    return [one for one in awaited if one not in comes]
