@@ -286,18 +286,19 @@ class EditorSession:
         except TreadleError as error:  # what a command cannot do is for its user to read
             return self._said(" ".join(filter(None, (error.what, error.why, error.fix))))
         if answer.send and row.name == "btw":
-            return await self._aside(answer.send)
-        if answer.send:
+            said = await self._aside(answer.send)
+        elif answer.send:
             return with_words(prompt, answer.send)
-        said = in_fence(answer.text) if "\n" in answer.text else answer.text
+        else:
+            said = in_fence(answer.text) if "\n" in answer.text else answer.text
         return self._said(f"{said}\n\n{NOT_SENT}" if has_more(prompt) and not answer.warning else said)
 
-    async def _aside(self, text: str) -> PromptAnswer:
-        """Ask beside the work."""
+    async def _aside(self, text: str) -> str:
+        """Ask beside the work; gives the answer where it can be waited for."""
         if isinstance(self.live, LiveSession):
-            return self._said((await answered_aside(text, self.live, self._post)).text)
+            return (await answered_aside(text, self.live, self._post)).text
         await self._post(prompt_of((PromptBlock(type="text", text=text),), Delivery.QUEUE))
-        return self._said("Asked beside the work; the answer follows.")
+        return "Asked beside the work; the answer follows."
 
     def show_problem(self, text: str) -> None:
         """Show what went wrong where no request waits for it."""

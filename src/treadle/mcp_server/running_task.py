@@ -64,11 +64,9 @@ class ServedTask:
     @property
     def questions(self) -> tuple[Question, ...]:
         """What waits for a person's answer; of a session elsewhere one may be listed for a moment after its answer."""
-        return (
-            ()
-            if self.over
-            else tuple(one for one in self.client.session.status.questions if one.id not in self._answered)
-        )
+        if self.over:
+            return ()
+        return tuple(one for one in self.client.session.status.questions if one.id not in self._answered)
 
     @property
     def doing(self) -> str:
@@ -94,7 +92,7 @@ class ServedTask:
     def state(self) -> TaskState:
         """Where it is; of a session that is shared, what was asked here decides once it ended."""
         session, run = self.client.session, self._run
-        if self.questions and not session.closed:
+        if self.questions:
             return TaskState.NEEDS_ANSWER
         if run is not None and run.outcome is not None:
             return _ended(run.outcome)
