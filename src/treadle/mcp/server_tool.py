@@ -60,8 +60,8 @@ class ServerTool(Struct, frozen=True, kw_only=True):
             return await self.call(self, given, output)
 
         shown = msgspec.json.format(msgspec.json.encode(given), indent=2).decode()
-        if self.pinned is PinState.NEW:
-            shown = f"{shown}\n\nThe tool says of itself:\n{self.declared.description}".rstrip()
+        if self.pinned is PinState.NEW and (said := self.declared.said):
+            shown = f"{shown}\n\nThe tool says of itself:\n{said}"
         title = f"MCP server {visible(self.plan.server.name)}: {visible(self.declared.name)}"
         return Prepared(accesses=(), preview=Preview(title=title, text=visible(shown)), run=run)
 

@@ -1,6 +1,6 @@
 """Servers as they stand: what one is to be, and how it is doing. Loads nothing of the SDK."""
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
 from enum import StrEnum
 from pathlib import Path
 from typing import Any
@@ -66,6 +66,13 @@ class PinState(StrEnum):
     CHANGED = "changed"
 
 
+_NAMED = frozenset({"properties", "patternProperties", "$defs", "definitions", "dependentSchemas"})
+"""What in a JSON Schema has names of its author for fields."""
+
+_NO_TEXT = frozenset({"type", "format", "required", "$ref", "$schema", "$id"})
+_ABOUT = frozenset({"", "description"})
+
+
 class DeclaredTool(Struct, frozen=True, kw_only=True):
     """A tool as its server declares it: harmless to show, with its hints, None where there is none.
 
@@ -82,6 +89,29 @@ class DeclaredTool(Struct, frozen=True, kw_only=True):
     idempotent: bool | None = None
     open_world: bool | None = None
     hidden: str = ""
+
+    @property
+    def said(self) -> str:
+        """All that it says of itself for the model to read: what it does, and what stands with its arguments."""
+        return "\n".join(filter(None, (self.description, *_said_in(self.parameters))))
+
+
+def _said_in(schema: Any, place: str = "", name: str = "") -> Iterator[str]:
+    """Give the texts of a schema, each behind the argument that it is about: `path: Where to look.`"""
+    match schema:
+        case str() if name not in _NO_TEXT:
+            yield f"{place or 'arguments'}{'' if name in _ABOUT else f', {name}'}: {schema}"
+        case dict():
+            for key, below in schema.items():
+                if name in _NAMED:
+                    yield from _said_in(below, f"{place}.{key}" if place else key)
+                else:
+                    yield from _said_in(below, place, key)
+        case list():
+            for below in schema:
+                yield from _said_in(below, place, name)
+        case _:
+            pass
 
 
 class DeclaredPrompt(Struct, frozen=True, kw_only=True):

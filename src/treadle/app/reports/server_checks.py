@@ -293,7 +293,7 @@ def _tool_lines(tools: Iterable[ServerTool], texts: Mapping[str, str]) -> Iterat
         said = ", ".join(word for word, hint in hints.items() if hint)
         state = f"not used: {one.hidden}" if one.hidden else tool.pinned
         yield f"{tool.spec.name}  [{state}{f'; says of itself: {said}' if said else ''}]"
-        yield from (f"  {line}" for line in one.description.splitlines())
+        yield from (f"  {line}" for line in one.said.splitlines())
         if tool.pinned is PinState.CHANGED:
             before = texts.get(one.name, "").splitlines()
             yield from (f"    {line}" for line in unified_diff(before, one.text.splitlines(), "approved", "now", n=1))
