@@ -13,6 +13,7 @@ from treadle.engine.core import copy_fate
 from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import replace
 from treadle.engine.ports import HookDecision, HookWord, Output
+from treadle.protocol.errors import ToolError
 from treadle.protocol.events import Answer, CallFinished, Interrupt, Prompt, SetPresence
 from treadle.protocol.limits import Limits
 from treadle.protocol.messages import Text, text_of
@@ -69,7 +70,13 @@ class Ended:
 
 
 async def ran(
-    copy: CopyChanges, said: Said, *, mode: Mode = Mode.ASK, present: bool, judge: Callable[..., Decision] = agree
+    copy: CopyChanges,
+    said: Said,
+    *,
+    mode: Mode = Mode.ASK,
+    present: bool,
+    judge: Callable[..., Decision] = agree,
+    problem: str = "",
 ) -> Ended:
     """Run a command that leaves this copy; a person who is asked says no."""
     log, applied, asked = FakeLog(), list[str](), 0
@@ -78,6 +85,8 @@ async def ran(
         return replace(result_text(Outcome.OK, "printed"), copy=copy)
 
     async def keep(digest: str, /) -> CallResult:
+        if problem:
+            raise ToolError(problem)
         applied.append(digest)
         return CallResult(outcome=Outcome.OK)
 
@@ -121,6 +130,13 @@ async def test_hooks_answer_for_a_copy_what_one_yes_of_a_person_would(kind: str,
     else:
         assert (ended.applied, ended.asked, ended.outcome.denied) == ([], int(present), int(not present))
         assert "hook" not in ended.text
+
+
+@pytest.mark.parametrize("word", ["allows before", "allows"])
+async def test_changes_that_a_hook_wanted_and_that_cannot_be_applied_were_wanted_by_no_person(word: str) -> None:
+    ended = await ran(COPIES["whole"], Said(**WORDS[word]), present=True, problem="The files were changed meanwhile.")
+    assert (ended.applied, ended.asked) == ([], 0)
+    assert ended.text == "printed\n[The files were changed meanwhile. A hook wanted to keep: /made (added).]"
 
 
 @pytest.mark.parametrize("judge", [critical, unconfined])

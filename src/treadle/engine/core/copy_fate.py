@@ -42,9 +42,9 @@ def mark_discarded(result: CallResult, why: str) -> CallResult:
     return result if copy is None else _decided_about(result, copy, why)
 
 
-def _decided_about(result: CallResult, copy: CopyChanges, why: str = "") -> CallResult:
+def _decided_about(result: CallResult, copy: CopyChanges, why: str = "", *, by_hook: bool = False) -> CallResult:
     """Say in a result what became of the changes."""
-    return with_remark(replace(result, copy=copy), outcome_of_copy(copy, why))
+    return with_remark(replace(result, copy=copy), outcome_of_copy(copy, why, by_hook=by_hook))
 
 
 def with_remark(result: CallResult, note: str) -> CallResult:
@@ -60,13 +60,14 @@ def kept(call: CallState, applied: CallResult) -> CallResult:
         return applied
     if applied.outcome is Outcome.INTERRUPTED and call.status is CallStatus.RUNNING:
         return kept_or_not(first)
+    allowed = said_by_hook(call.decision, "allowed")
     if applied.is_error:
         why = "".join(block.text for block in applied.content if isinstance(block, Text))
-        return _decided_about(replace(first, outcome=applied.outcome), replace(copy, fate=CopyFate.NOT_APPLIED), why)
+        failed, copy = replace(first, outcome=applied.outcome), replace(copy, fate=CopyFate.NOT_APPLIED)
+        return _decided_about(failed, copy, why, by_hook=bool(allowed))
     said = (*first.content, *(one for one in applied.content if one not in first.content))  # of hooks
-    why = said_by_hook(call.decision, "allowed")
     result = replace(first, content=said, changes=applied.changes)
-    return _decided_about(result, replace(copy, fate=CopyFate.KEPT), why)
+    return _decided_about(result, replace(copy, fate=CopyFate.KEPT), allowed)
 
 
 def kept_or_not(result: CallResult) -> CallResult:
@@ -89,8 +90,11 @@ def said_by_hook(decision: Decision | None, word: str) -> str:
     return f"A hook {word} its changes: {decision.reasons[0].text.rstrip('.')}." if asked and decision else ""
 
 
-def outcome_of_copy(copy: CopyChanges, why: str = "") -> str:
-    """Say what became of what a command changed in its copy, by name: for the model, screens, exports and the log."""
+def outcome_of_copy(copy: CopyChanges, why: str = "", *, by_hook: bool = False) -> str:
+    """Say what became of what a command changed in its copy, by name: for the model, screens, exports and the log.
+
+    `by_hook`: hooks wanted to keep it, and no person.
+    """
     listed = made_in_copy(copy)
     match copy.fate:
         case CopyFate.KEPT:
@@ -98,8 +102,8 @@ def outcome_of_copy(copy: CopyChanges, why: str = "") -> str:
                 return f"[It ran in a throw-away copy. Kept: {listed}.]"
             return f"[{why or 'The user kept its changes.'} They are in the workspace now: {listed}.]"
         case CopyFate.NOT_APPLIED:
-            wanted = "The user wanted to keep" if copy.changes else "Not kept"
-            return f"[{why} {wanted}: {listed}.]"
+            who = "A hook" if by_hook else "The user"
+            return f"[{why} {f'{who} wanted to keep' if copy.changes else 'Not kept'}: {listed}.]"
         case CopyFate.DISCARDED:
             return f"[{why} Changes that were discarded: {listed}. The workspace is as it was.]"
 
