@@ -48,7 +48,7 @@ def test_a_conversation_that_goes_back_into_a_merge_waits_for_no_end_of_it() -> 
     assert back.merging == ()
 
 
-def test_a_conversation_that_goes_back_is_told_of_those_that_ended_since_and_come_no_more() -> None:
+def test_a_conversation_that_goes_back_is_told_of_subagents_of_which_nothing_comes_any_more() -> None:
     def begun(name: str) -> ChildState:
         return ChildState(started=ChildStarted(call_id="c", session_id=name, agent="a", task="t", background=True))
 
@@ -58,4 +58,4 @@ def test_a_conversation_that_goes_back_is_told_of_those_that_ended_since_and_com
     now = State(children=(begun("works"), begun("later")), queue=(waits,))
     back, _ = files.rewound(now, Rewound(to=past.seq, state={}), past)
     assert [(one.started.session_id, one.left) for one in back.children] == [("works", False), ("later", True)]
-    assert [note.text for note in back.notes][1:] == [texts.ended_since(["ended"])]
+    assert [note.text for note in back.notes][1:] == [texts.works_no_more(["ended"])]

@@ -178,13 +178,13 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
     )
     back, effects = goal.keep_goal(state, back)
     back = with_note(back, texts.back_in_conversation(files=data.files))
-    if ended := _ended_since(state, past):
-        back = with_note(back, texts.ended_since(ended))
+    if gone := _no_more_at_work(state, past):
+        back = with_note(back, texts.works_no_more(gone))
     return back, effects
 
 
-def _ended_since(state: State, past: State) -> list[str]:
-    """Name the subagents that the past counts on, and that nobody tells it of any more."""
+def _no_more_at_work(state: State, past: State) -> list[str]:
+    """Name the subagents that the past counts on, and of which nothing comes: they ended, or an original has them."""
     comes = {one.started.session_id for one in state.children} | {one.source.id for one in (*state.queue, *state.held)}
     awaited = [one.started.session_id for one in past.children if one.started.background and not one.left]
     return [one for one in awaited if one not in comes]

@@ -204,12 +204,12 @@ def back_in_conversation(*, files: bool) -> str:
     return f"The user took the conversation back to this point.{also}"
 
 
-def ended_since(session_ids: Sequence[str]) -> str:
+def works_no_more(session_ids: Sequence[str]) -> str:
     """Tell the model that nothing more comes of subagents on whose end it counts."""
-    one = len(session_ids) == 1
-    these = f"The subagent {session_ids[0]} has" if one else f"The subagents {', '.join(session_ids)} have"
-    brought = "What it" if one else "What they"
-    return f"{these} ended since then. {brought} brought is no longer in the conversation, and does not come again."
+    if len(session_ids) == 1:
+        return f"The subagent {session_ids[0]} does not work for this conversation any more: nothing comes of it here."
+    these = ", ".join(session_ids)
+    return f"The subagents {these} do not work for this conversation any more: nothing comes of them here."
 
 
 GOAL_CLEARED = "The user has taken the goal of this session back. Nothing is checked any more."
