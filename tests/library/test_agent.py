@@ -33,7 +33,7 @@ from treadle.protocol.notifications import (
 )
 from treadle.protocol.usage import Usage
 from treadle.providers.scripted.provider import ScriptedProvider
-from treadle.providers.scripted.script import MakeCall, SayText, Turn, Wait
+from treadle.providers.scripted.script import Expectation, MakeCall, SayText, Script, Texts, Turn, Wait
 from treadle.testing import call, scripted_model
 from treadle.workspace.files.file_access import DiskFiles
 
@@ -118,7 +118,38 @@ async def test_a_task_is_ok_where_no_call_of_it_got_a_no(
     async with Treadle(folder, model=scripted_model(act, DONE), approve=approve) as t:
         result = await t.run("Do it.")
     assert (result.outcome.refused, result.outcome.denied) == counts
-    assert (result.ok, result.outcome.stop) == (counts == (0, 0), TurnStop.END_TURN)
+    assert (result.ok, result.outcome.stop, result.error) == (counts == (0, 0), TurnStop.END_TURN, "")
+
+
+@pytest.mark.parametrize(
+    ("answers", "files", "counts"),
+    [
+        ([True, True], {}, (0, 0)),
+        ([False], {}, (1, 0)),
+        ([True, False], {}, (1, 0)),
+        ([True], {"policy.toml": RULE}, (1, 0)),
+        (None, {}, (1, 1)),
+    ],
+)
+async def test_a_no_to_a_call_of_a_subagent_or_to_what_it_brings_is_one_to_the_task(
+    folder: Path, home: Path, answers: list[bool] | None, files: dict[str, str], counts: tuple[int, int]
+) -> None:
+    for name, content in files.items():
+        home.mkdir(exist_ok=True)
+        (home / name).write_text(content)
+    begins = call("use_subagents", tasks=[{"prompt": "Write it.", "agent": "worker"}])
+    of_child = Texts(contains=("You are a subagent",))
+    turns = (
+        Turn(when=Expectation(system=of_child, assistant_messages=1), items=(SayText(text="Written."),)),
+        Turn(when=Expectation(system=of_child), items=(WRITE,)),
+        Turn(when=Expectation(assistant_messages=0), items=(begins,)),
+        Turn(when=Expectation(assistant_messages=1), items=(DONE,)),
+    )
+    approve = None if answers is None else lambda _: answers.pop(0)
+    async with Treadle(folder, model=ScriptedProvider(Script(turns=turns)), approve=approve) as t:
+        result = await t.run("Do it.")
+    assert (result.outcome.refused, result.outcome.denied) == counts
+    assert (result.ok, result.outcome.stop, result.error) == (counts == (0, 0), TurnStop.END_TURN, "")
 
 
 @pytest.mark.parametrize("is_async", [True, False])

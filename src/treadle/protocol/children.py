@@ -54,9 +54,10 @@ class ChildEnded(Tagged, frozen=True, kw_only=True, tag="child_ended"):
     """A subagent is over; `why` says of any outcome but `done` what ended it.
 
     `usage` and `cost` (US dollars, None if unknown) are what it used in all, `changes` the files that it changed in its
-    copy; `exact` says that these are all, as no command ran where nothing tells what it changes. `denied` of its calls
-    were. `digest` is the SHA-256 (hex) of the text that it ended with, which its own log has. `kept` says in words
-    that its copy was kept with changes that are not in the workspace, and why.
+    copy; `exact` says that these are all, as no command ran where nothing tells what it changes. Of its calls that were
+    `refused`, `denied` were for want of anybody to ask. `digest` is the SHA-256 (hex) of the text that it ended with,
+    which its own log has. `kept` says in words that its copy was kept with changes that are not in the workspace, and
+    why.
     """
 
     session_id: str
@@ -68,5 +69,6 @@ class ChildEnded(Tagged, frozen=True, kw_only=True, tag="child_ended"):
     changes: tuple[FileChange, ...] = ()
     exact: bool = True
     denied: int = 0
+    refused: int = 0
     digest: str = ""
     kept: str = ""

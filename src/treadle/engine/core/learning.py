@@ -105,6 +105,8 @@ def subagent_ended(state: State, data: ChildEnded) -> Transition:
     state = bill_child(replace(state, children=children, merging=merging), data.usage, data.cost)
     if state.turn is not None and data.denied:
         state = replace(state, turn=replace(state.turn, denied=state.turn.denied + data.denied))
+    if state.turn is not None and state.limits.counts_refused is True:
+        state = replace(state, refused=state.refused + data.refused)
     return state, [Notify(notification=child_changed(child.started, data))]
 
 

@@ -381,7 +381,8 @@ class Subagents:
 
 def _with_changes(result: ChildResult, back: HandedBack) -> ChildResult:
     """Say of one that may write what became of its changes."""
-    ended = replace(result.ended, changes=back.changed, kept=back.kept)
+    refused = result.ended.refused + back.refused
+    ended = replace(result.ended, changes=back.changed, kept=back.kept, refused=refused)
     return replace(result, ended=ended, applied=back.applied, after=back.text)
 
 

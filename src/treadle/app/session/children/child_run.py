@@ -267,6 +267,7 @@ class ChildRun:
             usage=outcome.usage,
             cost=outcome.cost,
             denied=outcome.denied,
+            refused=outcome.refused,
             digest=sha256(outcome.text.encode()).hexdigest() if outcome.text else "",
         )
         return ChildResult(ended=ended, text=outcome.text, tainted=self._tainted)
@@ -313,6 +314,8 @@ def _both(first: TurnOutcome, then: TurnOutcome) -> TurnOutcome:
         steps=first.steps + then.steps,
         usage=first.usage + then.usage,
         cost=None if first.cost is None or then.cost is None else first.cost + then.cost,
+        denied=first.denied + then.denied,
+        refused=first.refused + then.refused,
     )
 
 

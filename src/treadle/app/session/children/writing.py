@@ -56,13 +56,15 @@ FoundOrMade = tuple[WriterCopy, bool] | TreadleError
 class HandedBack(Struct, frozen=True, kw_only=True):
     """What became of the changes of a subagent: those that were `applied`, and what the model is told of all.
 
-    A person is told what is `kept` in the copy, and why; nothing where all of it was applied.
+    A person is told what is `kept` in the copy, and why; nothing where all of it was applied. `refused`: the question
+    whether to apply them got a no.
     """
 
     changed: tuple[FileChange, ...] = ()
     applied: tuple[FileChange, ...] = ()
     text: str = ""
     kept: str = ""
+    refused: bool = False
 
 
 class Approving(Struct, frozen=True):
@@ -175,9 +177,8 @@ async def hand_back(started: ChildStarted, copy: WriterCopy, by: Approving) -> H
         said = await _answer(started, wanted, by, change_set) if wanted.merged else _Said()
         if said.refused or not wanted.merged:
             why = _why_kept(copy, wanted, said.refused)
-            return HandedBack(
-                changed=wanted.merged, text=_kept(copy, wanted, said.refused), kept=f"not applied ({why})"
-            )
+            text = _kept(copy, wanted, said.refused)
+            return HandedBack(changed=wanted.merged, text=text, kept=f"not applied ({why})", refused=bool(said.refused))
         if said.keys is not None:
             return await _applied_in_part(copy, (change_set, by), wanted, said.keys)
         done = await by.merge(change_set, wanted.digest)
