@@ -5,6 +5,7 @@ were judged, the clock, and facts of the surroundings. The rest is made anew and
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
 
 import msgspec
 from msgspec import Struct
@@ -179,9 +180,8 @@ class _Replay:
         """Take every event; raises `DiffersError`."""
         while (recorded := self._next()) is not None:
             data = recorded.event.data
-            if isinstance(data, TurnSettled | StateSealed) and recorded.event.source in (FORKED, IMPORTED):
-                # The state with which a copy of another session begins, or an import ends.
-                self._track.restate(replace(sealing.read(data.state), seq=recorded.event.seq))
+            if (given := _given_state(recorded.event)) is not None:
+                self._track.restate(replace(sealing.read(given), seq=recorded.event.seq))
                 self.events.append(recorded.event)
                 continue
             if isinstance(data, Sealed):
@@ -383,3 +383,14 @@ def _unexpected(one: Recorded, why: str) -> DiffersError:
     return DiffersError(
         LogDifference(seq=seq, type=event_type(one.event), path="", recorded=written, rebuilt=ABSENT, why=why)
     )
+
+
+def _given_state(event: Event) -> dict[str, Any] | None:
+    """Give the state with which a copy of another session begins, or an import ends; None for any other event."""
+    match event.data:
+        case StateSealed(state=state) if event.source in (FORKED, IMPORTED):
+            return state
+        case TurnSettled(state=state) if event.source == FORKED:
+            return state
+        case _:
+            return None
