@@ -285,12 +285,10 @@ class EditorSession:
             answer = await run_entered(row, argument, self.live, self._post)
         except TreadleError as error:  # what a command cannot do is for its user to read
             return self._said(" ".join(filter(None, (error.what, error.why, error.fix))))
-        if answer.send and row.name == "btw":
-            said = await self._aside(answer.send)
-        elif answer.send:
+        if answer.send and row.name != "btw":
             return with_words(prompt, answer.send)
-        else:
-            said = in_fence(answer.text) if "\n" in answer.text else answer.text
+        said = await self._aside(answer.send) if answer.send else answer.text
+        said = in_fence(said) if "\n" in said and not answer.send else said
         return self._said(f"{said}\n\n{NOT_SENT}" if has_more(prompt) and not answer.warning else said)
 
     async def _aside(self, text: str) -> str:
