@@ -216,8 +216,19 @@ async def test_what_is_decided_in_one_tab_is_decided_in_the_other(tmp_path: Path
         await other.wait_for_selector("html[data-ready] .hunk")
         await other.wait_for_timeout(2_500)  # it has looked what was decided so far
         await page.bring_to_front()
+        await other.bring_to_front()
+        await other.locator("[data-do=reject]").last.click()
+        await other.wait_for_selector(".told:has-text('Rejected in') .undoes")
+        await other.locator("[data-do=comment]").first.click()
+        await page.bring_to_front()
+        await page.locator(".hunk").nth(1).wait_for(state="detached")
         for words in ("Undo accept", "Accept"):
             await page.locator("[data-do=accept]").first.click()
             await other.bring_to_front()
             await other.locator("[data-do=accept]").first.get_by_text(words, exact=True).wait_for()
+            await other.keyboard.type("Fix a")  # keys of the page, were the field not in focus any more
             await page.bring_to_front()
+        await other.bring_to_front()
+        assert await other.input_value("form.comment textarea") == "Fix aFix a"
+        await other.click(".told .undoes")
+        await other.locator(".hunk").nth(1).wait_for()

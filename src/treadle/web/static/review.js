@@ -88,7 +88,7 @@ async function load(button) {
   showComments(main);
 }
 
-/** Load the page's content again; place, open fields and what is typed in them stay. */
+/** Load the page's content again; place, focus, open fields and what is typed in them stay, and so do lines that offer to undo something. */
 async function refresh() {
   const answer = await get(location.pathname.replace(at, "") + location.search);
   if (!answer) return;
@@ -99,6 +99,7 @@ async function refresh() {
     path: path(form),
   }));
   const lines = main.querySelectorAll(".told:not([hidden])");
+  const focused = main.querySelector(":is(form.field, .told) :focus"); // else the next letters would be keys of the page
   const marks = shown(".hunk, .file-changed");
   const first = marks.findIndex((one) => one.getBoundingClientRect().bottom > covered());
   const places = marks.slice(Math.max(0, first)).map((one) => [one.dataset.key ?? one.dataset.path, one.getBoundingClientRect().top]);
@@ -106,10 +107,7 @@ async function refresh() {
   layout();
   view();
   showComments(main);
-  for (const line of lines) {
-    stand(line, line.place);
-    line.querySelector(".undoes")?.remove(); // the session went on: only the last one is undone
-  }
+  for (const line of lines) stand(line, line.place);
   for (const one of open) {
     const place = find(one.key);
     if (place) place.append(one.form);
@@ -120,10 +118,8 @@ async function refresh() {
     }
   }
   const there = places.find(([key]) => find(key));
-  if (there) {
-    window.scrollBy(0, find(there[0]).getBoundingClientRect().top - there[1]);
-    if (document.activeElement === document.body) find(there[0]).focus({ preventScroll: true });
-  }
+  if (there) window.scrollBy(0, find(there[0]).getBoundingClientRect().top - there[1]);
+  if (document.activeElement === document.body) (focused?.isConnected ? focused : find(there?.[0]))?.focus({ preventScroll: true });
 }
 
 const find = (key) => (key ? main.querySelector(`.hunk[data-key="${CSS.escape(key)}"], .file-changed[data-path="${CSS.escape(key)}"]`) : null);
@@ -156,6 +152,7 @@ async function takeBack(button, hunks, marked) {
     await send(`/s/${session}/review/marks`, { marks: none });
     await refresh();
   };
+  for (const old of main.querySelectorAll(".undoes")) old.remove(); // only the last one is undone
   await refresh();
   if (said.conflict) showConflict(place, said.conflict);
   if (said.conflict && !said.error) return;
@@ -264,7 +261,7 @@ keys([
 ]);
 
 let decided; // what was decided of changes, here or elsewhere
-watch(session, ({ marks }) => void (decided !== undefined && marks !== decided && !main.querySelector(".told:not([hidden])") && refresh(), (decided = marks)));
+watch(session, ({ marks }) => void (decided !== undefined && marks !== decided && refresh(), (decided = marks)));
 
 const select = document.querySelector("#range [name=range]");
 if (page().dataset.old !== "0" && !select.querySelector("option[selected]")) {
