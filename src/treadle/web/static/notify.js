@@ -102,12 +102,11 @@ function show(session, head, body, place = `/s/${session}#questions`) {
   }
 }
 
-/** Say of a session that it waits, and for what; its row in the column may be drawn only after it. */
-async function question(session) {
-  const answer = await fetch(`${at}/inbox/cards`).catch(() => null);
-  const row = fragment(answer?.ok ? await answer.text() : "").querySelector(`.ilist [data-card^="c-${CSS.escape(session)}-"]`);
+/** Say of a session that it waits, and for what, by the cards of the inbox: its row in the column may be drawn only later. */
+function question(session, cards) {
+  const row = cards.querySelector(`.ilist [data-card^="c-${CSS.escape(session)}-"]`);
   const texts = (selector) => [...(row?.querySelectorAll(selector) ?? [])].map((one) => one.textContent);
-  return [session, `${texts(".g:not(.mono)").at(-1)?.split(" · ")[0] ?? named(session).project} needs you`, texts(".t, .g.mono").join(" ")];
+  show(session, `${texts(".g:not(.mono)").at(-1)?.split(" · ")[0] ?? named(session).project} needs you`, texts(".t, .g.mono").join(" "));
 }
 
 let asked = null;
@@ -117,7 +116,9 @@ const began = new Map(); // since when each session works
 async function waits(sessions) {
   click();
   if (await seen()) return;
-  for (const news of await Promise.all(sessions.map(question))) show(...news);
+  const answer = await fetch(`${at}/inbox/cards`).catch(() => null);
+  const cards = fragment(answer?.ok ? await answer.text() : "");
+  for (const session of sessions) question(session, cards);
 }
 
 // ---- offered once, where a long turn ended while nobody saw it
