@@ -1,5 +1,6 @@
 """The screen of batches: what their line on the terminal says, a square for each task, and how each came to its end."""
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -167,14 +168,16 @@ async def test_each_kind_of_failure_has_a_bar_by_its_number_and_leads_to_its_tas
     assert "Running" not in text
 
 
-@pytest.mark.parametrize("now", ["run-1", "another", "", "{"])
+@pytest.mark.parametrize("now", ["run-1", "another", "", "{", "a pipe"])
 async def test_a_batch_whose_folder_another_one_has_gives_no_results_and_is_not_begun(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, now: str
 ) -> None:
     out = tmp_path / "out"
     out.mkdir()
     (out / "results.jsonl").write_text('{"id": "a"}\n')
-    if now:
+    if now == "a pipe":
+        os.mkfifo(out / "batch.json")
+    elif now:
         (out / "batch.json").write_text(now if now == "{" else f'{{"run": "{now}"}}')
     async with page_here(tmp_path, monkeypatch, ()) as here:
         keep_progress(progress(folder=str(out), process=GONE, command=("tasks.jsonl",), began_in=str(tmp_path)))

@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     from treadle.app.reports.job_list import kill_job as kill_job
     from treadle.app.reports.job_list import list_jobs as list_jobs
     from treadle.app.reports.job_list import session_jobs as session_jobs
+    from treadle.app.reports.known_batches import BATCH_ABOUT as BATCH_ABOUT
     from treadle.app.reports.known_batches import batch_at_work as batch_at_work
     from treadle.app.reports.known_batches import batches_changed as batches_changed
     from treadle.app.reports.known_batches import find_batch as find_batch
@@ -99,7 +100,7 @@ else:
                 ADDED_TASKS LONGEST_TASK_NAME TASK_NAME add_task batch_results begin_again stop_batch
             """,
             "treadle.app.reports.known_batches": """
-                batch_at_work batches_changed find_batch is_folder_anothers keep_progress known_batches
+                BATCH_ABOUT batch_at_work batches_changed find_batch is_folder_anothers keep_progress known_batches
             """,
             "treadle.app.reports.agent_list": "listed_agents",
             "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",

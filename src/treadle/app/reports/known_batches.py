@@ -9,7 +9,7 @@ from pathlib import Path
 import msgspec
 from msgspec.structs import replace
 
-from treadle.app.config.places import data_directory
+from treadle.app.config.places import data_directory, read_regular
 from treadle.present.batch_progress import BatchProgress
 from treadle.store.leases import is_alive
 from treadle.workspace.files.private_file import write_private
@@ -21,6 +21,8 @@ _FOLDER = "batches"
 
 BATCH_ABOUT = "batch.json"
 """The file in the folder of a batch that names its run."""
+
+_LARGEST_ABOUT = 64 * 1024
 
 
 class _About(msgspec.Struct):
@@ -96,7 +98,7 @@ def _read(file: Path) -> BatchProgress | None:
 def is_folder_anothers(one: BatchProgress) -> bool:
     """Whether the folder of a batch was emptied, and is that of another batch by now."""
     try:
-        about = msgspec.json.decode((Path(one.folder) / BATCH_ABOUT).read_bytes(), type=_About)
+        about = msgspec.json.decode(read_regular(Path(one.folder) / BATCH_ABOUT, _LARGEST_ABOUT) or b"", type=_About)
     except (OSError, msgspec.MsgspecError):
         return False
     return about.run != one.run

@@ -15,6 +15,7 @@ from typing import IO, Literal, TypeVar
 import msgspec
 
 from treadle.door.program import write_private, write_whole
+from treadle.door.reports import BATCH_ABOUT
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
 
@@ -22,7 +23,7 @@ RESULTS, PREDICTIONS = "results.jsonl", "predictions.jsonl"
 _PLAIN = 0o666
 """What a file may be, before the user's mask."""
 
-_ABOUT, _LOCK = "batch.json", ".lock"
+_LOCK = ".lock"
 
 FOLDER_WAITS = 30.0
 """Seconds in which the workers of a batch that was killed have to be gone."""
@@ -137,7 +138,7 @@ class BatchFolder:
                 return
 
     def _run_name(self) -> str:
-        about = self.path / _ABOUT
+        about = self.path / BATCH_ABOUT
         if about.is_file():
             try:
                 return msgspec.json.decode(about.read_bytes(), type=_About).run
@@ -149,7 +150,7 @@ class BatchFolder:
             raise ConfigError(
                 "batch-folder",
                 f"{self.path} has a {RESULTS} that is not from a batch of Treadle.",
-                why=f"There is no {_ABOUT} beside it.",
+                why=f"There is no {BATCH_ABOUT} beside it.",
                 fix="Name another folder with --out.",
             )
         run = f"batch-{time.strftime('%Y%m%d', time.gmtime())}-{os.urandom(4).hex()}"
