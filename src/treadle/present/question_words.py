@@ -99,10 +99,15 @@ def asked_in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
     if not question.child:
         return words
     beside: Sequence[str] = ()
-    if not question.child_call:  # about what it brings into the workspace, and what of that stays in its copy
+    if _brings_in(question):
         title, *beside = printable(question.text).splitlines()
         words = replace(words, title=title)
     return replace(words, why=(asks, *beside, *words.why))
+
+
+def _brings_in(question: Question) -> bool:
+    """Whether changes of a subagent are to come into the workspace; below its title the text has what stays out."""
+    return question.kind is QuestionKind.PERMISSION and bool(question.child) and not question.child_call
 
 
 def _in_words(question: Question, roots: Sequence[str]) -> QuestionWords:
@@ -131,6 +136,9 @@ def in_short(question: Question) -> str:
             return f"{_short(question.accesses[-1], question)} for real"
         case QuestionKind.PERMISSION if question.copy is not None:
             return f"keep {counted(len(question.copy.changes), 'change')} of {_short(question.accesses[-1], question)}"
+        case QuestionKind.PERMISSION if _brings_in(question):
+            title = printable(question.text).splitlines()[0].rstrip("?")
+            return title[:1].lower() + title[1:]
         case QuestionKind.PERMISSION if question.accesses:
             return _short(question.accesses[-1], question)
         case QuestionKind.PERMISSION:
