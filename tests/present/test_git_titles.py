@@ -27,6 +27,7 @@ def asked(*subcommands: str, risk: Risk = Risk.EXECUTE) -> Decision:
         (("add", "commit", "push"), "Stage, commit and push?"),
         (("commit", "commit"), "Commit?"),
         (("remote",), "Change remotes?"),
+        (("stash",), "Change the stash?"),  # also of `git stash pop`
         (("switch", "cherry-pick"), "Switch branches and cherry-pick?"),
         (("update-index",), ""),
         (("notes",), ""),

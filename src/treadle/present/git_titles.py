@@ -19,7 +19,6 @@ _VERBS = frozenset(
         "reset",
         "restore",
         "revert",
-        "stash",
         "tag",
     ]
 )
@@ -33,11 +32,12 @@ _TITLES = {
     "mv": "move in git",
     "remote": "change remotes",
     "rm": "remove from git",
+    "stash": "change the stash",
     "submodule": "change submodules",
     "switch": "switch branches",
     "worktree": "change worktrees",
 }
-"""What a subcommand does, in words for a title. The names of all others say it badly: they have none."""
+"""What a subcommand does, in words for a title. Any other one has no title: its name says too little."""
 
 
 def git_title(decision: Decision | None) -> str:
