@@ -264,10 +264,13 @@ async def test_a_paired_device_pauses_a_batch_and_begins_none(tmp_path: Path, mo
 async def test_what_cannot_be_done_with_a_batch_is_not_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with page_here(tmp_path, monkeypatch, ()) as here:
         visit = here.visit()
-        keep_progress(progress("fleet", database="postgresql://host/f"))
+        there = tmp_path / "there"
+        there.mkdir()
+        (there / "results.jsonl").write_text("")
+        keep_progress(progress("fleet", database="postgresql://host/f", folder=str(there)))
         keep_progress(progress("old", exit_code=75))
         keep_progress(progress("begun", tasks=0, states={}, running={}, ended=(), before=(), exit_code=0))
-        keep_progress(progress("pausing", stopping=True))
+        keep_progress(progress("pausing", stopping=True, folder=str(there)))
         offered = {
             run: [words for words in ("Pause<", "Stop now…", "Go on<", " again…", "Add a", "Download") if words in html]
             for run in ("fleet", "old", "begun", "pausing")
@@ -275,7 +278,7 @@ async def test_what_cannot_be_done_with_a_batch_is_not_offered(tmp_path: Path, m
         }
         assert offered == {
             "fleet": ["Download"],
-            "old": ["Download"],
+            "old": [],
             "begun": [],
             "pausing": ["Stop now…", "Download"],
         }
@@ -293,6 +296,7 @@ async def test_what_cannot_be_done_with_a_batch_is_not_offered(tmp_path: Path, m
         (tmp_path / "secret").write_text("secret")
         (tmp_path / "out" / "results.jsonl").symlink_to(tmp_path / "secret")
         assert (await visit.look("/fleet/linked/results"))[0] == 404, "no other file is read by a link"
+        assert "Download" not in (await visit.look("/fleet/linked"))[1]
 
 
 async def test_a_batch_is_begun_once_with_its_own_words_and_writes_through_no_link(

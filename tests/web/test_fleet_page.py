@@ -2,6 +2,7 @@
 
 import os
 import re
+import shutil
 from pathlib import Path
 from typing import Any
 
@@ -188,3 +189,7 @@ async def test_a_batch_whose_folder_another_one_has_gives_no_results_and_is_not_
         if not own:
             assert begin_again("run-1") == "This batch cannot be begun from here now."
             assert "cannot be added" in add_task("run-1", {"prompt": "x"})
+        shutil.rmtree(out)
+        visit = here.visit()
+        assert "Download results" not in await visit.get("/fleet/run-1"), "the folder is gone"
+        assert (await visit.look("/fleet/run-1/results"))[0] == 404

@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from treadle.app.hosting.batch_control import add_task as add_task
     from treadle.app.hosting.batch_control import batch_results as batch_results
     from treadle.app.hosting.batch_control import begin_again as begin_again
+    from treadle.app.hosting.batch_control import has_results as has_results
     from treadle.app.hosting.batch_control import stop_batch as stop_batch
     from treadle.app.reports.agent_list import listed_agents as listed_agents
     from treadle.app.reports.audit_report import AuditRecord as AuditRecord
@@ -50,7 +51,6 @@ if TYPE_CHECKING:
     from treadle.app.reports.known_batches import batch_at_work as batch_at_work
     from treadle.app.reports.known_batches import batches_changed as batches_changed
     from treadle.app.reports.known_batches import find_batch as find_batch
-    from treadle.app.reports.known_batches import is_folder_anothers as is_folder_anothers
     from treadle.app.reports.known_batches import keep_progress as keep_progress
     from treadle.app.reports.known_batches import known_batches as known_batches
     from treadle.app.reports.left_report import left_lines as left_lines
@@ -97,10 +97,10 @@ else:
         __name__,
         {
             "treadle.app.hosting.batch_control": """
-                ADDED_TASKS LONGEST_TASK_NAME TASK_NAME add_task batch_results begin_again stop_batch
+                ADDED_TASKS LONGEST_TASK_NAME TASK_NAME add_task batch_results begin_again has_results stop_batch
             """,
             "treadle.app.reports.known_batches": """
-                BATCH_ABOUT batch_at_work batches_changed find_batch is_folder_anothers keep_progress known_batches
+                BATCH_ABOUT batch_at_work batches_changed find_batch keep_progress known_batches
             """,
             "treadle.app.reports.agent_list": "listed_agents",
             "treadle.app.reports.audit_report": "AuditRecord Verified audit_session verify_sessions",

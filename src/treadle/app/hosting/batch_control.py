@@ -194,16 +194,26 @@ def _begin(one: BatchProgress, more: Sequence[str]) -> str:
     return f"It has not begun to work yet: see {log}."
 
 
+def has_results(one: BatchProgress) -> bool:
+    """Whether its folder is there, is still that of this batch, and has how its tasks ended."""
+    file = _results_of(one)
+    return not is_folder_anothers(one) and file.is_file() and not file.is_symlink()
+
+
 def batch_results(run: str) -> bytes | None:
     """Read how the tasks of a batch ended, a JSON object in each line; None where there are none."""
     found = find_batch(run)
-    if found is None or is_folder_anothers(found[0]):
+    if found is None or not has_results(found[0]):
         return None
     try:
-        with open(Path(found[0].folder) / _RESULTS, "rb", opener=_no_link) as stream:
+        with open(_results_of(found[0]), "rb", opener=_no_link) as stream:
             return stream.read()
     except OSError:
         return None
+
+
+def _results_of(one: BatchProgress) -> Path:
+    return Path(one.folder) / _RESULTS
 
 
 def _end_of(log: Path) -> str:

@@ -17,7 +17,7 @@ from treadle.door.reports import (
     batch_results,
     begin_again,
     find_batch,
-    is_folder_anothers,
+    has_results,
     known_batches,
     stop_batch,
 )
@@ -192,7 +192,7 @@ def _shown(one: BatchProgress, *, works: bool, service: bool, wanted: _Filter | 
         squares=squares[:_MOST_SQUARES],
         more=max(0, whole - _MOST_SQUARES),
         ended=len(marks),
-        has_results=bool(marks) and not is_folder_anothers(one),
+        has_results=bool(marks) and has_results(one),
         whole=whole,
         bad=sum(mark.state in ALL_BAD for mark in marks),
         at_end="" if at_end is None else money(at_end),
@@ -336,7 +336,7 @@ async def _results(request: Request) -> Response:
     run = request.path_params["run"]
     content = await asyncio.to_thread(batch_results, run)
     if content is None:
-        raise HTTPException(404, "No task of this batch has ended yet, or another batch has its folder.")
+        raise HTTPException(404, "This batch has no results on this computer.")
     headers = {"content-disposition": f'attachment; filename="{run}.jsonl"', "cache-control": "no-store"}
     return Response(content, media_type="application/jsonl", headers=headers)
 
