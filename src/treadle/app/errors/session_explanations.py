@@ -123,7 +123,8 @@ ABOUT_SESSIONS: Mapping[str, Explanation] = MappingProxyType(
         "session-running": Explanation("A command of the session cannot be ended.", "`treadle jobs` lists it."),
         "yes-missing": Explanation("This cannot be undone, and there is no terminal to ask on.", "Add --yes."),
         "export-unwritable": Explanation(
-            "The file of an export cannot be written.", "Name another file: -o FILE, in a session /export FORMAT FILE."
+            "The file of an export cannot be written.",
+            "Name another file: -o FILE, or in a session /export FORMAT FILE.",
         ),
         "import-nothing": Explanation("Nothing was found to import.", "docs/sessions.md says what can be imported."),
         "import-broken": Explanation("The first line of an exported session is broken.", "Export the session again."),
