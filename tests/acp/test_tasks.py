@@ -354,7 +354,7 @@ async def test_a_command_is_done_with_what_comes_along_or_says_that_it_was_left_
             await client.call("session/prompt", sessionId=session, prompt=blocks)
             said.append((client.said(), [one["currentModeId"] for one in client.of("current_mode_update")]))
     sent = [json.dumps(request.body["messages"]) for request in server.requests]
-    assert all(said[number][0].endswith("What came with the command was not sent.") for number in (0, 4))
+    assert all(said[number][0].endswith("Nothing that came along with the command was sent.") for number in (0, 4))
     assert said[1][0] == "/status takes no text behind it. Nothing was done."
     assert [modes for _, modes in said[2:]] == [["plan"], ["ask"], []]
     assert "Look at /there/buffer.txt" in sent[0]

@@ -132,7 +132,7 @@ async def test_a_command_is_done_with_what_comes_along_or_says_that_it_was_left_
         driver.close()
         await driver.end()
     (request,) = host.servers[0].requests
-    assert said[0].endswith("What came with the command was not sent.")
+    assert said[0].endswith("Nothing that came along with the command was sent.")
     assert said[1] == "/status takes no text behind it. Nothing was done."
     assert said[2] == "A plan."
     assert "/plan" not in str(request.body["messages"])

@@ -8,7 +8,8 @@ from tests.person import BACKSPACE, CTRL_C, CTRL_D, ENTER, ESCAPE, UP
 from tests.tui.session import FOREVER, SECRET, Pause, calls, says, session, text
 from tests.tui.terminal import Terminal, terminal
 from treadle.app.session.own_commands.own_shell import Ended
-from treadle.protocol.messages import OWN_COMMAND, Text
+from treadle.protocol.events import Prompt
+from treadle.protocol.messages import OWN_COMMAND, Image, Text
 from treadle.protocol.models import ModelRequest
 from treadle.tui.paint.lines import cells, line_text
 from treadle.tui.paint.printed_items import OwnDone
@@ -79,6 +80,32 @@ async def test_a_command_of_the_person_runs_at_once_and_its_output_goes_with_the
         assert message == "what is it?"
         assert "goes with your next message" not in term.shown
         assert term.shown.count("› what is it?") == 1
+
+
+async def test_what_a_command_printed_waits_for_a_message_when_a_question_is_asked_beside_the_work(
+    tmp_path: Path,
+) -> None:
+    async with session(tmp_path, says(text("Beside.")), says(text("I see"))) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        await enters(term, "echo one")
+        await term.until("goes with your next message")
+        for words, reply in (("/btw what is this?", "Beside."), ("and now?", "I see")):
+            term.type(words)
+            await term.until(f"› {words}")
+            term.type(ENTER)
+            await term.until(reply)
+        beside, message = (str(request.messages) for request in rig.provider.requests)
+        assert ("$ echo one" in beside, "$ echo one" in message) == (False, True)
+        assert "was not sent" not in term.shown
+
+
+async def test_an_image_with_a_question_beside_the_work_is_said_to_be_left_out(tmp_path: Path) -> None:
+    async with session(tmp_path, says(text("Beside."))) as rig, terminal(rig.live) as (term, _):
+        await term.until(READY)
+        content = (Text(text="/btw what is this?"), Image(data="aGVsbG8=", media_type="image/png"))
+        await rig.live.post(Prompt(id="p", content=content), rig.live.source)
+        await term.until("Nothing that came along with the command was sent.", "Beside.")
+        assert "image/png" not in str(rig.provider.requests)
 
 
 async def test_a_command_runs_beside_a_turn_and_escape_stops_the_command_first(tmp_path: Path) -> None:

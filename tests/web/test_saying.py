@@ -130,6 +130,26 @@ async def test_a_message_that_comes_twice_arrives_once_even_after_the_session_wa
         assert not again.session.status.turn_active
 
 
+async def test_what_comes_with_a_question_beside_the_work_is_kept_for_the_next_message(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE, DONE, DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        path = f"/s/{page.session.id}/say"
+        await visit.done(path, text="!echo one")
+        items = page.content.items
+        await until(page, lambda: any(isinstance(one.item, OwnCommandItem) and one.item.said for one in items()))
+        files = [{"name": "a.png", "data": PIXEL}]
+        assert (await visit.done(path, text="/btw What is it?", files=files))["kept"] is True
+        await until(page, lambda: len(here.server.requests) == 2)
+        await visit.done(path, text="Look.", files=files)
+        await until(page, lambda: len(here.server.requests) == 3)
+        sent = [str(request.body) for request in here.server.requests]
+        assert [("$ echo one" in one, PIXEL in one) for one in sent[1:]] == [(False, False), (True, True)]
+
+
 async def test_what_waits_is_changed_sent_at_once_removed_or_held(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

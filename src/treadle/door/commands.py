@@ -5,6 +5,8 @@ from typing import TYPE_CHECKING
 from treadle.door import names_of
 
 if TYPE_CHECKING:
+    from treadle.app.session.ops import NOT_SENT as NOT_SENT
+    from treadle.app.session.ops import asked_beside as asked_beside
     from treadle.app.session.own_commands.command_answers import CommandAnswer as CommandAnswer
     from treadle.app.session.own_commands.command_answers import TextToEdit as TextToEdit
     from treadle.app.session.own_commands.command_answers import wrong as wrong
@@ -22,7 +24,6 @@ if TYPE_CHECKING:
     from treadle.app.slash import answer_without_session as answer_without_session
     from treadle.app.slash import do_command as do_command
     from treadle.app.slash import named_texts as named_texts
-    from treadle.app.slash.entering import NOT_SENT as NOT_SENT
     from treadle.app.slash.entering import answered_aside as answered_aside
     from treadle.app.slash.entering import entered_command as entered_command
     from treadle.app.slash.entering import not_here as not_here
@@ -39,11 +40,12 @@ else:
             "treadle.app.session.own_commands.command_answers": "CommandAnswer TextToEdit wrong",
             "treadle.app.session.own_commands.command_files": "NamedText WRITTEN_HERE",
             "treadle.app.slash": "answer_without_session do_command named_texts",
-            "treadle.app.slash.entering": "NOT_SENT answered_aside entered_command not_here run_entered with_outcome",
+            "treadle.app.slash.entering": "answered_aside entered_command not_here run_entered with_outcome",
             "treadle.app.slash.going_back": "ListedTurn TurnPreview listed_turns preview_turn",
             "treadle.app.session.own_commands.slash_commands": """
                 NEW_SESSION SLASH_TABLE SlashCommand Surfaces find_slash
             """,
             "treadle.app.session.own_commands.slash_lines": "is_shell_line last_word nearest_slash slash_word",
+            "treadle.app.session.ops": "NOT_SENT asked_beside",
         },
     )

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from treadle.app.models.model_notes import as_now
 from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.model_finder import ModelFinder
-from treadle.app.session.ops import asked_aside, own_words, post_first
+from treadle.app.session.ops import NOT_SENT, asked_aside, has_more_than_words, own_words, post_first
 from treadle.engine.core.budgets import session_budget
 from treadle.engine.core.goal import goal_status, is_due
 from treadle.engine.core.state import phase
@@ -236,6 +236,8 @@ class LiveSession:
 
     async def _post(self, op: Op, source: Source) -> None:
         if question := asked_aside(op):
+            if has_more_than_words(op):
+                self.tell(NOT_SENT)
             self._asides.append(asyncio.create_task(self._answer_aside(question), name="side question"))
             return
         op = await self._with_mentions(op)

@@ -6,13 +6,25 @@ from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Answer, EditQueued, EventData, Interrupt, Op, Prompt
 from treadle.protocol.messages import text_of, without_own_commands
 
-_BTW = "/btw "
+_ASIDE = "/btw "
+
+NOT_SENT = "Nothing that came along with the command was sent."
+"""What is said of files and images that came with a command that sends nothing, or only words."""
+
+
+def asked_beside(text: str) -> str:
+    """Give the question that a text asks beside the work: it is no message. Empty for any other text."""
+    return text.removeprefix(_ASIDE).strip() if text.startswith(_ASIDE) else ""
 
 
 def asked_aside(op: Op) -> str:
     """Give the question of a message that is one beside the work."""
-    text = text_of(without_own_commands(op.content)) if isinstance(op, Prompt) else ""
-    return text.removeprefix(_BTW).strip() if text.startswith(_BTW) else ""
+    return asked_beside(text_of(without_own_commands(op.content))) if isinstance(op, Prompt) else ""
+
+
+def has_more_than_words(op: Op) -> bool:
+    """Whether anything but a text is in a message."""
+    return isinstance(op, Prompt) and (bool(op.enclosed) or len(op.content) > 1)
 
 
 def own_words(op: Op) -> str:

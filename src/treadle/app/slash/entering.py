@@ -27,9 +27,6 @@ if TYPE_CHECKING:
 DONE = "Done."
 """What is shown of a command that has nothing to say."""
 
-NOT_SENT = "What came with the command was not sent."
-"""What is said of files and images that came with a command that sends nothing."""
-
 
 async def entered_command(text: str, trust: "SessionTrust") -> "tuple[SlashCommand, str] | str | None":
     """Read a text: a command of the table with its argument, what is wrong with it, or None: the model reads it."""

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from msgspec import Struct
 from msgspec.structs import replace
 
+from treadle.door.commands import asked_beside
 from treadle.door.open_session import Ended
 from treadle.present.items import SaidItem
 from treadle.present.view import SessionView
@@ -55,8 +56,11 @@ class Requests:
         return item if written is None else replace(item, text=self._pieces.shown(written.draft))
 
     def say(self, draft: str, delivery: Delivery = Delivery.QUEUE, first: Sequence[Op] = ()) -> None:
-        """Send a draft, with what the person's own commands printed since the last message, once `first` is done."""
-        written = Written(draft, self._commands.take())
+        """Send a draft, with what the person's own commands printed since the last message, once `first` is done.
+
+        That does not go with a question beside the work, which is no message.
+        """
+        written = Written(draft, () if asked_beside(draft) else self._commands.take())
         blocks = tuple(command.block for command in written.commands)
         prompt_id = uuid.uuid4().hex
         self._written[prompt_id] = written

@@ -11,6 +11,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import Response
 
+from treadle.door.commands import asked_beside
 from treadle.door.known_models import EFFORT_BUDGETS
 from treadle.door.message_parts import enclose, read_attached
 from treadle.door.open_session import Reach
@@ -85,7 +86,8 @@ async def _say(request: Request) -> Response:
 async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, who: Visitor) -> dict[str, Any]:
     """Send a message, or do the command that it is; gives what is `shown` of it. Raises `TreadleError`.
 
-    Files go along with messages; with a command that sends none they are `kept` for the next.
+    Files, and what own commands printed, go along with messages; with a command that sends none, or a question beside
+    the work, files are `kept` for the next.
     """
     if session.has_prompt(prompt_id):
         return {"shown": ""}
@@ -93,9 +95,10 @@ async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, 
     entered = await do_entered(said.text, session, who)
     if not entered.send and said.text.strip():
         return {"shown": entered.shown, "kept": bool(said.files)}
-    images, enclosed = await _attached(said.files, session, notes)
+    beside = bool(asked_beside(entered.send))
+    images, enclosed = await _attached(() if beside else said.files, session, notes)
     if entered.send or images or enclosed:
-        own = session.commands.take()
+        own = () if beside else session.commands.take()
         texts = (*(one.block for one in own), *((Text(text=entered.send),) if entered.send else ()))
         named = () if texts or images else (Text(text=", ".join(one.origin for one in enclosed)),)
         steers = said.steer or entered.steer or session.agent  # the end of its turn is the end of a subagent
@@ -106,7 +109,8 @@ async def enter_message(said: NewMessage, prompt_id: str, session: PageSession, 
         except TreadleError:
             session.commands.take_back(own)
             raise
-    return {"shown": "\n".join(filter(None, [entered.shown, *notes]))}
+    shown = {"shown": "\n".join(filter(None, [entered.shown, *notes]))}
+    return {**shown, "kept": True} if beside and said.files else shown
 
 
 async def _attached(

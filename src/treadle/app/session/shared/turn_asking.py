@@ -9,14 +9,13 @@ from types import TracebackType
 from typing import Self
 
 from treadle.app.session.live import LiveSession
+from treadle.app.session.ops import asked_beside
 from treadle.app.session.shared.remote import RemoteSession
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import ConfigError, RefusedError, SessionError, TreadleError
 from treadle.protocol.events import Delivery, EditQueued, Interrupt, Op, Prompt, Source
 from treadle.protocol.messages import Enclosure, UserContent, text_of
 from treadle.protocol.notifications import Notification, PromptDelivered, QueueChanged, TurnEnded, TurnOutcome
-
-_ASIDE = "/btw "
 
 
 class PromptRun:
@@ -176,7 +175,7 @@ class SessionClient:
         """
         if self._failure is not None:
             raise self._failure
-        if text_of(content).startswith(_ASIDE):
+        if asked_beside(text_of(content)):
             raise ConfigError(
                 "task-aside",
                 "A question beside the work has no turn to wait for.",
