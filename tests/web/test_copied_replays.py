@@ -73,7 +73,7 @@ async def test_a_replay_works_in_a_copy_beside_what_was_recorded_and_is_taken_an
         assert {one.name: one.read_text() for one in here.folder.glob("*.txt")} == {"a.txt": "other\n", "c.txt": "c\n"}
         (here.folder / "own.txt").write_text("mine\n")
         said = await visit.done(f"{began['path']}/../copy/undo")
-        assert said["said"] == "3 files restored."
+        assert said["said"] == "2 files restored, 1 file deleted."
         assert {one.name: one.read_text() for one in here.folder.glob("*.txt")} == {
             "a.txt": "two\n",
             "b.txt": "b\n",
@@ -82,7 +82,7 @@ async def test_a_replay_works_in_a_copy_beside_what_was_recorded_and_is_taken_an
         assert began["path"] in await visit.get(path), "it is listed with the session"
         assert (await visit.post(f"{began['path']}/../copy/undo"))[1]["code"] == "nothing-to-undo"
         assert (await visit.done(f"{began['path']}/../copy/take"))["said"].startswith("3 files taken.")
-        assert (await visit.done(f"{began['path']}/../copy/undo"))["said"] == "3 files restored."
+        assert (await visit.done(f"{began['path']}/../copy/undo"))["said"] == "2 files restored, 1 file deleted."
 
 
 async def test_what_others_changed_meanwhile_stays_and_what_was_taken_twice_is_undone_in_turn(
@@ -132,7 +132,7 @@ async def test_what_others_did_since_the_step_is_not_taken_away_with_a_replay(
         assert (await visit.done(f"{began}/../copy/take"))["said"].startswith("3 files taken.")
         found = {one.name: one.read_text() for one in here.folder.glob("*.txt")}
         assert found == {"a.txt": "other\n", "c.txt": "c\n", **mine}
-        assert (await visit.done(f"{began}/../copy/undo"))["said"] == "3 files restored."
+        assert (await visit.done(f"{began}/../copy/undo"))["said"] == "2 files restored, 1 file deleted."
         found = {one.name: one.read_text() for one in here.folder.glob("*.txt")}
         assert found == {"a.txt": "two\n", "b.txt": "b\n", **mine}
         assert re.findall(r"<dt>(Steps|Files)</dt><dd>([^<]+)<", await visit.get(f"{began}/rows")) == sides

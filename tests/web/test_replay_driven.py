@@ -38,7 +38,7 @@ async def test_a_replay_is_begun_from_the_timeline_followed_taken_and_undone(tmp
         await page.wait_for_selector("#messages:has-text('3 files taken.')")
         assert (served.folder / "c.txt").read_text() == "c\n"
         await page.click("button:has-text('Undo taking it')")
-        await page.wait_for_selector("#messages:has-text('3 files restored.')")
+        await page.wait_for_selector("#messages:has-text('2 files restored, 1 file deleted.')")
         assert sorted(one.name for one in served.folder.glob("*.txt")) == ["a.txt", "b.txt"]
         await page.goto(f"{served.address}/s/{session}/replay")
         await page.get_by_role("link", name="From step 2 with").click()

@@ -64,7 +64,7 @@ async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_
         assert (here.folder / "a.txt").read_text() == "new\n"
         assert (await visit.done(f"{at}/copy/take"))["said"] == "0 files taken."
         assert f'data-post="{at}/copy/undo"' in await visit.get(f"{at}/review")
-        assert (await visit.done(f"{at}/copy/undo"))["said"] == "1 file restored."
+        assert (await visit.done(f"{at}/copy/undo"))["said"] == "1 file deleted."
         assert (sorted(one.name for one in here.folder.iterdir()), copy.folder.is_dir()) == (["b.txt"], True)
         assert f'data-post="{at}/copy/undo"' not in await visit.get(f"{at}/review")
         monkeypatch.setattr(taking_copies, "apply_copy", _killed_after(apply_copy))
@@ -73,7 +73,7 @@ async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_
         (here.folder / "own.txt").write_text("mine\n")
         assert (here.folder / "a.txt").read_text() == "new\n"
         said = (await visit.done(f"{at}/copy/undo"))["said"]
-        assert said.startswith("1 file restored.")
+        assert said.startswith("1 file deleted.")
         assert "own.txt" in said
         assert sorted(one.name for one in here.folder.iterdir()) == ["b.txt", "own.txt"]
         here.folder.rename(tmp_path / "elsewhere")

@@ -23,9 +23,10 @@ from treadle.workspace.files.temporary_files import TemporaryFiles
 
 
 class TakenChanges(Struct, frozen=True, kw_only=True):
-    """Paths that changed in the folder, and lines on what did not, and why."""
+    """Paths that changed in the folder, those that an undo has deleted there, and lines on what did not, and why."""
 
     files: Sequence[str]
+    removed: Sequence[str] = ()
     left: Sequence[str] = ()
 
 
@@ -85,7 +86,8 @@ def undo_taken(session_id: str) -> TakenChanges:
     stays = [*((one.path, one.why) for one in (*plan.conflicts, *done.conflicts))]
     stays += [(one.path, one.why) for one in done.failed]
     return TakenChanges(
-        files=[shown_name(os.fsdecode(one)) for one in (*done.written, *done.removed)],
+        files=[shown_name(os.fsdecode(one)) for one in done.written],
+        removed=[shown_name(os.fsdecode(one)) for one in done.removed],
         left=[f"{shown_name(os.fsdecode(path))}: {why}" for path, why in stays],
     )
 

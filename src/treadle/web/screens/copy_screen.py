@@ -7,6 +7,7 @@ from starlette.responses import Response
 
 from treadle.door.history import TakenChanges, take_changes, undo_taken
 from treadle.door.open_session import Reach
+from treadle.present.restored_words import files_back
 from treadle.present.words import counted
 from treadle.protocol.errors import SessionError
 from treadle.web.page_requests import answer, book_of
@@ -20,16 +21,18 @@ async def _take(request: Request) -> Response:
     if opened is not None and (opened.session.status.turn_active or not opened.own):
         raise SessionError("copy-busy", "The session still works.", fix="Wait for its end, or stop it first.")
     await book.close(session_id)
-    return answer({"said": _said(await asyncio.to_thread(take_changes, session_id), "taken")})
+    done = await asyncio.to_thread(take_changes, session_id)
+    return answer({"said": _said(f"{counted(len(done.files), 'file')} taken", done)})
 
 
 async def _undo(request: Request) -> Response:
     """Take that back."""
-    return answer({"said": _said(await asyncio.to_thread(undo_taken, request.path_params["session_id"]), "restored")})
+    done = await asyncio.to_thread(undo_taken, request.path_params["session_id"])
+    return answer({"said": _said(files_back(done.files, done.removed), done)})
 
 
-def _said(done: TakenChanges, how: str) -> str:
-    return " ".join([f"{counted(len(done.files), 'file')} {how}.", *done.left])
+def _said(what: str, done: TakenChanges) -> str:
+    return " ".join([f"{what}.", *done.left])
 
 
 ROUTES = (
