@@ -133,7 +133,7 @@ async def _timeline(page: Page, served: Served) -> None:
     assert {title.split(" ")[0] for title in titles} == {"Allowed"}
     link = await page.locator(".event .seq").first.get_attribute("href")
     await page.goto(f"{served.address}{page.url.partition(served.address)[2].partition('?')[0]}{link}")
-    await page.wait_for_selector(".event details[open] h3:has-text('Why')")
+    await page.wait_for_selector(".event details[open] h2:has-text('Why')")
     file, later = served.folder / "src" / "a.txt", served.folder / "c.txt"
     now = file.read_text()
     await page.click("nav.seg a:has-text('Steps')")

@@ -153,12 +153,12 @@ function draw() {
     if (one.key) row.append(...keyParts(one.key).map((key) => made("kbd", key)));
     list.append(row);
   });
-  if (!shown.length) list.append(made("li", "Nothing matches.", { className: "quiet" }));
+  if (!shown.length) list.append(made("li", "Nothing matches.", { className: "quiet", role: "option", ariaDisabled: "true" }));
   mark();
 }
 
 function mark() {
-  const rows = [...list.querySelectorAll("[role=option]")];
+  const rows = [...list.querySelectorAll("[id]")];
   rows.forEach((row, n) => row.setAttribute("aria-selected", String(n === chosen)));
   field.setAttribute("aria-activedescendant", shown.length ? `pal-${chosen}` : "");
   if (chosen === 0) list.scrollTop = 0;
