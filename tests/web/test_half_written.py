@@ -127,7 +127,7 @@ async def test_what_is_half_written_when_another_device_answers_is_in_the_messag
         await page.keyboard.type("Please keep the b")
         await other.wait_for_timeout(700)
         await other.click(".question .answers [data-act=allow]")
-        await page.wait_for_selector(".closed-line :text('is in the message field')")
+        await page.get_by_role("article", name="is in the message field").wait_for()  # it is called by what it says
         if screen == "the inbox":
             await page.goto(f"{served.address}/s/{session}")
         await becomes(page, "document.getElementById('text').value === 'Please keep the b'")

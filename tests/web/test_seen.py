@@ -29,6 +29,12 @@ TURNS = (
 )
 OPENS = "for (const one of document.querySelectorAll('main details:not(.menu)')) one.open = true"
 FILLED = "!document.querySelector('details[open] > :is(.detail, .block-text):empty')"
+LOST = """() => {
+  const part = document.createElement("script");
+  Object.assign(part, { type: "text/plain", src: `${location.origin}/part.js` });
+  document.body.append(part);
+  part.dispatchEvent(new Event("error"));
+}"""
 APART = """* { line-height: 1.5 !important; letter-spacing: .12em !important; word-spacing: .16em !important; }"""
 """The spaces that a person may give to text by WCAG 1.4.12."""
 
@@ -53,6 +59,11 @@ async def _choose_files(page: Page) -> None:
     await page.wait_for_selector("#file-list button")
 
 
+async def _lose_a_part(page: Page) -> None:
+    await page.evaluate(LOST)
+    await page.wait_for_selector("#broken")
+
+
 async def _do_nothing(_: Page) -> None:
     """It is looked at as it opens."""
 
@@ -65,6 +76,7 @@ STATES: Mapping[str, tuple[str, Callable[[Page], Awaitable[None]]]] = {
     "its events": ("/s/ID/timeline?view=events", _open_all),
     "its window": ("/s/ID/context", _open_all),
     "what is shared of it": ("/s/ID/share", _open_all),
+    "a part that did not load": ("/inbox", _lose_a_part),
     "what is nowhere": ("/inbox", _find_nothing),
     "rules that cannot be used": ("/policy", _do_nothing),
     "the settings": ("/settings/general", _open_all),

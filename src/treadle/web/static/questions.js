@@ -242,7 +242,7 @@ export function closeLine(card, words, gone) {
   const focused = card.contains(document.activeElement);
   const left = half(card) && fieldsOf(half(card)).filter(({ type }) => type !== "checkbox").map(({ value }) => value.trim()).join("\n");
   card.classList.add("closed-line");
-  card.replaceChildren(made("p", left ? `${words} What you were writing is in the message field.` : words));
+  card.replaceChildren(made("p", left ? `${words} What you were writing is in the message field.` : words, { id: card.getAttribute("aria-labelledby") }));
   if (left) intoMessage(card.dataset.session, left);
   keep(card.id, null);
   if (focused) card.focus({ preventScroll: true });
