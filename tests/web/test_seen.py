@@ -64,6 +64,23 @@ async def _lose_a_part(page: Page) -> None:
     await page.wait_for_selector("#broken")
 
 
+async def _open_column(page: Page) -> None:
+    await page.set_viewport_size({"width": 360, "height": 800})
+    await page.click("#open-column")
+
+
+async def _go_back(page: Page) -> None:
+    await page.keyboard.press("j")
+    await page.keyboard.press("r")
+    await page.wait_for_selector("#restore:not([hidden])")
+
+
+async def _open_menu(page: Page) -> None:
+    await page.keyboard.press("j")
+    await page.keyboard.press(".")
+    await page.wait_for_selector(".step .menu[open]")
+
+
 async def _do_nothing(_: Page) -> None:
     """It is looked at as it opens."""
 
@@ -73,6 +90,9 @@ STATES: Mapping[str, tuple[str, Callable[[Page], Awaitable[None]]]] = {
     "all that it did": ("/s/ID", _open_all),
     "a turn that ended, set apart": ("/s/ID", _set_apart),
     "the files beside it": ("/s/ID", _choose_files),
+    "a step of it to go back to": ("/s/ID/timeline", _go_back),
+    "what can be done with a step": ("/s/ID/timeline", _open_menu),
+    "the column on a phone": ("/s/ID", _open_column),
     "its events": ("/s/ID/timeline?view=events", _open_all),
     "its window": ("/s/ID/context", _open_all),
     "what is shared of it": ("/s/ID/share", _open_all),

@@ -123,10 +123,12 @@ const opener = document.getElementById("open-column");
 function drawer(open) {
   document.body.classList.toggle("drawer", open);
   opener.setAttribute("aria-expanded", String(open));
+  opener.closest(".main").inert = open; // nothing that has the focus is behind it
   (open ? column.querySelector("a") : opener).focus();
 }
 opener.addEventListener("click", () => drawer(true));
 document.getElementById("close-column").addEventListener("click", () => drawer(false));
+matchMedia("(max-width: 820px)").addEventListener("change", () => document.body.classList.contains("drawer") && drawer(false));
 document.addEventListener("keydown", (event) => {
   if (event.key === "Escape" && document.body.classList.contains("drawer")) {
     event.preventDefault();
@@ -165,8 +167,8 @@ place.addEventListener("contextmenu", (event) => {
   menu.open = true;
   menu.querySelector("summary").focus();
 });
-document.addEventListener("click", (event) => {
-  const copied = event.target.closest("button[data-copy]");
+for (const kind of ["click", "focusin"]) document.addEventListener(kind, (event) => {
+  const copied = kind === "click" && event.target.closest("button[data-copy]");
   if (copied) navigator.clipboard?.writeText(copied.dataset.copy || copied.closest(".code").querySelector("pre").textContent);
   for (const menu of document.querySelectorAll("details.menu[open]")) if (!menu.contains(event.target) || copied) menu.open = false;
 });
