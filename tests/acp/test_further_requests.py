@@ -122,6 +122,19 @@ async def test_an_undo_is_answered_when_the_files_are_back_with_what_was_restore
     assert (is_there, said[-1]) == (False, "Checkpoint 1: 1 file deleted.")
 
 
+@pytest.mark.parametrize("command", ["/undo", "/rewind {n} files", "/rewind {n}"])
+async def test_what_a_command_restored_is_said_once_and_each_time(tmp_path: Path, command: str) -> None:
+    twice = Script(turns=TWICE.turns * 2)
+    async with ScriptedServer(twice) as server, working(tmp_path, server) as (client, session, _):
+        for n in (1, 2):
+            await client.prompt(session)
+            await client.prompt(session, command.format(n=n))
+        await client.call("session/set_mode", sessionId=session, modeId="plan")  # what came before was shown
+        chunks = (*client.of("agent_message_chunk"), *client.of("agent_thought_chunk"))
+    said = [one["content"]["text"] for one in chunks]
+    assert [one.count("1 file deleted.") for one in said if "deleted" in one] == [1, 1]
+
+
 async def _go_back_and_forth(client: Any, session: str, folder: Path) -> None:
     file = folder / "a.txt"
     listed = (await client.call("_treadle/checkpoints", sessionId=session))["checkpoints"]

@@ -282,7 +282,7 @@ class EditorSession:
         if Surfaces.HEADLESS not in row.where:
             return self._said(not_here(row))
         try:
-            answer = await run_entered(row, argument, self.live, self._post)
+            answer = await run_entered(row, argument, self.live, self._updates.answering(self._post))
         except TreadleError as error:  # what a command cannot do is for its user to read
             return self._said(" ".join(filter(None, (error.what, error.why, error.fix))))
         if answer.send and row.name != "btw":

@@ -1,7 +1,7 @@
 """What happens in a session, as the updates that clients show."""
 
 import uuid
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 from treadle.acp.call_shapes import output_content, shape_of, text_content
@@ -17,6 +17,7 @@ from treadle.present.items import (
     Item,
     ModeItem,
     ModelItem,
+    NoteItem,
     Placed,
     ProblemItem,
     ProseItem,
@@ -27,11 +28,15 @@ from treadle.present.items import (
 from treadle.present.view import SessionView
 from treadle.present.words import counted, ended
 from treadle.protocol.attach import Stamped
+from treadle.protocol.checkpoints import Restore
 from treadle.protocol.children import ChildOutcome
+from treadle.protocol.errors import TreadleError
+from treadle.protocol.events import Op
 from treadle.protocol.messages import Document, Image, Text, UserContent, without_own_commands
 from treadle.protocol.notifications import (
     CallChanged,
     ChildChanged,
+    FilesRestored,
     MessageDone,
     PromptDelivered,
     QuestionClosed,
@@ -112,7 +117,7 @@ class Updates:
         self._children: set[str] = set()
         self._ahead = 0
         self._ended = -1
-        self._spoke = False
+        self._spoke = self._restoring = False
 
     def past(self, past: Iterable[Stamped]) -> Iterator[Update]:
         """Give the updates of what is over: each item once and in its place, as it is now."""
@@ -135,13 +140,28 @@ class Updates:
             self._fold(stamped)
         self._prompts.clear()
 
+    def answering(self, post: Callable[[Op], Awaitable[None]]) -> Callable[[Op], Awaitable[None]]:
+        """Post what a command wants: what it restores is told by its answer, and so not beside it as well."""
+
+        async def posted(op: Op) -> None:
+            self._restoring = isinstance(op, Restore) and op.files
+            try:
+                await post(op)
+            except TreadleError:
+                self._restoring = False
+                raise
+
+        return posted
+
     def take(self, stamped: Stamped) -> Iterator[Update]:
         """Give the updates of one notification; most have none."""
         notification, checklist = stamped.notification, self.view.checklist
         changed = self._fold(stamped)
+        told = self._restoring and isinstance(notification, FilesRestored)
+        self._restoring = self._restoring and not told
         yield from self._withdraw([placed.position for placed in changed if placed.item is None])
         for placed in changed:
-            if not self._is_known(placed.item, stamped):
+            if not (told and isinstance(placed.item, NoteItem)) and not self._is_known(placed.item, stamped):
                 yield from self._show(placed)
         if self.view.checklist != checklist:
             yield plan_of(self.view.checklist)
