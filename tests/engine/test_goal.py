@@ -1,7 +1,7 @@
 """A goal: checked when a turn ends, worked on until it is met, given up with the reason, and kept over restarts."""
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
@@ -12,6 +12,7 @@ from tests.engine.test_hooks import Said, wary
 from tests.engine.test_runtime import DONE, PATIENCE, Replies, Run, working
 from tests.fakes.engine import STARTED, USAGE, FakeLog, FakeTool, calls, ports
 from treadle.context.notified import notifications
+from treadle.engine.core.goal import is_due
 from treadle.engine.core.past_history import read_past
 from treadle.engine.core.state import State
 from treadle.engine.core.texts import NOT_RUN
@@ -48,6 +49,11 @@ AT_IT = (STARTED, SetPresence(user_present=True))
 
 def says(text: str) -> list[StreamEvent]:
     return [StreamText(text=text), StreamStop(reason=ReplyStop.END_TURN, usage=USAGE)]
+
+
+ENDED = ChildEnded(session_id="c", outcome=ChildOutcome.DONE)
+WOKEN = Prompt(id="w", content=(Text(text="it found this"),))
+OF_CHILD = Source(kind="subagent", id="c")
 
 
 class Check:
@@ -379,30 +385,58 @@ async def test_it_is_not_asked_in_plan_mode() -> None:
         await stands(run, GoalState.MET)
 
 
-async def test_it_is_not_asked_before_the_subagents_in_the_background_have_ended() -> None:
-    log, check = FakeLog(), Check(PASSES)
+async def begun_behind(run: Run, check: Check) -> None:
+    """Begin a subagent that nobody waits for, and end the turn: it is over for surfaces, too."""
+    await run.session.post(TESTS_PASS)
+    await run.prompt()
+    assert run.session.state.goal is not None
+    assert (is_due(run.session.state), check.runs) == (False, 0)
+
+
+def behind(run: Callable[[], Run]) -> FakeTool:
+    """Begins one that works in the background."""
 
     async def begins(output: Output) -> CallResult:
-        call = next(one for one in run.session.state.calls if one.call.name == "helpers")
+        call = next(one for one in run().session.state.calls if one.call.name == "helpers")
         started = ChildStarted(call_id=call.call.id, session_id="c", agent="explore", task="look", background=True)
-        await run.session.post(started)
+        await run().session.post(started)
         return result_text(Outcome.OK, "begun")
 
-    made = ports(Replies(calls("helpers"), DONE), FakeTool("helpers", begins), command(check), log=log)
+    return FakeTool("helpers", begins)
+
+
+@pytest.mark.parametrize("wakes", [True, False])
+async def test_it_is_not_asked_before_the_subagents_in_the_background_have_ended(*, wakes: bool) -> None:
+    log, check = FakeLog(), Check(PASSES)
+    made = ports(Replies(calls("helpers"), DONE), behind(lambda: run), command(check), log=log)
     async with working(made, log, *ALONE) as run:
-        await run.session.post(TESTS_PASS)
-        await run.session.post(Prompt(id="p", content=(Text(text="go"),)))
-        async with asyncio.timeout(PATIENCE):
-            while run.session.state.goal is None or not run.session.state.goal.due:
-                await asyncio.sleep(0.001)
-        for _ in range(50):
-            await asyncio.sleep(0)
-        assert check.runs == 0
-        await run.session.post(ChildEnded(session_id="c", outcome=ChildOutcome.DONE))
-        woken = Prompt(id="w", content=(Text(text="it found this"),))
-        await run.session.post(woken, Source(kind="subagent", id="c"))
+        await begun_behind(run, check)
+        run.session.post_soon(ENDED)
+        if wakes:
+            await run.session.post(WOKEN, OF_CHILD)
         state = await stands(run, GoalState.MET)
-    assert state.turns == 2
+    assert (state.turns, check.runs) == (1 + wakes, 1)
+
+
+async def test_a_subagent_that_wakes_the_session_gives_a_goal_no_further_steps() -> None:
+    log, check = FakeLog(), Check(fails("1 failed"))
+    made = ports(Replies(calls("helpers"), DONE), behind(lambda: run), command(check), log=log)
+    async with working(made, log, *ALONE, SetLimits(limits=Limits(max_steps=3))) as run:
+        await begun_behind(run, check)
+        run.session.post_soon(ENDED)
+        await run.session.post(WOKEN, OF_CHILD)
+        state = await stands(run, GoalState.BLOCKED)
+    assert state.goal is not None
+    assert (state.goal.steps, state.goal.reason.partition(":")[0]) == (3, "the limit of 3 steps is reached")
+
+
+async def test_a_hook_that_ends_the_work_blocks_a_goal_beside_a_subagent() -> None:
+    log, check = FakeLog(), Check(PASSES)
+    hooks = Said(before_end=HookWord(stop="enough"))
+    made = ports(Replies(calls("helpers"), DONE), behind(lambda: run), command(check), log=log, hooks=hooks)
+    async with working(made, log, replace(STARTED, limits=Limits(asks_end=True)), ALONE[1]) as run:
+        await begun_behind(run, check)
+        assert (run.session.state.goal and run.session.state.goal.stands) is GoalState.BLOCKED
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,7 @@
 """The limits of a task that takes several turns: they bound all of its turns, whoever began these."""
 
+from collections.abc import Sequence
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -11,6 +13,7 @@ from treadle.engine.core.machine_effects import StartTimer
 from treadle.engine.core.sealing import written
 from treadle.engine.core.state import AwaitingReply, replace
 from treadle.protocol.checkpoints import Restore, Restored, Rewound
+from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.events import (
     GOAL,
     CallFinished,
@@ -29,6 +32,7 @@ from treadle.protocol.messages import Text
 from treadle.protocol.notifications import TurnEnded, TurnOutcome, TurnStop
 from treadle.protocol.permissions import Verdict
 from treadle.protocol.tools import Outcome, Preview, result_text
+from treadle.protocol.usage import Usage
 
 START = 1_800_000_000_000
 SOURCES = (Source(kind="headless", id="main"), Source(kind="subagent", id="s"), Source(kind="timer", id="1"), GOAL, TUI)
@@ -40,8 +44,11 @@ turns = st.lists(
 """Who begins each turn, the steps that it would make, and the milliseconds of each and of those before it."""
 
 
-def step(world: World, *, last: bool) -> None:
-    """Let the model make a call that runs, or answer."""
+CHILD = ChildStarted(call_id="", session_id="c", agent="explore", task="look", background=True)
+
+
+def step(world: World, *, last: bool, meanwhile: Sequence[ChildStarted] = ()) -> None:
+    """Let the model make a call that runs, and begins those subagents, or answer."""
     world.take(world.ready())
     assert isinstance(world.state.activity, AwaitingReply)
     number, attempt = world.state.activity.step, world.state.activity.attempt
@@ -55,6 +62,8 @@ def step(world: World, *, last: bool) -> None:
     world.take(CallJudged(call_id=call_id, decision=decision(Verdict.ALLOW), preview=Preview(title="t")))
     world.take(world.reply(number, attempt))
     world.take(CallStarted(call_id=call_id))
+    for one in meanwhile:
+        world.take(replace(one, call_id=call_id))
     world.take(CallFinished(call_id=call_id, result=result_text(Outcome.OK, f"{world.calls}")))
 
 
@@ -70,6 +79,13 @@ def work(world: World, source: Source, steps: int, *, takes: int = 0) -> None:
             world.take(TimerFired(timer=timer.timer))
         else:
             step(world, last=number + 1 == steps)
+
+
+def turn(world: World, source: Source) -> None:
+    """Begin a turn, and let the model answer where a step is left."""
+    world.take(Prompt(id=f"p{world.state.seq}", content=(Text(text="go"),)), source)
+    if world.state.turn is not None:
+        step(world, last=True)
 
 
 def ended(world: World) -> list[TurnOutcome]:
@@ -178,3 +194,22 @@ def test_a_turn_for_which_no_step_is_left_ends_and_keeps_its_message() -> None:
     last = ended(world)[-1]
     assert (last.stop, last.steps, last.text) == (TurnStop.MAX_TURN_REQUESTS, 0, "")
     assert [one.id for one in world.state.delivering] == ["late"]
+
+
+@pytest.mark.parametrize("most", [2, 5], ids=["no step is left", "the model reads of it"])
+@pytest.mark.parametrize("price", [0.25, None])
+def test_the_turn_that_a_subagent_wakes_has_what_it_used_and_was_denied(most: int, price: float | None) -> None:
+    world = World(limits=Limits(max_steps=most, turns_together=True)).begin()
+    world.take(Prompt(id="p", content=(Text(text="go"),)))
+    step(world, last=False, meanwhile=[CHILD])
+    step(world, last=True)
+    before, used = ended(world), Usage(input_tokens=70, output_tokens=7)
+    world.take(ChildEnded(session_id="c", outcome=ChildOutcome.DONE, usage=used, cost=price, denied=2))
+    assert fold(world.log) == world.state
+    turn(world, SOURCES[1])
+    *first, woken = ended(world)
+    own = Usage(input_tokens=10, output_tokens=1) if woken.steps else Usage()
+    assert first == before
+    assert (woken.usage, woken.cost is None, woken.denied) == (used + own, price is None, 2)
+    turn(world, TUI)
+    assert ended(world)[-1].denied == 0, "it is told once"

@@ -14,7 +14,15 @@ from msgspec.structs import replace
 from treadle.door.open_session import Feed, LiveSession
 from treadle.door.program import harmless, write_wrapped
 from treadle.door.settings import outputs
-from treadle.headless.progress import HEADLESS, HeadlessSignals, Progress, summary_lines, turns_together
+from treadle.headless.progress import (
+    HEADLESS,
+    HeadlessSignals,
+    Progress,
+    goes_on,
+    is_at_work,
+    summary_lines,
+    turns_together,
+)
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.protocol.events import Delivery, Prompt
@@ -131,10 +139,10 @@ async def finish_task(
         if task:
             # The model reads it at its next step where a turn still goes on: it may say what to do otherwise. What
             # waits was said before it.
-            goes_on = live.status.turn_active and not live.status.queue
-            delivery = Delivery.STEER if goes_on else Delivery.QUEUE
+            is_at_turn = live.status.turn_active and not live.status.queue
+            delivery = Delivery.STEER if is_at_turn else Delivery.QUEUE
             await live.post(Prompt(id=uuid.uuid4().hex, content=task, delivery=delivery), HEADLESS)
-        if not _is_at_work(live):
+        if not is_at_work(live):
             from treadle.headless.continuing import stopped_on_opening, until_quiet
 
             await until_quiet(live, feed, console.show)
@@ -163,23 +171,20 @@ async def _until_end(
 
     How each of its turns ended is added to `outcomes`.
     """
-    woken = False
-    only_checked = not live.status.turn_active
+    between = not live.status.turn_active  # turns, by what was told so far
     async for notification in feed:
         console.show(notification)
         match notification:
             case TurnEnded(outcome=outcome):
                 outcomes.append(outcome)
-                waits = outcome.stop is TurnStop.END_TURN and live.awaits_subagents()
-                woken = woken or waits
-                if not (live.status.turn_active or waits):
+                if not goes_on(live, outcome):
                     return turns_together(outcomes)
-            case ChildChanged() if (woken or only_checked) and not _is_at_work(live):
-                return turns_together(outcomes) if outcomes else TurnOutcome(stop=TurnStop.END_TURN)
+                between = True
             case TurnStarted():
-                only_checked = False
-            case GoalChanged() if only_checked and not _is_at_work(live):
-                return TurnOutcome(stop=TurnStop.END_TURN)
+                between = False
+            # Nothing has come of it: it woke nobody, or the goal is met.
+            case ChildChanged() | GoalChanged() if between and feed.is_read and not is_at_work(live):
+                return turns_together(outcomes) if outcomes else TurnOutcome(stop=TurnStop.END_TURN)
             case _:
                 pass
     await live.failure()
@@ -188,18 +193,13 @@ async def _until_end(
 
 async def _end_on_its_way(live: LiveSession, feed: Feed) -> TurnOutcome | None:
     """Give the end of a turn that is over, and that is told as soon as it is in the log."""
-    if not _is_at_work(live):
+    if not is_at_work(live):
         with suppress(TimeoutError, asyncio.CancelledError):
             async with asyncio.timeout(_TOLD_WITHIN):
                 async for notification in feed:
                     if isinstance(notification, TurnEnded):
                         return notification.outcome
     return None
-
-
-def _is_at_work(live: LiveSession) -> bool:
-    status = live.status
-    return bool(status.turn_active or status.checking or status.queue or live.awaits_subagents())
 
 
 class HeadlessConsole:

@@ -133,6 +133,17 @@ def summary_lines(outcome: TurnOutcome, *, may_change: bool = True) -> Iterator[
         yield f"# stopped by {outcome.why}"
 
 
+def is_at_work(live: "LiveSession") -> bool:
+    """Whether something goes on, or waits, or works by itself and will wake the session."""
+    status = live.status
+    return bool(status.turn_active or status.checking or status.queue or live.awaits_subagents())
+
+
+def goes_on(live: "LiveSession", outcome: TurnOutcome) -> bool:
+    """Whether a run goes on after its last turn: another one has begun, or a subagent that nobody waits for works."""
+    return live.status.turn_active or (outcome.stop is TurnStop.END_TURN and live.awaits_subagents())
+
+
 def turns_together(outcomes: Sequence[TurnOutcome]) -> TurnOutcome:
     """Sum up turns that followed on each other by themselves; the last one says how they ended.
 

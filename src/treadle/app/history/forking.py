@@ -186,7 +186,7 @@ def _place_to_begin(past: State, state: State) -> TurnSettled | StateSealed:
 
 def _without_subagents(state: State) -> State:
     """Leave the subagents that work to the session that began them: two sessions would go on with each."""
-    alone = replace(state, children=(), merging=())
+    alone = replace(state, children=(), merging=(), unbilled=())
     return with_note(alone, _SUBAGENTS) if awaits_subagents(state) else alone
 
 

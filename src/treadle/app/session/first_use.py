@@ -15,7 +15,7 @@ from treadle.app.models.provider_keys import keys_stamp
 from treadle.app.security.policy_files import PolicyFiles
 from treadle.app.session.commands.policy_judge import policy_judge
 from treadle.app.session.parts import Parts
-from treadle.engine.core.goal import goal_status, is_due
+from treadle.engine.core.goal import goal_status, is_wanted
 from treadle.engine.core.room import focus_wanted
 from treadle.engine.core.state import State, replace
 from treadle.engine.runtime.running_session import Session
@@ -320,7 +320,7 @@ def goal_notice(state: State) -> Sequence[str]:
 
     if goal.state is not GoalState.ACTIVE:
         return (goal_words(goal),)
-    goes_on = "It is worked on now." if state.turn is not None or is_due(state) else "/goal resume continues it."
+    goes_on = "It is worked on now." if state.turn is not None or is_wanted(state) else "/goal resume continues it."
     return (f"{goal_words(replace(goal, reason=''))}. {goes_on}",)
 
 

@@ -16,7 +16,7 @@ from treadle.app.security.trusting import SessionTrust
 from treadle.app.session.model_finder import ModelFinder
 from treadle.app.session.ops import NOT_SENT, asked_aside, has_more_than_words, own_words, post_first
 from treadle.engine.core.budgets import session_budget
-from treadle.engine.core.goal import goal_status, is_due
+from treadle.engine.core.goal import goal_status, is_due, is_wanted
 from treadle.engine.core.state import phase
 from treadle.engine.core.turn_end import turn_by_now
 from treadle.engine.core.turns import queued
@@ -193,7 +193,7 @@ class LiveSession:
     def quiet(self) -> bool:
         """Whether nothing goes on, and nothing waits for anybody."""
         state = self._engine.state
-        return phase(state) is Phase.WAITING_FOR_EVENT and state.files.restoring is None and not is_due(state)
+        return phase(state) is Phase.WAITING_FOR_EVENT and state.files.restoring is None and not is_wanted(state)
 
     @property
     def tools(self) -> tuple[str, ...]:

@@ -1,11 +1,13 @@
 """What the next model call may cost at worst, and what the budgets leave for it."""
 
 from collections.abc import Iterator
+from functools import reduce
 from typing import TypeAlias
 
 from msgspec import UNSET, Struct
 
 from treadle.engine.core.state import State, replace
+from treadle.protocol.children import ChildEnded
 from treadle.protocol.limits import USUAL_REPLY, Budget, Limits, Terms
 from treadle.protocol.models import Spent, money
 from treadle.protocol.permissions import UP_TO
@@ -94,13 +96,25 @@ def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) 
     return replace(state, turn=turn, money=replace(state.money, spent=state.money.spent + used, terms=terms))
 
 
-def bill_child(state: State, usage: Usage, cost: float | None) -> State:
-    """Count in the turn what a subagent used: its own session has paid it, so this one has not."""
+def bill_child(state: State, ended: ChildEnded) -> State:
+    """Count in the turn what a subagent used, and what it was refused: its own session has paid it, so this one has not.
+
+    While no turn goes on it is kept for the next one, such as the one that its end begins.
+    """
     turn = state.turn
     if turn is None:
-        return state
-    total = None if cost is None or turn.cost is None else turn.cost + cost
-    return replace(state, turn=replace(turn, usage=turn.usage + usage, cost=total))
+        return replace(state, unbilled=(*state.unbilled, ended))
+    cost = None if ended.cost is None or turn.cost is None else turn.cost + ended.cost
+    denied = turn.denied + ended.denied
+    refused = state.refused + (ended.refused if state.limits.counts_refused is True else 0)
+    return replace(
+        state, turn=replace(turn, usage=turn.usage + ended.usage, cost=cost, denied=denied), refused=refused
+    )
+
+
+def bill_unbilled(state: State) -> State:
+    """Count in the turn that begins what subagents used that ended before it."""
+    return reduce(bill_child, state.unbilled, replace(state, unbilled=()))
 
 
 def worst_of(terms: Terms, reply_tokens: int | None) -> Spent:

@@ -175,6 +175,7 @@ def rewound(state: State, data: Rewound, past: State) -> Transition:
         since=state.since,
         asked_at=state.asked_at,
         made=state.made,
+        unbilled=state.unbilled,
     )
     back, effects = goal.keep_goal(state, back)
     back = with_note(back, texts.back_in_conversation(files=data.files))

@@ -3,6 +3,7 @@
 from typing import Any
 
 from treadle.engine.core import texts
+from treadle.engine.core.learning import awaits_subagents
 from treadle.engine.core.machine_effects import Notify, Transition
 from treadle.engine.core.state import Goal, State, TurnState, replace, with_note
 from treadle.protocol.events import GOAL, HOOK, Source
@@ -13,15 +14,23 @@ from treadle.protocol.permissions import Mode
 _SAME = 3
 """Checks in a row that fail for the same reason, after which the work does not go on by itself."""
 
+_GOES_ON = (GOAL.kind, "subagent")
+"""Kinds of sources that go on with the work on a goal."""
+
 
 def is_active(state: State) -> bool:
     """Whether the session works on a goal."""
     return state.goal is not None and state.goal.stands is GoalState.ACTIVE
 
 
-def is_due(state: State) -> bool:
-    """Whether it is to be asked now if the goal is met: no turn goes on. In plan mode nothing can be done for it."""
+def is_wanted(state: State) -> bool:
+    """Whether it is to be asked if the goal is met: no turn goes on. In plan mode nothing can be done for it."""
     return state.goal is not None and state.goal.due and state.turn is None and state.mode is not Mode.PLAN
+
+
+def is_due(state: State) -> bool:
+    """Whether it is asked now: no subagent works in the background, whose end will wake the session."""
+    return is_wanted(state) and not awaits_subagents(state)
 
 
 def goal_status(state: State) -> GoalStatus | None:
@@ -88,10 +97,10 @@ def _seconds_left(state: State, now: int) -> float | None:
 
 
 def begun(state: State, source: Source) -> State:
-    """Begin a turn: one that goes on with the goal has the steps that those before it have left."""
+    """Begin a turn: one that goes on with the goal, or that a subagent wakes, has the steps that others left."""
     if state.goal is None or state.turn is None:
         return state
-    if source.kind != GOAL.kind:
+    if not (is_active(state) and source.kind in _GOES_ON):
         return _with(state, steps=0, due=False)
     return _with(replace(state, turn=replace(state.turn, more=-state.goal.steps)), due=False)
 

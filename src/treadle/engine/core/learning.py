@@ -102,11 +102,7 @@ def subagent_ended(state: State, data: ChildEnded) -> Transition:
         if one is not child or not child.started.background
     )
     merging = tuple(one for one in state.merging if one != data.session_id)
-    state = bill_child(replace(state, children=children, merging=merging), data.usage, data.cost)
-    if state.turn is not None and data.denied:
-        state = replace(state, turn=replace(state.turn, denied=state.turn.denied + data.denied))
-    if state.turn is not None and state.limits.counts_refused is True:
-        state = replace(state, refused=state.refused + data.refused)
+    state = bill_child(replace(state, children=children, merging=merging), data)
     return state, [Notify(notification=child_changed(child.started, data))]
 
 

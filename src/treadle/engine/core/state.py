@@ -177,9 +177,8 @@ class Money(Record, frozen=True, kw_only=True, omit_defaults=False):
 class Guard(Record, frozen=True, kw_only=True, omit_defaults=False):
     """What tells that a turn does not get on.
 
-    `mistakes` counts replies in a row that could not be used, `auto_approved` the calls in a row that ran without
-    asking. `recent` are fingerprints of the last replies with their results, `polls` the looks in a row at a
-    running command that showed nothing new.
+    `mistakes`: replies in a row that could not be used; `auto_approved`: calls in a row that ran without asking.
+    `recent`: fingerprints of the last replies with their results; `polls`: looks in a row that showed nothing new.
     """
 
     mistakes: int = 0
@@ -258,15 +257,15 @@ class Goal(Record, frozen=True, kw_only=True, omit_defaults=False):
 class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     """Everything that `advance` knows.
 
-    `calls` are those of the present step, in the order of the reply; `unread` those of an ended turn whose results the
-    model has yet to read. `hint`: how to write what its reply seems to have meant. `changed` are the files that the
-    session changed, by the checkpoint `known_at` and what calls reported since; `unseen` changed in this turn, and no
-    checkpoint holds them; hooks changed those `hooked` for the next one. `runs`: its last commands. Of its `subagents`
-    so far, `children` go on, or their call has yet to tell of them; what those `merging` changed comes in now. `held`
-    prompts wait for the user. `stopping`: why the turn is cancelled if not by the user, `stopped_by` what a hook said
-    that did. `cut`: an answer as far as the output limit let it. `returns`: hooks sent the answer back so often since
-    the last call; `refused` calls got a no. What was `asked` besides has no answer yet. The time of a bounded turn
-    counts from `since` on (ms since 1970), and stands since `asked_at`; earlier turns `made` so many steps.
+    `calls` are those of this step, in the reply's order; `unread` those of an ended turn whose results the model has
+    yet to read. `hint`: how to write what its reply seems to have meant. `changed` are the files that the session
+    changed, by the checkpoint `known_at` and calls since; `unseen` changed in this turn, and no checkpoint holds them;
+    hooks changed those `hooked` for the next one. `runs`: its last commands. Of its `subagents` so far, `children` go
+    on, or their call has yet to tell of them; what those `merging` changed comes in now. `held` prompts wait for the
+    user. `stopping`: why the turn is cancelled if not by the user, `stopped_by` what a hook said that did. `cut`: an
+    answer as far as the output limit let it. `returns`: hooks sent the answer back since the last call; `refused` calls
+    got a no. What was `asked` besides has no answer yet. The time of a bounded turn counts from `since` on (ms since
+    1970), and stands since `asked_at`; earlier turns `made` so many steps. The next turn pays for `unbilled` subagents.
     """
 
     session_id: str = ""
@@ -313,6 +312,7 @@ class State(Record, frozen=True, kw_only=True, omit_defaults=False):
     hooked: tuple[FileChange, ...] = ()
     made: int = 0
     refused: int = 0
+    unbilled: tuple[ChildEnded, ...] = ()
 
     @property
     def choice(self) -> ModelChoice:

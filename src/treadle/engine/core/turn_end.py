@@ -57,7 +57,7 @@ def may_end(state: State, data: TurnMayEnd) -> Transition:
     assert isinstance(held, AwaitingHooks)  # noqa: S101 - `advance` has checked it
     why = f"{BY_HOOK}{data.stop}" if data.stop else ""
     state, effects = end_turn(state, TurnStop.END_TURN, text=held.text, completed=held.completed, why=why)
-    if data.stop and goal.is_due(state):
+    if data.stop and goal.is_wanted(state):
         state, more = goal.checked(state, GoalChecked(blocked=True, reason=f"a hook ended the work: {data.stop}"))
         effects += more
     return state, effects

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from msgspec import UNSET
 
-from treadle.engine.core import checklist, files, goal, guards, room, texts
+from treadle.engine.core import budgets, checklist, files, goal, guards, room, texts
 from treadle.engine.core.calls import schedule
 from treadle.engine.core.interruptions import reports_its_end
 from treadle.engine.core.machine_effects import (
@@ -196,6 +196,7 @@ def _start_turn(state: State) -> Transition:
     )
     if state.made:
         state = replace(state, turn=replace(turn, more=-state.made))
+    state = budgets.bill_unbilled(state)
     state, effects = deliver(state, (first,))
     state, more = begin_step(state)
     return state, [Notify(notification=TurnStarted(turn=turn.number)), *effects, *more]

@@ -87,6 +87,11 @@ class Feed:
     ) -> None:
         self.leave()
 
+    @property
+    def is_read(self) -> bool:
+        """Whether nothing waits in it now."""
+        return not self._waiting
+
     def taken(self) -> tuple[Notification, ...]:
         """Take what waits in it now."""
         waiting = tuple(one.notification for one in self._waiting)

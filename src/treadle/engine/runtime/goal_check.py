@@ -12,13 +12,11 @@ from typing import Protocol
 from treadle.context.log_reader import TranscriptReader
 from treadle.engine.core.calls import rights_of
 from treadle.engine.core.goal import bounded_check, is_active, is_due
-from treadle.engine.core.learning import awaits_subagents
 from treadle.engine.core.machine_effects import RunTool
 from treadle.engine.core.state import Goal, State, standing
 from treadle.engine.core.texts import NOT_RUN, goal_not_met, goal_question
 from treadle.engine.ports import Asked, PersonReply, Ports, ask_person
 from treadle.engine.runtime import tool_call
-from treadle.engine.runtime.feeds import Feed
 from treadle.engine.runtime.side_question import answer_aside
 from treadle.engine.runtime.whole_reply import AsideLog
 from treadle.protocol.errors import RefusedError, StoreError
@@ -71,14 +69,9 @@ class GoalSession(Protocol):
         """Have a question answered beside the work, reserved and billed."""
         ...
 
-    def follow(self) -> Feed:
-        """Listen from now on."""
-        ...
-
 
 async def check_goal(ports: Ports, session: GoalSession) -> str:
     """Ask whether the goal is met, and log the answer; gives what the model goes on with, empty where it does not."""
-    await _until_subagents_ended(session)
     while is_due(session.state) and (goal := session.state.goal) is not None:
         by = _by_command if goal.check else _by_model
         said = await by(ports, session, goal)
@@ -91,16 +84,6 @@ async def check_goal(ports: Ports, session: GoalSession) -> str:
         goes_on = is_active(session.state) and is_due(session.state)
         return goal_not_met(goal.condition, goal.check, said.reason) if goes_on else ""
     return ""
-
-
-async def _until_subagents_ended(session: GoalSession) -> None:
-    """Wait for those that work in the background: each wakes the session, whose turn ends this."""
-    async with session.follow() as feed:
-        if not awaits_subagents(session.state):
-            return
-        async for _ in feed:
-            if not awaits_subagents(session.state):
-                return
 
 
 async def _by_model(ports: Ports, session: GoalSession, goal: Goal) -> GoalChecked:  # noqa: ARG001 - as by a command

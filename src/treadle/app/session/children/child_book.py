@@ -66,7 +66,6 @@ _LONGEST_LINE = 120
 _LONGEST_PROGRAM = 300
 """Characters of a program where it is named as the task of its session, which has the whole of it."""
 
-
 _Copies = Callable[[], Awaitable[Mapping[str, FoundOrMade]]]
 """Waits for the copies of subagents, by their ids."""
 
@@ -246,7 +245,10 @@ class Subagents:
         work.add_done_callback(self._behind.discard)
 
     async def _wake_with(self, started: ChildStarted, result: ChildResult) -> None:
-        """Give the session what came of one that it did not wait for; text from outside goes along as such."""
+        """Give the session what came of one that it did not wait for; text from outside goes along as such.
+
+        Its end comes into the log together with that: a kill loses neither, and the turn that it begins has its cost.
+        """
         said = (Text(text=child_answer(started, result, _MOST_TEXT)),)
         begin, origin = Text(text="A subagent that you did not wait for has ended."), f"subagent {started.session_id}"
         prompt = Prompt(
@@ -255,6 +257,7 @@ class Subagents:
             enclosed=(Enclosure(kind=EnclosureKind.PAGE, origin=origin, content=said),) if result.tainted else (),
             delivery=Delivery.STEER,
         )
+        self._engine.post_soon(result.ended)
         with suppress(TreadleError):
             await self._engine.post(prompt, Source(kind="subagent", id=started.session_id))
 
@@ -281,11 +284,10 @@ class Subagents:
         finally:
             self._runs.pop(started.session_id, None)
         if started.background and not self._has_left(started):
-            await self._wake_with(
-                started, result
-            )  # before its end is noted: after a kill it is given again, never lost
-        with suppress(RefusedError):
-            await self._engine.post(result.ended)
+            await self._wake_with(started, result)
+        else:
+            with suppress(RefusedError):
+                await self._engine.post(result.ended)
         return result
 
     def _has_left(self, started: ChildStarted) -> bool:
