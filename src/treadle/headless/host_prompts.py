@@ -5,8 +5,10 @@ import binascii
 import uuid
 from collections.abc import Callable, Iterator
 
+from msgspec.structs import replace
+
 from treadle.door.trust import SessionTrust, nothing_acts, trust_lines
-from treadle.headless.channel import Frame
+from treadle.headless.channel import Channel, Frame, HostError
 from treadle.protocol.messages import Document, Image, Text, UserContent
 
 TRUST = "TrustFolder"
@@ -63,3 +65,13 @@ def trust_request(trust: SessionTrust) -> Frame:
         "tool_use_id": f"trust_{uuid.uuid4().hex[:12]}",
         "permission_suggestions": [],
     }
+
+
+async def asked_trust(trust: SessionTrust, channel: Channel, warn: Callable[[str], None]) -> SessionTrust:
+    """Ask the host whether what is in the folder may take effect; anything but a yes is a no."""
+    try:
+        said = await channel.ask(trust_request(trust))
+    except HostError as error:
+        warn(f"The folder is not trusted: {error}")
+        return trust
+    return replace(trust, once=said.get("behavior") == "allow")

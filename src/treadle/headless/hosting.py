@@ -11,14 +11,15 @@ from msgspec.structs import replace
 from treadle.door.open_session import LiveSession
 from treadle.door.program import Exit, describe_crash, exit_code
 from treadle.door.trust import SessionTrust
-from treadle.headless.channel import Channel, Frame, HostError
+from treadle.headless.channel import Channel, Frame
 from treadle.headless.frames import FrameMaker
 from treadle.headless.host_asking import REQUIRES_ACTION, OpenQuestions
 from treadle.headless.host_control import BESIDE, control, init_fields
 from treadle.headless.host_messages import HostMessages
-from treadle.headless.host_prompts import trust_request
+from treadle.headless.host_prompts import asked_trust
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.host_start import HostStart
+from treadle.headless.progress import goes_on, is_at_work, turns_together
 from treadle.headless.result_frames import TurnCount, command_fields, denied_words, failed_fields, result_fields
 from treadle.protocol.checkpoints import Restore
 from treadle.protocol.errors import RefusedError, SessionError, TreadleError
@@ -98,6 +99,8 @@ class HostedSession:
         self._count = TurnCount()
         self._code = Exit.DONE
         self._denied = False
+        self._turns: list[TurnOutcome] = []
+        self._between = self._in_turn = self._answered = self._rests = False
 
     @property
     def present(self) -> bool:
@@ -190,6 +193,9 @@ class HostedSession:
         while (wanted := [task for task in self._tasks if task.get_name() in named]) and not self._failed.done():
             await asyncio.wait([*wanted, self._failed], return_when=asyncio.FIRST_COMPLETED)
         await self.messages.until_idle()
+        while self._answered and not self._rests:
+            self._quiet.clear()
+            await self._quiet.wait()
 
     async def _tell_presence(self, live: LiveSession) -> None:
         if self.hosting.asks:
@@ -213,7 +219,7 @@ class HostedSession:
             if self.live is None:
                 trust = self._opener.trust()
                 if trust.asks and self.present:
-                    trust = await self._asked_trust(trust)
+                    trust = await asked_trust(trust, self.channel, self.warn)
                 return await self._open(trust)
             return self.live
 
@@ -223,7 +229,7 @@ class HostedSession:
         self.live = await live.__aenter__()
         hosting = self.hosting
         if hosting.structured is not None:
-            hosting.structured.join(live.id)
+            hosting.structured.join(live.id, live.awaits_subagents)
         self.frames = FrameMaker(
             live.id,
             str(live.workspace),
@@ -236,9 +242,11 @@ class HostedSession:
             self.warn(notice)
         if hosting.task is None or self.goes_back_to:
             await self._end_past(live)
-        elif live.status.turn_active:
+        elif is_at_work(live):
             self.messages.owe_resumed()
             self._begin(live)
+            self._in_turn = live.status.turn_active
+            self._between = not self._in_turn
         self.start(self._follow(live, feed), "frames")
         if self.goes_back_to:
             await self.until_quiet(live)
@@ -257,15 +265,6 @@ class HostedSession:
             self._skips = True
             await self.interrupt(live)
 
-    async def _asked_trust(self, trust: SessionTrust) -> SessionTrust:
-        """Ask the host whether what is in the folder may take effect; anything but a yes is a no."""
-        try:
-            said = await self.channel.ask(trust_request(trust))
-        except HostError as error:
-            self.warn(f"The folder is not trusted: {error}")
-            return trust
-        return replace(trust, once=said.get("behavior") == "allow")
-
     async def until_quiet(self, live: LiveSession) -> None:
         """Wait until what was posted besides a message is done, such as a summary or a restored file."""
         while not live.quiet:
@@ -276,11 +275,15 @@ class HostedSession:
         async with feed:
             async for notification in feed:
                 await self._take(live, notification)
+                rests = feed.is_read and not (self._in_turn or is_at_work(live))
+                if rests and self._between:  # nothing has come of it: it woke nobody, or the goal is met
+                    self._conclude()
+                self._rests = rests
+                self._quiet.set()
         await live.failure()
         raise SessionError("session-closed", "The session was closed before the task was done.")
 
     async def _take(self, live: LiveSession, notification: Notification) -> None:
-        self._quiet.set()
         match notification:
             case _ if self._skips:
                 self._skips = not isinstance(notification, TurnEnded)
@@ -304,7 +307,10 @@ class HostedSession:
         self._questions.put(live)
 
     def _begin(self, live: LiveSession) -> None:
-        """Say that a turn begins, and with what."""
+        """Say that a turn begins, and with what; one that follows on another of the same run only goes on."""
+        self._in_turn, self._between, self._rests = True, False, False
+        if self._turns:
+            return
         self._count.begin()
         self.frames.begin_turn()
         if self.hosting.structured is not None:
@@ -338,9 +344,19 @@ class HostedSession:
             await live.post(Interrupt(), HOST)
 
     async def _ended(self, live: LiveSession, outcome: TurnOutcome) -> None:
+        """Take the end of a turn. A script reads one for its whole run, as far as that goes on by itself."""
         await self._questions.withdraw()
-        status, structured = live.status, self.hosting.structured
-        self._count.add(outcome, status.model, status.window)
+        self._count.add(outcome, live.status.model, live.status.window)
+        self._turns.append(outcome)
+        self._in_turn, self._answered = False, outcome.stop is TurnStop.END_TURN
+        self._between = self.hosting.task is not None and goes_on(live, outcome)
+        if not self._between:
+            self._conclude()
+
+    def _conclude(self) -> None:
+        structured = self.hosting.structured
+        outcome = turns_together(self._turns or [TurnOutcome(stop=TurnStop.END_TURN)])
+        self._turns, self._between = [], False
         missing = structured is not None and structured.is_missing(outcome)
         if outcome.denied and self.denies_itself:
             self.warn(f"{denied_words(outcome)}: the host answers no questions about permissions.")
@@ -360,7 +376,7 @@ class HostedSession:
         by_now = None if live is None else live.by_now
         if live is not None and by_now is not None:
             self._count.add(by_now, live.status.model, live.status.window)
-        else:
+        elif not self._turns:
             self._count.begin()
             self.frames.begin_turn()
         self.result({**failed_fields(error), "user_message_uuids": self.messages.in_turn()})
