@@ -38,6 +38,7 @@ from treadle.headless.batch.batch_steps import (
 from treadle.headless.batch.batch_tasks import BatchTask
 from treadle.headless.batch.batch_worker import work_on
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.notifications import Notification, TurnEnded
 from treadle.store.sqlite import SessionRow
 
 LOOK = [{"type": "call", "name": "read_file", "arguments": {"path": "a.txt"}}]
@@ -226,6 +227,47 @@ def test_a_task_costs_what_its_subagents_cost_too(tmp_path: Path) -> None:
         bool(one.root) for one in store.sessions(subagents=True) if one.id.startswith(begun.session[:-2])
     ) == [False, True]
     store.close()
+
+
+BEGINS = {"type": "call", "name": "use_subagents", "arguments": {"tasks": [{"prompt": "Look."}], "wait": False}}
+PUSHES = {"type": "call", "name": "execute_command", "arguments": {"command": "git push origin main"}}
+OF_CHILD = {"when": {"system": {"contains": ["You are a subagent"]}}}
+BEHIND = [
+    {**OF_CHILD, "items": [{"type": "wait", "seconds": 0.3}, {"type": "text", "text": "Seen."}]},
+    {"when": {"last_user": {"contains": ["has ended"]}}, "items": [{"type": "text", "text": "Thanks."}]},
+    {"when": {"assistant_messages": 0}, "items": [PUSHES, BEGINS]},
+    {"when": {"assistant_messages": 1}, "items": [{"type": "text", "text": "Going on."}]},
+]
+"""Its first turn has a call that is denied, the one that a subagent wakes has none."""
+
+
+def test_all_turns_of_a_task_say_how_it_ended(tmp_path: Path) -> None:
+    steps = Steps(tmp_path)
+    steps.script.write_text(json.dumps({"turns": BEHIND}))
+    begun = steps.prepare()
+    steps.run(begun)
+    account = session_account(begun.session)
+    assert account is not None
+    assert [one.denied for one in account.outcomes] == [1, 0]
+    row = steps.collect(begun)
+    assert (row.state, row.kind, row.steps) == ("done", "denied", 3)
+
+
+def test_a_task_that_was_stopped_while_a_subagent_worked_goes_on_until_that_has_ended(tmp_path: Path) -> None:
+    def ends(notification: Notification) -> None:
+        if isinstance(notification, TurnEnded):
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    steps = Steps(tmp_path)
+    steps.script.write_text(json.dumps({"turns": BEHIND}))
+    begun = steps.prepare()
+    with pytest.raises(UnfinishedError):
+        run_task(steps.folder, steps.options, steps.task, begun, hears=ends)
+    with pytest.raises(UnfinishedError):
+        steps.collect(begun)
+    steps.run(begun)
+    row = steps.collect(begun)
+    assert (row.state, row.kind, row.steps) == ("done", "denied", 3)
 
 
 @pytest.fixture

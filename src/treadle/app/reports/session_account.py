@@ -7,7 +7,10 @@ from msgspec import Struct
 
 from treadle.app.compose import open_store
 from treadle.app.reports.usage_sums import LoggedUsage, UsageReader, sum_amounts
+from treadle.engine.core.goal import is_wanted
+from treadle.engine.core.learning import awaits_subagents
 from treadle.engine.core.past_history import last_state
+from treadle.engine.core.state import State
 from treadle.protocol.events import (
     Event,
     Prompt,
@@ -26,7 +29,9 @@ from treadle.store.spent import spent_in_run
 
 
 class SessionAccount(Struct, frozen=True, kw_only=True):
-    """What logs say. `outcome` is that of the last of the `turns` that ended; `active`: one is begun and not ended.
+    """What logs say. `outcomes` are those of the turns that ended; `active`: one is begun and not ended.
+
+    `goes_on`: none is, and another one comes by itself: a message waits, a goal is to be checked, a subagent works.
 
     `cost` (US dollars, None where a part is not known) and `tokens` are those of its subagents, too; the rest is its
     own. `seconds` is the time in which it was worked in, `prompted` whether it ever had a task.
@@ -37,10 +42,20 @@ class SessionAccount(Struct, frozen=True, kw_only=True):
     tokens: int
     steps: int
     seconds: float
-    turns: int
-    outcome: TurnOutcome | None
+    outcomes: tuple[TurnOutcome, ...]
     active: bool
+    goes_on: bool
     prompted: bool
+
+    @property
+    def turns(self) -> int:
+        """How many have ended."""
+        return len(self.outcomes)
+
+    @property
+    def outcome(self) -> TurnOutcome | None:
+        """How the last one ended; None where none has."""
+        return self.outcomes[-1] if self.outcomes else None
 
 
 def session_account(session_id: str) -> SessionAccount | None:
@@ -72,16 +87,17 @@ def account_of(events: list[Event], below: Sequence[LoggedUsage] = ()) -> Sessio
         if isinstance(event.data, TurnSettled):
             ended.append(event.data.outcome)
     used = sum_amounts(slot.amounts for usage in (_usage_of(events), *below) for slot in usage.slots)
-    turn = last_state(events).turn if events else None
+    state = last_state(events) if events else State()
+    turn = state.turn
     return SessionAccount(
         model=model,
         cost=None if used.unpriced else used.cost,
         tokens=used.usage.context_tokens,
         steps=sum(one.steps for one in ended) + (turn.steps if turn is not None else 0),
         seconds=_worked(events) / 1000,
-        turns=len(ended),
-        outcome=ended[-1] if ended else None,
+        outcomes=tuple(ended),
         active=turn is not None,
+        goes_on=turn is None and (bool(state.queue) or awaits_subagents(state) or is_wanted(state)),
         prompted=any(isinstance(event.data, Prompt) for event in events),
     )
 

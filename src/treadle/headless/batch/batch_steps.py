@@ -35,7 +35,7 @@ from treadle.headless.batch.batch_tasks import BatchTask, is_address
 from treadle.headless.batch.task_errors import failure_line
 from treadle.headless.continuing import CONTINUE
 from treadle.headless.headless_main import HeadlessConsole, OutputFormat, finish_task
-from treadle.headless.progress import HeadlessSignals
+from treadle.headless.progress import HeadlessSignals, turns_together
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.limits import RUN_BUDGET
@@ -189,7 +189,7 @@ def run_task(
     """
     account = session_account(begun.session)
     content = _next_words(account, task, begun)
-    if account is not None and not account.active and not content:
+    if account is not None and not (account.active or _comes_more(account) or content):
         return
     workspace = copy_of(folder, task.id).folder
     flags = _flags(options, task)
@@ -219,6 +219,11 @@ def _next_words(account: SessionAccount | None, task: BatchTask, begun: TaskBegu
         return ""
     goes_on = account.turns == begun.goes_on_after and account.outcome.stop is not TurnStop.END_TURN
     return CONTINUE if goes_on or why_capped(account.outcome) else ""
+
+
+def _comes_more(account: SessionAccount) -> bool:
+    """Whether another turn follows on the last one by itself, such as one that a subagent wakes."""
+    return account.goes_on and (account.outcome is None or account.outcome.stop is TurnStop.END_TURN)
 
 
 def why_capped(outcome: TurnOutcome) -> str:
@@ -270,23 +275,23 @@ class _HeardConsole(HeadlessConsole):
 def collect_task(folder: BatchFolder, task: BatchTask, begun: TaskBegun) -> TaskRow:
     """Keep the patch and the log of the session; gives how it ended, without the check. Raises `TreadleError`.
 
-    Raises `UnfinishedError` where the turn has not ended, or the money of the run ended it.
+    All of its turns together say how. Raises `UnfinishedError` where they have not ended, or the money of the run ended
+    the last one.
     """
     account = session_account(begun.session)
-    if account is None or account.active or account.outcome is None:
+    if account is None or account.active or account.outcome is None or _comes_more(account):
         raise UnfinishedError
     if why := why_capped(account.outcome):
         raise UnfinishedError(capped=why)
     patch = project_patch(copy_of(folder, task.id, begun.tree))
     folder.file("patches", f"{task.id}.diff").write_bytes(patch)
     write_export(folder.file("sessions", f"{task.id}.json").absolute(), export_session(begun.session, "json"))
-    return _with_account(
-        how_it_went(task.id, account.outcome), account, begun.session, hashlib.sha256(patch).hexdigest()
-    )
+    went = how_it_went(task.id, turns_together(account.outcomes))
+    return _with_account(went, account, begun.session, hashlib.sha256(patch).hexdigest())
 
 
 def how_it_went(task_id: str, outcome: TurnOutcome) -> TaskRow:
-    """Say how a task ended by how its turn did: `error` is not the model's failure."""
+    """Say how a task ended by how its turns did: `error` is not the model's failure."""
     if outcome.stop is TurnStop.END_TURN:
         return TaskRow(id=task_id, state="done", kind="denied" if outcome.denied else "")
     if outcome.stop is TurnStop.CANCELLED:
