@@ -74,8 +74,9 @@ def test_a_folder_that_cannot_be_listed_is_left_out(tmp_path: Path) -> None:
 
 
 def test_nothing_else_goes_through_folders_by_nesting_calls() -> None:
-    found = [file.name for file in SOURCE.rglob("*.py") if "os.walk(" in file.read_text(encoding="utf-8")]
-    assert found == []
+    nest = ("os.walk(", ".rmtree(", ".copytree(")
+    found = {file.name for file in SOURCE.rglob("*.py") if any(one in file.read_text(encoding="utf-8") for one in nest)}
+    assert found == {"running_tests.py", "__init__.py"}, "what a person has written, and what Treadle brings along"
 
 
 def test_the_middle_of_a_long_path_is_left_out() -> None:

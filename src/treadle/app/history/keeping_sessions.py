@@ -1,6 +1,5 @@
 """Sessions that a person names, archives or deletes, with what lies beside the log."""
 
-import shutil
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -15,6 +14,7 @@ from treadle.protocol.errors import SessionError
 from treadle.store import keeping
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.commands.background_jobs import end_job, read_jobs
+from treadle.workspace.files.trees import try_remove_tree
 
 _DAY = 24 * 3600 * 1000
 
@@ -73,7 +73,7 @@ def delete_session(row: SessionRow) -> None:
 
 
 def _remove_outputs(session_id: str) -> None:
-    shutil.rmtree(outputs() / session_id, ignore_errors=True)
+    try_remove_tree(outputs() / session_id)
 
 
 def _remove_socket(session_id: str) -> None:

@@ -16,7 +16,8 @@ from msgspec import Struct
 
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.commands.variables import HARDENED_GIT, child_variables, find_outside
-from treadle.workspace.copies.whole_copy import copy_folder, remove_tree
+from treadle.workspace.copies.whole_copy import copy_folder
+from treadle.workspace.files.trees import remove_tree
 from treadle.workspace.files.walking import walk
 
 _SECONDS = 900.0

@@ -37,9 +37,10 @@ from treadle.app.subagents.writer_record import (
 )
 from treadle.protocol.errors import SessionError, TreadleError
 from treadle.workspace.checkpoints.store import open_checkpoints
-from treadle.workspace.copies.whole_copy import WholeCopy, copy_folder, never, remove_tree
+from treadle.workspace.copies.whole_copy import WholeCopy, copy_folder, never
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.trees import remove_tree
 from treadle.workspace.files.walking import walk
 
 __all__ = [

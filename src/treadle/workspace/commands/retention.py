@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import shutil
 import time
 from collections.abc import Collection
 from itertools import count
@@ -13,6 +12,7 @@ from msgspec import Struct
 from treadle.protocol.patterns import regex
 from treadle.workspace.commands.background_jobs import read_jobs
 from treadle.workspace.files.owners import Owner, lives, owner_of
+from treadle.workspace.files.trees import try_remove_tree
 
 DAYS = 30
 """Days after which a session's outputs go, counted from the last one."""
@@ -70,7 +70,7 @@ def remove_old_outputs(place: Path, running: Collection[str], *, now: float) -> 
     for one in found:
         old = now - one.used > DAYS * _DAY
         if (old or total - freed > MOST_BYTES) and one.folder.name not in running and not _runs(one.folder):
-            shutil.rmtree(one.folder, ignore_errors=True)
+            try_remove_tree(one.folder)
             freed += one.bytes
     return freed
 
@@ -96,7 +96,7 @@ def remove_ended_tries(place: Path) -> None:
     """Remove the folders of processes that were killed while they tried something out."""
     for folder in place.glob(f"{_TRY}*"):
         if not _runs_try(folder):
-            shutil.rmtree(folder, ignore_errors=True)
+            try_remove_tree(folder)
 
 
 def _runs_try(folder: Path) -> bool:

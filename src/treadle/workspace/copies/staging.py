@@ -8,7 +8,6 @@ import os
 import posixpath
 import re
 import secrets
-import shutil
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -16,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.workspace.files.owners import Owner, lives, owner_of
+from treadle.workspace.files.trees import try_remove_tree
 
 _NAME = re.compile(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{12}")
 _CHUNK = 1024 * 1024
@@ -130,7 +130,7 @@ class Contents:
 def remove_folder(folder: Path) -> None:
     """Throw a staging folder away; a command of a killed process may be writing to it for a last moment."""
     for _ in range(_TRIES):
-        shutil.rmtree(folder, ignore_errors=True)
+        try_remove_tree(folder)
         if not folder.exists():
             return
 

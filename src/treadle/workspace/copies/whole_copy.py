@@ -9,7 +9,6 @@ import contextlib
 import errno
 import fcntl
 import os
-import shutil
 import stat
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
@@ -20,6 +19,7 @@ from treadle.workspace.checkpoints.scanning import FOLDER_FLAGS, MODE_BITS, READ
 from treadle.workspace.copies.caches import CACHES
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.trees import copy_tree, remove_tree
 from treadle.workspace.files.walking import walk
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -314,7 +314,7 @@ def _take_own_state(git: Path, target: Path) -> None:
             continue
         new.parent.mkdir(parents=True, exist_ok=True)
         if one.is_dir():
-            shutil.copytree(one, new, symlinks=True)
+            copy_tree(one, new)
         else:
             new.write_bytes(one.read_bytes())
 
@@ -346,22 +346,6 @@ def _words_of(file: Path) -> str | None:
 def _is_place(line: str) -> bool:
     name, _, value = (part.strip().casefold() for part in line.partition("="))
     return name == "worktree" or (name == "bare" and value == "true")
-
-
-def remove_tree(place: Path) -> None:
-    """Remove a folder with what is in it, or a file, be it write-protected; no link is followed. Raises `OSError`."""
-    if place.is_symlink() or not place.is_dir():
-        place.unlink(missing_ok=True)
-        return
-    with contextlib.suppress(OSError):
-        place.chmod(0o700)
-    for folder, folders, _ in walk(place):
-        for name in folders:
-            path = Path(folder, name)
-            with contextlib.suppress(OSError):
-                if not path.is_symlink():
-                    path.chmod(0o700)
-    shutil.rmtree(place)
 
 
 def repository_state(git: Path) -> dict[str, bytes]:

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treadle.workspace.files.names import clipped_path
+from treadle.workspace.files.trees import copy_tree, remove_tree
 
 _OPEN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = _OPEN | os.O_DIRECTORY
@@ -111,28 +112,30 @@ def copy_over(source: Path, target: Path) -> None:
         source.unlink()
     elif source.is_dir():
         _make_readable(source)
-        shutil.copytree(source, target, symlinks=True)
-        shutil.rmtree(source)
+        copy_tree(source, target)
+        remove_tree(source)
     else:
         _make_readable(source)
         shutil.copy2(source, target, follow_symlinks=False)
         source.unlink()
 
 
-def _make_readable(path: Path) -> None:
+def _make_readable(place: Path) -> None:
     """Let the user read a file, or a folder with all that it holds."""
-    descriptor = os.open(path, _OPEN)
-    try:
-        mode = os.fstat(descriptor).st_mode
+    left = [place]
+    while left:
+        path = left.pop()
+        descriptor = os.open(path, _OPEN)
+        try:
+            mode = os.fstat(descriptor).st_mode
+            if stat.S_ISDIR(mode):
+                _set_mode(descriptor, stat.S_IMODE(mode) | stat.S_IRWXU)
+            elif stat.S_ISREG(mode):
+                _set_mode(descriptor, stat.S_IMODE(mode) | stat.S_IRUSR)
+        finally:
+            os.close(descriptor)
         if stat.S_ISDIR(mode):
-            _set_mode(descriptor, stat.S_IMODE(mode) | stat.S_IRWXU)
-        elif stat.S_ISREG(mode):
-            _set_mode(descriptor, stat.S_IMODE(mode) | stat.S_IRUSR)
-    finally:
-        os.close(descriptor)
-    if stat.S_ISDIR(mode):
-        for inner in path.iterdir():
-            _make_readable(inner)
+            left += path.iterdir()
 
 
 def _open(stack: contextlib.ExitStack, name: str, folder: int | None = None) -> int:

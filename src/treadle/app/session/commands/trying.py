@@ -1,7 +1,6 @@
 """Running a person's command on a throw-away copy of a folder, and applying what it changed if they say so."""
 
 import os
-import shutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -31,6 +30,7 @@ from treadle.workspace.copies import (
     throw_away,
     why_no_copy,
 )
+from treadle.workspace.files.trees import try_remove_tree
 from treadle.workspace.sandbox import probe
 
 _SHELL = "/bin/sh"
@@ -102,7 +102,7 @@ def try_command(
         finally:
             throw_away(copy)
     finally:
-        shutil.rmtree(private, ignore_errors=True)
+        try_remove_tree(private)
 
 
 def _no_copy(folder: Path, why: str) -> ConfigError:
