@@ -27,6 +27,16 @@ def test_an_empty_installation_is_well(treadle: Command) -> None:
     assert checks["local servers"] == ("ok", "none found")
 
 
+@pytest.mark.parametrize("words", [["doctor", "--offline"], ["sessions"], ["copies"], ["memory"], ["usage"]])
+def test_whoever_makes_the_data_folder_makes_it_for_its_user_alone(
+    treadle: Command, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.setenv("TREADLE_HOME", str(tmp_path / "new" / "home"))
+    treadle(*words)
+    made = [one for one in (tmp_path / "new" / "home", *(tmp_path / "new").rglob("*")) if one.is_dir()]
+    assert {one.stat().st_mode & 0o077 for one in made} <= {0}
+
+
 def test_what_is_optional_is_information_on_one_line(
     treadle: Command, home: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -81,7 +81,7 @@ def test_a_copy_has_all_that_is_there_with_its_modes_and_times(tmp_path: Path) -
     (source / "d").chmod(0o555)
     copy_tree(source, tmp_path / "b")
 
-    def described(top: Path) -> list[tuple[object, ...]]:
+    def described(top: Path) -> list[tuple[str, str, int, str]]:
         rows = []
         for one in (top, *sorted(top.rglob("*"))):
             kind = one.lstat()

@@ -10,6 +10,7 @@ from treadle.mcp.server_tool import ServerTool
 from treadle.mcp.states import ServerHealth, ServerPlan, ServerState
 from treadle.mcp.tool_table import ToolTable
 from treadle.protocol.servers import ServerTransport
+from treadle.workspace.files.private_file import make_private_folder
 from treadle.workspace.files.text import visible
 
 if TYPE_CHECKING:
@@ -46,7 +47,7 @@ def server_health(plan: ServerPlan, connection: "ServerConnection | None", table
 def write_server_log(file: Path, text: str) -> None:
     """Write a line into the log of a server, of which there are two files of bounded size."""
     with suppress(OSError):
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(file.parent)
         if file.exists() and file.stat().st_size > _LARGEST_LOG:
             file.replace(file.with_suffix(".old"))
         with file.open("a", encoding="utf-8", errors="replace") as stream:

@@ -15,6 +15,7 @@ from treadle.present.failure_words import facts_of
 from treadle.present.words import counted, span
 from treadle.protocol.errors import ConfigError, TreadleError
 from treadle.protocol.models import ErrorKind, ModelError
+from treadle.workspace.files.private_file import make_private_folder
 
 if TYPE_CHECKING:
     from treadle.store.opening_store import Repaired
@@ -153,7 +154,7 @@ def write_log(text: str) -> bool:
     stamp = datetime.now(UTC).isoformat(timespec="seconds")
     try:
         file = program_log()
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(file.parent)
         with file.open("a", encoding="utf-8") as stream:
             stream.write(f"{stamp} {text.rstrip()}\n")
     except (OSError, ConfigError):

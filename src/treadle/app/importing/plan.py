@@ -23,7 +23,7 @@ from treadle.context.imports import import_paths
 from treadle.policy.rulefile import render_rule
 from treadle.policy.rules import Rule
 from treadle.protocol.errors import StoreError
-from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.private_file import make_private_folder, write_private
 from treadle.workspace.files.text import visible_name
 
 
@@ -217,7 +217,7 @@ def take_over(plan: ImportPlan) -> tuple[Path, ...]:
             written.append(imported_rules_file())
     try:
         for target, text in plan.texts.items():
-            target.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            make_private_folder(target.parent)
             with target.open("x", encoding="utf-8") as stream:  # what came there meanwhile stays
                 stream.write(text)
             written.append(target)

@@ -21,6 +21,7 @@ from treadle.store.chain import LogRow
 from treadle.store.leases import is_alive, new_owner, number_here
 from treadle.store.spent import spent_by_session
 from treadle.store.sqlite import Store
+from treadle.workspace.files.private_file import make_private_folder
 
 _COLUMNS = "seq, at, source, data, version, type, chain"
 _GONE_WITHIN = 10.0
@@ -192,7 +193,7 @@ def home_name() -> tuple[str, Path]:
     data = data_directory()
     file = data / "fleet-name"
     if not file.exists():
-        data.mkdir(parents=True, exist_ok=True)
+        make_private_folder(data)
         new = data / f".fleet-name-{os.getpid()}"
         new.write_text(f"{socket.gethostname()}-{os.urandom(6).hex()}")
         with suppress(FileExistsError):  # another process was faster

@@ -19,7 +19,7 @@ from treadle.app.session.rules.memory_files import (
 from treadle.context.remembered import MOST_REMEMBERED, MemoryEntry, sent_entries, with_entry, without_entry
 from treadle.protocol.base import Record
 from treadle.protocol.errors import ConfigError
-from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.private_file import make_private_folder, write_private
 
 MEMORY_USAGE = (
     "`/memory add TEXT` and `/memory add user TEXT` remember something, `/memory forget N` forgets it, `/memory edit` "
@@ -181,7 +181,7 @@ def save_edited(opened: SavedMemory, trust: SessionTrust, text: str) -> str:
 def file_to_edit(whose: MemoryOf, workspace: Path) -> Path:
     """Give the file itself for the person's editor; its folder is there then."""
     file = memory_file(whose, workspace)
-    file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(file.parent)
     return file
 
 

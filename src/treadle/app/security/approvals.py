@@ -14,7 +14,7 @@ from treadle.policy.rules import Rule, Scope
 from treadle.protocol.errors import ConfigError, StoreError
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Allowance
-from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.private_file import make_private_folder, write_private
 
 _HEADER = regex(r"\s*\[\[\s*rule\s*\]\]")
 
@@ -122,7 +122,7 @@ def _locked() -> Iterator[None]:
     """Let one process at a time change rule files, so that none loses the other's rule."""
     folder = usual_places(None).kept
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        make_private_folder(folder)
         descriptor = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     except OSError as error:
         raise _unwritable(folder, error) from error

@@ -29,6 +29,7 @@ from treadle.workspace.commands.variables import HARDENED_GIT, path_outside
 from treadle.workspace.commands.wrapping import UNWRAPPED, Wrapping
 from treadle.workspace.copies import Hold, why_no_copy
 from treadle.workspace.files.names import clipped_path
+from treadle.workspace.files.private_file import make_private_folder
 from treadle.workspace.sandbox import (
     Backend,
     Installer,
@@ -291,7 +292,7 @@ def profile_of(
     kind: Confinement, place: CommandFolders, surveys: Sequence[Survey], owned: AbstractSet[Installer]
 ) -> Profile:
     """Give what a command may do in a confinement but OPEN; `surveys` are those of the folders, in their order."""
-    place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(place.private)
     around = Surroundings(
         home=os.path.realpath(Path.home()),
         data=str(place.data),

@@ -26,6 +26,7 @@ from treadle.protocol.servers import ServerTransport
 from treadle.tools.images import served_image_of
 from treadle.workspace.commands.confinement import Setup
 from treadle.workspace.commands.variables import child_variables, path_outside
+from treadle.workspace.files.private_file import make_private_folder
 from treadle.workspace.installed import install_command
 
 if TYPE_CHECKING:
@@ -121,7 +122,7 @@ def _program(one: ConfiguredServer, place: ServersPlace) -> ProgramStart:
     directory = home(server.cwd) if server.cwd else workspace if trusted else "/"
     if not trusted:
         variables["PATH"] = path_outside(variables.get("PATH", os.defpath), workspace, *place.roots)
-    place.private.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(place.private)
     folders = CommandFolders(
         root=workspace,
         roots=place.roots,

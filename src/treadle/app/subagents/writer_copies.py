@@ -39,7 +39,7 @@ from treadle.protocol.errors import SessionError, TreadleError
 from treadle.workspace.checkpoints.store import open_checkpoints
 from treadle.workspace.copies.whole_copy import WholeCopy, copy_folder, never
 from treadle.workspace.files.names import shown_name
-from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.private_file import make_private_folder, write_private
 from treadle.workspace.files.trees import remove_tree
 from treadle.workspace.files.walking import walk
 
@@ -94,7 +94,8 @@ def make_writer_copy(
     targets = {} if like is not None else _targets(place, _outer(dict.fromkeys(map(Path.resolve, (workspace, *roots)))))
     try:
         remove_tree(place)
-        place.mkdir(mode=0o700, parents=True)
+        make_private_folder(place.parent)
+        place.mkdir(mode=0o700)
         record = _copied(place, targets, stopped) if like is None else _copied_again(place, like, stopped)
         if stopped():
             raise InterruptedError(errno.ECANCELED, "It was stopped")

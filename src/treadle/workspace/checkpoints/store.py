@@ -27,6 +27,7 @@ from treadle.workspace.checkpoints.trees import (
     tree_differences,
 )
 from treadle.workspace.files.names import shown_name
+from treadle.workspace.files.private_file import make_private_folder
 from treadle.workspace.files.temporary_files import TemporaryFiles
 from treadle.workspace.sandbox.profile import is_within
 
@@ -308,7 +309,7 @@ class CheckpointStore:
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[None]:
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         descriptor = os.open(self._folder / "lock", os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
             end = time.monotonic() + self._patience

@@ -12,6 +12,7 @@ import msgspec
 
 from treadle.protocol.patterns import regex
 from treadle.workspace.files.owners import Owner, lives, owner_of
+from treadle.workspace.files.private_file import make_private_folder
 
 if TYPE_CHECKING:
     from treadle.workspace.commands.process import CommandProcess
@@ -89,7 +90,7 @@ class JobBook:
 def _write_job(folder: Path, job: Job) -> None:
     path = folder / f"job-{job.number}.json"
     with contextlib.suppress(OSError):
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(folder)
         fresh = path.with_suffix(".new")
         fresh.write_bytes(msgspec.json.encode(job))
         fresh.chmod(0o600)

@@ -5,6 +5,7 @@ from contextlib import suppress
 from pathlib import Path
 
 from treadle.workspace.commands.wrapping import Caps
+from treadle.workspace.files.private_file import make_private_folder
 
 
 class RedirectedFiles:
@@ -23,7 +24,7 @@ class RedirectedFiles:
 
     def write(self, given: bytes) -> None:
         """Make them, the first with what the command is given; raises `OSError`."""
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         for file, content in ((self._input, given), (self._output, b"")):
             with os.fdopen(os.open(file, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:
                 stream.write(content)

@@ -5,6 +5,8 @@ import os
 from pathlib import Path
 from typing import IO
 
+from treadle.workspace.files.private_file import make_private_folder
+
 
 class Spool:
     """The whole output in a file, which is made only when the kept part overflows."""
@@ -51,7 +53,7 @@ class Spool:
         if self._file is not None or self._failed:
             return
         try:
-            self._path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(self._path.parent)
             self._file = os.fdopen(os.open(self._path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb")
             self._file.write(b"".join(self._early))
         except OSError:

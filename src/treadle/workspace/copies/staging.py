@@ -15,6 +15,7 @@ import msgspec
 from msgspec import Struct
 
 from treadle.workspace.files.owners import Owner, lives, owner_of
+from treadle.workspace.files.private_file import make_private_folder
 from treadle.workspace.files.trees import try_remove_tree
 
 _NAME = re.compile(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{12}")
@@ -85,7 +86,7 @@ def place_in(root: str, path: bytes) -> str:
 def new_folder(data: Path) -> Path:
     """Make a staging folder that belongs to this process."""
     folder = data / "copies" / _name_for(owner_of(os.getpid()))
-    folder.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(folder.parent)
     folder.mkdir(mode=0o700)
     return folder
 

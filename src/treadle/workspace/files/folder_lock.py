@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import asynccontextmanager, contextmanager
 from pathlib import Path
 
+from treadle.workspace.files.private_file import make_private_folder
+
 _PAUSE = 0.05
 """Seconds between two attempts of somebody who waits and may be stopped."""
 
@@ -46,5 +48,5 @@ async def alone_in_turn(folder: Path) -> AsyncIterator[None]:
 
 
 def _opened(folder: Path) -> int:
-    folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+    make_private_folder(folder)
     return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)

@@ -10,6 +10,7 @@ from msgspec import Struct
 
 from treadle.protocol.patterns import regex
 from treadle.workspace.files.owners import Owner, lives, owner_of
+from treadle.workspace.files.private_file import make_private_folder
 
 _TEMPORARY = regex(r"\.treadle-[0-9a-f]{16}\.tmp")
 _NOTE = regex(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{8}")
@@ -46,7 +47,7 @@ class TemporaryFiles(Struct, frozen=True):
         me = owner_of(os.getpid())
         note = Path(self.folder, f"{me.pid}-{me.started}-{os.urandom(4).hex()}")
         try:
-            note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            make_private_folder(note.parent)
             note.write_bytes(os.fsencode(path))
         except OSError:
             return None

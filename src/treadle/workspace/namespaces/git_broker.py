@@ -20,7 +20,7 @@ from pathlib import Path
 from msgspec import Struct
 
 from treadle.workspace.commands.variables import SET_FOR_COMMANDS
-from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.private_file import make_private_folder, write_private
 from treadle.workspace.namespaces import git_client
 
 _MOST_BYTES = 1024 * 1024
@@ -124,7 +124,7 @@ class GitBroker:
 
     def open(self) -> None:
         """Begin to listen. Raises `OSError`."""
-        (self._folder / "real").mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder / "real")
         values = {"real": _REAL, "client": _CLIENT, "socket": _SOCKET}
         inside = {name: f"{INSIDE}/{value}" for name, value in values.items()}
         shim = _SHIM.format(reads="|".join(_READS.split()), python=shlex.quote(sys.executable), **inside)

@@ -17,6 +17,7 @@ import msgspec
 
 from treadle.workspace.files.owners import Owner, lives, owner_of
 from treadle.workspace.files.paths import Listed, Unlisted, list_folder, may_be_there
+from treadle.workspace.files.private_file import make_private_folder
 from treadle.workspace.sandbox.control_stamp import control_stamp
 from treadle.workspace.sandbox.moving import make_listable, move_out, restore_link
 from treadle.workspace.sandbox.profile import is_within
@@ -204,7 +205,7 @@ def _write_note(data: Path, before: Before, instead: Path | None = None) -> Path
     note = instead or data / _NOTES / f"{before.owner.pid}-{secrets.token_hex(8)}.json"
     fresh = note.with_suffix(".new")
     try:
-        note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(note.parent)
         fresh.write_bytes(msgspec.json.encode(before))
         fresh.replace(note)
     except (OSError, UnicodeEncodeError):

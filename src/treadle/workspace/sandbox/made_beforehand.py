@@ -10,6 +10,7 @@ from pathlib import Path
 import msgspec
 
 from treadle.workspace.files.owners import Owner, lives, owner_of
+from treadle.workspace.files.private_file import make_private_folder
 
 _NOTES = "opened"
 
@@ -76,7 +77,7 @@ class OpenedPaths:
                 return
             note = _Note(owner_of(os.getpid()), places)
             if self._note is None:
-                (self._data / _NOTES).mkdir(mode=0o700, parents=True, exist_ok=True)
+                make_private_folder(self._data / _NOTES)
                 self._note = self._data / _NOTES / f"{os.getpid()}-{secrets.token_hex(8)}.json"
             self._note.write_bytes(msgspec.json.encode(note))
 

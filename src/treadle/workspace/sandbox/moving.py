@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from treadle.workspace.files.names import clipped_path
+from treadle.workspace.files.private_file import make_private_folder
 from treadle.workspace.files.trees import copy_tree, remove_tree
 
 _OPEN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
@@ -69,7 +70,7 @@ def restore_link(root: str, path: str, link: str) -> list[str]:
 
 def _move(folder: int, name: str, target: Path) -> None:
     """Move what a folder holds, to another file system by a copy."""
-    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(target.parent)
     writable_entry(folder, name)
     try:
         os.rename(name, target, src_dir_fd=folder)

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from treadle.workspace.files.owners import Owner, lives, owner_of
+from treadle.workspace.files.private_file import make_private_folder
 
 _RESET = "\x1b[?2004l\x1b[?1049l\x1b[?25h\x1b[?1l\x1b[0m"
 """No bracketed paste, no alternate screen, the cursor shown, usual cursor keys, no colours."""
@@ -52,7 +53,7 @@ def _keep(note: Path) -> None:
         (flags[0], flags[1], flags[2], flags[3], flags[4], flags[5]),
         tuple(key if isinstance(key, int) else key[0] for key in keys),
     )
-    note.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    make_private_folder(note.parent)
     note.write_bytes(msgspec.json.encode(kept))
 
 

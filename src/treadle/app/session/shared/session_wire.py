@@ -15,7 +15,7 @@ import msgspec
 
 from treadle.app.config.places import data_directory
 from treadle.protocol.codec import encode
-from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.private_file import make_private_folder, write_private
 
 WIRE_VERSION = 1
 """Of the messages; both sides must have the same."""
@@ -48,7 +48,7 @@ class Address:
 
         `background` marks the session as one that runs without a terminal.
         """
-        self._folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(self._folder)
         self._folder.chmod(0o700)
         key = secrets.token_hex(32)
         write_private(self._key, key.encode())
