@@ -8,13 +8,18 @@ import pytest
 
 from tests.e2e.faults.driving import make, run
 from tests.web.in_process import PATIENCE, Here, idle, page_here, until
-from treadle.app.compose import open_session
+from treadle.app.compose import Opening, open_session
+from treadle.app.config.layers import load_settings
+from treadle.app.history.offline import look_closed
 from treadle.app.processes.stopping import StopResult, stop_background, stop_sessions
 from treadle.app.reports.known_sessions import SessionState, listed_sessions
+from treadle.app.session.files.session_checkpoints import Seen
 from treadle.app.session.live import LiveSession
 from treadle.door.opening import session_log
 from treadle.door.review import listed_checkpoints
 from treadle.present.items import OwnCommandItem, TurnItem
+from treadle.protocol.checkpoints import OwnTotal
+from treadle.protocol.notifications import OwnWorkChanged
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
 from treadle.web.page_session import PageSession
 
@@ -78,6 +83,46 @@ async def test_the_page_of_a_closed_session_follows_a_file_that_somebody_deletes
             assert [one.n for one in listed_checkpoints(store, row.id)] == [1, 2, 3], "what was seen is not kept again"
         new.write_text("1\n2\n")
         assert await lists(), "it is back, as `git stash pop` brings it"
+
+
+@pytest.mark.parametrize("looks", [True, False], ids=["it looks before that", "it looks after that"])
+async def test_a_file_that_is_brought_back_is_the_sessions_again_where_the_page_began_anew_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, looks: bool
+) -> None:
+    write = Turn(items=(make("write_to_file", path="new.txt", content="1\n2\n"),))
+    async with page_here(tmp_path, monkeypatch, [write, DONE], mode="edits", unused=SOON) as here:
+        page = await here.start(here.visit())
+        await idle(page)
+        id_, new = page.session.id, here.folder / "new.txt"
+        await closed(here, id_)
+
+        def checkpoints() -> list[int]:
+            with session_log(id_) as (row, store):
+                return [one.n for one in listed_checkpoints(store, row.id)]
+
+        new.unlink()
+        assert await look_closed(id_, {})
+        seen: Seen = {}
+        if looks:
+            assert not await look_closed(id_, seen)
+            assert not await look_closed(id_, seen)
+            assert checkpoints() == [1, 2, 3], "what was seen is not kept again"
+        new.write_text("1\n2\n")
+        assert await look_closed(id_, seen)
+        assert not await look_closed(id_, {}), "the log tells of it"
+        past = await asyncio.to_thread(here.book.past, id_)
+        assert any(isinstance(one.item, TurnItem) and one.item.files for one in past.items())
+        new.unlink()
+        assert await look_closed(id_, {})
+        flags = {"model": "anthropic-compatible/scripted", "base_url": here.server.base_url}
+        settings = load_settings(flags)
+        opening = Opening(workspace=here.folder, settings=settings, user_present=True, resume=id_)
+        async with await open_session(opening) as live:
+            new.write_text("1\n2\n")
+            async with asyncio.timeout(PATIENCE), live.follow() as feed:
+                while not isinstance(told := await anext(feed), OwnWorkChanged):
+                    pass
+        assert told.total == OwnTotal(files=1, added=2)
 
 
 async def test_a_session_stays_open_as_long_as_anything_of_it_is_needed(

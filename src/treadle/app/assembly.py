@@ -389,7 +389,7 @@ def _live(
         hooks=hooks,
         beside=[
             *([] if hooks is None else [partial(first_use.watched, hooks, ground.engine)]),
-            *([] if ground.checkpoints is None else [partial(looked_after, ground.engine)]),
+            *([] if (kept := ground.checkpoints) is None else [partial(looked_after, ground.engine, kept)]),
             *([partial(first_use.with_subagents, ground.subagents)] if ground.engine.state.children else []),
         ],
         servers=servers,

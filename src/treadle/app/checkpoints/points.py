@@ -45,6 +45,17 @@ class PastTurn(Struct, frozen=True, kw_only=True):
     unseen: tuple[str, ...] = ()
 
 
+def put_away(store: Store, session_id: str) -> frozenset[str]:
+    """Name the files of which others have left nothing of the session's, by its checkpoints: it may come back."""
+    found: set[str] = set()
+    for _, _, raw, version in store.of_types(session_id, (tag_of(CheckpointTaken),)):
+        data = event_data(raw, version)
+        if isinstance(data, CheckpointTaken):
+            found.difference_update(one.path for one in data.own or ())
+            found.update(one.path for one in data.recounted if not (one.before or one.after))
+    return frozenset(found)
+
+
 class Points:
     """The checkpoints of a session, oldest first, and the turns that its conversation has."""
 

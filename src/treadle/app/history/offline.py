@@ -6,8 +6,9 @@ from contextlib import asynccontextmanager, closing, suppress
 
 from treadle.app.checkpoints.checkpoint_files import FileCheckpoints
 from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
+from treadle.app.checkpoints.points import put_away
 from treadle.app.compose import open_store
-from treadle.app.session.files.session_checkpoints import Seen, own_work_differs
+from treadle.app.session.files.session_checkpoints import Seen, own_work_differs, unseen_since
 from treadle.app.session.left_calls import settle_left_calls
 from treadle.app.session.parts import clock
 from treadle.engine.core.machine_effects import RestoreCheckpoint, TakeCheckpoint
@@ -123,6 +124,8 @@ async def look_closed(session_id: str, seen: Seen) -> bool:
         row = store.find(session_id)
         state = last_state(store.read(row.id, whole=False))
         own = {one.path: one.after for one in state.changed}
+        if not seen:  # such as by a program that has begun since they were put away
+            seen.update(unseen_since(put_away(store, row.id)))
         if not await asyncio.to_thread(own_work_differs, own, seen):
             return False
         with closing(await asyncio.to_thread(opened_checkpoints, store, row)) as kept:

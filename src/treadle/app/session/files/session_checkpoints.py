@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError
 from contextlib import asynccontextmanager, contextmanager, nullcontext, suppress
 from functools import cached_property
@@ -31,6 +31,8 @@ _LOOK = 2.0
 _Stamp = tuple[int, int, int]
 Seen = dict[str, _Stamp | None]
 """How files looked when last compared, by path: mtime in ns, bytes, inode; None where there was none."""
+
+_NEVER: _Stamp = (-1, -1, -1)
 
 
 def conversation_at(store: Store, session_id: str, seq: int) -> TranscriptReader:
@@ -91,11 +93,24 @@ class SessionCheckpoints:
             with suppress(TreadleError):
                 await asyncio.to_thread(self._opened.tidy, self._settings.most_megabytes * 1_000_000)
 
+    def put_away(self) -> "Seen":
+        """Name the files that others put away, as nobody has seen them since; nothing where the log cannot be read."""
+        from treadle.app.checkpoints.points import put_away
+
+        with suppress(TreadleError):
+            return unseen_since(put_away(self._store, self._id))
+        return {}
+
+
+def unseen_since(paths: Iterable[str]) -> Seen:
+    """Say of files that nobody has seen how they are since the log last told of them: the next look finds out."""
+    return dict.fromkeys(paths, _NEVER)
+
 
 @asynccontextmanager
-async def looked_after(engine: "Session", _: object = None) -> AsyncIterator[None]:
+async def looked_after(engine: "Session", checkpoints: SessionCheckpoints, _: object = None) -> AsyncIterator[None]:
     """Have a checkpoint taken where others change what the session changed: between turns its figures hold, too."""
-    looking = asyncio.create_task(_look_after(engine), name="what others change")
+    looking = asyncio.create_task(_look_after(engine, checkpoints), name="what others change")
     try:
         yield
     finally:
@@ -103,13 +118,15 @@ async def looked_after(engine: "Session", _: object = None) -> AsyncIterator[Non
         await asyncio.gather(looking, return_exceptions=True)
 
 
-async def _look_after(engine: "Session") -> None:
-    seen: Seen = {}
+async def _look_after(engine: "Session", checkpoints: SessionCheckpoints) -> None:
+    seen: Seen | None = None
     while True:
         await asyncio.sleep(_LOOK)
         state, checkpointer = engine.state, engine.checkpointer
         if state.turn is not None or not state.files.taken or checkpointer is None:
             continue
+        if seen is None:
+            seen = await asyncio.to_thread(checkpoints.put_away)
         if await asyncio.to_thread(own_work_differs, {one.path: one.after for one in state.changed}, seen):
             await checkpointer.look()
 
