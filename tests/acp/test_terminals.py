@@ -7,8 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.acp.driving import Editor, choosing, working
 from tests.e2e.faults.driving import run, script
+from tests.e2e.running import PATIENCE
+from treadle.acp.terminals import ShownCommand
+from treadle.acp.updates import LOST
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
 
@@ -85,6 +90,64 @@ async def test_what_a_terminal_cannot_show_is_shown_in_the_call(tmp_path: Path) 
         await client.until(lambda: terminals.released and contents(client)[-1][0]["type"] == "content")
         shown = contents(client)[-1]
     assert "hello" in shown[0]["content"]["text"]
+
+
+async def test_what_a_terminal_cannot_show_is_shown_while_the_command_runs(tmp_path: Path) -> None:
+    line = "sleep 0.5; echo hello; until test -e go; do sleep 0.05; done"
+    async with (
+        ScriptedServer(script(run(line))) as server,
+        working(tmp_path, server, "--mode", "full", terminal=True) as (client, session, folder),
+    ):
+        terminals = Terminals(broken=True)
+        terminals.give(client)
+        ends = asyncio.ensure_future(client.prompt(session))
+        await client.until(lambda: any(LOST in json.dumps(one) for one in contents(client)))
+        await client.until(lambda: "hello" in json.dumps(contents(client)[-1]))
+        assert (terminals.released, ends.done()) == (["t0"], False)
+        (folder / "go").touch()
+        await ends
+    assert contents(client)[-1][0]["type"] == "content"
+
+
+class Silent:
+    """A client whose terminals run nothing; it does not answer what is in `silent`."""
+
+    def __init__(self, *silent: str) -> None:
+        self.silent = silent
+        self.asked: list[str] = []
+
+    async def _answer(self, method: str) -> None:
+        self.asked.append(method)
+        if method in self.silent:
+            await asyncio.Event().wait()
+
+    async def create_terminal(self, command: list[str], folder: str, kept: int) -> str:
+        await self._answer("create")
+        return "t"
+
+    async def wait_for_terminal(self, terminal: str) -> None:
+        await self._answer("wait")
+
+    async def release_terminal(self, terminal: str) -> None:
+        await self._answer("release")
+
+
+@pytest.mark.parametrize("silent", [("create",), ("wait",), ("wait", "release"), ()])
+@pytest.mark.parametrize("finished", [False, True], ids=["the command runs", "it has ended"])
+async def test_a_terminal_that_does_not_come_up_is_given_back_and_not_waited_for(
+    monkeypatch: pytest.MonkeyPatch, silent: tuple[str, ...], *, finished: bool
+) -> None:
+    monkeypatch.setattr("treadle.acp.terminals._PATIENCE", 0.1)
+    client: Any = Silent(*silent)
+    command = ShownCommand(client, "/")
+    command.show("hello")
+    if finished:
+        command.finish(0)
+    async with asyncio.timeout(PATIENCE):
+        await command.run()
+    given = "create" not in silent
+    assert (command.was_seen, command.terminal, command.lost) == (False, "", given)
+    assert client.asked == ["create", "wait", "release"][: 3 if given else 1]
 
 
 async def test_a_client_that_refuses_a_terminal_is_shown_the_output(tmp_path: Path) -> None:

@@ -75,7 +75,7 @@ class RunningCommands:
         await command.run()
         if not command.was_seen:
             self._commands.pop(number, None)
-            if (update := self._updates.whole_output(number)) is not None:
+            if (update := self._updates.whole_output(number, lost=command.lost)) is not None:
                 self._client.update(update)
 
     def _terminal_of(self, number: str) -> str:

@@ -51,6 +51,7 @@ Update = Any
 
 BROKE_OFF = "\n\n*(That answer broke off. It begins again.)*\n\n"
 _LONGEST_TITLE = 200
+LOST = "The terminal of the editor did not come up. What the command prints is shown here."
 WITHDRAWN = "The reply that made this call broke off."
 
 
@@ -312,11 +313,16 @@ class Updates:
             return ToolCallMoved(tool_call_id=call_id, content=content)
         return ToolCallMoved(tool_call_id=call_id, content=(output_content(_printed(item)),))
 
-    def whole_output(self, call_id: str) -> Update | None:
-        """Show the output of a call as its content: the terminal that was to show it could not."""
+    def whole_output(self, call_id: str, *, lost: bool) -> Update | None:
+        """Show the output of a call as its content: the terminal that was to show it could not.
+
+        Where one was `lost`, so much is said as long as there is no output.
+        """
         item = self._open_call(call_id)
         text = self._in_terminals.pop(call_id, "") if item is None else _printed(item)
-        return ToolCallMoved(tool_call_id=call_id, content=(output_content(text),)) if text else None
+        if not (text or (lost and item is not None)):
+            return None
+        return ToolCallMoved(tool_call_id=call_id, content=(output_content(text) if text else text_content(LOST),))
 
     def _open_call(self, call_id: str) -> CallItem | None:
         return next((one for one in self.view.open_calls if one.changed.call.id == call_id), None)
