@@ -67,7 +67,7 @@ def trust_request(trust: SessionTrust) -> Frame:
     }
 
 
-async def asked_trust(trust: SessionTrust, channel: Channel, warn: Callable[[str], None]) -> SessionTrust:
+async def host_trust(trust: SessionTrust, channel: Channel, warn: Callable[[str], None]) -> SessionTrust:
     """Ask the host whether what is in the folder may take effect; anything but a yes is a no."""
     try:
         said = await channel.ask(trust_request(trust))

@@ -16,7 +16,7 @@ from treadle.headless.frames import FrameMaker
 from treadle.headless.host_asking import REQUIRES_ACTION, OpenQuestions
 from treadle.headless.host_control import BESIDE, control, init_fields
 from treadle.headless.host_messages import HostMessages
-from treadle.headless.host_prompts import asked_trust
+from treadle.headless.host_prompts import host_trust
 from treadle.headless.host_questions import HOST_MODES, NOBODY
 from treadle.headless.host_start import HostStart
 from treadle.headless.progress import goes_on, is_at_work, turns_together
@@ -219,7 +219,7 @@ class HostedSession:
             if self.live is None:
                 trust = self._opener.trust()
                 if trust.asks and self.present:
-                    trust = await asked_trust(trust, self.channel, self.warn)
+                    trust = await host_trust(trust, self.channel, self.warn)
                 return await self._open(trust)
             return self.live
 

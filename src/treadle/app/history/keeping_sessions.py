@@ -14,7 +14,7 @@ from treadle.protocol.errors import SessionError
 from treadle.store import keeping
 from treadle.store.sqlite import SessionRow, Store
 from treadle.workspace.commands.background_jobs import end_job, read_jobs
-from treadle.workspace.files.trees import try_remove_tree
+from treadle.workspace.files.whole_folders import try_remove_tree
 
 _DAY = 24 * 3600 * 1000
 

@@ -17,8 +17,8 @@ from msgspec import Struct
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.commands.variables import HARDENED_GIT, child_variables, find_outside
 from treadle.workspace.copies.whole_copy import copy_folder
-from treadle.workspace.files.trees import remove_tree
 from treadle.workspace.files.walking import walk
+from treadle.workspace.files.whole_folders import remove_tree
 
 _SECONDS = 900.0
 _OURS: Mapping[str, str] = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1", "GIT_ALLOW_PROTOCOL": "none"}

@@ -40,8 +40,8 @@ from treadle.workspace.checkpoints.store import open_checkpoints
 from treadle.workspace.copies.whole_copy import WholeCopy, copy_folder, never
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.private_file import make_private_folder, write_private
-from treadle.workspace.files.trees import remove_tree
 from treadle.workspace.files.walking import walk
+from treadle.workspace.files.whole_folders import remove_tree
 
 __all__ = [
     "ChangeSet",

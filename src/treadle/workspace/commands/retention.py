@@ -12,7 +12,7 @@ from msgspec import Struct
 from treadle.protocol.patterns import regex
 from treadle.workspace.commands.background_jobs import read_jobs
 from treadle.workspace.files.owners import Owner, lives, owner_of
-from treadle.workspace.files.trees import try_remove_tree
+from treadle.workspace.files.whole_folders import try_remove_tree
 
 DAYS = 30
 """Days after which a session's outputs go, counted from the last one."""

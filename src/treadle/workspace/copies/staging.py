@@ -16,7 +16,7 @@ from msgspec import Struct
 
 from treadle.workspace.files.owners import Owner, lives, owner_of
 from treadle.workspace.files.private_file import make_private_folder
-from treadle.workspace.files.trees import try_remove_tree
+from treadle.workspace.files.whole_folders import try_remove_tree
 
 _NAME = re.compile(r"(\d{1,10})-(\d{1,20})-[0-9a-f]{12}")
 _CHUNK = 1024 * 1024

@@ -19,8 +19,8 @@ from treadle.workspace.checkpoints.scanning import FOLDER_FLAGS, MODE_BITS, READ
 from treadle.workspace.copies.caches import CACHES
 from treadle.workspace.files.names import shown_name
 from treadle.workspace.files.private_file import write_private
-from treadle.workspace.files.trees import copy_tree, remove_tree
 from treadle.workspace.files.walking import walk
+from treadle.workspace.files.whole_folders import copy_tree, remove_tree
 
 _NEW = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _CLONE = 0x40049409

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from treadle.workspace.files.names import clipped_path
 from treadle.workspace.files.private_file import make_private_folder
-from treadle.workspace.files.trees import copy_tree, remove_tree
+from treadle.workspace.files.whole_folders import copy_tree, remove_tree
 
 _OPEN = getattr(os, "O_PATH", os.O_RDONLY) | os.O_NOFOLLOW | os.O_CLOEXEC
 _FOLDER = _OPEN | os.O_DIRECTORY

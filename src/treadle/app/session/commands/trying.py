@@ -30,7 +30,7 @@ from treadle.workspace.copies import (
     throw_away,
     why_no_copy,
 )
-from treadle.workspace.files.trees import try_remove_tree
+from treadle.workspace.files.whole_folders import try_remove_tree
 from treadle.workspace.sandbox import probe
 
 _SHELL = "/bin/sh"

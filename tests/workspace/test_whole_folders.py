@@ -8,7 +8,7 @@ import pytest
 from tests.normal_user import normal_user
 
 from treadle.workspace.copies.staging import remove_folder
-from treadle.workspace.files.trees import copy_tree, remove_tree, try_remove_tree
+from treadle.workspace.files.whole_folders import copy_tree, remove_tree, try_remove_tree
 from treadle.workspace.sandbox.moving import copy_over
 
 DEEP, TOO_LONG = 1_300, 2_500
