@@ -46,8 +46,8 @@ async def test_it_shows_after_each_step_what_a_page_shows_that_is_loaded_anew(tm
             await other.goto(page.url)
             await other.wait_for_selector("#p-changes > *", state="attached")
             for _ in range(100):
-                if (found := await _beside(page)) == (wanted := await _beside(other)):
+                if await _beside(page) == await _beside(other):
                     break
                 await asyncio.sleep(0.1)
-            assert found == wanted, name
+            assert await _beside(page) == await _beside(other), name
             await other.close()

@@ -97,7 +97,7 @@ def bill(state: State, usage: Usage, cost: float | None, *, known: bool = True) 
 
 
 def bill_child(state: State, ended: ChildEnded) -> State:
-    """Count in the turn what a subagent used, and what it was refused: its own session has paid it, so this one has not.
+    """Count in the turn what a subagent used and got no leave for: its own session has paid it, this one has not.
 
     While no turn goes on it is kept for the next one, such as the one that its end begins.
     """
@@ -107,9 +107,7 @@ def bill_child(state: State, ended: ChildEnded) -> State:
     cost = None if ended.cost is None or turn.cost is None else turn.cost + ended.cost
     denied = turn.denied + ended.denied
     refused = state.refused + (ended.refused if state.limits.counts_refused is True else 0)
-    return replace(
-        state, turn=replace(turn, usage=turn.usage + ended.usage, cost=cost, denied=denied), refused=refused
-    )
+    return replace(state, turn=replace(turn, usage=turn.usage + ended.usage, cost=cost, denied=denied), refused=refused)
 
 
 def bill_unbilled(state: State) -> State:

@@ -273,9 +273,7 @@ class Subagents:
             result = await self._worked(run, task, ask, copies)
         except TreadleError as error:
             result = failed(started, f"{error.what} {error.why}".strip())
-        except ToolError as error:
-            result = failed(started, error.text)
-        except OSError as error:
+        except (ToolError, OSError) as error:
             result = failed(started, str(error))
         except asyncio.CancelledError:
             if self._engine.closing:
