@@ -9,10 +9,11 @@ from pathlib import Path
 import pytest
 
 from tests.web.recorded import HOST, MODEL, Visit
-from treadle.app.config.layers import read_layers
+from treadle.app.config.layers import load_settings, read_layers
 from treadle.app.config.mistakes import plain_paths
 from treadle.app.config.sections import ProviderSettings
 from treadle.app.config.setting_help import help_of
+from treadle.app.models.model_choice import Models
 from treadle.app.reports.origins import setting_lines
 from treadle.app.reports.setting_table import setting_rows
 from treadle.app.security.trusting import session_trust, trust_store, whole_trust
@@ -151,11 +152,14 @@ def test_a_key_that_could_not_be_tried_is_stored_after_a_question_in_place(visit
     visit.book.flags.clear()
     visit.done("/settings/set", key="providers.anthropic.base_url", value="http://127.0.0.1:1", sure=True)
     asked = visit.done("/settings/key", provider="anthropic", key=KEY)
-    assert asked["confirm"].startswith("The key could not be tried. anthropic/")
+    assert asked["confirm"].startswith("The key could not be tried. Calling anthropic/")
     assert (asked["confirm"].endswith("Save it untried?"), asked["does"], KEY in str(asked)) == (True, "Save it", False)
     assert not (visit.recorded.home / "auth.json").exists()
     assert "is stored in" in visit.done("/settings/key", provider="anthropic", key=KEY, sure=True)["said"]
     assert KEY in (visit.recorded.home / "auth.json").read_text()
+    first = Models(load_settings({})).first_model()
+    assert first.startswith("anthropic/claude-")
+    assert f">{first.partition('/')[2]}<" in visit.text("/"), "the start names the model that will run"
 
 
 def test_a_browser_of_another_device_adds_no_key(visit: Visit) -> None:

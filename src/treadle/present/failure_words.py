@@ -8,6 +8,7 @@ from treadle.protocol.children import ChildOutcome
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.protocol.notifications import CHILD_OUTCOMES
+from treadle.protocol.patterns import regex
 from treadle.providers.catalogue import parse_ref
 from treadle.providers.failures import login_command
 
@@ -71,6 +72,7 @@ def waiting_words(error: ModelError, model: str, *, resets: bool) -> str:
     return printable(error.message.strip()) if unreached else describe_failure(error, model)
 
 
+_SENTENCES = regex(r"(?<=\.) ")
 _ANOTHER, _CHOOSES = "use another model: /model PROVIDER/NAME", "choose another model"
 """The way to another model in a terminal, and where a button stands beside the words."""
 
@@ -82,7 +84,7 @@ def advice(error: ModelError, model: str, *, buttons: bool = False) -> str:
     """
     another = _CHOOSES if buttons else _ANOTHER
     if error.fix:
-        return error.fix
+        return _beside_buttons(error.fix) if buttons else error.fix
     match error.kind:
         case ErrorKind.AUTHENTICATION:
             login = printable(login_command(model.partition("/")[0]))
@@ -110,6 +112,13 @@ def advice(error: ModelError, model: str, *, buttons: bool = False) -> str:
             return "Rephrase the request." if error.kind is ErrorKind.CONTENT_FILTER else "Say how to continue."
         case _:
             assert_never(error.kind)
+
+
+def _beside_buttons(fix: str) -> str:
+    """Leave out what names a command, which a refused key brings along: the buttons are named instead."""
+    sentences = _SENTENCES.split(fix)
+    plain = [one for one in sentences if "`" not in one]
+    return fix if plain == sentences else " ".join([f"Enter another key, or {_CHOOSES}.", *plain])
 
 
 def _later(error: ModelError, another: str) -> str:

@@ -104,7 +104,7 @@ class Models:
         """
         require_bound(self._settings)
         said = self._settings.in_mode(self._settings.mode if mode is None else mode)
-        ref, usual_key = in_profile(ref or said.model or self._first_model(), self._settings)
+        ref, usual_key = in_profile(ref or said.model or self.first_model(), self._settings)
         spec = self.spec(ref)
         self.provider(ref)
         protocol = self._settings.tool_protocol or self._override(ref).tool_protocol
@@ -373,7 +373,8 @@ class Models:
         said = next((providers[name] for name in (row.name, *row.aliases) if name in providers), ProviderSettings())
         return profile_said(said, row, self._settings.profiles.get(row.profile)) if row.profile else said
 
-    def _first_model(self) -> str:
+    def first_model(self) -> str:
+        """Name the model that is taken where none is named; raises `ConfigError`."""
         from treadle.app.models.model_refusals import no_model, no_provider
 
         row = self.first_with_key()

@@ -25,7 +25,7 @@ from treadle.door.opening import (
     read_schedules,
     stopped_runs,
 )
-from treadle.door.settings import load_settings
+from treadle.door.settings import Settings, load_settings
 from treadle.door.trust import SessionTrust
 from treadle.present.mode_words import MODES_ABOUT
 from treadle.protocol.errors import ConfigError, StoreError, TreadleError
@@ -64,7 +64,7 @@ def _starting(request: Request) -> dict[str, Any]:
         trust = trust_of(request)
         settings = load_settings(book.flags, workspace=trust.workspace, trusted=trust.trusted)
         models = Models(settings)
-        own, model = settings.mode, settings.model or min(usable_providers(models), default="")
+        own, model = settings.mode, _first_model(models, settings)
         others = [one.ref for one in usable_models(models)]
         owners = [] if model else key_owners(settings)
     except ConfigError:
@@ -83,6 +83,16 @@ def _starting(request: Request) -> dict[str, Any]:
         "models": [one for one in others if one != model][:_MOST_MODELS],
         "modes": [m for m in Mode if may(who, mode_effect(m, own))],
     }
+
+
+def _first_model(models: Models, settings: Settings) -> str:
+    """Name the model where none is chosen; the provider where only its server knows, empty without one."""
+    if model := settings.in_mode(settings.mode).model:
+        return model
+    try:
+        return models.first_model()
+    except ConfigError:
+        return min(usable_providers(models), default="")
 
 
 async def _show(request: Request) -> Response:

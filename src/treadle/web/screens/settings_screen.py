@@ -177,9 +177,9 @@ async def _add_key(request: Request) -> Response:
     if not said.untried and not said.sure:
         check = await asyncio.to_thread(lambda: asyncio.run(try_key(settings, provider, key, said.model.strip())))
         if check.outcome in (CheckOutcome.UNREACHABLE, CheckOutcome.UNCLEAR):
-            why = f"{check.ref}: {check.text}".replace(key, "(the key)")
+            why = f"Calling {check.ref} failed ({check.text.rstrip('.')})".replace(key, "(the key)")
             return answer(
-                {"confirm": f"The key could not be tried. {why} Save it untried?", "does": "Save it", "host": ""}
+                {"confirm": f"The key could not be tried. {why}. Save it untried?", "does": "Save it", "host": ""}
             )
     try:
         place = await asyncio.to_thread(keep_key, provider, key, check)

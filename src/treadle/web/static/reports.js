@@ -45,7 +45,6 @@ async function post(form, pressed) {
   const buttons = form.querySelectorAll("button");
   const body = values(form, pressed);
   const used = document.activeElement;
-  for (const one of form.querySelectorAll("input[type=password]")) one.value = "";
   for (const one of buttons) one.disabled = true;
   let answered = await send(form.dataset.post, body);
   if (answered?.confirm) {
@@ -58,7 +57,8 @@ async function post(form, pressed) {
     }
   }
   for (const one of buttons) one.disabled = false;
-  if (!answered) return;
+  if (!answered) return; // a key that was typed can be sent again
+  for (const one of form.querySelectorAll("input[type=password]")) one.value = "";
   if (answered.path) return void location.assign(at + answered.path);
   if (form.dataset.stays === undefined) {
     if (answered.said) sessionStorage.setItem("said", answered.said);
