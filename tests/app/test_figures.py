@@ -37,7 +37,6 @@ from treadle.protocol.permissions import Mode, OptionKind
 from treadle.providers.scripted.script import MakeCall, Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 from treadle.tui.session.greeting import kept_line
-from treadle.web.status import spent_words
 
 SAMPLE, ALL = 2, 200
 PATIENCE = 60.0
@@ -143,7 +142,7 @@ class Figured:
         if opened is not None:
             changed["live"] = opened.view.added, opened.view.removed
             words["live"] = opened.view.spending.words
-            words["page"] = spent_words(opened.view.spending)
+            words["page"] = opened.view.spending.words
             status = (await asyncio.to_thread(do_command, "status", "", opened.live)).text
             spent = (await asyncio.to_thread(do_command, "cost", "", opened.live)).text
             lines = f"+{expected[0]} -{expected[1]}" if any(expected) else ""

@@ -158,7 +158,7 @@ async def test_a_session_that_cannot_be_looked_up_is_unknown_and_neither_done_no
             column = page_frame.page_column(here.book, id_)
         assert column.unread
         assert column.row is not None
-        assert (column.row.sign, column.row.words, column.row.cost) == ("unknown", "Unknown", "unknown")
+        assert (column.row.sign, column.row.words, column.row.cost) == ("unknown", "Unknown", "cost unknown")
         assert column.waiting == 1, "what is open is known"
         assert (opened := page_frame.page_column(here.book, id_).row) is not None
         assert (opened.sign, opened.cost) == ("waiting", "$0.00")

@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from tests.e2e.faults.driving import make, run
 from tests.web.in_process import Visit, idle, page_here
 from treadle.app.schedules.schedule_book import Schedule, ScheduledRun, schedules_file
+from treadle.present.spending_words import Spending
 from treadle.present.view import Retry, SessionView
 from treadle.protocol.models import ErrorKind, ModelError
 from treadle.providers.scripted.script import SayText, Turn, Wait
@@ -100,6 +101,19 @@ async def test_an_open_session_says_the_same_in_the_list_as_its_log_does(
         cells = [re.findall(r'class="(how|mode|cost|size)">(.*?)</td>', rows) for rows in (live, closed)]
         assert cells[0] == cells[1]
         assert ("mode", "ask") in cells[0]
+
+
+async def test_a_cost_that_is_not_known_says_that_it_is_the_cost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async with page_here(tmp_path, monkeypatch, [DONE]) as here:
+        visit = here.visit()
+        page = await here.start(visit)
+        await idle(page)
+        page.content.view = replace(page.content.view, spending=Spending(unpriced=True))
+        assert listed_state(page)["cost"] == "cost unknown"
+        bar = await visit.get(f"/s/{page.session.id}")
+        assert re.findall(r'id="(?:under-)?cost">([^<]*)<', bar) == ["cost unknown"] * 2, "beside the model and a title"
 
 
 async def test_schedules_are_below_the_list_with_what_is_next_and_their_last_session(

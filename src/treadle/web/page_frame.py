@@ -12,6 +12,7 @@ from treadle.door.opening import branch_of, session_log
 from treadle.door.past import SessionState, count_subagents
 from treadle.door.review import own_files
 from treadle.protocol.errors import TreadleError
+from treadle.protocol.models import money
 from treadle.web.book import SessionBook
 from treadle.web.column_foot import batch_reached, today_words
 from treadle.web.session_rows import ListFilter, PageRow, page_rows, project_name
@@ -140,7 +141,7 @@ def session_row(book: SessionBook, session_id: str, rows: Sequence[PageRow] | No
 
 def _unread(session_id: str) -> PageRow:
     """Stand in for a session where the sessions cannot be listed."""
-    return replace(_unknown(session_id), sign="unknown", words="Unknown", cost="unknown")
+    return replace(_unknown(session_id), sign="unknown", words="Unknown", cost=money(None))
 
 
 def _unknown(session_id: str) -> PageRow:

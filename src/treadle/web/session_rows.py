@@ -10,7 +10,7 @@ from treadle.door.history import writers_folder
 from treadle.door.past import ListedSession, SessionState, found_places, listed_sessions, pinned_sessions
 from treadle.present.goal_words import goal_label
 from treadle.web.book import SessionBook
-from treadle.web.status import chip_of, listed_state, spent_words
+from treadle.web.status import chip_of, listed_state
 
 _MOST_FOUND = 100
 _SHOWN = 200
@@ -118,7 +118,7 @@ def _line(row: ListedSession, pinned: frozenset[str]) -> PageRow:
         sign=chip.sign,
         words=chip.words,
         why=", ".join(filter(None, (chip.why, goal_label(row.goal)))),
-        cost=spent_words(row.spending),
+        cost=row.spending.words,
         mode=row.mode or "-",
         added=row.added,
         removed=row.removed,

@@ -12,7 +12,6 @@ from treadle.present.context_use import filled_words, percent_full
 from treadle.present.failure_words import is_failure, waiting_words
 from treadle.present.goal_words import CHECKING_GOAL, goal_label, goal_words
 from treadle.present.mode_words import MODES_ABOUT
-from treadle.present.spending_words import Spending
 from treadle.present.view import SessionView
 from treadle.present.words import tokens
 from treadle.protocol.goals import GoalStatus
@@ -91,11 +90,6 @@ def _retry(view: SessionView) -> str:
     return f"{words} Attempt {view.retry.attempt}{of}"
 
 
-def spent_words(spending: Spending) -> str:
-    """Say what a session cost, or that it is unknown, where a title says that it is a cost."""
-    return "unknown" if spending.unpriced and not spending.total else spending.words
-
-
 def _queued(one: QueuedPrompt) -> dict[str, Any]:
     """Give a message that waits: its words, and how much else goes along with them."""
     words = text_of(without_own_commands(one.content))
@@ -158,7 +152,7 @@ def listed_state(page: PageSession) -> dict[str, Any]:
         "sign": chip.sign,
         "words": chip.words,
         "why": ", ".join(filter(None, (chip.why, goal_label(status.goal.state if status.goal else None)))),
-        "cost": spent_words(facts.spending),
+        "cost": facts.spending.words,
         "budget": "" if status.budget is None else money(status.budget),
         "mode": status.mode.value,
         "model": status.model,

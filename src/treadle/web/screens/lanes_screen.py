@@ -21,7 +21,6 @@ from treadle.protocol.errors import SessionError
 from treadle.protocol.notifications import ChildChanged
 from treadle.web.page_requests import answer, book_of, page
 from treadle.web.rights import PageRoute
-from treadle.web.status import spent_words
 from treadle.web.templating import render
 
 _ENDED: Mapping[str, tuple[str, str]] = {
@@ -62,7 +61,7 @@ class AgentLane(Struct, frozen=True, kw_only=True):
     @property
     def cost(self) -> str:
         """What it cost, in words."""
-        return spent_words(self.spending)
+        return self.spending.words
 
 
 async def _show(request: Request) -> Response:
@@ -91,7 +90,7 @@ def lane_sums(lanes: Sequence[AgentLane]) -> dict[str, Any]:
         "lanes": lanes,
         "counts": counts,
         "steps": sum(one.steps for one in lanes),
-        "spent": spent_words(spent),
+        "spent": spent.words,
         "seconds": (last - min((one.created_at for one in lanes), default=last)) / 1000,
     }
 

@@ -32,7 +32,7 @@ from treadle.web.book import SessionBook
 from treadle.web.page_requests import answer, body_of, book_of, page, visitor_of, whole_number
 from treadle.web.page_session import PageSession
 from treadle.web.rights import PageRoute, require
-from treadle.web.status import listed_state, spent_words
+from treadle.web.status import listed_state
 from treadle.web.templating import render
 
 _MOST_MODELS = 100
@@ -80,8 +80,8 @@ def _life(opened: PageSession | None, compared: CopiedReplay) -> dict[str, Any]:
     state = None if opened is None else listed_state(opened)
     works = opened is not None and opened.session.status.turn_active
     sides = [
-        ("Recorded", compared.recorded, spent_words(compared.recorded.spending)),
-        ("Replay", compared.replayed, spent_words(compared.replayed.spending)),
+        ("Recorded", compared.recorded, compared.recorded.spending.words),
+        ("Replay", compared.replayed, compared.replayed.spending.words),
     ]
     both = {one.about for one in compared.recorded.commands} & {one.about for one in compared.replayed.commands}
     return {"sides": sides, "both": both, "state": state, "works": works}
