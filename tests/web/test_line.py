@@ -9,7 +9,7 @@ import pytest
 from playwright.async_api import Page, Route
 
 from tests.web.driving import Served, becomes, in_shared_browser, page_with_model, start_session
-from treadle.providers.scripted.script import SayText, Turn, Wait
+from treadle.providers.scripted.script import Refuse, SayText, Turn, Wait
 
 pytestmark = in_shared_browser
 
@@ -90,3 +90,16 @@ async def test_a_line_that_is_cut_says_so_and_comes_back_with_nothing_twice(tmp_
         assert await page.locator(".item.prose:has-text('I begin. I end.')").count() == 1
         assert await page.locator(".item.said:has-text('Then look.')").count() == 1
         seen.complaints.clear()  # of requests that nobody answered
+
+
+async def test_a_wait_for_the_next_try_has_one_clock_and_says_which_try_it_is(tmp_path: Path) -> None:
+    refused = Turn(items=(Refuse(status=529, headers={"retry-after": "40"}),))
+    async with page_with_model(tmp_path, [refused]) as (served, seen):
+        page = await seen.page(served)
+        await start_session(page, "Work.")
+        one_clock = (
+            r"/\(529\)\. Trying again in [23]\d s · 1 of \d+$/.test(document.getElementById('line').textContent)"
+        )
+        await becomes(page, one_clock)
+        await page.click("#stop")
+        await page.wait_for_selector("#line", state="hidden")

@@ -47,6 +47,7 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
         "added": facts.added,
         "removed": facts.removed,
         "retry": queued_words(place) or _retry(facts),
+        "tries": _tries(facts),
         "retry_at": None if facts.retry is None or facts.retry.at is None else in_milliseconds(facts.retry.at),
         "queue": [*map(_queued, status.queue), *({**_queued(one), "held": True} for one in status.held)],
         "todo": [{"text": todo.text, "done": todo.done, "depth": todo.depth} for todo in todo_of(status.checklist)],
@@ -80,14 +81,18 @@ def queued_words(place: int) -> str:
 
 
 def _retry(view: SessionView) -> str:
-    """Say why the model is asked again."""
+    """Say why the model is asked again; how long until then comes behind it."""
     if view.retry is None:
         return ""
     words = waiting_words(view.retry.error, view.model, resets=view.retry.resets)
-    if view.retry.resets or view.retry.error.paced:
-        return f"{words} It continues"
-    of = f" of {view.retry.most}" if view.retry.most else ""
-    return f"{words} Attempt {view.retry.attempt}{of}"
+    return f"{words} {'Continues' if view.retry.resets or view.retry.error.paced else 'Trying again'}"
+
+
+def _tries(view: SessionView) -> str:
+    """Say which attempt is to come, of how many; empty where a limit is waited for."""
+    if view.retry is None or view.retry.resets or view.retry.error.paced or not view.retry.most:
+        return ""
+    return f"{view.retry.attempt} of {view.retry.most}"
 
 
 def _queued(one: QueuedPrompt) -> dict[str, Any]:

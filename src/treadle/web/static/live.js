@@ -382,17 +382,17 @@ const left = (at) => Math.max(0, Math.round((at - (Date.now() + skew)) / 1000));
 function tick() {
   if (!lost()) for (const one of items.querySelectorAll(".since")) put(one, span(seconds(Number(one.dataset.since))));
   if (!status) return;
-  const retry = status.retry && `${status.retry}${status.retry_at ? ` in ${span(left(status.retry_at))}` : ""}.`;
+  const retry = status.retry && `${status.retry}${left(status.retry_at) ? ` in ${span(left(status.retry_at))}` : ""}`;
   const asks = status.questions.length > 0;
   const growing = items.querySelector(".growing") !== null && status.phase === "AWAITING_LLM_RESPONSE";
   const doing = retry || (asks ? WORDS.AWAITING_USER_CONFIRMATION : growing ? "Writing" : (status.checking || (WORDS[status.phase] ?? "Working")));
   const works = status.active || status.checking;
-  const was = `Was ${asks ? "waiting for your answer" : doing.charAt(0).toLowerCase() + doing.slice(1)}`;
+  const was = `Was ${asks ? "waiting for your answer" : retry ? "waiting" : doing.charAt(0).toLowerCase() + doing.slice(1)}`;
   put(now, works ? (lost() ? was : doing) : "");
   line.hidden = !works;
   sign.className = asks || lost() ? "dot" : "spin";
-  const counts = !asks && !lost();
-  const facts = [counts && status.since && span(seconds(status.since)), status.step && `step ${status.step}`, counts && status.came].filter(Boolean);
+  const counts = !asks && !lost() && !status.retry_at; // one clock: that of the wait counts down
+  const facts = [counts && status.since && span(seconds(status.since)), status.tries || (status.step && `step ${status.step}`), counts && status.came].filter(Boolean);
   put(more, facts.map((one) => ` · ${one}`).join(""));
 }
 setInterval(tick, 1_000);
