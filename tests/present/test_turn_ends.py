@@ -62,10 +62,32 @@ def test_each_turn_loses_its_own_changes_alone() -> None:
     assert [_left(one) for one in _ends(FIRST, SECOND, undone, both)] == [(["a.py"], 1), ([], 2)]
 
 
-def test_a_part_that_was_rejected_leaves_the_file() -> None:
-    """Something of it is there."""
-    (first,) = _ends(FIRST, _restored(_change("a.py", "", "a-part", added=1, removed=0)))
+def test_a_part_that_was_rejected_leaves_the_file_with_what_is_left() -> None:
+    part = _restored(_change("a.py", "", "a-part", added=1, removed=0))
+    (first,) = _ends(FIRST, part)
     assert _left(first) == (["a.py", "b.py"], 0)
+    assert [(one.added, one.removed) for one in first.files] == [(1, 0), (2, 1)]
+    assert "1 file restored in part since" in turn_words(first)
+    (first,) = _ends(FIRST, part, _restored(_change("b.py", "", "")))
+    assert _left(first) == (["a.py"], 1)
+    assert [(one.added, one.removed) for one in first.outcome.changes] == [(1, 0)]
+    assert "1 file restored since, and 1 in part" in turn_words(first)
+    (first,) = _ends(FIRST, part, _restored(_change("a.py", "", "a1")))
+    assert [(one.added, one.removed) for one in first.files] == [(2, 1)] * 2
+    assert "restored" not in turn_words(first)
+
+
+def test_of_what_was_restored_to_an_earlier_turn_every_later_one_has_nothing_left() -> None:
+    """Also when others change the file then, or a part of what is left is rejected."""
+    third = _ended(_change("b.py", "b2", "b3"))
+    back = _restored(_change("b.py", "b0", "b1"))
+    others = _restored(_change("b.py", "b0", "b1-and-more"))
+    for then in ((), (others,)):
+        ends = _ends(FIRST, SECOND, third, back, *then)
+        assert [_left(one) for one in ends] == [(["a.py", "b.py"], 0), (["c.py"], 1), ([], 1)]
+        assert all((one.added, one.removed) == (2, 1) for end in ends for one in end.files)
+    ends = _ends(FIRST, SECOND, third, back, others, _restored(_change("b.py", "b0", "b3")))
+    assert [_left(one)[1] for one in ends] == [0, 0, 0]
 
 
 def test_a_checkpoint_of_work_restores_nothing() -> None:

@@ -44,9 +44,11 @@ def unlisted_words(outcome: TurnOutcome) -> str:
     return "no checkpoint shows what else commands changed"
 
 
-def restored_since(files: int) -> str:
-    """Say of how many files nothing is left that a turn changed; empty for none."""
-    return f"{counted(files, 'file')} restored since" if files else ""
+def restored_since(files: int, in_part: int) -> str:
+    """Say of how many files nothing is left that a turn changed, and of how many only a part; empty for none."""
+    if not files:
+        return f"{counted(in_part, 'file')} restored in part since" if in_part else ""
+    return f"{counted(files, 'file')} restored since{f', and {in_part:,} in part' if in_part else ''}"
 
 
 def unseen_words(unseen: Sequence[str]) -> str:

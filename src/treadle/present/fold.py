@@ -218,28 +218,54 @@ def _place_end(canvas: Canvas, item: TurnItem) -> None:
 
 
 def _mark_restored(canvas: Canvas, now: Sequence[FileChange]) -> None:
-    """Leave out of the ends of turns what was restored, by what the session's own change of these files is `now`."""
+    """Say at the ends of turns what is left of them, by what the session's own change of these files is `now`."""
     if not now:
         return
-    known = {change.path: change for change in now}
-    canvas.view = replace(canvas.view, ends=tuple(_marked(canvas, one, known) for one in canvas.view.ends))
+    ends = canvas.view.ends
+    left: list[dict[str, FileChange | None]] = [dict(one.left) for one in ends]
+    for known in now:
+        found = [(n, change) for n, one in enumerate(ends) for change in one.changes if change.path == known.path]
+        rest = _rest(known, [change for _, change in found], [ends[n].left.get(known.path, known) for n, _ in found])
+        for (n, change), one in zip(found, rest, strict=True):
+            left[n].pop(known.path, None)
+            if one != change:
+                left[n][known.path] = one
+    marked = (_marked(canvas, one, found) for one, found in zip(ends, left, strict=True))
+    canvas.view = replace(canvas.view, ends=tuple(marked))
 
 
-def _marked(canvas: Canvas, ended: EndedTurn, now: dict[str, FileChange]) -> EndedTurn:
+def _rest(
+    now: FileChange, made: Sequence[FileChange], were: Sequence[FileChange | None]
+) -> Sequence[FileChange | None]:
+    """Give what is left of each change that turns made of one file, the oldest first; None where that is nothing.
+
+    `were` are None where nothing was left before.
+    """
+    if not (now.before or now.after):
+        return [None] * len(made)
+    after = [n for n, one in enumerate(made, 1) if one.after == now.after]
+    before = [n for n, one in enumerate(made) if one.before == now.after]
+    if after or before:
+        kept = after[-1] if after else before[0]
+        return [one if n < kept else None for n, one in enumerate(made)]
+    rest = [None if was is None else one for one, was in zip(made, were, strict=True)] if any(were) else list(made)
+    if sum(one is not None for one in rest) == 1 and rest[0] is not None and rest[0].before == now.before:
+        rest[0] = replace(rest[0], added=now.added, removed=now.removed)  # all that the session's own change is
+    return rest
+
+
+def _marked(canvas: Canvas, ended: EndedTurn, left: dict[str, FileChange | None]) -> EndedTurn:
     item = ended.placed.item
-    if not isinstance(item, TurnItem):
+    if not isinstance(item, TurnItem) or left == ended.left:
         return ended
-    changes = item.outcome.changes
-    told = {one.path: _is_gone(one, now[one.path]) for one in changes if one.path in now}
-    gone = frozenset(one.path for one in changes if told.get(one.path, one.path in ended.gone))
-    if gone != ended.gone:
-        left = tuple(one for one in changes if one.path not in gone)
-        files = tuple(seen for one, seen in zip(changes, item.files, strict=True) if one.path not in gone)
-        outcome = replace(item.outcome, changes=left)
-        canvas.change(ended.placed, replace(item, outcome=outcome, files=files, restored=len(gone)))
-    return replace(ended, gone=gone)
-
-
-def _is_gone(change: FileChange, now: FileChange) -> bool:
-    """Whether nothing of a turn's change of a file is left: it is as before the session, or as before that turn."""
-    return not (now.before or now.after) or (now.after == change.before and now.after != change.after)
+    rest = [left.get(one.path, one) for one in item.outcome.changes]
+    files = tuple(
+        replace(seen, added=one.added, removed=one.removed)
+        for one, seen in zip(rest, item.files, strict=True)
+        if one is not None
+    )
+    outcome = replace(item.outcome, changes=tuple(one for one in rest if one is not None))
+    gone = sum(one is None for one in rest)
+    shown = replace(item, outcome=outcome, files=files, restored=gone, in_part=len(left) - gone)
+    canvas.change(ended.placed, shown)
+    return replace(ended, left=left)

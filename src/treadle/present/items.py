@@ -215,7 +215,7 @@ class TurnItem(Struct, frozen=True):
     `seconds` is how long it worked, `waited` how long it waited for the person in that time; None where not known.
     `left_open` says what of the checklist is not done, although the model said that the task is. `turn` is its number,
     0 where it is not known. `restored` counts the files of which nothing is left, as they were restored since; they are
-    neither among `files` nor in the outcome.
+    neither among `files` nor in the outcome. Of those that were restored `in_part` these have what is left.
     """
 
     outcome: TurnOutcome
@@ -225,6 +225,7 @@ class TurnItem(Struct, frozen=True):
     left_open: str = ""
     turn: int = 0
     restored: int = 0
+    in_part: int = 0
 
 
 Item: TypeAlias = (

@@ -97,7 +97,7 @@ def turn_words(item: TurnItem) -> str:
     took = "" if item.seconds is None else f" in {span(item.seconds)}"
     waited = f"{span(item.waited)} of waiting for answers" if item.waited >= _WORTH_SAYING else ""
     denied = f"{counted(outcome.denied, 'call')} denied with nobody there to ask" if outcome.denied else ""
-    since = restored_since(item.restored)
+    since = restored_since(item.restored, item.in_part)
     said = f"{ended(outcome.stop)}{why}: {counted(outcome.steps, 'step')}{took}"
     return ", ".join(
         filter(None, (said, waited and f"besides {waited}", denied, since, spent(outcome.usage, outcome.cost)))

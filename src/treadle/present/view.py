@@ -4,13 +4,14 @@ from collections.abc import Mapping
 
 from msgspec import Struct, field
 
-from treadle.present.items import CallItem, Item, Placed
+from treadle.present.items import CallItem, Item, Placed, TurnItem
 from treadle.present.prose import Growing
 from treadle.present.spending_words import Spending
 from treadle.protocol.goals import GoalState, GoalStatus
 from treadle.protocol.models import ModelError
 from treadle.protocol.notifications import ChildChanged, Phase, QueuedPrompt
 from treadle.protocol.permissions import Allowance, Mode, Question
+from treadle.protocol.tools import FileChange
 
 _LEAST_TIME = 0.5
 _CHARACTERS_PER_TOKEN = 4
@@ -38,10 +39,18 @@ class WayBack(Struct, frozen=True):
 
 
 class EndedTurn(Struct, frozen=True):
-    """The end of a turn as it was when it came, and by their paths its files of which nothing is left since."""
+    """The end of a turn as it was when it came, and by their paths what is left of changes that were restored since.
+
+    None where that is nothing.
+    """
 
     placed: Placed
-    gone: frozenset[str] = frozenset()
+    left: Mapping[str, FileChange | None] = {}
+
+    @property
+    def changes(self) -> tuple[FileChange, ...]:
+        """The files that it changed."""
+        return self.placed.item.outcome.changes if isinstance(self.placed.item, TurnItem) else ()
 
 
 class ReplyView(Struct, frozen=True, kw_only=True):

@@ -197,7 +197,7 @@ def _facts(item: TurnItem) -> list[str]:
     return [
         one
         for one in (
-            restored_since(item.restored),
+            restored_since(item.restored, item.in_part),
             unseen_words(outcome.unseen),
             counted(outcome.steps, "step"),
             f"{tokens(outcome.usage.context_tokens)} tokens",

@@ -320,7 +320,7 @@ def _turn_end(done: TurnItem, width: int, signs: Signs) -> list[Line]:
         f"{ended(outcome.stop)} by {printable(outcome.why)}" if outcome.by_hook else ended(outcome.stop),
         done.left_open,
         changed_lines(outcome),
-        restored_since(done.restored),
+        restored_since(done.restored, done.in_part),
         unseen_words(outcome.unseen),
         counted(outcome.steps, "step"),
         f"{tokens(usage.context_tokens)} tokens" if usage.context_tokens else "",
