@@ -43,6 +43,7 @@ async def test_each_list_of_the_files_of_a_session_has_them_by_name(
             "end": re.findall(r"<code[^>]*>([^<]*)</code>", shown),
             "panel": re.findall(r'data-path="([^"]*)"', await visit.get(f"{path}/review/panel")),
             "review": re.findall(r'<section class="file-changed"[^>]* data-path="([^"]*)"', review),
+            "list beside the review": re.findall(r'class="viewed"[^>]* aria-label="(.*?) viewed"', review),
             "commit": re.findall(r'name="path" value="([^"]*)" checked', await visit.get(f"{path}/commit")),
             "export": _named(file_lines(end)),
             "script": [one.removeprefix(f"{here.folder}/") for one in _named(summary_lines(end.outcome))],

@@ -3,9 +3,8 @@
 import asyncio
 import json
 import posixpath
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from itertools import groupby
 from typing import Any
 
 from msgspec import Struct
@@ -118,7 +117,7 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
         review = open_review(store, row, old=wanted.old, new=wanted.new or None, trees=wanted.trees)
         if review is None:
             said["unkept"] = Points(store, row.id).unkept()
-            return {**said, "files": [], "others": [], "folders": [], "trees": "", "added": 0, "removed": 0}
+            return {**said, "files": [], "others": [], "trees": "", "added": 0, "removed": 0}
         try:
             shown: list[dict[str, Any]] = []
             colours = LineColours()
@@ -138,20 +137,10 @@ def _whole(session_id: str, wanted: _Range) -> dict[str, Any]:
         **said,
         "files": shown,
         "others": [one for one in shown if not one["file"].own],
-        "folders": _folders(own),
         "trees": ",".join(review.new),
         "added": sum(one["file"].added for one in own),
         "removed": sum(one["file"].removed for one in own),
     }
-
-
-def _folders(files: Sequence[dict[str, Any]]) -> list[tuple[str, list[dict[str, Any]]]]:
-    """Group files by their folder, for the tree."""
-    in_order = sorted(files, key=lambda one: (posixpath.dirname(one["file"].path), one["number"]))
-    return [
-        (folder, [{**one, "name": posixpath.basename(one["file"].path)} for one in inside])
-        for folder, inside in groupby(in_order, key=lambda one: posixpath.dirname(one["file"].path))
-    ]
 
 
 def _body(review: SessionReview, file: FileToReview, colours: LineColours) -> dict[str, Any]:
