@@ -13,6 +13,7 @@ from treadle.protocol.events import (
     CallJudged,
     CallProposed,
     ContextReady,
+    EditQueued,
     EventData,
     Prompt,
     ReplyFinished,
@@ -24,7 +25,7 @@ from treadle.protocol.events import (
 )
 from treadle.protocol.messages import Text
 from treadle.protocol.notifications import CallChanged, CallStatus
-from treadle.protocol.sealed import ModelReplaced, ResultMade, RetryPlanned, TurnSettled
+from treadle.protocol.sealed import ModelReplaced, PromptsDelivered, ResultMade, RetryPlanned, TurnSettled
 from treadle.protocol.tools import CallResult, Outcome, Preview, ToolCall, ToolKind
 from treadle.protocol.usage import Usage
 from treadle.store.appending import tag_of
@@ -39,6 +40,8 @@ _TAGS = tuple(
         tag_of,
         (
             Prompt,
+            EditQueued,
+            PromptsDelivered,
             ContextReady,
             ReplyFinished,
             CallProposed,
@@ -71,6 +74,8 @@ class StepCall(Struct, frozen=True, kw_only=True):
 class PastStep(Struct, frozen=True, kw_only=True):
     """A step, or with number 0 a message of the user: the number of its first event, and when that was (milliseconds).
 
+    A message stands where it was sent to the model, and not where it began to wait. With one that began a turn the
+    conversation was at the event `to` before it; 0 elsewhere.
     `model` gave its reply. `checkpoint` has the files as they were after the step, or before the message; 0 for none.
     `turn` is the turn that ended with it, 0 for none. `replied` is the event of its reply, 0 for none, with which it
     leaves the conversation; `left` says that it has.
@@ -86,6 +91,7 @@ class PastStep(Struct, frozen=True, kw_only=True):
     seconds: float | None = None
     calls: tuple[StepCall, ...] = ()
     checkpoint: int = 0
+    to: int = 0
     turn: int = 0
     replied: int = 0
     left: bool = False
@@ -111,14 +117,22 @@ class _Past:
         self._calls: dict[str, tuple[int, int, ToolCall]] = {}
         self._chosen = self._model = self._sent = ""
         self._waits = False
+        self._prompts: dict[str, Prompt] = {}
+        self._step = self._turn = self._taken = self._early = 0
+        self._before = 1
+        self._asked: int | None = None
+        """The last message, as long as the checkpoint right before its work may come."""
 
     def take(self, seq: int, at: int, data: EventData) -> None:
         """Take an event of the log, in its order."""
         self._follow(data)
         match data:
-            case Prompt(content=content):
-                self._begin(0, seq, at, clip_text(written_text(content), _SHOWN))
+            case Prompt() | EditQueued():
+                self._wait(seq, data)
+            case PromptsDelivered(turn=turn, prompt_ids=ids):
+                self._send(seq, at, turn, ids)
             case ContextReady(step=step):
+                self._step = max(self._step, step)
                 self._begin(step, seq, at)
             case CallProposed(call=call):
                 self._call(call)
@@ -131,6 +145,7 @@ class _Past:
             case CheckpointTaken():
                 self._note_checkpoint(data)
             case TurnSettled(turn=turn):
+                self._before = self._before if self._is_cut(seq) else seq
                 self._change(self._last(), turn=turn)
             case _:
                 pass
@@ -156,6 +171,27 @@ class _Past:
 
     def _begin(self, number: int, seq: int, at: int, said: str = "") -> None:
         self.steps.append(PastStep(number=number, seq=seq, at=at, said=said, left=self._is_cut(seq)))
+
+    def _wait(self, seq: int, said: Prompt | EditQueued) -> None:
+        match said:
+            case Prompt(id=prompt_id):
+                self._prompts[prompt_id] = said
+                if self._before == 1 and not self._is_cut(seq):
+                    self._before = seq - 1
+            case EditQueued(prompt_id=prompt_id) if said.content and prompt_id in self._prompts:
+                self._prompts[prompt_id] = said.edited(self._prompts[prompt_id])
+            case EditQueued():
+                pass
+
+    def _send(self, seq: int, at: int, turn: int, ids: Sequence[str]) -> None:
+        """Put messages where they were sent; with the first of a turn the last checkpoint has the files before it."""
+        words = "\n".join(written_text(self._prompts.pop(one).content) for one in ids if one in self._prompts)
+        self._asked = len(self.steps)
+        self._begin(0, seq, at, clip_text(words, _SHOWN))
+        if turn != self._turn:
+            to = 0 if self._is_cut(seq) else self._before
+            self._change(self._asked, checkpoint=self._early or self._taken, to=to)
+            self._turn, self._early = turn, 0
 
     def _is_cut(self, seq: int) -> bool:
         return any(seq in cut for cut in self._cuts)
@@ -210,10 +246,17 @@ class _Past:
             self._change(place, model=self._sent, replied=seq, left=self.steps[place].left or self._is_cut(seq))
 
     def _note_checkpoint(self, taken: CheckpointTaken) -> None:
-        """Put a checkpoint where it leads back to: to after its step, or the first of a turn to before its message."""
-        if taken.moment is Moment.BEFORE:
-            asked = next((at for at in reversed(range(len(self.steps))) if not self.steps[at].number), None)
-            if asked is not None and not self.steps[asked].checkpoint:
-                self._change(asked, checkpoint=taken.n)
+        """Put a checkpoint where it leads back to: to after its step, or the first of a turn to before its message.
+
+        The first of all leads to before each message until then.
+        """
+        first, self._taken = not self._taken, taken.n
+        if taken.moment is Moment.BEFORE and taken.step > self._step:
+            self._early = taken.n  # a hook is about to change something, for the message that comes
+        elif taken.moment is Moment.BEFORE:
+            asked = [at for at, one in enumerate(self.steps) if not one.number] if first else [self._asked]
+            self._asked = None
+            for place in asked:
+                self._change(place, checkpoint=taken.n)
         elif taken.moment.may_end_work:
             self._change(self._last(taken.step), checkpoint=taken.n)

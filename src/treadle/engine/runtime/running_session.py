@@ -7,7 +7,6 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
-from msgspec.structs import replace
 
 from treadle.context.log_reader import TranscriptReader
 from treadle.context.transcript import Transcript
@@ -18,7 +17,7 @@ from treadle.engine.ports import Asked, OutputHandler, PersonReply, Ports
 from treadle.engine.runtime.feeds import REPLY_PIECES, Feed, Feeds
 from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
-from treadle.engine.runtime.track import Posted, Track, closed_error, is_of_reply, observed
+from treadle.engine.runtime.track import Posted, Track, closed_error, is_of_reply, observed, told_with
 from treadle.protocol.attach import Snapshot
 from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
 from treadle.protocol.codec import encodable
@@ -314,14 +313,13 @@ class Session:
     def _take(self, event: Event, events: list[Event]) -> tuple[Effect, ...]:
         """Take an event and what the machine says because of it; adds all of them to `events`."""
         effects = self._track.take(event)
+        before = len(events)
         events.append(event)
         for effect in effects:
             if isinstance(effect, Seal):
                 said = Event(seq=self.state.seq + 1, at=event.at, source=ENGINE, data=encodable(effect.data))
                 self._take(said, events)
-        return tuple(
-            replace(effect, seq=event.seq, at=event.at) if isinstance(effect, Notify) else effect for effect in effects
-        )
+        return told_with(effects, event, events[before:])
 
     def _act(self, effect: Effect, performer: Performer) -> None:
         match effect:

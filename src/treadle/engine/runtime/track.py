@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING
 
 from msgspec import Struct
+from msgspec.structs import replace
 
 from treadle.context.log_reader import TranscriptReader
 from treadle.context.transcript import Transcript
@@ -17,6 +18,8 @@ from treadle.engine.core.state import State
 from treadle.protocol.checkpoints import Rewound
 from treadle.protocol.errors import RefusedError, SessionClosedError, TreadleError
 from treadle.protocol.events import CallProposed, Event, EventData, Source
+from treadle.protocol.notifications import Notification, PromptDelivered
+from treadle.protocol.sealed import PromptsDelivered
 
 if TYPE_CHECKING:
     from treadle.engine.core.past_history import Past
@@ -62,6 +65,27 @@ class Track:
             self._reader = self._reader_at(event.data.to)
         self._reader.take(event)
         return effects
+
+
+def told_with(effects: Sequence[Effect], event: Event, logged: Sequence[Event]) -> tuple[Effect, ...]:
+    """Give what is told the number and the time of the event that it came of, `logged` with what is sealed behind it.
+
+    A message that waited is behind the end of the turn before, which the same event may have brought.
+    """
+    sent = {
+        prompt_id: one.seq
+        for one in logged
+        if isinstance(one.data, PromptsDelivered)
+        for prompt_id in one.data.prompt_ids
+    }
+
+    def seq(told: Notification) -> int:
+        return sent.get(told.prompt_id, event.seq) if isinstance(told, PromptDelivered) else event.seq
+
+    return tuple(
+        replace(effect, seq=seq(effect.notification), at=event.at) if isinstance(effect, Notify) else effect
+        for effect in effects
+    )
 
 
 class Posted(Struct, frozen=True):

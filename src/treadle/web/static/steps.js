@@ -36,7 +36,7 @@ let what = "both";
 let asked = 0;
 let shown = null; // what the preview is of
 
-const wish = () => ({ checkpoint: Number(chosen.dataset.checkpoint), files: what !== "conversation", conversation: what !== "files" });
+const wish = () => ({ checkpoint: Number(chosen.dataset.checkpoint), files: what !== "conversation", conversation: what !== "files", to: what === "files" ? 0 : Number(chosen.dataset.to) });
 
 /** Mark the steps that would leave the conversation. */
 function mark() {
