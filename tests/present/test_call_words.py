@@ -8,12 +8,14 @@ from treadle.engine.core.copy_fate import with_remark
 from treadle.engine.ports import HookWord
 from treadle.engine.runtime.hooked import BeforeCall, with_hooks_words
 from treadle.present.call_words import answer_words, answered_elsewhere, end_of, said_of
-from treadle.present.item_lines import ProgressLines
+from treadle.present.fold import fold_notification
+from treadle.present.item_lines import ProgressLines, note_line
 from treadle.present.items import Answered, CallItem
+from treadle.present.view import SessionView
 from treadle.present.words import ANSWERS, note_of, output_of
 from treadle.protocol.attach import Stamped
 from treadle.protocol.messages import Text, text_of
-from treadle.protocol.notifications import CallChanged, CallStatus, QuestionClosed
+from treadle.protocol.notifications import CallChanged, CallStatus, QuestionAsked, QuestionClosed
 from treadle.protocol.permissions import AllowScope, OptionKind, Question, QuestionKind
 from treadle.protocol.tools import (
     CallResult,
@@ -164,3 +166,32 @@ def test_progress_says_of_a_command_whose_changes_are_lost_that_they_are(
         changed = CallChanged(call=call, kind=ToolKind.EXECUTE, status=status, result=came)
         said += [line.signed for line in progress.take(Stamped(notification=changed))]
     assert said == lines
+
+
+@pytest.mark.parametrize(
+    ("asked", "closed", "line"),
+    [
+        (
+            Question(id="q", kind=QuestionKind.PERMISSION, text="Edit a.py (+1 -1)", child="s1", child_call="c"),
+            QuestionClosed(question_id="q", option=OptionKind.ALLOW_ALWAYS, scope=AllowScope.SESSION),
+            "Subagent: Edit a.py? Allowed for this session.",
+        ),
+        (
+            Question(id="q", kind=QuestionKind.PERMISSION, text="Apply it?\nnotes.md stays.", child="s1", agent="w"),
+            QuestionClosed(question_id="q", option=OptionKind.REJECT_ONCE, text="Not  now.", by="web:Pixel 8"),
+            "Apply it? Rejected on Pixel 8: Not now.",
+        ),
+        (
+            Question(id="q", kind=QuestionKind.BUDGET, text="Go on?"),
+            QuestionClosed(question_id="q", option=OptionKind.ALLOW_ONCE),
+            "Go on? Answered: yes.",
+        ),
+    ],
+)
+def test_a_permission_that_no_call_shows_is_a_sentence_once_it_is_answered(
+    asked: Question, closed: QuestionClosed, line: str
+) -> None:
+    view, _ = fold_notification(SessionView(), Stamped(notification=QuestionAsked(question=asked)))
+    _, (placed,) = fold_notification(view, Stamped(notification=closed))
+    assert placed.item is not None
+    assert note_line(placed.item) == line

@@ -211,3 +211,41 @@ async def test_a_session_whose_folder_is_gone_is_read_and_not_continued(
         html = await visit.get(path)
         assert ("is not there any more. It can be read" in html, 'id="continue"' in html) == (True, False)
         assert "Hello." in html
+
+
+async def test_what_subagents_ask_is_said_in_whole_sentences_and_nothing_runs_while_they_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    works = Expectation(last_user=Texts(contains=("Write b",)), assistant_messages=0)
+    ends = Expectation(last_result=Texts(contains=("Written.",)))
+    runs = Expectation(last_result=Texts(contains=("b.txt",)))
+    tells = Expectation(last_result=Texts(contains=("hello",)))
+    turns = (
+        Turn(when=ends, items=(make("attempt_completion", result="Done."),)),
+        Turn(when=works, items=(make("write_to_file", path="b.txt", content="one\n"),)),
+        Turn(when=runs, items=(run("echo hello > c.txt; cat c.txt"),)),
+        Turn(when=tells, items=(SayText(text="Written."),)),
+        Turn(
+            when=Expectation(assistant_messages=0),
+            items=(make("use_subagents", tasks=[{"prompt": "Write b.", "agent": "worker"}]),),
+        ),
+    )
+    async with page_here(tmp_path, monkeypatch, turns, try_first=False) as here:
+        visit = here.visit()
+        page = await here.start(visit, "Give it to a writer.")
+        root, known = f"/s/{page.session.id}", set[str]()
+        for _ in range(3):
+            await until(page, lambda: any(one.id not in known for one in page.questions))
+            (question,) = page.questions
+            (row,) = re.findall(r'<li id="i\d+" class="item call.*?</li>', await visit.get(root), re.DOTALL)
+            assert ("waits for your answer" in row, "spin" in row, "data-since" in row) == (True, False, False)
+            known.add(question.id)
+            await visit.done(f"{root}/answer", question_id=question.id, option="allow_once")
+        await idle(page)
+        html = await visit.get(root)
+        notes = re.findall(r'class="item note">\s*<p[^>]*>([^<]*)</p>', html)
+        assert notes[:2] == [
+            "Subagent worker: create b.txt? Allowed once.",
+            "Subagent worker: run echo hello &gt; c.txt; cat c.txt? Allowed once.",
+        ]
+        assert "Apply what the subagent worker changed? Allowed once." in notes

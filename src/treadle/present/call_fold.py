@@ -4,10 +4,12 @@ from collections.abc import Callable
 
 from msgspec.structs import replace
 
+from treadle.present.call_words import answer_words
 from treadle.present.canvas import Canvas
 from treadle.present.child_words import child_line, child_note
 from treadle.present.grants import grants_of
 from treadle.present.items import Answered, AnswerItem, CallItem, NoteItem, Placed, ProseItem, SaidItem, with_output
+from treadle.present.question_words import asked_in_line
 from treadle.present.reply_fold import settle_reply
 from treadle.present.words import plain
 from treadle.protocol.children import ChildOutcome
@@ -120,6 +122,15 @@ def ask_question(canvas: Canvas, question: Question) -> None:
         return
     asking = canvas.view.asking if canvas.view.questions else canvas.at
     canvas.know(questions=(*canvas.view.questions, question), asking=asking)
+    _show_waiting(canvas, question)
+
+
+def _show_waiting(canvas: Canvas, question: Question) -> None:
+    """Have the call told anew that waits for the subagent which asks: it may be that all of it waits for the person."""
+    asks = next((one for one in canvas.view.children if one.session_id == question.child), None)
+    call = None if asks is None else _placed(canvas, asks.call_id)
+    if call is not None:
+        canvas.change(call, call.item)
 
 
 def close_question(canvas: Canvas, closed: QuestionClosed) -> None:
@@ -132,13 +143,16 @@ def close_question(canvas: Canvas, closed: QuestionClosed) -> None:
     if not left and asking is not None:
         waited, asking = waited + max(0.0, (canvas.at or asking) - asking), None
     canvas.know(questions=left, asking=asking, waited=waited)
+    _show_waiting(canvas, question)
     if closed.option is None:
         return
     answer = Answered(closed.option, closed.scope, closed.by, closed.text, closed.amended)
     if question.kind is QuestionKind.FOLLOWUP:
         canvas.add(ProseItem(question.text))
     elif question.kind is not QuestionKind.PERMISSION or not _answer_call(canvas, question.call_id, answer):
-        canvas.add_beside(AnswerItem(question.kind, question.text, answer))
+        known = question.kind is QuestionKind.PERMISSION
+        asked = asked_in_line(question) if known else question.text
+        canvas.add_beside(AnswerItem(question.kind, asked, answer, answer_words(question, closed) if known else ""))
     grants = grants_of(question)
     if closed.option is OptionKind.ALLOW_ALWAYS and grants is not None:
         saved = f"Rule saved, {grants.where}: {grants.always} · treadle policy show"

@@ -4,12 +4,13 @@ from collections.abc import Callable, Collection, Mapping
 from types import MappingProxyType
 
 from treadle.present.escape import printable
-from treadle.present.items import CallItem
+from treadle.present.items import AnswerItem, CallItem
 from treadle.present.trial_words import fate_of
 from treadle.present.words import (
     ANSWERS,
     CHANGED_BY_HOOK,
     changes_before,
+    clip_text,
     counted,
     elsewhere,
     note_of,
@@ -21,6 +22,8 @@ from treadle.protocol.notifications import QuestionClosed
 from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
 from treadle.protocol.reasons import headline_with, words_of_decision
 from treadle.protocol.tools import CallResult, CopyFate, Outcome, ToolKind
+
+_LONGEST = 200
 
 
 def said_of(item: CallItem, here: str, where_is: Callable[[str], str] = elsewhere) -> str:
@@ -100,6 +103,13 @@ def answered_elsewhere(question: Question | None, closed: QuestionClosed, here: 
     if question is None or question.kind is not QuestionKind.PERMISSION or closed.option is None:
         return ""
     return f"Answered {elsewhere(closed.by)}: {answer_words(question, closed)}." if closed.by not in ("", here) else ""
+
+
+def permission_line(item: AnswerItem, where: str) -> str:
+    """Say how a permission was answered that no call shows: `Subagent worker: run ls? Allowed once on Pixel 8.`"""
+    words = " ".join(item.answer.text.split())
+    said = f"{item.said[:1].upper()}{item.said[1:]}{where}"
+    return f"{clip_text(item.asked, _LONGEST)}? {said}{f': {clip_text(printable(words), _LONGEST)}' if words else '.'}"
 
 
 def allowed_before(decision: Decision | None, allowed: Collection[str]) -> str:

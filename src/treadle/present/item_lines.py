@@ -5,7 +5,7 @@ from time import localtime, strftime
 
 from msgspec import Struct
 
-from treadle.present.call_words import end_of
+from treadle.present.call_words import end_of, permission_line
 from treadle.present.checklist_items import summary_of
 from treadle.present.failure_words import facts_of
 from treadle.present.fold import fold_notification
@@ -62,6 +62,8 @@ def note_line(item: Item) -> str:
             return text
         case AnswerItem(asked=asked, answer=answer):
             where = f" {elsewhere(answer.by)}" if answer.by else ""
+            if item.said:
+                return permission_line(item, where)
             said = clip_text(answer.text, _LONGEST) or f"{ANSWERS[answer.option]}."
             return f"{clip_text(asked, _LONGEST)} Answered{where}: {said}"
         case ModeItem(mode=mode):

@@ -147,11 +147,15 @@ def with_output(item: _Printing, text: str) -> _Printing:
 
 
 class AnswerItem(Struct, frozen=True):
-    """A question about no call, and how it was answered."""
+    """A question about no call, and how it was answered.
+
+    Of a permission, which a subagent asked for, `asked` is what for in a line, and `said` the answer in a few words.
+    """
 
     kind: QuestionKind
     asked: str
     answer: Answered
+    said: str = ""
 
 
 class ChecklistItem(Struct, frozen=True):

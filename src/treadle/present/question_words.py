@@ -14,6 +14,7 @@ from treadle.present.forms import form_lines
 from treadle.present.git_titles import git_title
 from treadle.present.trial_words import changes_of, figures_of
 from treadle.present.words import counted
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
 from treadle.protocol.reasons import PartEffect, effect_of, words_of_decision
 from treadle.protocol.tools import (
@@ -28,6 +29,8 @@ from treadle.protocol.tools import (
     SandboxDenial,
     WritePath,
 )
+
+_COUNTED = regex(r" \(\+\d+ -\d+\)$")
 
 _IN_TITLE = frozenset({"inside", ""})
 """Rules of which the title says what the headline would: that a file of the project is changed, or nothing."""
@@ -145,6 +148,15 @@ def in_short(question: Question) -> str:
             return exact_line(question.text)
         case _:
             return printable(" ".join(question.text.split())).rstrip("?")
+
+
+def asked_in_line(question: Question) -> str:
+    """Say without its question mark what a permission was for that no call of the conversation shows."""
+    if question.child and not question.child_call:
+        return printable(question.text).partition("\n")[0].rstrip("?")
+    about = _COUNTED.sub("", in_short(question))
+    whose = f"Subagent {printable(question.agent)}".rstrip()
+    return f"{whose}: {about}" if question.child else f"{about[:1].upper()}{about[1:]}"
 
 
 def _short(access: Access, question: Question) -> str:

@@ -155,6 +155,11 @@ class SessionView(Struct, frozen=True, kw_only=True):
         """The prompts that wait, and behind them those that are held."""
         return *self.queue, *self.held
 
+    def only_waits(self, call_id: str) -> bool:
+        """Whether all that a call does is to wait for the person: each subagent that it waits for asks something."""
+        own = {one.session_id for one in self.children if one.call_id == call_id}
+        return bool(own) and own <= {one.child for one in self.questions}
+
     @property
     def open_calls(self) -> tuple[CallItem, ...]:
         """The calls without a result, in the order in which they came."""

@@ -3,7 +3,7 @@
 import posixpath
 from typing import Any, assert_never
 
-from treadle.present.call_words import said_of, tail_of
+from treadle.present.call_words import permission_line, said_of, tail_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import advice, waiting_words
 from treadle.present.figures import by_name, restored_since, turn_figures, unseen_words
@@ -44,7 +44,6 @@ from treadle.present.words import (
 )
 from treadle.protocol.models import ErrorKind
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
-from treadle.protocol.permissions import QuestionKind
 from treadle.protocol.reasons import words_of_decision
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.web.markup import without_commands
@@ -123,10 +122,9 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
             return _problem(item, is_open=is_open)
         case NoteItem(text=text, warns=warns):
             return _note(text, warns=warns)
-        case AnswerItem(kind=kind, asked=asked, answer=answer):
+        case AnswerItem(answer=answer):
             where = "" if answer.by.startswith(_HERE) or not answer.by else f" {elsewhere(answer.by)}"
-            about = f"{asked} " if kind is QuestionKind.PERMISSION else ""  # of a subagent: no call here says it
-            return _note(f"{about}Answered{where}: {ANSWERS[answer.option]}.")
+            return _note(permission_line(item, where) if item.said else f"Answered{where}: {ANSWERS[answer.option]}.")
         case ModeItem(mode=mode):
             return _note(f"Mode: {mode}")
         case ModelItem(model=model, why=why):
@@ -160,7 +158,7 @@ def _parts(item: Item, view: SessionView, *, is_open: bool) -> dict[str, Any]:  
                 "bad": bad,
             }
         case CallItem():
-            return _card(item, is_open=is_open)
+            return _card(item, is_open=is_open, waits=is_open and view.only_waits(item.changed.call.id))
         case _:
             assert_never(item)
 
@@ -250,7 +248,7 @@ def _open_state(status: CallStatus, *, is_open: bool) -> str:
     return "cut off" if status in (CallStatus.STARTING, CallStatus.RUNNING) else "did not run"
 
 
-def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
+def _card(item: CallItem, *, is_open: bool, waits: bool) -> dict[str, Any]:
     changed = item.changed
     preview = changed.preview
     done = changed.status is CallStatus.FINISHED
@@ -258,7 +256,8 @@ def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
     result = None if asks else changed.result
     text = output_of_command(item.output if result is None else _printed(changed, result)[:_SHOWN_RESULT])
     bad = result is not None and result.outcome in _BAD
-    since = None if done or asks or item.since is None or not is_open else in_milliseconds(item.since)
+    still = done or asks or waits or not is_open
+    since = None if still or item.since is None else in_milliseconds(item.since)
     most = _TAIL_RUNNING if result is None else _TAIL_BAD if bad else _TAIL_GOOD
     prints = changed.kind is ToolKind.EXECUTE or result is None  # such as where subagents are
     is_cut = result is not None and bool(result.full_output)
@@ -271,7 +270,7 @@ def _card(item: CallItem, *, is_open: bool) -> dict[str, Any]:
         "verb": name.verb,
         "item_name": posixpath.basename(name.about),
         "read_lines": 0 if result is None else lines_read(changed.kind, result),
-        "state": _state(item, result, is_open=is_open),
+        "state": "waits for your answer" if waits else _state(item, result, is_open=is_open),
         "said": "" if asks else said_of(item, _HERE.rstrip(":")),
         "outcome": result.outcome.value if result is not None else "open",
         "sign": _sign(name.verb, None if result is None else result.outcome),

@@ -7,7 +7,7 @@ from itertools import chain, groupby
 from msgspec.structs import replace
 
 from treadle.door.open_session import SessionAccess
-from treadle.present.call_words import allowed_before, answered_elsewhere, said_of
+from treadle.present.call_words import allowed_before, answered_elsewhere, permission_line, said_of
 from treadle.present.checklist_items import todo_of
 from treadle.present.fold import fold_notification
 from treadle.present.item_book import is_settled, with_begun_reply
@@ -254,6 +254,8 @@ def _answer(item: AnswerItem, here: str) -> Iterator[PrintedItem]:
         if where:
             yield NoteItem(f"Answered{where}:")
         yield SaidItem(answer.text)
+    elif item.said:
+        yield NoteItem(permission_line(item, where))
     else:
         yield NoteItem(f"{item.asked} Answered{where}: {answer.text or ANSWERS[answer.option]}.")
 

@@ -12,7 +12,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.engine.ports import Asked, AskPerson
-from treadle.present.words import counted
+from treadle.present.words import clip_text, counted, describe_call
 from treadle.protocol.children import ChildEnded, ChildOutcome, ChildStarted
 from treadle.protocol.errors import RefusedError
 from treadle.protocol.events import Interrupt, Prompt, SetMode, SetPresence, Source
@@ -56,6 +56,9 @@ _WHY = {
 
 _UNTOLD = (ToolKind.EXECUTE, ToolKind.OTHER)
 """Kinds of tools whose calls do not say which files they change."""
+
+_DOING = 80
+"""Characters of what it does now."""
 
 _LOOK = "It had changed {}. See whether that is in the workspace."
 
@@ -200,8 +203,7 @@ class ChildRun:
         self._tools[changed.call.id] = changed.call.name
         self._look_at(changed)
         if changed.status is CallStatus.RUNNING:
-            title = changed.preview.title if changed.preview is not None else changed.call.name
-            self._tell(doing=" ".join(title.split())[:80])
+            self._tell(doing=clip_text(describe_call(changed).text, _DOING))
         elif changed.status is CallStatus.FINISHED:
             self._say(changed)
 
