@@ -180,7 +180,10 @@ async def close_session(page: Page) -> None:
 
 async def read_questions(page: Page) -> None:
     """Let the questions that are there count as read: a card takes no answer from who could not have read it."""
-    await page.evaluate("for (const one of document.querySelectorAll('.question')) one.dataset.came = -1e6")
+    await page.wait_for_timeout(150)  # until where they are is known, from which they move
+    await page.evaluate(
+        "for (const one of document.querySelectorAll('.question')) one.dataset.came = one.dataset.moved = -1e6"
+    )
 
 
 async def require_accessible(page: Page) -> None:

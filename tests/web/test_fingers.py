@@ -97,6 +97,7 @@ async def test_several_answers_are_ticked_and_sent_together(tmp_path: Path) -> N
         await page.wait_for_selector("text=Choose at least one of the answers.")
         for name in ("green", "red", "blue", "blue"):
             await card.locator(f"label:has-text('{name}')").tap()
+        await read_questions(page)
         await card.locator("button[data-act=chosen]").tap()
         await page.wait_for_selector("text=As you like.")
 

@@ -70,7 +70,7 @@ async def test_a_task_with_two_questions_from_the_list_to_its_end(tmp_path: Path
         await inbox.keyboard.press("j")
         await inbox.wait_for_selector(".question:has-text('git push')")
         await inbox.keyboard.press("Control+Enter")
-        await inbox.wait_for_selector(".question .needed:has-text('This question has just appeared.')")
+        await inbox.wait_for_selector("#messages:has-text('This question has just appeared.')")
         await inbox.evaluate("document.querySelector('.question:not(.closed-line)').dataset.came = 0")
         await inbox.keyboard.press("x")
         await inbox.fill("input[name=comment]", "not today")

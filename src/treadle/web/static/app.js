@@ -15,6 +15,24 @@ for (const one of document.querySelectorAll(".head, .strip, .vtabs, .compose")) 
 
 const messages = document.getElementById("messages");
 
+const USED = "a, button, input, select, textarea, summary, .question, [role=tab], [tabindex='0']";
+
+/** Put the notes where they lie over nothing that is used: as far up and to the right as there is room. */
+function putNotes() {
+  const own = messages.getBoundingClientRect();
+  if (!own.height) return;
+  const taken = [...document.querySelectorAll(USED)].filter((one) => !messages.contains(one)).map((one) => one.getBoundingClientRect()).filter((one) => one.width && one.bottom > 0 && one.top < innerHeight);
+  const free = (left, top) => !taken.some((one) => left < one.right + 4 && left + own.width > one.left - 4 && top < one.bottom + 4 && top + own.height > one.top - 4);
+  if (free(own.left, own.top)) return;
+  const lefts = [1, 0.5, 0].map((part) => 16 + part * (innerWidth - 32 - own.width));
+  for (let top = 60; top + own.height < innerHeight - 8; top += 8) {
+    const left = lefts.find((one) => free(one, top));
+    if (left !== undefined) return void Object.assign(messages.style, { left: `${left}px`, top: `${top}px`, right: "auto" });
+  }
+}
+new MutationObserver(putNotes).observe(messages, { childList: true });
+addEventListener("scroll", putNotes, { passive: true });
+
 /** What was told by lines that went away, the newest first. */
 export const notices = [];
 
@@ -34,7 +52,7 @@ for (const kind of ["click", "change", "submit", "keydown"]) document.addEventLi
 /** Say what went wrong where the person is, until it is closed or another thing goes wrong. */
 export function fail({ what, why, fix, way, path }) {
   document.querySelector(".failed-here")?.remove();
-  const near = used.closest?.("dialog, .question, .cbox, #queue, form, section.card");
+  const near = used.closest?.("dialog, .question, .cbox, #queue, form, section.card, .pbody");
   const rows = used.closest?.("[data-rows]"); // they are drawn anew, and the card would go
   const place = rows ?? (near?.offsetHeight ? near : messages); // what was a menu is closed by now
   const [card, inner, buttons] = ["problem failed-here", "", "tools"].map((className) => made("div", "", { className }));

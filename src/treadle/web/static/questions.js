@@ -1,6 +1,6 @@
 // Answering questions: with the buttons of a card, or with keys while the card has the focus. Typing answers nothing.
 
-import { send } from "./app.js";
+import { send, tell } from "./app.js";
 import { keys, nameOf, OF_CARDS } from "./keys.js";
 import { lost } from "./line.js";
 import { made } from "./morph.js";
@@ -13,7 +13,10 @@ const mine = new Set();
 export function answerable(place, gone = (card) => card.remove()) {
   place.addEventListener("click", (event) => {
     const button = event.target.closest("button[data-act]");
-    if (button) act(button.closest(".question"), button, gone);
+    const card = button?.closest(".question");
+    if (!card) return;
+    look(card);
+    act(card, button, gone, event.detail > 0 && recent(card.dataset.moved));
   });
   place.addEventListener("change", ({ target }) => {
     if (target.dataset.act) choose(target);
@@ -96,6 +99,18 @@ const unseen = (card) => card.querySelector("[data-looked] .diff > :is(.add, .de
 
 /** Note that a card has come, or stands where another one stood: it takes no answer for a moment. */
 export const moved = (card) => (card.dataset.came = String(performance.now()));
+const recent = (since) => performance.now() - Number(since ?? -QUIET) < QUIET;
+
+// What moves a card is not known beforehand (a line that comes, a sheet that grows, a turned phone), so where it and
+// its buttons stand is looked at. A finger or a pointer may have aimed at what stood there; a key has the focus.
+const places = new WeakMap();
+function look(card) {
+  const boxes = [card, card.querySelector("footer > .answers") ?? card].map((one) => one.getBoundingClientRect());
+  const place = boxes.flatMap(({ x, y }) => [Math.round(x), Math.round(y)]).join();
+  if ((places.get(card) ?? place) !== place) card.dataset.moved = String(performance.now());
+  places.set(card, place);
+}
+setInterval(() => document.querySelectorAll(".question").forEach(look), 100);
 
 /** Begin with a card that has come. */
 export function came(card) {
@@ -183,7 +198,7 @@ function say(card, words, where = card.querySelector("footer")) {
   if (words) where.before(made("p", words, { className: "needed", role: "alert" }));
 }
 
-function act(card, button, gone) {
+function act(card, button, gone, astray = false) {
   let name = button.dataset.act;
   say(card);
   const danger = card.classList.contains("danger");
@@ -208,11 +223,12 @@ function act(card, button, gone) {
   else if (LOOKED.includes(name) && unseen(card)) {
     say(card, "Not all of this was on the screen. Look at it, then answer.", unseen(card));
     unseen(card).scrollIntoView({ block: "center" });
-  } else give(card, ACTS[name](card, button), gone);
+  } else if (astray) tell("This question has just moved. Read it, then answer.");
+  else give(card, ACTS[name](card, button), gone);
 }
 
 async function give(card, said, gone) {
-  if (performance.now() - Number(card.dataset.came ?? 0) < QUIET) return say(card, "This question has just appeared. Read it, then answer.");
+  if (recent(card.dataset.came)) return tell("This question has just appeared. Read it, then answer."); // in the card it would move it
   if (lost()) return say(card, "No connection. Answer when it is back.");
   const fields = [...card.querySelectorAll(".field [name]")];
   if (fields.length && said.option === "allow_once") {
