@@ -11,6 +11,7 @@ from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
 from treadle.present.question_words import QuestionStyle, QuestionWords, asked_in_words, is_edit
+from treadle.present.words import counted
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import FetchUrl, RunCommand
 from treadle.web.book import SessionBook
@@ -92,7 +93,8 @@ async def _waiting(request: Request, by: str) -> dict[str, Any]:
         "groups": groups,
         "alike": [ids for ids in alike.values() if len(ids) > 1],
         "working": working,
-        "sessions": len({one.session for one in cards}),
+        "counted": cards
+        and f"{counted(len(cards), 'question')} of {counted(len({one.session for one in cards}), 'session')}",
     }
 
 

@@ -266,6 +266,8 @@ def _listed(review: SessionReview, wanted: str) -> dict[str, Any]:
 
 
 def _why_not(file: FileToReview) -> str:
+    if file.change.by_lines and not (file.change.added or file.change.removed):
+        return "No line of it differs."
     if file.change.by_lines:
         return "Too much to show here."
     return "This is not text." if file.change.added is None else "Text in this encoding is not shown by its lines."

@@ -97,11 +97,15 @@ export function beside(session) {
     history.replaceState(null, "", `#${name}`);
   }
 
+  const page = document.documentElement;
+  let left = Infinity; // where the conversation was left; its end moves on meanwhile
+
   function view(name) {
+    if (document.body.dataset.view === "conversation") left = innerHeight + scrollY < page.scrollHeight - 60 ? scrollY : Infinity;
     document.body.dataset.view = name;
     for (const button of document.querySelectorAll("[data-show]")) button.setAttribute("aria-selected", String(button.dataset.show === name));
     if (name !== "conversation") tab(name, false);
-    window.scrollTo({ top: name === "conversation" ? document.documentElement.scrollHeight : 0, behavior: "instant" });
+    window.scrollTo({ top: name === "conversation" ? Math.min(left, page.scrollHeight) : 0, behavior: "instant" });
   }
 
   document.addEventListener("click", (event) => {

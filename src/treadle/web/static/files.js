@@ -26,7 +26,8 @@ async function show(file) {
   if (!answer) return;
   shown.replaceChildren(fragment(await answer.text()));
   place.classList.add("reading");
-  shown.querySelector(".add")?.scrollIntoView({ block: "center" });
+  const [line, box] = [shown.querySelector(".add"), place.scrollHeight > place.clientHeight ? place : window]; // the panel, not the conversation beside it
+  if (line) box.scrollBy({ top: line.getBoundingClientRect().top - innerHeight / 2, behavior: "instant" });
   shown.querySelector("button").focus({ preventScroll: true });
 }
 

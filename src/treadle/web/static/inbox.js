@@ -3,7 +3,7 @@
 import { get, send } from "./app.js";
 import { keys } from "./keys.js";
 import { lost } from "./line.js";
-import { fragment, parsed } from "./morph.js";
+import { fragment, parsed, put } from "./morph.js";
 import { answerable, came, closeLine, keyOf, moved, onStep, wasMine } from "./questions.js";
 
 const inbox = document.getElementById("inbox");
@@ -118,6 +118,7 @@ function tidy(fresh = null) {
   if (found) list.replaceChildren(found);
   const any = cards.querySelector(".card") !== null;
   if (!any) list.replaceChildren();
+  put(document.getElementById("how-many"), (any && list.firstElementChild?.dataset.counted) || "");
   inbox.classList.toggle("none", !any);
   const known = new Set(sections().map((one) => of(one)?.id));
   for (const row of rows()) if (!known.has(row.dataset.card)) row.remove();

@@ -31,8 +31,11 @@ let lastTop = window.scrollY;
 const atEnd = () => window.innerHeight + window.scrollY >= page.scrollHeight - NEAR;
 let following = true;
 
+const away = () => !items.checkVisibility(); // a view of the phone is shown instead: what it scrolls is not the conversation
+
 /** Go to the end, or to the beginning of a question that is longer than the screen. */
 function toEnd() {
+  if (away()) return;
   const card = questions.firstElementChild;
   const covered = document.querySelector(".head").offsetHeight + GAP;
   const room = window.innerHeight - covered - document.getElementById("say").offsetHeight;
@@ -54,6 +57,7 @@ function follow(yes) {
 window.addEventListener(
   "scroll",
   () => {
+    if (away()) return;
     // What grows moves the end away without anybody scrolling: only going up ends the following.
     if (atEnd()) last < Infinity ? read({ after: last }) : follow(true);
     else if (window.scrollY < lastTop - 2) {
