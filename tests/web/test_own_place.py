@@ -45,6 +45,12 @@ async def test_a_file_that_is_looked_at_in_the_panel_leaves_the_conversation_at_
             "(() => { const { top, bottom } = document.querySelector('#file-shown .add').getBoundingClientRect(); "
         )
         assert await page.evaluate(in_panel + "return top > 48 && bottom <= innerHeight; })()"), "what is new is seen"
+        await page.reload()
+        await page.wait_for_selector("#file-shown .add")
+        await page.go_back()
+        await page.wait_for_selector("#file-list [data-file='a.txt']:visible")
+        await page.go_forward()
+        await page.wait_for_selector("#file-shown .add:visible")
 
 
 async def test_a_look_at_another_view_of_the_phone_keeps_the_place_in_the_conversation(tmp_path: Path) -> None:

@@ -21,11 +21,12 @@ async function read(query) {
   if (inside) list.querySelector("button")?.focus();
 }
 
-async function show(file) {
+async function show(file, goes = true) {
   const answer = await get(`${path}/file?${new URLSearchParams({ path: file })}`);
   if (!answer) return;
   shown.replaceChildren(fragment(await answer.text()));
   place.classList.add("reading");
+  if (goes) history.pushState(null, "", `#file=${encodeURIComponent(file)}`); // Back leads to the list
   const [line, box] = [shown.querySelector(".add"), place.scrollHeight > place.clientHeight ? place : window]; // the panel, not the conversation beside it
   if (line) box.scrollBy({ top: line.getBoundingClientRect().top - innerHeight / 2, behavior: "instant" });
   shown.querySelector("button").focus({ preventScroll: true });
@@ -57,7 +58,20 @@ place.addEventListener("click", (event) => {
     typeInto(document.getElementById("text"), named);
   }
   if (button.dataset.back !== undefined) {
-    place.classList.remove("reading");
+    history.pushState(null, "", "#files");
+    named();
     find.focus();
   }
 });
+
+/** Show the file that the address names, or the list. */
+function named() {
+  const file = location.hash.startsWith("#file=") && decodeURIComponent(location.hash.slice(6));
+  if (!file) return void place.classList.remove("reading");
+  const { href } = location;
+  [...document.querySelectorAll("[data-show=files], #tab-files")].find((one) => one.offsetParent)?.click();
+  history.replaceState(null, "", href); // the tab has its own
+  show(file, false);
+}
+addEventListener("popstate", named);
+document.addEventListener("ready", named);
