@@ -131,6 +131,9 @@ async def test_a_mode_is_chosen_from_a_menu_that_says_what_it_lets_run_and_wide_
         await page.wait_for_selector("#palette-list >> text=file edits run without asking")
         await require_accessible(page)
         assert await page.locator("#palette-list >> text=now · Treadle asks before anything").count() == 1
+        foot = await page.locator("#palette .pkeys:visible").inner_text()
+        assert foot.split() == ["↑", "↓", "move", "↵", "choose"], "what can be done here"
+        assert await page.locator("#palette-list .ic").count() == 0, "nothing is played"
         await page.fill("#palette input", "edits")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#choose-mode:has-text('Edits')")

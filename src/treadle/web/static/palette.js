@@ -88,7 +88,7 @@ const KINDS = { Recent: "Recent", Said: "In this session", Session: "Sessions", 
 
 const ICONS = { Recent: "clock", Said: "search", Session: "comment", File: "file", "Go to": "right", Setting: "gear", Models: "chip", "Without a key": "key" };
 
-const dialog = parsed(`<dialog id="palette" aria-label="Find and do"><input type="text" enterkeyhint="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Find" autocomplete="off" spellcheck="false"><ul id="palette-list" role="listbox" aria-label="Found"></ul><p class="pkeys" aria-hidden="true"><kbd>↑</kbd><kbd>↓</kbd> choose <kbd>↵</kbd> open <kbd>${mac ? "⌘" : "Ctrl"}</kbd><kbd>↵</kbd> open in a new tab <kbd>&gt;</kbd> commands only</p></dialog>`);
+const dialog = parsed(`<dialog id="palette" aria-label="Find and do"><input type="text" enterkeyhint="search" role="combobox" aria-expanded="true" aria-controls="palette-list" aria-autocomplete="list" aria-label="Find" autocomplete="off" spellcheck="false"><ul id="palette-list" role="listbox" aria-label="Found"></ul><p class="pkeys choosing" aria-hidden="true"><kbd>↑</kbd><kbd>↓</kbd> move <kbd>↵</kbd> choose</p><p class="pkeys" aria-hidden="true"><kbd>↑</kbd><kbd>↓</kbd> choose <kbd>↵</kbd> open <kbd>${mac ? "⌘" : "Ctrl"}</kbd><kbd>↵</kbd> open in a new tab <kbd>&gt;</kbd> commands only</p></dialog>`);
 document.body.append(dialog);
 const [field, list] = dialog.children;
 let known = [];
@@ -149,7 +149,8 @@ function draw() {
     row.setAttribute("role", "option");
     const title = made("span", "", { className: one.kind === "File" ? "t cut mono" : "t cut" });
     for (const [place, char] of [...one.title].entries()) title.append(one.marks?.includes(place) ? made("u", char) : char);
-    row.append(icon(ICONS[one.kind] ?? "play"), title, made("span", one.about, { className: "g cut" }));
+    if (ICONS[one.kind] || !only) row.append(icon(ICONS[one.kind] ?? "play"));
+    row.append(title, made("span", one.about, { className: "g cut" }));
     if (one.key) row.append(...keyParts(one.key).map((key) => made("kbd", key)));
     list.append(row);
   });
@@ -206,6 +207,7 @@ async function ask() {
 function show(placeholder, rows = null, finds = null) {
   [known, only, more, late, chosen] = [[], rows, finds, [], 0];
   asked++;
+  dialog.classList.toggle("picks", rows !== null);
   field.value = "";
   field.placeholder = placeholder;
   dialog.showModal();

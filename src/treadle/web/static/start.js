@@ -19,6 +19,8 @@ composer("", {
   where: () => ({ folder: folder() }),
 });
 
+if (innerWidth < 480) form.elements.text.placeholder = "Describe a task"; // there is no room for the rest
+
 form.addEventListener("change", () => {
   other.hidden = !document.getElementById("another").checked;
   other.querySelector("input").required = !other.hidden;

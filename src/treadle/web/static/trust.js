@@ -12,7 +12,7 @@ export function askTrust(place, trust, answered) {
     answered({ trust: word, seen: trust.seen });
   };
   answers.append(...trust.answers.map(([word, label]) => pressed(label, give(word))));
-  card.append(made("h2", trust.title), made("p", trust.about), made("pre", trust.lines.join("\n"), { tabIndex: 0 }), answers);
+  card.append(made("h2", trust.title), made("p", trust.about), made("pre", trust.lines.map((one) => one.replace(/^ {2}/, "")).join("\n"), { tabIndex: 0 }), answers);
   place.replaceChildren(card);
   card.scrollIntoView({ block: "nearest" });
   card.focus();
