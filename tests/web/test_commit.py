@@ -239,7 +239,7 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         assert isinstance(note, NoteItem)
         assert (note.text.partition(" used ")[0], note.warns) == ("The message of the commit", False)
         chosen = await listed(visit, path, *files)
-        said = await visit.done(f"{path}/commit", message=MESSAGE, paths=chosen, branch="work")
+        said = await visit.done(f"{path}/commit", message=f"{MESSAGE}\n\nIt was slow.", paths=chosen, branch="work")
         assert (said["good"], said["branch"]) == (True, "work")
         assert git(here.folder, "show", "--format=%s", "--name-only").split("\n\n") == [MESSAGE, "new.txt\nother.txt\n"]
         assert git(here.folder, "diff", "--cached", "--name-only") == "theirs.txt\n", "what was staged stays staged"
@@ -253,6 +253,7 @@ async def test_the_files_of_a_session_are_committed_and_handed_on_as_shown(
         assert (await visit.done(f"{path}/push", line=push))["good"]
         form = await visit.get(f"{path}/commit")
         assert ("git push" in form, "Pull request…" in form) == (False, True), "what is there is not pushed again"
+        assert (f'value="{MESSAGE}"' in form, ">It was slow.</textarea>" in form) == (True, True), "as it was made"
         assert git(tmp_path / "remote", "log", "-1", "--format=%s", "work").strip() == MESSAGE
         wanted = {"title": MESSAGE, "body": "Why.", "base": "main"}
         shown = await visit.done(f"{path}/pull-request", **wanted)

@@ -43,6 +43,7 @@ if TYPE_CHECKING:
     from treadle.app.slash.committing import commit_files as commit_files
     from treadle.app.slash.committing import commit_programs as commit_programs
     from treadle.app.slash.committing import handing_on as handing_on
+    from treadle.app.slash.committing import last_message as last_message
     from treadle.app.slash.committing import last_subjects as last_subjects
     from treadle.app.slash.committing import plan_commit as plan_commit
     from treadle.app.slash.committing import push_line as push_line
@@ -53,8 +54,8 @@ else:
         __name__,
         {
             "treadle.app.slash.committing": """
-                CommitPlan HandingOn commit_files commit_programs handing_on last_subjects plan_commit push_line
-                request_line
+                CommitPlan HandingOn commit_files commit_programs handing_on last_message last_subjects plan_commit
+                push_line request_line
             """,
             "treadle.app.slash.shown_commands": "run_shown",
             "treadle.app.session.mentions.repository_state": "in_repository",

@@ -164,6 +164,11 @@ def last_subjects(root: str) -> tuple[str, ...]:
     return tuple(_asked(root, "log", f"-{_SUBJECTS}", "--format=%s").splitlines())
 
 
+def last_message(root: str) -> str:
+    """Give the message of the last commit. Raises `ConfigError`."""
+    return _asked(root, "log", "-1", "--format=%B")
+
+
 def handing_on(root: str) -> HandingOn:
     """Find where the branch of a trusted folder goes, as git itself would. Raises `ConfigError`."""
     branch = _asked(root, *_BRANCH)

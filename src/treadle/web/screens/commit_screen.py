@@ -24,6 +24,7 @@ from treadle.door.review import (
     commit_programs,
     handing_on,
     in_repository,
+    last_message,
     last_subjects,
     listed_checkpoints,
     open_review,
@@ -77,10 +78,10 @@ def _handing_later(request: Request) -> str:
         return ""
     try:
         root = _trusted_folder(book_of(request), request.path_params["session_id"])
-        way, subjects = handing_on(root), last_subjects(root)
+        way, (title, _, body) = handing_on(root), last_message(root).partition("\n")
     except TreadleError:
         return ""
-    shown = {"push": _push_shown(way) if way.ahead else "", "title": subjects[:1], "body": "", "made": False}
+    shown = {"push": _push_shown(way) if way.ahead else "", "title": [title], "body": body.strip(), "made": False}
     return render("commit_handing.html", way=way, **shown)
 
 
