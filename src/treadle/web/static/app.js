@@ -21,10 +21,10 @@ const USED = "a, button, input, select, textarea, summary, .question, [role=tab]
 function putNotes() {
   const own = messages.getBoundingClientRect();
   if (!own.height) return;
-  const taken = [...document.querySelectorAll(USED)].filter((one) => !messages.contains(one)).map((one) => one.getBoundingClientRect()).filter((one) => one.width && one.bottom > 0 && one.top < innerHeight);
+  const taken = [...document.querySelectorAll(USED)].filter((one) => !messages.contains(one)).map((one) => one.getBoundingClientRect()).filter(({ width }) => width);
   const free = (left, top) => !taken.some((one) => left < one.right + 4 && left + own.width > one.left - 4 && top < one.bottom + 4 && top + own.height > one.top - 4);
-  if (free(own.left, own.top)) return;
   const lefts = [1, 0.5, 0].map((part) => 16 + part * (innerWidth - 32 - own.width));
+  if (free(own.left, own.top)) return;
   for (let top = 60; top + own.height < innerHeight - 8; top += 8) {
     const left = lefts.find((one) => free(one, top));
     if (left !== undefined) return void Object.assign(messages.style, { left: `${left}px`, top: `${top}px`, right: "auto" });
@@ -96,11 +96,7 @@ export async function get(path) {
  * One that is done `once`, however often it arrives, is repeated where the network fails.
  */
 export async function sendFor(path, body = {}, refused = () => false, once = false) {
-  const request = {
-    method: "POST",
-    headers: { "content-type": "application/json", "x-treadle-key": key() },
-    body: JSON.stringify(body),
-  };
+  const request = { method: "POST", headers: { "content-type": "application/json", "x-treadle-key": key() }, body: JSON.stringify(body) };
   const answer = await fetched(path, request, once ? PAUSES : []);
   if (!answer) {
     tell(`Treadle cannot be reached. ${once ? "Try again." : "Check whether it was done before you try again."}`);

@@ -22,7 +22,6 @@ function list(name, rows, fill) {
   );
 }
 
-
 function button(label, about, does, sign = "") {
   const one = pressed(sign ? "" : label, does, { className: sign ? "bare ico" : "small", title: sign ? label : "" });
   if (sign) one.append(icon(sign));
@@ -74,9 +73,7 @@ export function beside(session) {
     id("show-context").setAttribute("aria-label", `Context: ${part}%`);
   }
 
-  function count(name, text) {
-    for (const one of document.querySelectorAll(`[data-count="${name}"]`)) put(one, text);
-  }
+  const count = (name, text) => document.querySelectorAll(`[data-count="${name}"]`).forEach((one) => put(one, text));
 
   // ---- the panel: its tabs, kept for this session, and the changes with the diff of one file
 
@@ -97,15 +94,14 @@ export function beside(session) {
     history.replaceState(null, "", `#${name}`);
   }
 
-  const page = document.documentElement;
   let left = Infinity; // where the conversation was left; its end moves on meanwhile
 
   function view(name) {
-    if (document.body.dataset.view === "conversation") left = innerHeight + scrollY < page.scrollHeight - 60 ? scrollY : Infinity;
+    if (document.body.dataset.view === "conversation") left = innerHeight + scrollY < document.documentElement.scrollHeight - 60 ? scrollY : Infinity;
     document.body.dataset.view = name;
     for (const button of document.querySelectorAll("[data-show]")) button.setAttribute("aria-selected", String(button.dataset.show === name));
     if (name !== "conversation") tab(name, false);
-    window.scrollTo({ top: name === "conversation" ? Math.min(left, page.scrollHeight) : 0, behavior: "instant" });
+    window.scrollTo({ top: name === "conversation" ? Math.min(left, document.documentElement.scrollHeight) : 0, behavior: "instant" });
   }
 
   document.addEventListener("click", (event) => {

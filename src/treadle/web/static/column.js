@@ -37,9 +37,7 @@ async function read() {
 }
 
 setInterval(() => document.hidden || readSoon(), 60_000); // how long ago things were
-function readSoon() {
-  later ||= setTimeout(read, 500);
-}
+const readSoon = () => (later ||= setTimeout(read, 500));
 
 // ---- what is new since the person looked: this browser keeps when it showed each session
 

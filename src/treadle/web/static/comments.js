@@ -200,8 +200,6 @@ document.getElementById("main").addEventListener("click", (event) => {
   } else if (button?.id === "send") sendAll(button);
 });
 
-document.getElementById("message-text").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && (event.ctrlKey || event.metaKey)) sendAll(document.getElementById("send"));
-});
+document.getElementById("message-text").addEventListener("keydown", (event) => event.key === "Enter" && (event.ctrlKey || event.metaKey) && sendAll(document.getElementById("send")));
 
 export const comments = { open, write };

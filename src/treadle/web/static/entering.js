@@ -30,9 +30,7 @@ export async function isIn() {
 }
 
 /** Give the key that requests name; other servers on this computer are sent the cookie, but never learn the key. */
-export function key() {
-  return localStorage.getItem(KEY) ?? "";
-}
+export const key = () => localStorage.getItem(KEY) ?? "";
 
 /** Take the token out of the address; empty where there is none. */
 export function tokenOfAddress() {

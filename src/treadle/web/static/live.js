@@ -233,9 +233,7 @@ async function named() {
   item.scrollIntoView({ block: "center" });
 }
 addEventListener("hashchange", named);
-new IntersectionObserver((seen) => {
-  if (seen.some((one) => one.isIntersecting) && window.scrollY < lastTop + 1 && !following) lookBack();
-}).observe(earlier);
+new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && window.scrollY < lastTop + 1 && !following && lookBack()).observe(earlier);
 
 // ---- what is true of the session
 

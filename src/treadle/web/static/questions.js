@@ -18,9 +18,7 @@ export function answerable(place, gone = (card) => card.remove()) {
     look(card);
     act(card, button, gone, event.detail > 0 && recent(card.dataset.moved));
   });
-  place.addEventListener("change", ({ target }) => {
-    if (target.dataset.act) choose(target);
-  });
+  place.addEventListener("change", ({ target }) => target.dataset.act && choose(target));
   place.addEventListener("keydown", (event) => {
     const card = event.target.closest(".question");
     if (!card || event.isComposing || event.repeat) return;
@@ -101,8 +99,7 @@ const unseen = (card) => card.querySelector("[data-looked] .diff > :is(.add, .de
 export const moved = (card) => (card.dataset.came = String(performance.now()));
 const recent = (since) => performance.now() - Number(since ?? -QUIET) < QUIET;
 
-// What moves a card is not known beforehand (a line that comes, a sheet that grows, a turned phone), so where it and
-// its buttons stand is looked at. A finger or a pointer may have aimed at what stood there; a key has the focus.
+// A line that comes, a sheet that grows, a turned phone: where a card stands is looked at. What presses aimed at a place; a key has the focus.
 const places = new WeakMap();
 function look(card) {
   const boxes = [card, card.querySelector("footer > .answers") ?? card].map((one) => one.getBoundingClientRect());

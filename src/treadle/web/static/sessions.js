@@ -33,9 +33,7 @@ async function read() {
     return old;
   });
   for (const row of known.values()) if (!placed.includes(row)) row.remove();
-  placed.forEach((row, at) => {
-    if (rows.children[at] !== row) rows.insertBefore(row, rows.children[at] ?? null);
-  });
+  placed.forEach((row, at) => rows.children[at] !== row && rows.insertBefore(row, rows.children[at] ?? null));
   history.replaceState(null, "", said.size ? `${at}/sessions?${said}` : `${at}/sessions`);
 }
 

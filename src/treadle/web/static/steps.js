@@ -98,9 +98,7 @@ panel.addEventListener("click", ({ target }) => {
   what = target.dataset.what;
   restore(chosen);
 });
-panel.addEventListener("keydown", (event) => {
-  if (event.key === "Escape") close();
-});
+panel.addEventListener("keydown", ({ key }) => key === "Escape" && close());
 
 async function fork(row) {
   const { checkpoint, turn } = row?.dataset ?? {};
@@ -109,11 +107,7 @@ async function fork(row) {
   if (made) location.assign(`${at}/s/${made.session}`);
 }
 
-const DOES = {
-  restore,
-  fork,
-  link: (row) => navigator.clipboard?.writeText(`${location.origin}${location.pathname}#${row.id}`),
-};
+const DOES = { restore, fork, link: (row) => navigator.clipboard?.writeText(`${location.origin}${location.pathname}#${row.id}`) };
 
 steps.addEventListener("click", ({ target }) => {
   const button = target.closest("[data-act]");

@@ -117,9 +117,7 @@ document.getElementById("topic").addEventListener("change", (event) => {
   const chosen = event.target.value;
   location.assign(chosen ? `?topic=${chosen}` : "?view=events");
 });
-document.getElementById("goto").addEventListener("keydown", (event) => {
-  if (event.key === "Enter" && /^\d+$/.test(event.target.value)) goTo(event.target.value);
-});
+document.getElementById("goto").addEventListener("keydown", (event) => event.key === "Enter" && /^\d+$/.test(event.target.value) && goTo(event.target.value));
 
 async function latest() {
   while ((await after()) === most);
