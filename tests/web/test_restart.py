@@ -5,7 +5,15 @@ from pathlib import Path
 
 from tests.e2e.faults.driving import make, run
 from tests.e2e.running import model
-from tests.web.driving import becomes, browser, in_shared_browser, read_questions, serving, start_session
+from tests.web.driving import (
+    becomes,
+    browser,
+    in_shared_browser,
+    read_questions,
+    require_accessible,
+    serving,
+    start_session,
+)
 from treadle.providers.scripted.script import Script, Turn
 from treadle.providers.scripted.scripted_server import ScriptedServer
 
@@ -44,6 +52,13 @@ async def test_a_question_outlives_the_server_and_an_old_page_says_how_to_come_b
             await page.goto(again.link)
             await page.wait_for_selector("header.head")
             await page.goto(old)  # leads to the same screen below the new path
+            await page.wait_for_url(f"**/s/{session}")
+            await becomes(page, "document.title === '(1) Needs you · Push it.'")  # it waits as it did before
+            await page.goto(f"{again.address}/inbox")
+            await page.wait_for_selector(".card.on .question:has-text('It waited for your answer')")
+            await becomes(page, "document.getElementById('how-many').textContent === '1 question of 1 session'")
+            await require_accessible(page)
+            await page.click(".card.on .question a.btn")
             await page.wait_for_url(f"**/s/{session}")
             await page.click("#continue")
             await page.wait_for_selector(".question:has-text('git push origin main')")

@@ -16,6 +16,7 @@ from treadle.protocol.models import money
 from treadle.web.book import SessionBook
 from treadle.web.column_foot import batch_reached, today_words
 from treadle.web.session_rows import ListFilter, PageRow, page_rows, project_name
+from treadle.web.status import ASKED
 
 LOOK_COOKIE = "treadle-look"
 """What a browser keeps of how the page looks: words of `_LOOKS`, with dots between."""
@@ -45,9 +46,10 @@ _ACTIVE = (SessionState.WAITING.value, SessionState.WORKING.value)
 class PageColumn(Struct, frozen=True, kw_only=True):
     """The column: groups with their name, the rows shown of them, and how many there are; empty ones are left out.
 
-    `current` is the session that is shown, `row` what its bar says, `waiting` how many questions there are, `today`
-    what was spent, empty where that is not known, `batch` how far the batch is that works now. `unread`: the logs
-    could not be listed. `gone`: there is no such session any more. `listed`: which list it is.
+    `current` is the session that is shown, `row` what its bar says, `waiting` how many questions there are, also those
+    of sessions whose program ended, `today` what was spent, empty where that is not known, `batch` how far the batch is
+    that works now. `unread`: the logs could not be listed. `gone`: there is no such session any more. `listed`: which
+    list it is.
     """
 
     groups: Sequence[tuple[str, Sequence[PageRow], int]] = ()
@@ -91,7 +93,7 @@ def page_column(book: SessionBook, session_id: str = "", *, look: str = "") -> P
         groups=[(name, list(map(with_branch, group)), count) for name, group, count in groups],
         current=session_id,
         row=with_branch(session_row(book, session_id, rows)) if session_id else None,
-        waiting=waiting,
+        waiting=waiting + sum(row.sign == ASKED for row in rows),
         gone=bool(session_id) and session_id not in {row.id for row in rows} and book.is_deleted(session_id),
         listed=listed,
     )

@@ -110,11 +110,11 @@ def _searched(lines: Sequence[PageRow], wish: ListFilter) -> list[PageRow]:
 
 
 def _line(row: ListedSession, pinned: frozenset[str]) -> PageRow:
-    chip = chip_of(row.state, row.ended)
+    chip = chip_of(row.state, row.ended, asked=row.asked)
     return PageRow(
         id=row.id,
         title=row.title,
-        state=row.state.value,
+        state=SessionState.WAITING.value if row.asked else row.state.value,
         sign=chip.sign,
         words=chip.words,
         why=", ".join(filter(None, (chip.why, goal_label(row.goal)))),

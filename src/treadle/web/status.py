@@ -125,8 +125,14 @@ class StateChip(Struct, frozen=True):
     why: str = ""
 
 
-def chip_of(state: SessionState, ended: str | None) -> StateChip:
-    """Say how a session is."""
+ASKED = "asked"
+"""The sign of a session that waited for an answer when its program ended: it needs the person as one that waits."""
+
+
+def chip_of(state: SessionState, ended: str | None, *, asked: bool = False) -> StateChip:
+    """Say how a session is; `asked`: it waited for an answer when its program ended."""
+    if asked:
+        return StateChip(ASKED, _CHIPS[SessionState.WAITING], "its program ended while it waited for your answer")
     if ended is not None and (is_failure(ended) or ended in (UNREADABLE, DAMAGED)):
         return StateChip("failed", "Failed", "" if end_words(ended) == "error" else end_words(ended))
     if ended == LEFT_OFF:

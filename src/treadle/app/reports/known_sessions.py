@@ -57,8 +57,8 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     part of that is our own estimate.
     `open` says that a program has it open now, `background` that this is one without a terminal. `steps` is None where
     its log was not read; `added` and `removed` count lines of files, `first` is the beginning of the first prompt.
-    `mode` is empty where its log was not read, `goal` how its goal stands, None without one. Times are milliseconds
-    since 1970, UTC.
+    `mode` is empty where its log was not read, `goal` how its goal stands, None without one. `asked` says that it
+    waited for an answer when its program ended. Times are milliseconds since 1970, UTC.
     """
 
     id: str
@@ -88,6 +88,7 @@ class ListedSession(Record, frozen=True, kw_only=True, omit_defaults=False):
     tree_cost: float | None = 0.0
     children_cost: float = 0.0
     goal: GoalState | None = None
+    asked: bool = False
 
     @property
     def spending(self) -> Spending:
@@ -217,8 +218,7 @@ def _listed_rows(
     below = [row for row in store.sessions(subagents=True) if row.root in ids]
     digests = _digests(store, {row.id: row for row in (*rows, *below)}.values(), read=read, unread=unread)
     trees = {row.id: [digests[one.id] for one in below if one.root == row.id] for row in rows}
-    leased = before | store.leased()
-    background = background_sessions() & leased
+    background = background_sessions() & (leased := before | store.leased())
     listed = [_listed(row, digests[row.id], trees[row.id], live=row.id in leased) for row in rows]
     return [replace(one, background=True) if one.id in background else one for one in listed]
 
@@ -292,10 +292,9 @@ def _keep(store: Store, digests: dict[str, tuple[int, bytes]]) -> None:
 
 
 def _decoded(data: bytes) -> _Digest | None:
-    try:
+    with suppress(msgspec.MsgspecError):
         return msgspec.json.decode(data, type=_Digest)
-    except msgspec.MsgspecError:
-        return None
+    return None
 
 
 def _read(store: Store, session_id: str) -> _Digest:
@@ -377,6 +376,7 @@ def _listed(row: SessionRow, digest: _Digest, below: Sequence[_Digest], *, live:
         first=digest.first,
         mode=digest.mode,
         goal=digest.goal,
+        asked=ended == LEFT_OFF and digest.asking,
         archived=row.archived,
     )
 

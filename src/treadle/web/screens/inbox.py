@@ -10,8 +10,10 @@ from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
+from treadle.door.past import SessionState
 from treadle.present.question_words import QuestionStyle, QuestionWords, asked_in_words, is_edit
 from treadle.present.words import counted
+from treadle.protocol.errors import TreadleError
 from treadle.protocol.permissions import Question, QuestionKind
 from treadle.protocol.tools import FetchUrl, RunCommand
 from treadle.web.book import SessionBook
@@ -19,10 +21,21 @@ from treadle.web.item_html import in_milliseconds
 from treadle.web.page_keys import Visitor
 from treadle.web.page_requests import book_of, page, visitor_of
 from treadle.web.rights import PageRoute
-from treadle.web.session_rows import project_name
+from treadle.web.session_rows import ListFilter, page_rows, project_name
+from treadle.web.status import ASKED
 from treadle.web.templating import render
 
-_KINDS = ("Danger", "Commands", "Edits", "Outside the project", "Network", "Asked by the model", "Budget", "Others")
+_KINDS = (
+    "Danger",
+    "Commands",
+    "Edits",
+    "Outside the project",
+    "Network",
+    "Asked by the model",
+    "Budget",
+    "Others",
+    "Program ended",
+)
 _SIGNS = {"Danger": "flag", "Commands": "term", "Edits": "pencil", "Network": "globe", "Asked by the model": "comment"}
 _ALLOW = 'data-act="allow"'
 """What a card has that may be answered with yes from where it is shown."""
@@ -79,7 +92,7 @@ def _titles(book: SessionBook) -> dict[str, str]:
 async def _waiting(request: Request, by: str) -> dict[str, Any]:
     book, who = book_of(request), visitor_of(request)
     titles = await asyncio.to_thread(_titles, book)
-    cards = _cards(book, who, titles)
+    cards = [*_cards(book, who, titles), *await asyncio.to_thread(_left, book)]
     working = sum(one.session.status.turn_active and not one.questions for one in book.opened.values())
     key: Callable[[WaitingCard], str] = {"session": _of_session, "oldest": _of_all}.get(by, _of_kind)
     cards.sort(key=lambda one: _rank(one, by))
@@ -148,6 +161,31 @@ def _cards(book: SessionBook, who: Visitor, titles: dict[str, str]) -> list[Wait
                 )
             )
     return found
+
+
+def _left(book: SessionBook) -> list[WaitingCard]:
+    """Give the sessions that waited for an answer when their program ended: they ask again where somebody goes on."""
+    try:
+        rows = page_rows(book, ListFilter(all=True, state=SessionState.WAITING.value)).lines
+    except (TreadleError, OSError):  # the column says so
+        return []
+    return [
+        WaitingCard(
+            id=f"c-{row.id}-{ASKED}",
+            session=row.id,
+            title=row.title,
+            project=row.project,
+            kind=_KINDS[-1],
+            sign="alert",
+            asked="It waited for your answer",
+            about="",
+            figures=None,
+            html=render("asked_before.html", row=row),
+            since=row.updated_at,
+        )
+        for row in rows
+        if row.sign == ASKED
+    ]
 
 
 def _kind(question: Question, words: QuestionWords) -> str:

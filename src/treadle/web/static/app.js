@@ -132,7 +132,8 @@ const ICONS = { waiting: "icon-needs.svg", working: "icon-working.svg", "": "ico
 
 /** Say in the title, the icon and the badge what needs the person, on every screen and in tabs that nobody sees. */
 function callFor(waiting, states) {
-  const count = Object.values(waiting).reduce((sum, one) => sum + one, 0);
+  // Those whose program ended while they waited are in the column only.
+  const count = Object.values(waiting).reduce((sum, one) => sum + one, document.querySelectorAll("#sessions-column [data-state=asked]").length);
   for (const id of ["waiting", "waiting-phone"]) {
     const badge = document.getElementById(id);
     if (!badge) continue;
