@@ -11,6 +11,7 @@ from playwright.async_api import Route
 from tests.e2e.faults.driving import make
 from tests.web.driving import needs_chromium, page_with_model
 from tests.web.in_process import idle, page_here
+from tests.web.test_commit import MESSAGE, git, listed, repository
 from tests.web.test_rights import phone
 from treadle.app.history import taking_copies
 from treadle.app.reports.copy_list import apply_copy, planned_copy
@@ -62,7 +63,7 @@ async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_
         assert f'data-post="{at}/copy/take"' in await visit.get(f"{at}/review")
         assert (await visit.done(f"{at}/copy/take"))["said"] == "1 file taken."
         assert (here.folder / "a.txt").read_text() == "new\n"
-        assert (await visit.done(f"{at}/copy/take"))["said"] == "0 files taken."
+        assert (await visit.done(f"{at}/copy/take"))["said"] == "The folder has all of it already."
         assert f'data-post="{at}/copy/undo"' in await visit.get(f"{at}/review")
         assert (await visit.done(f"{at}/copy/undo"))["said"] == "1 file deleted."
         assert (sorted(one.name for one in here.folder.iterdir()), copy.folder.is_dir()) == (["b.txt"], True)
@@ -79,6 +80,44 @@ async def test_a_session_in_a_copy_leaves_the_folder_and_a_second_request_makes_
         here.folder.rename(tmp_path / "elsewhere")
         assert "This session works in a copy" in await visit.get(f"{at}/review")
         assert (await visit.post(f"{at}/copy/take"))[1]["code"] == "workspace-missing"
+
+
+async def test_a_commit_in_a_copy_says_so_and_amends_nothing_that_the_folder_has(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    repository(tmp_path / "ws")
+    async with page_here(tmp_path, monkeypatch, [WRITE, DONE, WRITE, DONE], mode="edits") as here:
+        visit = here.visit()
+        first = await visit.done("/sessions", folder=str(here.folder), text="Write.", copy=True)
+        (page,) = here.book.opened.values()
+        await idle(page)
+        (copy,) = found_copies()
+        path, begun = f"/s/{page.session.id}", git(here.folder, "rev-parse", "HEAD").strip()
+        apart = f"{copy.child_id} is a copy of {here.folder}, with a repository of its own: that folder does not get"
+        form = await visit.get(f"{path}/commit")
+        assert apart in form
+        assert "Amend" not in form, "the folder has the commit that the copy began with"
+        status, said = await visit.post(f"{path}/commit", message="x", paths={}, amends=begun)
+        assert (status, said["code"]) == (400, "commit-gone")
+        review = await visit.get(f"{path}/review")
+        assert '<button class="fill">Take the changes' in review
+        assert '<button type="button" data-commit>' in review, "one filled button, the next sensible thing"
+        said = await visit.done(f"{path}/commit", message=MESSAGE, paths=await listed(visit, path, "a.txt"))
+        assert (said["good"], said["branch"], said["within"]) == (True, "main", f" in {copy.child_id}")
+        assert said["note"].startswith(apart)
+        assert git(here.folder, "rev-parse", "HEAD").strip() == begun
+        assert f"Amend the last commit, “{MESSAGE}”" in await visit.get(f"{path}/commit"), "only the copy has it"
+        said = (await visit.done(f"{path}/copy/take"))["said"]
+        assert said.startswith("1 file taken. Not handed back: ")
+        assert "branches, settings or hooks of the copy's repository; take them with git" in said
+        assert "<button>Take the changes" in await visit.get(f"{path}/review")
+        (here.folder / "a.txt").unlink()
+        plain = await here.start(visit, "Write.")
+        await idle(plain)
+        path = f"/s/{plain.session.id}"
+        assert '<button type="button" class="fill" data-commit>' in await visit.get(f"{path}/review")
+        assert "a copy of" not in await visit.get(f"{path}/commit")
+        assert first["session"] != plain.session.id
 
 
 async def test_where_no_session_comes_of_it_no_copy_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

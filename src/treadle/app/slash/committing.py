@@ -101,10 +101,13 @@ class HandingOn(Struct, frozen=True, kw_only=True):
     ahead: int
 
 
-def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection[str] = ()) -> CommitPlan:
+def plan_commit(
+    root: str, changed: Sequence[FileToReview], accepted: Collection[str] = (), *, copied: str = ""
+) -> CommitPlan:
     """Find what can be committed in a trusted folder of what the session `changed`, and beside it.
 
-    `accepted` are the files of which a person accepted each change. Takes seconds at most; raises `ConfigError`.
+    `accepted` are the files of which a person accepted each change, `copied` is the folder that this one is a copy of,
+    if any. Takes seconds at most; raises `ConfigError`.
     """
     own = {file.path: file for file in changed if file.own and file.root == 0}
     before = _before(root)
@@ -116,7 +119,7 @@ def plan_commit(root: str, changed: Sequence[FileToReview], accepted: Collection
         branch=_asked(root, *_BRANCH),
         files=tuple(sorted(files, key=lambda file: (not file.own, file_order(file.path)))),
         programs=commit_programs(root),
-        last=_last_commit(root),
+        last=_last_commit(root, copied),
         own=bool(own),
     )
 
@@ -126,14 +129,17 @@ def _before(root: str) -> str:
     return f"{_asked(root, *_REFERENCE)} {_asked(root, *_HEAD)}"
 
 
-def _last_commit(root: str) -> LastCommit | None:
-    """Give the last commit where it has one parent at most, and is known to be of the present branch alone."""
+def _last_commit(root: str, copied: str) -> LastCommit | None:
+    """Give the last commit where it has one parent at most, and is known to be of the present branch alone.
+
+    It is not where the folder that was `copied` has it, too.
+    """
     commit, *parents = _asked(root, "rev-list", "--parents", "-n", "1", "HEAD").split() or [""]
     if not commit or len(parents) > 1:
         return None
     kinds = ("refs/heads", "refs/remotes", "refs/tags")
     holders = _asked(root, "for-each-ref", "--contains", commit, "--format=%(refname)", *kinds).split()
-    if holders != [_asked(root, *_REFERENCE)]:
+    if holders != [_asked(root, *_REFERENCE)] or (copied and _asked(copied, "cat-file", "-t", commit)):
         return None
     return LastCommit(commit, _asked(root, "log", "-1", "--format=%B", commit))
 
@@ -280,6 +286,7 @@ def commit_files(
     branch: str = "",
     amends: str = "",
     pass_on: Sequence[str] = (),
+    copied: str = "",
 ) -> GitRun:
     """Commit all of each file on the branch or a new one; what is staged besides stays so.
 
@@ -294,7 +301,7 @@ def commit_files(
     status = _status(root)
     chosen = _chosen(status, shown, none=bool(amends))
     if amends:
-        _require_last(root, amends, branch)
+        _require_last(root, amends, branch, copied)
     words = ("commit", *(("--amend",) if amends else ()))
     require_allowed(root, shlex.join(("git", *words)))
     require_shown(root, {path: shown[shown_name(path)] for path in chosen}, _before(root))
@@ -360,16 +367,16 @@ def _null_separated(paths: Iterable[str]) -> bytes:
     return b"".join(os.fsencode(path) + b"\0" for path in paths)
 
 
-def _require_last(root: str, commit: str, branch: str) -> None:
+def _require_last(root: str, commit: str, branch: str, copied: str) -> None:
     """Raise `ConfigError` unless a commit is the last one, and may be replaced where it is."""
-    last = _last_commit(root)
+    last = _last_commit(root, copied)
     if branch or last is None or last.id != commit:
         raise ConfigError(
             "commit-gone",
             "The last commit cannot be amended.",
             why="It is amended on its own branch."
             if branch
-            else "Another branch, a remote or a tag has it by now, or it is another one.",
+            else "Another branch, a remote, a tag or the folder of this copy has it, or it is another one.",
             fix="Open the commit again, and make a commit of its own.",
         )
 

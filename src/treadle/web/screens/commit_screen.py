@@ -12,6 +12,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
+from treadle.door.history import WriterCopy, copy_worked_in
 from treadle.door.open_session import LiveSession, Reach
 from treadle.door.opening import session_log, session_workspace
 from treadle.door.review import (
@@ -50,19 +51,25 @@ _ASKED = (
     "alone, without quotes and fences."
 )
 
+_APART = (
+    "{copy.child_id} is a copy of {copy.workspace}, with a repository of its own: that folder does not get this "
+    "commit. “Take the changes” in the review brings the files into it."
+)
+
 
 async def _show(request: Request) -> Response:
     """Give the form of a commit: the files that differ from the last one, and a field for the message."""
     session_id = request.path_params["session_id"]
     if kept := await asyncio.to_thread(_kept_elsewhere, session_id):
         return HTMLResponse(render("commit_kept.html", session_id=session_id, kept=kept))
-    title, plan = await asyncio.to_thread(_planned, book_of(request), session_id)
+    title, plan, copy = await asyncio.to_thread(_planned, book_of(request), session_id)
     who = visitor_of(request)
     opened = book_of(request).find(session_id)
     return HTMLResponse(
         render(
             "commit.html",
             plan=plan,
+            apart=_apart(copy),
             title=title if len(title) <= _LONGEST_SUBJECT else "",
             may_commit=not plan.programs or may(who, Reach.OWN_COMMANDS),
             last=plan.last if may(who, Reach.OWN_COMMANDS) else None,
@@ -97,18 +104,39 @@ def _kept_elsewhere(session_id: str) -> ListedCheckpoint | None:
         return next(reversed(listed_checkpoints(store, row.id)), None)
 
 
-def _planned(book: SessionBook, session_id: str) -> tuple[str, CommitPlan]:
-    """Find what can be committed, and the title of the session, which may be cut. Raises `TreadleError`."""
+def _planned(book: SessionBook, session_id: str) -> tuple[str, CommitPlan, WriterCopy | None]:
+    """Find what can be committed, the title of the session, which may be cut, and the copy that it works in, if any.
+
+    Raises `TreadleError`.
+    """
     root = _trusted_folder(book, session_id)
     with session_log(session_id) as (row, store):
+        copy = copy_worked_in(row)
+        copied = _copied(copy)
         review = open_review(store, row)
         try:
             if review is None:
-                return row.title, plan_commit(root, ())
-            return row.title, plan_commit(root, review.files, _accepted(review, review_marks(row.id)))
+                return row.title, plan_commit(root, (), copied=copied), copy
+            accepted = _accepted(review, review_marks(row.id))
+            return row.title, plan_commit(root, review.files, accepted, copied=copied), copy
         finally:
             if review is not None:
                 review.close()
+
+
+def _copy_of(session_id: str) -> WriterCopy | None:
+    with session_log(session_id) as (row, _):
+        return copy_worked_in(row)
+
+
+def _copied(copy: WriterCopy | None) -> str:
+    """Name the folder that a copy is one of, as long as it is there."""
+    return str(copy.workspace) if copy is not None and copy.workspace.is_dir() else ""
+
+
+def _apart(copy: WriterCopy | None) -> str:
+    """Say where a commit is made in a copy; empty without one."""
+    return "" if copy is None else _APART.format(copy=copy)
 
 
 def _accepted(review: SessionReview, marks: Mapping[str, str]) -> set[str]:
@@ -158,18 +186,22 @@ async def _commit(request: Request) -> Response:
         require(who, Reach.OWN_COMMANDS)
     pass_on = await asyncio.to_thread(_passed, book_of(request), root)
     branch = said.branch.strip()
-    make = partial(commit_files, root, said.paths, said.message, branch=branch, amends=said.amends, pass_on=pass_on)
-    ran = await asyncio.to_thread(make)
+    copy = await asyncio.to_thread(_copy_of, request.path_params["session_id"])
+    how = {"branch": branch, "amends": said.amends, "copied": _copied(copy)}
+    ran = await asyncio.to_thread(partial(commit_files, root, said.paths, said.message, pass_on=pass_on, **how))
     book_of(request).relist()  # the branch may be another one
     found: dict[str, Any] = {"good": ran.status == 0, "line": ran.line, "output": ran.output, "branch": said.branch}
+    found["within"] = "" if copy is None else f" in {copy.child_id}"
+    apart = _apart(copy)
     try:
         way = await asyncio.to_thread(handing_on, root)
     except TreadleError as error:  # the commit is made all the same
-        return answer({**found, "handing": "", "note": f"{error.what} Push it in a terminal."})
+        note = " ".join(filter(None, (apart, f"{error.what} Push it in a terminal.")))
+        return answer({**found, "handing": "", "note": note})
     title, _, body = said.message.partition("\n")
     shown = {"push": _push_shown(way), "title": [title], "body": body.strip(), "made": True}
     handing = render("commit_handing.html", way=way, **shown) if may(who, Reach.OWN_COMMANDS) else ""
-    return answer({**found, "branch": way.branch, "handing": handing, "note": ""})
+    return answer({**found, "branch": way.branch, "handing": handing, "note": apart})
 
 
 class _Files(Struct):

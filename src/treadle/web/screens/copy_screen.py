@@ -22,6 +22,8 @@ async def _take(request: Request) -> Response:
         raise SessionError("copy-busy", "The session still works.", fix="Wait for its end, or stop it first.")
     await book.close(session_id)
     done = await asyncio.to_thread(take_changes, session_id)
+    if not (done.files or done.left):
+        return answer({"said": "The folder has all of it already."})
     return answer({"said": _said(f"{counted(len(done.files), 'file')} taken", done)})
 
 

@@ -74,7 +74,7 @@ async function commit(event) {
     told(place, said, "The commit was not made.");
     return void place.scrollIntoView({ block: "nearest" });
   }
-  form.replaceChildren(made("h2", `Committed on ${said.branch || "no branch"}`, { id: "commit-title" }), place, parsed('<div class="answers"><button type="button" value="no">Close</button></div>'));
+  form.replaceChildren(made("h2", `Committed on ${said.branch || "no branch"}${said.within}`, { id: "commit-title" }), place, parsed('<div class="answers"><button type="button" value="no">Close</button></div>'));
   told(place, { ...said, line: "" }, said.note);
   if (said.branch) put(document.getElementById("bar-branch"), said.branch);
   place.append(fragment(said.handing));
