@@ -174,6 +174,9 @@ async def test_the_steps_name_what_was_done_and_lead_to_the_checkpoints(
         assert "It writes <code>new.txt</code>." in html
 
 
+_BUTTONS = (("Nothing to restore", True), ("Restore only the files", False))
+
+
 async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_the_restore(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -194,8 +197,15 @@ async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_th
         assert ("data-commit" in undone.partition('class="item note')[0], "0 files" in undone) == (False, False)
         assert "The conversation is back at an earlier message.</p>" in undone
         assert left == {"before this message": False, "step 1": False, "step 2": True, "step 3": True}
-        told = (await visit.done(f"{path}/restore/preview", **wanted))["html"]
-        assert "<p>No step leaves the conversation; " in told
+        nothing, only = ({"textContent": words, "disabled": off} for words, off in _BUTTONS)
+        for files in (False, True):
+            told = await visit.done(f"{path}/restore/preview", **wanted, files=files)
+            assert "<p>No step leaves the conversation.</p>" in told["html"]
+            assert told["button"] == (only if files else nothing)
+        last = {"checkpoint": int(steps["step 2"]), "conversation": True}
+        told = await visit.done(f"{path}/restore/preview", **last)
+        assert "<p>The conversation gets back what was undone in it; " in told["html"]
+        assert not told["button"]["disabled"]
         first = next(number for name, number in steps.items() if name == "before this message")
         await visit.done(f"{path}/restore", checkpoint=int(first), conversation=True)
         assert (await visit.get(path)).count("From here undone") == 1, "it begins further up now, and nowhere else"

@@ -44,7 +44,7 @@ async def test_a_restore_of_files_with_conflicts_does_what_its_button_says(tmp_p
         await page.wait_for_selector("#preview :text('No file is restored.')")
         assert await page.inner_text("#really") == "Restore only the conversation"
         await page.click("[data-what=files]")
-        await page.wait_for_selector("#really[disabled]:text-is('Restore')")
+        await page.wait_for_selector("#really[disabled]:text-is('Nothing to restore')")
         await page.click("[data-what=conversation]")
         await page.wait_for_selector("#really:not([disabled]):text-is('Restore')")
         await page.click("[data-what=both]")

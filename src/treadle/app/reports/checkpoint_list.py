@@ -11,6 +11,7 @@ from treadle.app.checkpoints.own_files import KeptRoot
 from treadle.app.checkpoints.points import Points
 from treadle.protocol.base import Record
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore
+from treadle.protocol.events import Compacted, EditChecklist, Noted, Pin, Prompt, ReplyFinished
 from treadle.store.appending import tag_of
 from treadle.store.damage import event_data
 from treadle.store.sqlite import SessionRow, Store
@@ -25,6 +26,10 @@ WHY_TAKEN = {
     Moment.RESTORED: "after files were restored",
     Moment.FOUND: "after the program ended",
 }
+
+
+_SAYING = tuple(map(tag_of, (Compacted, EditChecklist, Noted, Pin, Prompt, ReplyFinished)))
+"""The events after which a conversation is another one."""
 
 
 class ListedCheckpoint(Record, frozen=True, kw_only=True, omit_defaults=False):
@@ -116,13 +121,16 @@ class PreviewedPath(Struct, frozen=True, kw_only=True):
 class RestorePreview(Struct, frozen=True, kw_only=True):
     """What restoring would do: where the conversation would be, how many of its turns leave it, and each path.
 
-    `cut` is the number of a turn of which a part stays, 0 for none.
+    `cut` is the number of a turn of which a part stays, 0 for none. `moves` says that the conversation would be another
+    one than now, `returns` that it gets back what it was without since somebody went back in it.
     """
 
     to: int = 0
     leaving: int = 0
     turns: int = 0
     cut: int = 0
+    moves: bool = False
+    returns: bool = False
     paths: tuple[PreviewedPath, ...] = ()
 
 
@@ -131,12 +139,17 @@ def restore_preview(
 ) -> RestorePreview:
     """Find out what restoring would do; with the diffs of so many files. Raises `TreadleError`."""
     to = leaving = turns = cut = 0
+    moves = returns = False
     if wanted.conversation:
         points = Points(store, row.id)
         to = wanted.to or points.conversation_at(wanted.checkpoint)
         turns = len(points.turns())
         leaving = sum(turn.after >= to for turn in points.turns())
         cut = points.cut_turn(to)
+        cuts = store.left_behind(row.id)
+        returns = any(to in one for one in cuts)
+        said = (seq for seq, *_ in store.of_types(row.id, _SAYING) if seq > to)
+        moves = returns or any(not any(seq in one for one in cuts) for seq in said)
     paths: list[PreviewedPath] = []
     for root, plan in kept.plans(wanted.checkpoint, kept.look()) if wanted.files else ():
         for one in plan.writes:
@@ -149,7 +162,9 @@ def restore_preview(
             paths.append(PreviewedPath(what="delete", path=root.shown(gone.path), diff=diff))
         paths += [PreviewedPath(what="keep", path=root.shown(one.path), why=one.why) for one in plan.kept]
         paths += [PreviewedPath(what="conflict", path=root.shown(one.path), why=one.why) for one in plan.conflicts]
-    return RestorePreview(to=to, leaving=leaving, turns=turns, cut=cut, paths=tuple(paths))
+    return RestorePreview(
+        to=to, leaving=leaving, turns=turns, cut=cut, moves=moves, returns=returns, paths=tuple(paths)
+    )
 
 
 def _diff_of(root: KeptRoot, write: PlannedWrite) -> str:

@@ -190,11 +190,16 @@ async def _preview(request: Request) -> Response:
 def _button(found: RestorePreview, wanted: Restore) -> dict[str, Any]:
     """Give the button that restores: what it says, and whether there is nothing for it to do."""
     goes = any(one.what in ("write", "delete") for one in found.paths)
-    only = wanted.files and not goes and wanted.conversation
-    return {
-        "textContent": "Restore only the conversation" if only else "Restore",
-        "disabled": not (goes or wanted.conversation),
-    }
+    only = (
+        "the conversation"
+        if wanted.files and not goes
+        else "the files"
+        if wanted.conversation and not found.moves
+        else ""
+    )
+    words = f"Restore only {only}" if only else "Restore"
+    nothing = not (goes or found.moves)
+    return {"textContent": "Nothing to restore" if nothing else words, "disabled": nothing}
 
 
 async def _restore(request: Request) -> Response:
