@@ -1,11 +1,22 @@
 """Files that go along with a message, in a real browser: none is lost while the session is opened or closed."""
 
+import socket
 from pathlib import Path
 
 from playwright.async_api import FilePayload
 
-from tests.web.driving import becomes, close_session, in_shared_browser, page_with_model, start_session
-from treadle.providers.scripted.script import SayText, Turn
+from tests.e2e.running import model
+from tests.web.driving import (
+    becomes,
+    browser,
+    close_session,
+    in_shared_browser,
+    page_with_model,
+    serving,
+    start_session,
+)
+from treadle.providers.scripted.script import SayText, Script, Turn
+from treadle.providers.scripted.scripted_server import ScriptedServer
 
 pytestmark = in_shared_browser
 
@@ -24,12 +35,8 @@ async def test_a_file_goes_along_to_a_closed_session_and_stays_while_another_tab
         await other.goto(f"{served.address}/s/{session}")
         await close_session(other)
         await other.wait_for_selector("#continue")
-        await page.wait_for_selector("#lost-words:text('when your files are sent or removed')")
-        assert "note.txt" in await page.inner_text("#images")
-        await page.click("#images button")
         await page.wait_for_selector("#continue")
-        await page.set_input_files("#files", files=[NOTE])
-        await page.wait_for_selector("#images li")
+        await page.wait_for_selector("#images li:has-text('note.txt')")
         await page.fill("#text", "Look at it.")
         await page.keyboard.press("Enter")
         await page.wait_for_selector(".item >> text=That is seen.")
@@ -72,3 +79,61 @@ async def test_a_file_says_itself_that_it_cannot_go_along_and_commands_leave_fil
         assert await page.locator("#images li").count() == 0
         assert "note.txt" in await page.inner_text(".item.said >> nth=-1")
         seen.complaints = [said for said in seen.complaints if "400" not in said]  # the message that was refused
+
+
+async def test_a_file_of_a_message_that_waits_for_the_connection_goes_along_once_treadle_is_started_again(
+    tmp_path: Path,
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = str(free.getsockname()[1])
+    place = (tmp_path / "home", tmp_path / "ws", "--trust", "--port", port)
+    async with ScriptedServer(Script(turns=(HELLO, SEEN))) as server, browser() as seen:
+        async with serving(*place, *model(server)) as first:
+            page = await seen.page(first)
+            session = await start_session(page, "Say hello.")
+            await page.wait_for_selector(".item >> text=Hello.")
+            await page.set_input_files("#files", files=[NOTE])
+            await page.wait_for_selector("#images li")
+            await page.reload()
+            await page.wait_for_selector("#images li:has-text('note.txt')")  # without a text, too
+            await page.click("#images button")
+            await page.reload()
+            await page.wait_for_selector("html[data-ready]")
+            assert await page.locator("#images li").count() == 0
+            await page.set_input_files("#files", files=[NOTE])
+            await page.wait_for_selector("#images li")
+            first.process.kill()
+            await first.process.communicate()
+            await page.wait_for_selector("#lost:has-text('No connection since')")
+            await page.fill("#text", "Look at it.")
+            await page.press("#text", "Enter")
+            await page.wait_for_selector("#hint:has-text('Sends when the connection is back.')")
+        async with serving(*place, *model(server)) as again:
+            await page.wait_for_selector("#enter:has-text('Open the link that Treadle printed')")
+            await page.goto(again.link)
+            await page.wait_for_selector("header.head")
+            await page.goto(f"{again.origin}{again.at or page.url.removeprefix(again.origin).rstrip('/')}/s/{session}")
+            await page.wait_for_selector(".item >> text=That is seen.")
+            assert "note.txt" in await page.inner_text(".item.said >> nth=-1")
+            assert await page.locator(".item.said").count() == 2, "it arrived once"
+            await becomes(page, "document.documentElement.dataset.ready && !document.getElementById('text').readOnly")
+            assert await page.locator("#images li").count() == 0
+            assert await page.evaluate("caches.open('drafts').then((box) => box.keys()).then((all) => all.length)") == 0
+            await page.set_input_files("#files", files=[NOTE])
+            await page.wait_for_selector("#images li")
+            await page.fill("#text", "And this.")
+            await page.evaluate("caches.delete('drafts')")
+            await page.reload()
+            await page.wait_for_selector("text=This browser has not kept the files of your draft. Attach them again.")
+            assert await page.input_value("#text") == "And this."
+            await page.evaluate("void (caches.open = () => Promise.reject(new Error('none')))")  # as over plain HTTP
+            await page.set_input_files("#files", files=[NOTE])
+            await page.wait_for_selector("#images li")
+            other = await page.context.new_page()
+            await other.goto(page.url)
+            await close_session(other)
+            await page.wait_for_selector("#lost-words:text('when your files are sent or removed')")
+            assert "note.txt" in await page.inner_text("#images")
+            await page.click("#images button")
+            await page.wait_for_selector("#continue")
+            seen.complaints.clear()  # of requests that no server took

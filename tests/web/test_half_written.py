@@ -7,7 +7,7 @@ from playwright.async_api import Page
 
 from tests.e2e.faults.driving import make
 from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
-from treadle.providers.scripted.script import Turn
+from treadle.providers.scripted.script import SayText, Turn
 
 pytestmark = in_shared_browser
 
@@ -108,6 +108,41 @@ async def test_a_yes_beside_a_changed_call_neither_drops_the_change_nor_runs_the
             await page.press(".question [name=changed]", "Control+Enter")
         await page.wait_for_selector(".item.end", state="attached")
         assert [one.read_text() for one in tmp_path.rglob("a.txt")] == ["MINE\n"]
+
+
+async def test_each_tab_of_a_session_has_a_draft_of_its_own_and_loses_none_by_another(tmp_path: Path) -> None:
+    async with page_with_model(tmp_path, [Turn(items=(SayText(text="Hello."),))] * 2) as (served, seen):
+        first = await seen.page(served)
+        session = await start_session(first, "Say hello.")
+        await first.wait_for_selector(".item.end")
+
+        async def opened() -> Page:
+            page = await first.context.new_page()
+            await page.goto(f"{served.address}/s/{session}")
+            await page.wait_for_selector("html[data-ready]")
+            return page
+
+        async def drafted(page: Page, words: str) -> None:
+            await page.reload()
+            await page.wait_for_selector("html[data-ready]")
+            assert await page.input_value("#text") == words
+
+        second = await opened()
+        await first.fill("#text", "AAA from the first")
+        await second.fill("#text", "BBB from the second")
+        await drafted(first, "AAA from the first")
+        await drafted(second, "BBB from the second")
+        third = await opened()
+        assert await third.input_value("#text") == "BBB from the second", "a new one has what was typed last"
+        await third.close()
+        await first.fill("#text", "Once more.")
+        await first.keyboard.press("Enter")
+        await first.wait_for_selector(".item.said >> text=Once more.")
+        await becomes(first, "document.getElementById('text').value === ''")
+        await drafted(second, "BBB from the second")
+        await second.fill("#text", "")
+        await drafted(second, "")
+        await drafted(first, "")
 
 
 @pytest.mark.parametrize("screen", ["the session", "the inbox"])

@@ -5,7 +5,7 @@ import { at } from "./entering.js";
 import { keys } from "./keys.js";
 import { lost } from "./line.js";
 import { made, pressed } from "./morph.js";
-import { keep as store, kept as stored } from "./pages.js";
+import { draftOf, keepDraft } from "./pages.js";
 
 const askTrust = async (...said) => (await import("./trust.js")).askTrust(...said);
 
@@ -20,6 +20,7 @@ const LEAST_ROWS = text.rows;
 const MOST_FILES = 10;
 const MOST_BYTES = 10_000_000;
 const WIDEST = 2_000; // pixels of a picture that is sent
+const GONE = "This browser has not kept the files of your draft. Attach them again.";
 const fromFinger = matchMedia("(pointer: coarse)");
 
 /**
@@ -27,16 +28,17 @@ const fromFinger = matchMedia("(pointer: coarse)");
  * `isActive` says whether the session works, `stopped` whether a person stopped it, `followed` is told what came of something that was sent.
  */
 export function composer(session, { isActive, stopped = () => false, followed, more: own = () => ({}), where = () => ({}) }) {
-  const key = `draft:${session}`;
   let draft = { text: "", id: newId(), sending: false, out: [] };
   let files = [];
+  let brought = Promise.resolve(true); // the files of the message are there
+  let sent = Promise.resolve(); // those before it have arrived, or came back
 
   // ---- the draft is kept over a reload; of what is on its way (`out`) nobody knows then whether it arrived, so it is sent again
 
-  function keep(changes) {
+  function keep(changes, was = draft.id) {
     draft = { ...draft, ...changes };
-    document.body.classList.toggle("sends-files", draft.out.some((one) => one.waits)); // they are in this page alone
-    store(key, draft.text || draft.out.length ? draft : null);
+    document.body.classList.toggle("sends-files", draft.out.some((one) => one.held)); // they are in this page alone
+    keepDraft(session, draft, was);
   }
 
   function typed() {
@@ -49,10 +51,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
     text.form.classList.toggle("written", text.value !== "");
   }
 
-  function put(words) {
-    text.value = words;
-    typed();
-  }
+  const put = (words) => ((text.value = words), typed());
 
   grow();
   let leaving = false;
@@ -60,57 +59,69 @@ export function composer(session, { isActive, stopped = () => false, followed, m
 
   // ---- sending
 
-  let sent = Promise.resolve();
-
-  function say(steer, more = {}) {
-    const one = { text: text.value.trim(), id: draft.id, steer };
-    if ((!one.text && files.length === 0) || text.readOnly) return;
+  async function say(steer, more = {}) {
+    await brought;
+    const [one, along] = [{ text: text.value.trim(), id: draft.id, steer }, files];
+    if ((!one.text && along.length === 0) || text.readOnly) return;
     closeMenu();
     if (lost()) {
-      keep({ text: text.value, sending: files.length === 0, steer });
+      keep({ text: text.value, sending: true, steer });
       pending = { steer, more };
-      showPending();
-      return;
+      return void showPending();
     }
-    const along = files;
     text.readOnly = !session; // the page of the new session follows; in a session one types on
-    if (session) leave({ ...one, waits: along.length > 0 });
-    sent = sent.then(() => deliver(one, along, more));
-  }
-
-  /** Let a message leave the field: what is typed now is another one. */
-  function leave(one) {
-    keep({ text: "", id: newId(), sending: false, out: [...draft.out, one] });
-    text.value = "";
-    files = [];
-    showFiles();
-    grow();
+    const out = { ...one, files: draft.files, held: along.length > 0 && pasted.dataset.kept !== "yes" };
+    if (session) {
+      keep({ text: "", id: newId(), sending: false, files: null, out: [...draft.out, out] });
+      [text.value, files] = ["", []];
+      showFiles();
+      grow();
+    } else keep({ text: text.value, sending: false, steer });
+    sent = sent.then(() => deliver(out, along, more));
   }
 
   async function deliver(one, along, more) {
-    const said = { ...one, files: along.map(({ name, data }) => ({ name, data })), ...own(), ...more };
+    const said = { text: one.text, id: one.id, steer: one.steer, files: along.map(({ name, data }) => ({ name, data })), ...own(), ...more };
     hint.textContent = said.copy ? "Copying the folder …" : "";
     const refused = (status, why) => status === 422 && (hint.textContent = why.what);
     const answer = await send(session ? `/s/${session}/say` : "/sessions", said, refused, true);
     if (leaving) return; // it was cut off: the page that follows asks whether it arrived, by sending it again
     text.readOnly = false;
     if (said.copy && answer) hint.textContent = "";
+    const isBack = !answer || answer.trust;
     keep({ sending: false, out: draft.out.filter(({ id }) => id !== one.id) });
-    if (session && (!answer || answer.trust)) giveBack(one);
-    if (session && (!answer || answer.trust || answer.kept)) files = [...along, ...files];
-    showFiles();
+    if (session) await giveBack(one, isBack, isBack || answer.kept ? along : []);
     if (!answer) return;
     if (answer.trust) return void askTrust(document.getElementById("trust"), answer.trust, (said) => say(one.steer, said));
-    if (!session) [files] = [[], put("")];
+    if (!session) put("");
+    if (!session && !answer.kept && files.splice(0).length) await keepFiles();
     followed(answer);
     showAnswer(answer.shown);
   }
 
-  /** Bring a message that was not taken back to the field, before what was typed since; alone it is the same one still. */
-  function giveBack({ text: words, id }) {
+  /** Bring a message that was not taken back to the field, before what was typed since, with its files; alone it is the same one still. */
+  async function giveBack({ text: words, id, files: kept, held }, isBack, along) {
     const since = text.value;
-    put(since ? `${words}\n${since}` : words);
-    if (!since) keep({ id });
+    if (isBack) put([words, since].filter(Boolean).join("\n"));
+    if (!files.length && along.length) {
+      files = along;
+      showFiles();
+      keep({ files: kept });
+      pasted.dataset.kept = held ? "" : "yes";
+    } else {
+      if (along.length) files.unshift(...along), await keepFiles();
+      await forget(kept);
+    }
+    if (isBack && !since) keep({ id });
+  }
+
+  /** Send again what was on its way when the page was left; it comes back where its files are gone. */
+  async function again(one) {
+    const along = one.files && !one.held ? await filesOf(one.files) : [];
+    if (!one.held && along.length === (one.files?.count ?? 0)) return void (await deliver(one, along, {}));
+    keep({ out: draft.out.filter(({ id }) => id !== one.id) });
+    tell(GONE);
+    await giveBack(one, true, []);
   }
 
   // ---- without a connection: it is sent when there is one again, and can be taken back until then
@@ -174,10 +185,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
     shown.querySelector("pre").textContent = words ?? "";
     if (words) shown.scrollIntoView({ block: "nearest" });
   }
-  document.getElementById("hide-shown")?.addEventListener("click", () => {
-    showAnswer("");
-    text.focus();
-  });
+  document.getElementById("hide-shown")?.addEventListener("click", () => (showAnswer(""), text.focus()));
 
   text.form.addEventListener("submit", (event) => {
     event.preventDefault();
@@ -271,10 +279,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
     if (row.text.endsWith("/") || (row.text.startsWith("/") && row.text.endsWith(" "))) complete();
   }
 
-  text.addEventListener("input", () => {
-    typed();
-    complete();
-  });
+  text.addEventListener("input", () => (typed(), complete()));
   text.addEventListener("blur", closeMenu);
   text.addEventListener("keydown", (event) => {
     if (event.isComposing) return;
@@ -302,7 +307,9 @@ export function composer(session, { isActive, stopped = () => false, followed, m
 
   // ---- images and texts
 
-  async function add(list) {
+  const add = (list) => void (brought = brought.then(() => attach(list)));
+
+  async function attach(list) {
     for (const one of list) {
       const file = await smaller(one);
       const size = files.reduce((sum, one) => sum + one.data.length, 0) + (file.size * 4) / 3;
@@ -310,7 +317,36 @@ export function composer(session, { isActive, stopped = () => false, followed, m
       else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: the files of a message can have ${MOST_BYTES / 1_000_000} MB in all.`);
       else files.push(await looked(await read(file)));
     }
+    if (list.length) keepFiles();
+  }
+
+  /** Keep the files as the draft is kept, which says how many there are, and under which name. */
+  async function keepFiles() {
     showFiles();
+    const [old, form] = [draft.files, new FormData()];
+    for (const { name, file } of files) form.append("files", file, name);
+    const now = files.length ? { at: `/draft/${newId()}`, count: files.length } : null;
+    keep({ id: newId(), sending: false, files: now });
+    if (now) await (await drafts())?.put(now.at, new Response(form)).then(() => (pasted.dataset.kept = draft.files === now ? "yes" : ""), () => {});
+    await forget(old);
+  }
+
+  const drafts = async () => globalThis.caches?.open("drafts").catch(() => null); // none over plain HTTP
+  const forget = async (old) => old && (await drafts())?.delete(old.at);
+
+  /** Read what is kept of the files of a message. */
+  async function filesOf(wanted) {
+    const form = await globalThis.caches?.match(wanted.at).then((one) => one?.formData()).catch(() => null);
+    return Promise.all((form?.getAll("files") ?? []).map(async (file) => looked(await read(file))));
+  }
+
+  /** Bring back the files of a draft; gives whether all are there. */
+  async function bringFiles(wanted) {
+    files.push(...(await filesOf(wanted)));
+    showFiles();
+    if (files.length >= wanted.count) return (pasted.dataset.kept = "yes");
+    tell(GONE);
+    return void keep({ sending: false, files: null });
   }
 
   /** Have Treadle look at a file: what cannot go along is `wrong`. */
@@ -337,13 +373,13 @@ export function composer(session, { isActive, stopped = () => false, followed, m
   }
 
   function showFiles() {
-    pasted.hidden = files.length === 0;
+    [pasted.hidden, pasted.dataset.kept] = [files.length === 0, ""];
     pasted.replaceChildren(
       ...files.map((one) => {
         const [line, small] = [made("li"), made("canvas")];
         const drop = pressed("Remove", () => {
           files = files.filter((other) => other !== one);
-          showFiles();
+          keepFiles();
           text.focus();
         }, { ariaLabel: `Remove ${one.name}` });
         line.append(small, `${one.name} · ${Math.ceil((one.data.length * 3) / 4_000).toLocaleString()} kB `, drop);
@@ -378,28 +414,19 @@ export function composer(session, { isActive, stopped = () => false, followed, m
     });
   }
   document.getElementById("attach").addEventListener("click", () => chooser.click());
-  chooser.addEventListener("change", () => {
-    add([...chooser.files]);
-    chooser.value = "";
-  });
+  chooser.addEventListener("change", () => (add([...chooser.files]), (chooser.value = "")));
 
   showAnswer(sessionStorage.getItem(`shown:${session}`));
   sessionStorage.removeItem(`shown:${session}`);
-  add([...chooser.files]); // chosen before this ran
-
   // Last, because what was on its way is sent.
-  const kept = stored(key, null);
+  const kept = draftOf(session);
   const early = text.value; // typed before this ran, or brought back by the browser
-  if (early && !kept?.sending) put(early.startsWith(kept?.text ?? "") ? early : `${kept.text}\n${early}`);
-  else if (kept) {
-    draft = { ...kept, out: kept.out ?? [] };
-    text.value = kept.text;
-    grow();
-    for (const one of draft.out.filter((one) => !one.waits)) sent = sent.then(() => deliver(one, [], {}));
-    for (const one of draft.out.filter((one) => one.waits)) giveBack(one); // its files are gone
-    keep({ out: draft.out.filter((one) => !one.waits) });
-    if (kept.sending) say(kept.steer);
-  }
+  if (kept) draft = { out: [], ...kept };
+  put(!early || kept?.sending ? draft.text : early.startsWith(draft.text) ? early : `${draft.text}\n${early}`);
+  if (draft.files) [brought, text.readOnly] = [bringFiles(draft.files), draft.sending];
+  for (const one of draft.out) sent = sent.then(() => again(one));
+  brought.then((whole) => ((text.readOnly = false), whole && draft.sending && say(draft.steer)));
+  add([...chooser.files]); // chosen before this ran
   if (document.activeElement === text) complete();
   const sends = session ? "send the message; Ctrl-↵ at the next step, Shift-↵ begins a line" : "start the session; Shift-↵ begins a line";
   keys([["↵", sends, null, () => !document.documentElement.classList.contains("enter-breaks")]]);

@@ -42,9 +42,9 @@ function setLost(now) {
 }
 
 function said(news) {
-  if (news.reload && !document.querySelector("#images li, .sends-files")) return void location.reload();
+  if (news.reload && !document.querySelector("#images:not([data-kept=yes]) li, .sends-files")) return void location.reload();
   if (news.reload) {
-    // Files that go along with a message would be lost: it is asked again soon, when they may be sent or removed.
+    // Files that the browser does not keep would be lost: it is asked again soon, when they may be sent or removed.
     setLost(false);
     tries = 0;
     strip.hidden = document.querySelector(".sends-files") !== null; // they are on their way

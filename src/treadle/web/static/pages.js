@@ -32,30 +32,41 @@ export function watch(session, heard = () => {}) {
   document.addEventListener("visibilitychange", look);
 }
 
-/** Read what this browser keeps under a name. */
-export function kept(name, otherwise) {
+/** Read what this browser, or with another `where` this tab, keeps under a name. */
+export function kept(name, otherwise, where = "localStorage") {
   try {
-    return JSON.parse(localStorage.getItem(name)) ?? otherwise;
+    return JSON.parse(window[where].getItem(name)) ?? otherwise;
   } catch {
     return otherwise;
   }
 }
 
-/** Keep something in this browser, or with null no more; gives whether it is kept, and not forgotten with the page. */
-export function keep(name, value) {
+/** Keep something, or with null no more; gives whether it is kept, and not forgotten with the page. */
+export function keep(name, value, where = "localStorage") {
   try {
-    if (value === null) localStorage.removeItem(name);
-    else localStorage.setItem(name, JSON.stringify(value));
+    if (value === null) window[where].removeItem(name);
+    else window[where].setItem(name, JSON.stringify(value));
     return true;
   } catch {} // the page itself keeps it as long as it is open
+}
+
+/** Give the draft of this tab, or else what was typed last in this browser; with files only its own tab sends it again, and lets go of them. */
+export const draftOf = (session, last = kept(`draft:${session}`, null)) =>
+  kept(`draft:${session}`, last && { ...last, sending: last.sending && !last.files, out: last.out?.filter((one) => !one.files) ?? [] }, "sessionStorage");
+
+/** Keep a draft; `was` is the id of the one before it: what another tab wrote since stays. */
+export function keepDraft(session, draft, was = draft.id) {
+  const [name, value] = [`draft:${session}`, draft.text || draft.files || draft.out?.length ? draft : null];
+  keep(name, value, "sessionStorage");
+  if (value || kept(name, null)?.id === was) keep(name, value);
 }
 
 /** Bring words that have lost their place into the message field of a session, or into its draft where that is not shown. */
 export function intoMessage(session, words) {
   const text = session === shownSession && document.getElementById("text");
-  const draft = text ? { text: text.value } : kept(`draft:${session}`, { id: newId(), text: "", sending: false });
+  const draft = text ? { text: text.value } : (draftOf(session) ?? { id: newId(), text: "", sending: false });
   draft.text = [draft.text, words].filter(Boolean).join("\n");
-  if (!text) keep(`draft:${session}`, draft);
+  if (!text) keepDraft(session, draft);
   else text.value = draft.text;
   text?.dispatchEvent?.(new Event("input", { bubbles: true }));
 }

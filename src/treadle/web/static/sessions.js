@@ -37,14 +37,14 @@ async function read() {
   history.replaceState(null, "", said.size ? `${at}/sessions?${said}` : `${at}/sessions`);
 }
 
-let typing = 0;
-filter.addEventListener("input", () => {
-  clearTimeout(typing);
-  typing = setTimeout(read, 250);
-});
+let later = 0;
+function readIn(pause) {
+  clearTimeout(later);
+  later = setTimeout(read, pause);
+}
+filter.addEventListener("input", () => readIn(250));
 filter.addEventListener("submit", (event) => event.preventDefault());
 
-let later = 0;
 let open = null;
 document.addEventListener("news", (event) => {
   const { states } = event.detail;
@@ -63,10 +63,7 @@ document.addEventListener("news", (event) => {
   const isNew = !query().size && ids.some((id) => !document.getElementById(`s-${id}`));
   const now = ids.map((id) => (filter.state.value ? `${id} ${states[id].state}` : id)).join(" ");
   const ended = open === null && [...rows.querySelectorAll("[data-open]")].some((row) => !states[row.dataset.session]);
-  if (isNew || ended || (open !== null && now !== open)) {
-    clearTimeout(later);
-    later = setTimeout(read, 400);
-  }
+  if (isNew || ended || (open !== null && now !== open)) readIn(400);
   open = now;
 });
 
