@@ -30,14 +30,14 @@ def turn_figures(outcome: TurnOutcome) -> tuple[str, tuple[int, int]]:
     return files, (sum(one.added for one in outcome.changes), sum(one.removed for one in outcome.changes))
 
 
-def file_order(path: str) -> list[str]:
+def path_order(path: str) -> list[str]:
     """Give what each list of files is sorted by: by name, folder by folder, as the trees of checkpoints are."""
     return path.split("/")
 
 
 def by_name(changes: Iterable[FileChange]) -> list[FileChange]:
     """Put changed files in the order in which each list has them."""
-    return sorted(changes, key=lambda change: file_order(change.path))
+    return sorted(changes, key=lambda change: path_order(change.path))
 
 
 def unlisted_words(outcome: TurnOutcome) -> str:

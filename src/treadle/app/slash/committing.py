@@ -18,7 +18,7 @@ from treadle.app.session.mentions.repository_state import git_answer, in_reposit
 from treadle.app.slash.commit_digests import require_shown, shown_digest
 from treadle.app.slash.shown_commands import GitRun, require_allowed, require_text, run_program
 from treadle.policy.repository import surprising_settings
-from treadle.present.figures import file_order
+from treadle.present.figures import path_order
 from treadle.protocol.errors import ConfigError
 from treadle.workspace.commands.variables import find_outside
 from treadle.workspace.files.names import shown_name
@@ -117,7 +117,7 @@ def plan_commit(
     ]
     return CommitPlan(
         branch=_asked(root, *_BRANCH),
-        files=tuple(sorted(files, key=lambda file: (not file.own, file_order(file.path)))),
+        files=tuple(sorted(files, key=lambda file: (not file.own, path_order(file.path)))),
         programs=commit_programs(root),
         last=_last_commit(root, copied),
         own=bool(own),

@@ -17,7 +17,7 @@ from treadle.engine.ports import Asked, OutputHandler, PersonReply, Ports
 from treadle.engine.runtime.feeds import REPLY_PIECES, Feed, Feeds
 from treadle.engine.runtime.model_call import is_answer, left_reply
 from treadle.engine.runtime.perform import Performer
-from treadle.engine.runtime.track import Posted, Track, closed_error, is_of_reply, observed, told_with
+from treadle.engine.runtime.track import Posted, Track, closed_error, is_of_reply, observed, stamped_with
 from treadle.protocol.attach import Snapshot
 from treadle.protocol.checkpoints import CheckpointTaken, Restored, Rewound
 from treadle.protocol.codec import encodable
@@ -319,7 +319,7 @@ class Session:
             if isinstance(effect, Seal):
                 said = Event(seq=self.state.seq + 1, at=event.at, source=ENGINE, data=encodable(effect.data))
                 self._take(said, events)
-        return told_with(effects, event, events[before:])
+        return stamped_with(effects, event, events[before:])
 
     def _act(self, effect: Effect, performer: Performer) -> None:
         match effect:

@@ -67,8 +67,8 @@ class Track:
         return effects
 
 
-def told_with(effects: Sequence[Effect], event: Event, logged: Sequence[Event]) -> tuple[Effect, ...]:
-    """Give what is told the number and the time of the event that it came of, `logged` with what is sealed behind it.
+def stamped_with(effects: Sequence[Effect], event: Event, logged: Sequence[Event]) -> tuple[Effect, ...]:
+    """Give each notification the number and the time of its event, `logged` with what is sealed behind it.
 
     A message that waited is behind the end of the turn before, which the same event may have brought.
     """
@@ -79,8 +79,8 @@ def told_with(effects: Sequence[Effect], event: Event, logged: Sequence[Event]) 
         for prompt_id in one.data.prompt_ids
     }
 
-    def seq(told: Notification) -> int:
-        return sent.get(told.prompt_id, event.seq) if isinstance(told, PromptDelivered) else event.seq
+    def seq(notification: Notification) -> int:
+        return sent.get(notification.prompt_id, event.seq) if isinstance(notification, PromptDelivered) else event.seq
 
     return tuple(
         replace(effect, seq=seq(effect.notification), at=event.at) if isinstance(effect, Notify) else effect
