@@ -186,8 +186,13 @@ class TestInTheBrowser:
             await page.evaluate("getSelection().selectAllChildren(document.querySelector('.cells .f1'))")
             await page.click("[data-told]")
             assert await page.input_value("#text") == "```\nred\n```\n"
+            sizes: list[str] = []
+            page.on("request", lambda one: sizes.append(one.url) if one.url.endswith("/shell/size") else None)
+            await page.route("**/shells", lambda route: route.fulfill(json={}))  # before the shell has ended
             await page.click("[data-shells=off]")
             await page.wait_for_selector("[data-shells=on]")
+            await page.wait_for_timeout(300)
+            assert sizes == [], "a screen that is not shown has none"
 
     async def test_a_program_that_prints_much_leaves_the_page_and_the_screen_usable(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch

@@ -91,12 +91,10 @@ if (view) {
     event.preventDefault();
     if (screen) type(screen.pasted(event.clipboardData.getData("text").replaceAll(/\r?\n/g, "\r")));
   });
-  view.addEventListener("mouseup", () => {
-    if (getSelection().isCollapsed) field.focus({ preventScroll: true });
-  });
+  view.addEventListener("mouseup", () => getSelection().isCollapsed && field.focus({ preventScroll: true }));
   const fits = () => {
     begin();
-    const cells = screen && !place.hidden && fit();
+    const cells = screen && !place.hidden && !view.hidden && fit();
     if (cells) send(`${path}/size`, cells);
   };
   new ResizeObserver(fits).observe(view);
