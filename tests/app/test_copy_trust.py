@@ -150,7 +150,7 @@ def test_a_copy_of_a_batch_is_a_repository_that_nobody_trusted(repository: Path,
 
 def test_no_other_part_of_the_source_makes_a_whole_copy_of_a_folder() -> None:
     """A new one has its copies noted (`note_copy`), and a row in `MAKERS`."""
-    makes = re.compile(r"\b(copytree|copy_folder|make_writer_copy|copy_project)\(|\.extract\(trees")
+    makes = re.compile(r"\b(copytree|copy_tree|copy_folder|make_writer_copy|copy_project)\(|\.extract\(trees")
     found = {
         str(file.relative_to(SOURCE))
         for file in SOURCE.rglob("*.py")

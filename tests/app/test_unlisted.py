@@ -313,6 +313,7 @@ def test_a_repository_below_whose_hooks_cannot_be_listed_is_told_with_the_folder
     hooks.chmod(0o755)
 
 
+@normal_user
 def test_steps_of_a_rebase_in_a_folder_that_a_command_closed_are_moved_away(tmp_path: Path) -> None:
     normal_user()
     git = tmp_path.resolve() / "work/.git"

@@ -39,24 +39,24 @@ if TYPE_CHECKING:
     from treadle.app.reports.session_review import turn_checkpoint as turn_checkpoint
     from treadle.app.session.mentions.repository_state import in_repository as in_repository
     from treadle.app.slash.committing import CommitPlan as CommitPlan
-    from treadle.app.slash.committing import HandingOn as HandingOn
     from treadle.app.slash.committing import commit_files as commit_files
     from treadle.app.slash.committing import commit_programs as commit_programs
     from treadle.app.slash.committing import handing_on as handing_on
     from treadle.app.slash.committing import last_message as last_message
     from treadle.app.slash.committing import last_subjects as last_subjects
     from treadle.app.slash.committing import plan_commit as plan_commit
-    from treadle.app.slash.committing import push_line as push_line
-    from treadle.app.slash.committing import request_line as request_line
+    from treadle.app.slash.pushing import HandingOn as HandingOn
+    from treadle.app.slash.pushing import push_line as push_line
+    from treadle.app.slash.pushing import request_line as request_line
     from treadle.app.slash.shown_commands import run_shown as run_shown
 else:
     __getattr__ = names_of(
         __name__,
         {
             "treadle.app.slash.committing": """
-                CommitPlan HandingOn commit_files commit_programs handing_on last_message last_subjects plan_commit
-                push_line request_line
+                CommitPlan commit_files commit_programs handing_on last_message last_subjects plan_commit
             """,
+            "treadle.app.slash.pushing": "HandingOn push_line request_line",
             "treadle.app.slash.shown_commands": "run_shown",
             "treadle.app.session.mentions.repository_state": "in_repository",
             "treadle.app.checkpoints.conflicts": "FileConflict",

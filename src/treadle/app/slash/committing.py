@@ -16,6 +16,7 @@ from treadle.app.checkpoints.reviewing import FileToReview
 from treadle.app.security.file_view import DiskView
 from treadle.app.session.mentions.repository_state import git_answer, in_repository, programs_of_git
 from treadle.app.slash.commit_digests import require_shown, shown_digest
+from treadle.app.slash.pushing import HandingOn
 from treadle.app.slash.shown_commands import GitRun, require_allowed, require_text, run_program
 from treadle.policy.repository import surprising_settings
 from treadle.present.figures import path_order
@@ -85,20 +86,6 @@ class CommitPlan(Struct, frozen=True, kw_only=True):
     programs: tuple[str, ...]
     last: LastCommit | None = None
     own: bool = False
-
-
-class HandingOn(Struct, frozen=True, kw_only=True):
-    """Where a branch goes: `remote` is empty where there is none, and `tracked` says that it follows a branch already.
-
-    `requests` says that a pull request can be opened: the program for it is there. `ahead` counts the commits that the
-    remote does not have, as far as that is known here.
-    """
-
-    branch: str
-    remote: str
-    tracked: bool
-    requests: bool
-    ahead: int
 
 
 def plan_commit(
@@ -392,15 +379,3 @@ def _head_after(root: str, made: GitRun) -> str:
             why="\n".join(filter(None, (made.output, slow.what))),
             fix="Look with git log in a terminal.",
         ) from slow
-
-
-def push_line(way: HandingOn) -> tuple[str, ...]:
-    """Give the command that brings the branch to its remote; one that follows another branch goes on following it."""
-    follow = () if way.tracked else ("--set-upstream",)
-    return ("git", "push", *follow, "--", way.remote, way.branch)
-
-
-def request_line(title: str, body: str, base: str, branch: str) -> tuple[str, ...]:
-    """Give the command that opens a pull request."""
-    into = ("--base", base) if base else ()
-    return ("gh", "pr", "create", "--title", title, "--body", body, *into, "--head", branch)

@@ -81,10 +81,7 @@ export function fieldIn(hunk, name, word, label, properties) {
   form.dataset.slot = `${name} ${hunk.dataset.key}`;
   area.value = half[form.dataset.slot]?.at(-1) ?? area.value;
   form.addEventListener("input", () => halfWritten(form.dataset.slot, [...form.querySelectorAll("select, textarea")].map((one) => one.value)));
-  const close = pressed("Cancel", () => {
-    closeField(form);
-    hunk.focus();
-  });
+  const close = pressed("Cancel", () => (closeField(form), hunk.focus()));
   area.addEventListener("keydown", (event) => {
     if (nameOf(event) === "Ctrl-↵") form.requestSubmit();
     if (event.key === "Escape") close.click();
@@ -190,10 +187,7 @@ document.getElementById("main").addEventListener("click", (event) => {
     const gone = waiting();
     store((list) => list.filter((one) => one.sent));
     const line = made("p", "Comments discarded. ");
-    const back = () => {
-      store((list) => [...list, ...gone]);
-      line.remove();
-    };
+    const back = () => (store((list) => [...list, ...gone]), line.remove());
     line.append(pressed("Undo", back));
     document.getElementById("messages").append(line);
     setTimeout(() => line.remove(), 10_000);

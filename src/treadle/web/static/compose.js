@@ -187,10 +187,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
   }
   document.getElementById("hide-shown")?.addEventListener("click", () => (showAnswer(""), text.focus()));
 
-  text.form.addEventListener("submit", (event) => {
-    event.preventDefault();
-    say(false);
-  });
+  text.form.addEventListener("submit", (event) => (event.preventDefault(), say(false)));
   document.getElementById("steer")?.addEventListener("click", () => say(true));
   document.getElementById("continue")?.addEventListener("click", () => resume({}));
 
@@ -253,10 +250,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
       ...rows.map((row, at) => {
         const line = made("li", "", { id: `m${at}`, role: "option" });
         line.append(made("code", row.name), " ", made("small", row.about));
-        line.addEventListener("pointerdown", (event) => {
-          event.preventDefault();
-          take(at);
-        });
+        line.addEventListener("pointerdown", (event) => (event.preventDefault(), take(at)));
         return line;
       }),
     );

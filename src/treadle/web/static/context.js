@@ -55,9 +55,6 @@ async function refresh() {
   running = false;
 }
 
-document.addEventListener("posted", (event) => {
-  event.detail.form.reset();
-  refresh();
-});
+document.addEventListener("posted", (event) => (event.detail.form.reset(), refresh()));
 
 listen((news) => news.status && refresh(), session, cursor);

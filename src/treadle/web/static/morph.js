@@ -68,10 +68,7 @@ export function ask(title, about, yes, value = null) {
   dialog.showModal();
   if (value !== null) input.select();
   return new Promise((done) => {
-    dialog.addEventListener("close", () => {
-      dialog.remove();
-      done(dialog.returnValue === "yes" ? input.value : null);
-    });
+    dialog.addEventListener("close", () => (dialog.remove(), done(dialog.returnValue === "yes" ? input.value : null)));
   });
 }
 

@@ -28,10 +28,7 @@ async function show(start = "") {
   if (!(await load(`/policy/decisions?${query}`, place))) place.remove();
 }
 
-filter.addEventListener("submit", (event) => {
-  event.preventDefault();
-  show();
-});
+filter.addEventListener("submit", (event) => (event.preventDefault(), show()));
 
 decisions.addEventListener("click", (event) => {
   const button = event.target.closest("button[data-older]");

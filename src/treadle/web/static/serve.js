@@ -15,10 +15,7 @@ async function come(token) {
   } else if (!goIn()) location.reload();
 }
 
-form?.addEventListener("submit", (event) => {
-  event.preventDefault();
-  come(document.getElementById("token").value.trim());
-});
+form?.addEventListener("submit", (event) => (event.preventDefault(), come(document.getElementById("token").value.trim())));
 again.addEventListener("click", () => come(""));
 addEventListener("hashchange", () => come(tokenOfAddress()));
 

@@ -13,7 +13,7 @@ from pathlib import Path
 from treadle.protocol.rebase_steps import OPEN_STEPS, run_programs
 from treadle.protocol.tools import Confinement
 from treadle.workspace.files.paths import Listed, NoFolder, Unlisted, first_closed, list_folder
-from treadle.workspace.files.private_file import write_private
+from treadle.workspace.files.private_file import make_private_folder, write_private
 from treadle.workspace.sandbox.home import Home, home_for
 from treadle.workspace.sandbox.owned import Installer
 from treadle.workspace.sandbox.profile import NO_FILE, CommandLimits, Profile, is_within
@@ -112,7 +112,7 @@ def _device(folder: str) -> str:
     if os.geteuid() != 0:
         return NO_FILE
     try:
-        own.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        make_private_folder(own.parent)
         if not own.exists():
             os.mknod(own, stat.S_IFCHR, os.makedev(1, 3))
         own.chmod(0o666)  # a command before may have set another one
