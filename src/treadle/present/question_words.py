@@ -143,7 +143,8 @@ def in_short(question: Question) -> str:
             title = printable(question.text).splitlines()[0].rstrip("?")
             return title[:1].lower() + title[1:]
         case QuestionKind.PERMISSION if question.accesses:
-            return _short(question.accesses[-1], question)
+            again = " once more with more rights" if question.denial is not None else ""
+            return f"{_short(question.accesses[-1], question)}{again}"
         case QuestionKind.PERMISSION:
             return exact_line(question.text)
         case _:
