@@ -143,8 +143,7 @@ def in_short(question: Question) -> str:
             title = printable(question.text).splitlines()[0].rstrip("?")
             return title[:1].lower() + title[1:]
         case QuestionKind.PERMISSION if question.accesses:
-            again = " once more with more rights" if question.denial is not None else ""
-            return f"{_short(question.accesses[-1], question)}{again}"
+            return _short(question.accesses[-1], question)
         case QuestionKind.PERMISSION:
             return exact_line(question.text)
         case _:
@@ -155,7 +154,8 @@ def asked_in_line(question: Question) -> str:
     """Say without its question mark what a permission was for that no call of the conversation shows."""
     if question.child and not question.child_call:
         return printable(question.text).partition("\n")[0].rstrip("?")
-    about = _COUNTED.sub("", in_short(question))
+    again = " once more with more rights" if question.denial is not None and question.accesses else ""
+    about = f"{_COUNTED.sub('', in_short(question))}{again}"
     whose = f"Subagent {printable(question.agent)}".rstrip()
     return f"{whose}: {about}" if question.child else f"{about[:1].upper()}{about[1:]}"
 
