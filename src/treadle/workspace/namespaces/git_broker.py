@@ -211,7 +211,9 @@ class GitBroker:
         words = tuple(map(os.fsdecode, parts[: int(count)]))
         left_out = _SAME if _REACHES_OTHERS.intersection(words) else _SAME | _OF_OTHERS
         left_out = left_out if _OPENS_AN_EDITOR.intersection(words) else left_out | _EDITORS.keys()
-        variables = {name: value for name, _, value in pairs if name not in left_out}
+        # Where git's configuration is the user says in Treadle's own environment, which git gets here, too.
+        own = {name: value for name, value in os.environ.items() if name.startswith("GIT_CONFIG_")}
+        variables = {name: value for name, _, value in pairs if name not in left_out and own.get(name) != value}
         taken = (name in _TAKEN_ALONG or value in _EDITORS.get(name, ()) for name, value in variables.items())
         if odd := next((name for name, along in zip(variables, taken, strict=True) if not along), None):
             raise _RefusedError(f"Treadle does not take the variable {odd} along. Run it without.")
