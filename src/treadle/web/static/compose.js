@@ -77,8 +77,10 @@ export function composer(session, { isActive, stopped = () => false, followed, m
       showFiles();
       grow();
     } else keep({ text: text.value, sending: false, steer });
-    sent = sent.then(() => deliver(out, along, more));
+    next(() => deliver(out, along, more));
   }
+
+  const next = (does) => (sent = sent.then(does, does)); // one that goes wrong holds up no other
 
   async function deliver(one, along, more) {
     const said = { text: one.text, id: one.id, steer: one.steer, files: along.map(({ name, data }) => ({ name, data })), ...own(), ...more };
@@ -418,7 +420,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
   if (kept) draft = { out: [], ...kept };
   put(!early || kept?.sending ? draft.text : early.startsWith(draft.text) ? early : `${draft.text}\n${early}`);
   if (draft.files) [brought, text.readOnly] = [bringFiles(draft.files), draft.sending];
-  for (const one of draft.out) sent = sent.then(() => again(one));
+  for (const one of draft.out) next(() => again(one));
   brought.then((whole) => ((text.readOnly = false), whole && draft.sending && say(draft.steer)));
   add([...chooser.files]); // chosen before this ran
   if (document.activeElement === text) complete();
