@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from treadle.protocol.errors import ToolError
@@ -26,14 +27,14 @@ _LONGEST = 128 * 1024 - 1  # bytes; what Linux takes as one argument
 
 
 class Launcher:
-    """Starts shell lines in one directory with one environment; long output goes to files in `spool`."""
+    """Starts shell lines in one directory with one environment, `variables`; long output goes to files in `spool`."""
 
     def __init__(
         self, *, shell: str, directory: str, variables: Mapping[str, str], spool: Path, hide: Hide = as_it_is
     ) -> None:
         self._shell = shell
         self._directory = directory
-        self._variables = dict(variables)
+        self.variables: Mapping[str, str] = MappingProxyType(dict(variables))
         self._spool = spool
         self._hide = hide
         self._ready: GuardProcess | None = None
@@ -124,7 +125,7 @@ class Launcher:
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=write_end,
-                env=self._variables,
+                env=self.variables,
                 start_new_session=True,
                 pass_fds=tuple(descriptors),
             )

@@ -103,12 +103,16 @@ class _RefusedError(Exception):
 
 
 class GitBroker:
-    """Listens for calls of git in a private `folder`, of which commands see what `mounts` says."""
+    """Listens for calls of git in a private `folder`, of which commands see what `mounts` says.
 
-    def __init__(self, folder: Path, git: str, run: RunGit) -> None:
+    `given` is the environment of all commands, and of git where `run` runs it.
+    """
+
+    def __init__(self, folder: Path, git: str, run: RunGit, given: Mapping[str, str]) -> None:
         self._folder = folder
         self._git = git
         self._run = run
+        self._given = given
         self._running = asyncio.Semaphore(_MOST_RUNNING)
         self._listening: socket.socket | None = None
         self._tasks: set[asyncio.Task[None]] = set()
@@ -211,9 +215,8 @@ class GitBroker:
         words = tuple(map(os.fsdecode, parts[: int(count)]))
         left_out = _SAME if _REACHES_OTHERS.intersection(words) else _SAME | _OF_OTHERS
         left_out = left_out if _OPENS_AN_EDITOR.intersection(words) else left_out | _EDITORS.keys()
-        # Where git's configuration is the user says in Treadle's own environment, which git gets here, too.
-        own = {name: value for name, value in os.environ.items() if name.startswith("GIT_CONFIG_")}
-        variables = {name: value for name, _, value in pairs if name not in left_out and own.get(name) != value}
+        calls = ((name, value) for name, _, value in pairs if name not in left_out)
+        variables = {name: value for name, value in calls if self._given.get(name) != value}
         taken = (name in _TAKEN_ALONG or value in _EDITORS.get(name, ()) for name, value in variables.items())
         if odd := next((name for name, along in zip(variables, taken, strict=True) if not along), None):
             raise _RefusedError(f"Treadle does not take the variable {odd} along. Run it without.")

@@ -3,7 +3,7 @@
 import asyncio
 import os
 import shutil
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
 from pathlib import Path
@@ -207,11 +207,14 @@ class ConfinedCommands:
             )
         await self._networks[shared].open()
 
-    async def answer_git(self, run: "RunGit") -> None:
-        """Have what commands call git for judged and run by `run`, where it can be: once, before the first command."""
+    async def answer_git(self, run: "RunGit", given: Mapping[str, str]) -> None:
+        """Have what commands call git for judged and run by `run`, where it can be: once, before the first command.
+
+        `given` is the environment that they have, and git as well.
+        """
         if not self._asked:
             self._asked = True
-            broker = await asyncio.to_thread(self._found_broker, run)
+            broker = await asyncio.to_thread(self._found_broker, run, given)
             if broker is not None:
                 with suppress(OSError):  # then git finds the repository read-only, as without one
                     broker.open()
@@ -221,12 +224,14 @@ class ConfinedCommands:
         """Have something said with the next result of a command."""
         self._place.known.notes.append(text)
 
-    def _found_broker(self, run: "RunGit") -> "GitBroker | None":
+    def _found_broker(self, run: "RunGit", given: Mapping[str, str]) -> "GitBroker | None":
         from treadle.app.security.confining import brokers_git
         from treadle.workspace.namespaces.git_broker import GitBroker
 
         git = find_outside("git", self._root, *self._roots.folders)
-        return GitBroker(self._private / "broker", os.path.realpath(git), run) if git and brokers_git() else None
+        if not git or not brokers_git():
+            return None
+        return GitBroker(self._private / "broker", os.path.realpath(git), run, given)
 
     def set_up_hook(self, line: str, readable: Sequence[str], writable: Sequence[str], *, aside: bool) -> "Setup":
         """Set up the run of a hook, which may change the workspace, and more that it may read and write.

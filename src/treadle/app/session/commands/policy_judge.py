@@ -32,7 +32,8 @@ async def answer_commands(
     """Have what commands want in the middle judged: calls of git, and connections. `tell` tells the user."""
     from treadle.app.session.commands.git_calls import GitCalls
 
-    await commands.answer_git(GitCalls(workspace, judge, now, commands.callers, note=commands.note))
+    git = GitCalls(workspace, judge, now, commands.callers, note=commands.note)
+    await commands.answer_git(git, workspace.launcher.variables)
     await commands.serve_network(network, judge, tell)
 
 
