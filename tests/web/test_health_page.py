@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sqlite3
 from contextlib import closing
 from typing import Any
@@ -20,11 +21,11 @@ def test_the_checks_come_one_by_one_and_stay_on_the_page_problems_first(visit: V
     (visit.recorded.home / "policy.toml").write_text("broken")
     assert "Not checked since" in visit.text("/health")
     found = visit.post("/health/check", calls=False)
-    checks = [json.loads(line) for line in found.text.splitlines()]
-    assert {"sandbox", "git", "extras", "database", "settings"} <= {check["name"] for check in checks}
+    checks = "".join(map(json.loads, found.text.splitlines()))
+    assert {"sandbox", "git", "extras", "database", "settings"} <= set(re.findall("<strong>(.*?)</strong>", checks))
     page = visit.text("/health")
     assert "Last checked" in page
-    assert all(page.count('data-status="fail"') == sum(one["status"] == "fail" for one in checks) for _ in checks)
+    assert page.count('data-status="fail"') == checks.count('data-status="fail"')
     assert page.index('data-status="fail"') < page.index('data-status="ok"')
 
 

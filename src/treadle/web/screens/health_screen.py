@@ -136,7 +136,7 @@ class _Wanted(Struct):
 
 
 async def _check(request: Request) -> Response:
-    """Run the checks, each told as it is done, one JSON object a line."""
+    """Run the checks, each told as it is done: a line is a JSON string, the row of one as the screen shows it."""
     wanted, state = await body_of(request, _Wanted), health_state(request)
     if state.running is not None and not state.running.done():
         raise HTTPException(409, "The checks are running. Wait until they are done.")
@@ -148,7 +148,7 @@ async def _check(request: Request) -> Response:
 
 async def _one_by_one(queue: "asyncio.Queue[Check | None]") -> AsyncIterator[bytes]:
     while (check := await queue.get()) is not None:
-        yield msgspec.json.encode(check) + b"\n"
+        yield msgspec.json.encode(render("check_row.html", check=check)) + b"\n"
 
 
 async def _examined(state: HealthState, queue: "asyncio.Queue[Check | None]", *, offline: bool) -> None:

@@ -2,27 +2,18 @@
 
 import { sendFor } from "./app.js";
 import { records } from "./line.js";
-import { made } from "./morph.js";
+import { fragment } from "./morph.js";
 import "./reports.js";
 
 const checks = document.getElementById("checks");
 const progress = document.getElementById("progress");
-const WORDS = { ok: ["fine", "good"], warn: ["warning", "warn"], fail: ["problem", "bad"] };
 const ORDER = ["fail", "warn", "ok"];
 
 const count = (number, noun) => `${number} ${noun}${number === 1 ? "" : "s"}`;
 
-function row(check) {
-  const [word, look] = WORDS[check.status];
-  const line = made("li", "", { className: "check" });
-  const about = made("div");
-  about.append(made("strong", check.name), `: ${check.found}`);
-  if (check.fix) about.append(made("p", check.fix));
-  line.dataset.status = check.status;
-  line.append(made("span", word, { className: `tag ${look}` }), about);
-  const rank = ORDER.indexOf(check.status);
-  const before = [...checks.children].find((one) => ORDER.indexOf(one.dataset.status) > rank);
-  checks.insertBefore(line, before ?? null);
+function add(line) {
+  const rank = ({ dataset }) => ORDER.indexOf(dataset.status);
+  checks.insertBefore(line, [...checks.children].find((one) => rank(one) > rank(line)) ?? null);
 }
 
 async function run(calls) {
@@ -35,7 +26,7 @@ async function run(calls) {
     if (!answer) return;
     checks.replaceChildren();
     for await (const line of records(answer, "\n")) {
-      row(JSON.parse(line));
+      add(fragment(JSON.parse(line)).firstElementChild);
       done += 1;
       progress.textContent = `Checking … ${done} done`;
     }
