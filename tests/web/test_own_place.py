@@ -73,6 +73,38 @@ async def test_a_look_at_another_view_of_the_phone_keeps_the_place_in_the_conver
         assert await page.is_visible("#newest"), "it does not follow"
 
 
+async def test_back_leads_from_a_view_of_the_phone_to_the_conversation_and_its_address_to_the_view(
+    tmp_path: Path,
+) -> None:
+    async with page_with_model(tmp_path, [Turn(items=(SayText(text=LONG),))]) as (served, seen):
+        page = await seen.page(served, **PHONE)
+        await start_session(page, "Tell me.")
+        await page.wait_for_selector(".item.end")
+        address, entries = page.url, await page.evaluate("history.length")
+        await page.evaluate("scrollTo({ top: 900, behavior: 'instant' })")
+        for name in ("changes", "files", "plan"):
+            await page.click(f"[data-show={name}]")
+        assert page.url == f"{address}#plan"
+        await page.go_back()
+        await page.wait_for_selector("[data-show=conversation][aria-selected=true]")
+        assert (await _place(page), page.url) == (900, address)
+        await page.reload()
+        await page.wait_for_selector(".item.end")
+        assert abs(await _place(page) - 900) < 60
+        await page.go_forward()
+        await page.wait_for_selector("#p-plan:visible")
+        await page.reload()
+        await page.wait_for_selector("#p-plan:visible")
+        await page.click("[data-show=conversation]")
+        await becomes(page, f"location.href === '{address}'")
+        assert await page.evaluate("history.length") == entries + 1
+        other = await seen.page(served, **PHONE)
+        await other.goto(f"{address}#changes")
+        await other.wait_for_selector("#p-changes:visible")
+        await other.click("[data-show=conversation]")
+        await becomes(other, f"location.href === '{address}'")
+
+
 async def test_that_something_came_in_the_review_moves_no_change_that_is_read(tmp_path: Path) -> None:
     def writes(name: str) -> Turn:
         return Turn(items=(make("write_to_file", path=name, content="one\ntwo\n"),))

@@ -96,13 +96,27 @@ export function beside(session) {
 
   let left = Infinity; // where the conversation was left; its end moves on meanwhile
 
-  function view(name) {
-    if (document.body.dataset.view === "conversation") left = innerHeight + scrollY < document.documentElement.scrollHeight - 60 ? scrollY : Infinity;
+  function view(name, by = true) {
+    const before = document.body.dataset.view;
+    history.scrollRestoration = name === "conversation" ? "auto" : "manual"; // its place is kept here meanwhile
+    if (before === "conversation") left = innerHeight + scrollY < document.documentElement.scrollHeight - 60 ? scrollY : Infinity;
     document.body.dataset.view = name;
     for (const button of document.querySelectorAll("[data-show]")) button.setAttribute("aria-selected", String(button.dataset.show === name));
     if (name !== "conversation") tab(name, false);
     window.scrollTo({ top: name === "conversation" ? Math.min(left, document.documentElement.scrollHeight) : 0, behavior: "instant" });
+    if (!by || name === before) return;
+    if (name === "conversation" && history.state) history.back(); // which brought it here
+    else if (before === "conversation") history.pushState(true, "", `#${name}`);
+    else history.replaceState(history.state, "", name === "conversation" ? location.pathname + location.search : `#${name}`);
   }
+
+  /** Show what the address names, on a phone. */
+  function viewNamed() {
+    const [name] = location.hash.slice(1).split("=");
+    const one = document.querySelector(`[data-show="${name === "file" ? "files" : CSS.escape(name)}"]`);
+    if (document.querySelector(".vtabs").offsetParent) view(one?.dataset.show ?? "conversation", false);
+  }
+  window.addEventListener("popstate", viewNamed);
 
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-tab], [data-show]");
@@ -148,6 +162,7 @@ export function beside(session) {
   const [named, before] = [location.hash.slice(1), sessionStorage.getItem(TAB)];
   if (document.querySelector(`[data-tab="${CSS.escape(named)}"]`)) tab(named);
   else if (before) tab(before, false);
+  if (named) viewNamed();
 
   const toggle = id("show-panel");
   function panel(open) {
