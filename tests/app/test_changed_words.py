@@ -31,16 +31,23 @@ def test_a_pair_of_lines_is_compared_alone() -> None:
     ]
     for one, other in ((old, new), (new, old)):
         gone, come = _differing(one, other)
-        assert (gone or come, gone and come) == ({0: ["    "]}, {})
+        assert (gone, come) == ({}, {})
 
 
 def test_lines_that_have_little_in_common_are_not_marked_in_parts() -> None:
     assert _differing(["if ready(): start()"], ["for name in names: print(name)"]) == ({}, {})
 
 
-def test_words_side_by_side_are_one_mark_and_blanks_are_marked_too() -> None:
+def test_words_side_by_side_are_one_mark_and_what_a_line_is_indented_by_is_none() -> None:
     assert _differing(["a b c d e f g h"], ["a b X Y Z f g h"]) == ({0: ["c d e"]}, {0: ["X Y Z"]})
-    assert _differing(["value = 1"], ["  value = 1"]) == ({}, {0: ["  "]})
+    assert _differing(["a = 1"], ["a  = 1"]) == ({0: [" "]}, {0: ["  "]})
+    assert _differing(["value = 1"], ["\t    value = 2"]) == ({0: ["1"]}, {0: ["2"]})
+
+
+def test_lines_that_changed_places_are_each_compared_with_the_one_that_is_most_like_it() -> None:
+    old = ["return float(value)", "wait = 1.0 * attempt"]
+    new = ["wait = 2.0 * attempt", "", "return min(float(value), MAX_WAIT)"]
+    assert _differing(old, new) == ({1: ["1"]}, {0: ["2"], 2: ["min(", "), MAX_WAIT"]})
 
 
 def test_nothing_is_marked_in_what_was_only_added_or_is_too_large() -> None:

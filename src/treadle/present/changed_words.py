@@ -9,8 +9,9 @@ from treadle.workspace.checkpoints.merging import line_edits
 
 _WORD = regex(r"\w+|\s+|[^\w\s]")
 
-_MOST_COMPARED = 4_000_000
-"""Pairs of words of one change that are compared; no words are marked in a larger one."""
+_MOST_COMPARED, _MOST_LOOKED_FOR = 4_000_000, 400_000
+"""Pairs of words of one change that are compared, and words that are looked for in lines; no words are marked in a
+larger change."""
 
 _LEAST_ALIKE = 0.4
 """Share of two lines that must be the same: what was written anew is no change of some words."""
@@ -20,43 +21,53 @@ Spans: TypeAlias = tuple[tuple[int, int], ...]
 
 
 class _Word(NamedTuple):
-    line: int
     start: int
     end: int
     text: str
 
 
 def changed_words(old: Sequence[str], new: Sequence[str]) -> tuple[dict[int, Spans], dict[int, Spans]]:
-    """Give what differs in lines that were changed in parts: of the old ones and the new ones, by index."""
-    left, right = (list(_words(lines)) for lines in (old, new))
-    if not left or not right or len(left) * len(right) > _MOST_COMPARED:
+    """Give what differs in lines that were changed in parts: of the old ones and the new ones, by index.
+
+    A line is compared with the one that is most like it, wherever that stands. What it is indented by is no word.
+    """
+    left, right = ([list(_words(line)) for line in lines] for lines in (old, new))
+    size = sum(map(len, left))
+    if size * sum(map(len, right)) > _MOST_COMPARED or size * len(right) > _MOST_LOOKED_FOR:
         return {}, {}
-    common = list(_common(left, right))
-    alike: Counter[tuple[int, int]] = Counter()
-    for one, other in common:
-        alike[left[one].line, right[other].line] += len(left[one].text.strip())
-    pairs: dict[int, int] = {}
-    taken: set[int] = set()
-    for (before, after), size in alike.most_common():
-        whole = _weight(old[before]) + _weight(new[after])
-        if before not in pairs and after not in taken and 2 * size >= _LEAST_ALIKE * whole:
-            pairs[before] = after
-            taken.add(after)
     gone: dict[int, Spans] = {}
     come: dict[int, Spans] = {}
-    for before, after in pairs.items():  # a word may be in the other line, too, though that of another line was nearer
-        lines = (list(_words([old[before]])), list(_words([new[after]])))
-        same = list(_common(*lines))
-        gone[before] = _changed(lines[0], {one for one, _ in same})
-        come[after] = _changed(lines[1], {other for _, other in same})
-    gone, come = ({line: spans for line, spans in found.items() if spans} for found in (gone, come))
+    for before, after in _pairs(left, right):
+        same = list(_common(left[before], right[after]))
+        if marks := _changed(left[before], {one for one, _ in same}):
+            gone[before] = marks
+        if marks := _changed(right[after], {other for _, other in same}):
+            come[after] = marks
     return gone, come
 
 
-def _words(lines: Sequence[str]) -> Iterator[_Word]:
-    for number, line in enumerate(lines):
-        for found in _WORD.finditer(line):
-            yield _Word(number, found.start(), found.end(), found[0])
+def _pairs(left: Sequence[Sequence[_Word]], right: Sequence[Sequence[_Word]]) -> Iterator[tuple[int, int]]:
+    """Pair the lines that are alike enough, those that are most alike first, of equals those that stand alike."""
+    bags = [[Counter(word.text for word in line if not word.text.isspace()) for line in side] for side in (left, right)]
+    weights = [[sum(len(text) * count for text, count in bag.items()) for bag in side] for side in bags]
+    found: list[tuple[float, int, int, int]] = []
+    for before, one in enumerate(bags[0]):
+        for after, other in enumerate(bags[1]):
+            whole = weights[0][before] + weights[1][after]
+            common = sum(len(text) * min(count, other[text]) for text, count in one.items() if text in other)
+            if common and 2 * common >= _LEAST_ALIKE * whole:
+                found.append((-2 * common / whole, abs(before - after), before, after))
+    taken: tuple[set[int], set[int]] = (set(), set())
+    for _, _, before, after in sorted(found):
+        if before not in taken[0] and after not in taken[1]:
+            taken[0].add(before)
+            taken[1].add(after)
+            yield before, after
+
+
+def _words(line: str) -> Iterator[_Word]:
+    for found in _WORD.finditer(line, len(line) - len(line.lstrip())):
+        yield _Word(found.start(), found.end(), found[0])
 
 
 def _common(left: Sequence[_Word], right: Sequence[_Word]) -> Iterator[tuple[int, int]]:
@@ -68,10 +79,6 @@ def _common(left: Sequence[_Word], right: Sequence[_Word]) -> Iterator[tuple[int
         yield from zip(range(one, change.start), range(other, change.new_start), strict=True)
         one, other = change.end, change.new_end
     yield from zip(range(one, len(left)), range(other, len(right)), strict=True)
-
-
-def _weight(line: str) -> int:
-    return sum(len(piece) for piece in line.split())
 
 
 def _changed(words: Sequence[_Word], same: set[int]) -> Spans:

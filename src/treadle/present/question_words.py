@@ -16,7 +16,7 @@ from treadle.present.trial_words import changes_of, figures_of
 from treadle.present.words import counted
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
-from treadle.protocol.reasons import PartEffect, effect_of, words_of_decision
+from treadle.protocol.reasons import MODE_RULE, PartEffect, effect_of, mode_words, words_of_decision
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -320,7 +320,7 @@ def _part(part: Part) -> AskedPart:
     rules = {reason.rule for reason in part.reasons}
     outside = rules & {"write-outside", "read-outside", "outside"}
     where = "outside this project" if outside else "inside this project" if "write-inside" in rules else ""
-    named = ", ".join(reason.rule for reason in part.reasons if reason.rule != "mode")
+    named = ", ".join(reason.rule for reason in part.reasons if reason.rule != MODE_RULE)
     return AskedPart(
         effect=effect_of(part),
         text=exact(part.text),
@@ -352,20 +352,26 @@ def _right(grant: SandboxDenial) -> str:
 
 
 def _details(question: Question, decision: Decision) -> Iterator[str]:
+    """Say where it runs, what it risks, and why it is asked about: each reason once, of several parts at the first."""
     for access in question.accesses:
         if isinstance(access, RunCommand):
             yield f"runs in {exact_line(access.cwd)}"
     yield f"risk: {question.risk}"
-    for reason in decision.reasons:
-        yield _reason(reason)
-    for part in decision.parts:
+    said: set[Reason] = set()
+    for part in decision.parts if len(decision.parts) > 1 else ():
         yield f"{exact(part.text)}  {'allowed' if part.verdict is Verdict.ALLOW else 'asked about'} · risk: {part.risk}"
-        for reason in part.reasons:
-            yield f"  {_reason(reason)}"
+        yield from (f"  {line}" for line in _new_reasons(part.reasons, said))
+    yield from _new_reasons(decision.reasons or [one for part in decision.parts for one in part.reasons], said)
+    yield from mode_words(decision)
 
 
-def _reason(reason: Reason) -> str:
-    return f"rule: {', '.join(filter(None, (reason.rule, printable(reason.source))))} · {printable(reason.text)}"
+def _new_reasons(reasons: Sequence[Reason], said: set[Reason]) -> Iterator[str]:
+    """Give the reasons that were not `said` yet; what the mode says is said of the whole call."""
+    for reason in dict.fromkeys(reasons):
+        if reason.rule != MODE_RULE and reason not in said:
+            said.add(reason)
+            named = ", ".join(filter(None, (reason.rule, printable(reason.source))))
+            yield f"rule: {named} · {printable(reason.text)}"
 
 
 def _outside(path: str, roots: Sequence[str]) -> bool:

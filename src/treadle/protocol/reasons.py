@@ -4,12 +4,17 @@ from collections.abc import Iterable, Iterator
 
 from msgspec import Struct
 
+from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Reason
 from treadle.protocol.tools import Risk
 
 _LONGEST_PART = 100
+_ASKS = regex(r"^mode (\w+) asks")
 _OTHER = 5  # rules that no family names stand among those that act on the machine
-_BESIDE = frozenset({"mode", "grants"})
+MODE_RULE = "mode"
+"""The rule of reasons that are what the mode says."""
+
+_BESIDE = frozenset({MODE_RULE, "grants"})
 """Rules that say what the mode does and what a yes gives: neither is anything that a call does."""
 
 NOT_TRUSTED = "untrusted"
@@ -115,6 +120,28 @@ def words_of_decision(decision: Decision) -> DecisionWords:
         tuple(line for line in dict.fromkeys(further) if line != headline),
         _TRUST_IT if first.rule == NOT_TRUSTED or trust is not None else "",
     )
+
+
+def mode_words(decision: Decision) -> tuple[str, ...]:
+    """Say what the mode says of a call, once: `mode ask: you are asked; mode edits would allow it`.
+
+    What it says of parts that are allowed is no reason to ask about the others.
+    """
+    told = [
+        *decision.reasons,
+        *(one for part in decision.parts if part.verdict is decision.verdict for one in part.reasons),
+    ]
+    texts = list(dict.fromkeys(one.text for one in told if one.rule == MODE_RULE))
+    # That of one part may say more, such as the way on.
+    longest = [one for one in texts if not any(other != one and other.startswith(one) for other in texts)]
+    return tuple(_ASKS.sub(r"mode \1: you are asked", one) for one in longest)
+
+
+def why_decided(decision: Decision) -> str:
+    """Give the reason that decides, and what the mode makes of it: the same reason asks in one and runs in another."""
+    words = words_of_decision(decision)
+    modes = () if words.rule == MODE_RULE else mode_words(decision)
+    return "; ".join((words.headline, *modes))
 
 
 def headline_with(headline: str, way_on: str) -> str:
