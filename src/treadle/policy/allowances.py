@@ -174,7 +174,7 @@ def rule_of(allowance: Allowance) -> Rule:
     """Give what a person allowed as a rule of the session. Raises `ValueError` for an `op` that there is not."""
     what = " ".join(allowance.argv) or allowance.path or allowance.host or allowance.tool
     said = {**msgspec.structs.asdict(allowance), "op": PathOp(allowance.op) if allowance.op else None}
-    return Rule(verdict=Verdict.ALLOW, scope=Scope.SESSION, reason=f"you allowed {what}", **said)
+    return Rule(verdict=Verdict.ALLOW, scope=Scope.SESSION, reason=f"{YOU_ALLOWED}{what}", **said)
 
 
 def with_allowances(rules: Ruleset, allowances: Iterable[Allowance]) -> Ruleset:

@@ -19,8 +19,8 @@ from treadle.present.words import (
     said_no,
 )
 from treadle.protocol.notifications import QuestionClosed
-from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind
-from treadle.protocol.reasons import headline_with, words_of_decision
+from treadle.protocol.permissions import AllowScope, Decision, OptionKind, Question, QuestionKind, Verdict
+from treadle.protocol.reasons import YOU_ALLOWED, headline_with, words_of_decision
 from treadle.protocol.tools import CallResult, CopyFate, Outcome, ToolKind
 
 _LONGEST = 200
@@ -118,6 +118,17 @@ def allowed_before(decision: Decision | None, allowed: Collection[str]) -> str:
         return ""
     reasons = (*decision.reasons, *(reason for part in decision.parts for reason in part.reasons))
     return "allowed this session" if any(reason.rule in allowed for reason in reasons) else ""
+
+
+def allowed_by(decision: Decision | None) -> str:
+    """Name what let a call run that nobody was asked about, beside the mode: `allowed this session`, `rule: pytest`."""
+    if decision is None or decision.verdict is not Verdict.ALLOW:
+        return ""
+    reasons = (*decision.reasons, *(reason for part in decision.parts for reason in part.reasons))
+    rules = dict.fromkeys(reason.rule for reason in reasons if reason.source)
+    if rules:
+        return f"rule: {printable(next(iter(rules)))}"
+    return "allowed this session" if any(reason.text.startswith(YOU_ALLOWED) for reason in reasons) else ""
 
 
 def _was_kept(result: CallResult | None) -> bool:

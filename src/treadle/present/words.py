@@ -29,7 +29,7 @@ from treadle.protocol.usage import Usage
 
 _SHOWN_TITLE, _SHOWN_REASON, _MOST_NAMED = 160, 240, 20
 _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
-_GOES_ON = regex(r"Command \d+ continues in the background\.")
+_GOES_ON = regex(r"Command (\d+) continues in the background\.")
 _PATCHED = regex(r"(?m)^\*\*\* (?:Add|Update|Delete) File: *(.+)$")
 _NOTHING_PRINTED = "(no output)"
 CHANGED_BY_HOOK = "A hook changed this call. "
@@ -254,6 +254,27 @@ def output_of(kind: ToolKind, result: CallResult) -> str:
         said = went_wrong or _STATUS.match(first) or _GOES_ON.match(first)
         text = (rest if said else text).removeprefix(_NOTHING_PRINTED)
     return text
+
+
+def job_begun(changed: CallChanged) -> int:
+    """Give the number of the command that a call left in the background; 0 for one that left none."""
+    result = changed.result
+    if result is None or verb_of(changed.call.name) != "Run":
+        return 0  # what looks at such a command tells of it in the same words
+    found = _GOES_ON.match(plain(_without_remarks(result.content)))
+    return int(found[1]) if found else 0
+
+
+def job_ended(state: str) -> tuple[str, Outcome]:
+    """Say how a command in the background ended; `state` is the sentence of its record."""
+    if status := _STATUS.match(state):
+        return f"exit {status[1]}", Outcome.OK if status[1] == "0" else Outcome.FAILED
+    return f"{state[:1].lower()}{state[1:].partition(':')[0].rstrip('.')}", Outcome.INTERRUPTED
+
+
+def is_shortened(result: CallResult) -> bool:
+    """Whether a result has less than was printed; what may be long is kept in a file, also where all of it is here."""
+    return bool(result.full_output) and result.full_output in plain(result.content)
 
 
 def result_for_person(result: CallResult, decision: Decision | None) -> str:

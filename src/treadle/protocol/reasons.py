@@ -17,6 +17,9 @@ MODE_RULE = "mode"
 _BESIDE = frozenset({MODE_RULE, "grants"})
 """Rules that say what the mode does and what a yes gives: neither is anything that a call does."""
 
+YOU_ALLOWED = "you allowed "
+"""How the reason begins that is an earlier yes of the person, for the session."""
+
 NOT_TRUSTED = "untrusted"
 """The rule of reasons that are the folder's, and not the call's."""
 

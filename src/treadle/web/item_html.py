@@ -3,7 +3,7 @@
 import posixpath
 from typing import Any, assert_never
 
-from treadle.present.call_words import permission_line, said_of, tail_of
+from treadle.present.call_words import allowed_by, permission_line, said_of, tail_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import advice, waiting_words
 from treadle.present.figures import by_name, restored_since, turn_figures, unseen_words
@@ -33,6 +33,9 @@ from treadle.present.words import (
     describe_call,
     elsewhere,
     ended,
+    is_shortened,
+    job_begun,
+    job_ended,
     lines_read,
     note_of,
     output_of,
@@ -44,9 +47,10 @@ from treadle.present.words import (
 )
 from treadle.protocol.models import ErrorKind
 from treadle.protocol.notifications import CallChanged, CallStatus, TurnStop
-from treadle.protocol.reasons import words_of_decision
+from treadle.protocol.reasons import why_decided
 from treadle.protocol.tools import CallResult, Outcome, ToolKind
 from treadle.web.markup import without_commands
+from treadle.web.seen_jobs import SeenJob
 from treadle.web.templating import render, span_words
 
 _SHOWN_RESULT = 20_000
@@ -89,14 +93,22 @@ def is_shown(placed: Placed) -> bool:
 
 
 def item_html(
-    placed: Placed, view: SessionView, *, is_open: bool, session: str = "", begins_undone: bool = False
+    placed: Placed,
+    view: SessionView,
+    *,
+    is_open: bool,
+    session: str = "",
+    begins_undone: bool = False,
+    job: SeenJob | None = None,
 ) -> str:
     """Give an item as HTML; one that is gone is an empty element that keeps its place.
 
     Unless the session `is_open` nothing of it goes on. `session` is the id that its links to files lead to, if any.
-    With it what left the conversation `begins_undone`.
+    With it what left the conversation `begins_undone`. A call left the `job` in the background, as far as is known.
     """
     parts = {"kind": "gone"} if placed.item is None else _parts(placed.item, view, is_open=is_open)
+    if parts["kind"] == "call" and job_begun(parts["item"].changed):
+        parts |= _in_background(job, is_open=is_open)
     left = view.has_left(placed)
     return render(
         "item.html", position=placed.position, left=left, begins_undone=begins_undone, session=session, **parts
@@ -260,7 +272,7 @@ def _card(item: CallItem, *, is_open: bool, waits: bool) -> dict[str, Any]:
     since = None if still or item.since is None else in_milliseconds(item.since)
     most = _TAIL_RUNNING if result is None else _TAIL_BAD if bad else _TAIL_GOOD
     prints = changed.kind is ToolKind.EXECUTE or result is None  # such as where subagents are
-    is_cut = result is not None and bool(result.full_output)
+    is_cut = result is not None and is_shortened(result)
     tail, above = tail_of(text, most, item.above, is_cut=is_cut) if text and prints else ("", "")
     name = describe_call(changed)
     return {
@@ -271,7 +283,7 @@ def _card(item: CallItem, *, is_open: bool, waits: bool) -> dict[str, Any]:
         "item_name": posixpath.basename(name.about),
         "read_lines": 0 if result is None else lines_read(changed.kind, result),
         "state": "waits for your answer" if waits else _state(item, result, is_open=is_open),
-        "said": "" if asks else said_of(item, _HERE.rstrip(":")),
+        "said": "" if asks else said_of(item, _HERE.rstrip(":")) or allowed_by(changed.decision),
         "outcome": result.outcome.value if result is not None else "open",
         "sign": _sign(name.verb, None if result is None else result.outcome),
         "bad": bad,
@@ -280,11 +292,44 @@ def _card(item: CallItem, *, is_open: bool, waits: bool) -> dict[str, Any]:
         "diff": preview.text if preview is not None and preview.is_diff and not asks else "",
         "output": text,
         "is_cut": is_cut,
+        "cut": "Its beginning and its end",
         "tail": tail,
         "tail_above": above,
         "since": since,
+        "seconds": item.seconds if changed.kind is ToolKind.EXECUTE or (item.seconds or 0) >= 1 else None,
+        "job": "",
         "decision": None if asks else changed.decision,
-        "decision_why": "" if changed.decision is None else printable(words_of_decision(changed.decision).headline),
+        "decision_why": "" if changed.decision is None else printable(why_decided(changed.decision)),
+    }
+
+
+_BACKGROUND = "in the background"
+
+
+def _in_background(job: SeenJob | None, *, is_open: bool) -> dict[str, Any]:
+    """Show a call by the command that it left in the background: as running only where that is known."""
+    if job is None or (job.line.running and not is_open):
+        return {"state": _BACKGROUND, "sign": "term", "seconds": None}
+    line = job.line
+    said, outcome = ("", Outcome.OK) if line.running else job_ended(line.state)
+    bad = outcome in _BAD
+    most = _TAIL_RUNNING if line.running else _TAIL_BAD if bad else _TAIL_GOOD
+    text, is_cut = output_of_command(job.printed), job.begin > 0
+    tail, above = tail_of(text, most, is_cut=is_cut) if text.strip() else ("", "")
+    return {
+        "state": _BACKGROUND if outcome is Outcome.OK else f"{said}, {_BACKGROUND}",
+        "sign": _sign("Run", outcome),
+        "outcome": outcome.value,
+        "bad": bad,
+        "running": line.running,
+        "since": line.started_at if line.running else None,
+        "seconds": None if line.running else (line.ended_at - line.started_at) / 1000,
+        "job": line.id if line.running else "",
+        "output": text,
+        "is_cut": is_cut,
+        "cut": "Its end",
+        "tail": tail,
+        "tail_above": above,
     }
 
 

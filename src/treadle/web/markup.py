@@ -35,6 +35,9 @@ leaves out what is nested deeper than `_MOST_NESTED`, and a list counts twice.""
 _TERMINAL = re.compile(r"\btreadle [a-z-]|(?<!\w)--?[a-z]|\bTREADLE_")
 """What only somebody at a terminal can write."""
 
+_FENCE = "```"
+_INLINE_CODE = re.compile(r"(?<!`)`([^`\n]+)`(?!`)")
+
 _LINKS = ("http://", "https://", "mailto:")
 
 
@@ -70,6 +73,12 @@ def ticked(text: str) -> Markup:
         return escape("`".join(pieces))
     shown = (Markup("<code>{}</code>").format(piece) if at % 2 else escape(piece) for at, piece in enumerate(pieces))
     return Markup("").join(shown)
+
+
+def inline_code(text: str) -> Markup:
+    """Show what a line of a person's own text has between single backticks as code; the rest is as it was written."""
+    pieces = _INLINE_CODE.split(printable(text)) if _FENCE not in text else [printable(text)]
+    return Markup("").join(Markup("<code>{}</code>").format(piece) if at % 2 else piece for at, piece in enumerate(pieces))
 
 
 def code(text: str, *, language: str = "", name: str = "") -> Markup:

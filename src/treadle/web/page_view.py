@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -10,12 +10,13 @@ from treadle.present.call_words import answer_words
 from treadle.present.item_book import ItemBook, is_settled, with_begun_reply
 from treadle.present.items import CallItem, Placed, ProblemItem
 from treadle.present.view import SessionView
-from treadle.present.words import elsewhere
+from treadle.present.words import elsewhere, job_begun
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import Notification, PromptDelivered, QuestionClosed
 from treadle.protocol.permissions import OptionKind
 from treadle.web.item_html import is_shown, item_html
+from treadle.web.seen_jobs import SeenJob, look_at_jobs
 
 _MOST_ANSWERED = 200
 
@@ -39,6 +40,9 @@ class PageContent(ItemBook):
         self.raised = False
         self._is_open, self._session = is_open, session
         self._html: dict[int, tuple[int, str]] = {}
+        self._begun: dict[int, int] = {}
+        """Where the calls are that left something in the background, by its number."""
+        self._jobs: dict[int, SeenJob | None] = {}
 
     @property
     def version(self) -> int:
@@ -54,7 +58,28 @@ class PageContent(ItemBook):
                 self._note_answer(closed)
             case _:
                 pass
-        return super().take(stamped)
+        changed = super().take(stamped)
+        for placed in changed:
+            if isinstance(placed.item, CallItem) and (number := job_begun(placed.item.changed)):
+                self._begun[number] = placed.position
+        return changed
+
+    @property
+    def has_jobs(self) -> bool:
+        """Whether a call left something in the background of which the end is not known."""
+        known = self._jobs
+        return any(number not in known or ((job := known[number]) and job.line.running) for number in self._begun)
+
+    def know_jobs(self, jobs: Mapping[int, SeenJob]) -> bool:
+        """Take how the commands in the background stand; says whether a call shows something else now."""
+        before = self._jobs
+        self._jobs = {number: jobs.get(number) for number in self._begun}
+        changed = [number for number, job in self._jobs.items() if number not in before or job != before[number]]
+        for number in changed:
+            placed = self._items[self._begun[number]]
+            if placed.item is not None:
+                self.show(placed.item, placed)
+        return bool(changed)
 
     def _note_answer(self, closed: QuestionClosed) -> None:
         asked = next((one for one in self.view.questions if one.id == closed.question_id), None)
@@ -93,9 +118,16 @@ class PageContent(ItemBook):
         version, html = self._html.get(placed.position, (-1, ""))
         if version != placed.version:
             begins = self._begins_undone(placed)
-            html = item_html(placed, self.view, is_open=self._is_open, session=self._session, begins_undone=begins)
+            job = self._job_of(placed)
+            html = item_html(
+                placed, self.view, is_open=self._is_open, session=self._session, begins_undone=begins, job=job
+            )
             self._html[placed.position] = placed.version, html
         return html
+
+    def _job_of(self, placed: Placed) -> SeenJob | None:
+        number = job_begun(placed.item.changed) if isinstance(placed.item, CallItem) else 0
+        return self._jobs.get(number) if self._begun.get(number) == placed.position else None
 
     def _begins_undone(self, placed: Placed) -> bool:
         """Whether an item has left the conversation, and the one that is shown above it has not."""
@@ -118,4 +150,6 @@ def page_content(
     content = PageContent(root, model, is_open=is_open, session=session)
     for stamped in with_begun_reply(past, live):
         content.take(stamped)
+    if content.has_jobs:
+        content.know_jobs(look_at_jobs(session))
     return content

@@ -67,7 +67,7 @@ def came_words(view: SessionView, now: float) -> str:
     if not received:
         return ""
     speed = round(view.reply.speed(view.reply.tokens, now) or view.speed, -1)
-    return f"{tokens(received)} tokens" + (f" · {speed:.0f} tokens/s" if speed else "")
+    return f"↓ {tokens(received)} tokens" + (f" · {speed:.0f} a second" if speed else "")
 
 
 def goal_line(goal: GoalStatus | None) -> str:

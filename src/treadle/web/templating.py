@@ -17,7 +17,7 @@ from treadle.present.words import age, ago, counted, span, spent, tokens
 from treadle.protocol.models import money
 from treadle.protocol.usage import Usage
 from treadle.web.changed_lines import diff_blocks
-from treadle.web.markup import code, markdown, page_text, ticked
+from treadle.web.markup import code, inline_code, markdown, page_text, ticked
 from treadle.web.navigation import ADMIN_PATHS, SESSION_SCREENS, SETTINGS_GROUPS
 from treadle.web.page_files import files_path, module_tags
 from treadle.web.page_keys import Visitor
@@ -50,6 +50,7 @@ def _environment() -> Environment:
         code=code,
         counted=counted,
         harmless=page_text,
+        inline_code=inline_code,
         markdown=markdown,
         money=money,
         spent=spent,

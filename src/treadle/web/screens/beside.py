@@ -5,13 +5,13 @@ import time
 
 from msgspec import Struct
 from starlette.requests import Request
-from starlette.responses import HTMLResponse, PlainTextResponse, Response
+from starlette.responses import HTMLResponse, Response
 
 from treadle.door.known_models import EFFORT_BUDGETS
 from treadle.door.open_session import Reach
 from treadle.door.reports import end_timer, find_job, kill_job, output_piece, session_jobs
 from treadle.present.escape import output_of_command
-from treadle.present.words import tokens
+from treadle.present.words import job_ended, tokens
 from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import SessionError
 from treadle.web.completion import MOST_TYPED, completions
@@ -71,7 +71,8 @@ async def _jobs(request: Request) -> Response:
     opened = book_of(request).find(session_id)
     ports = ServersAnswer() if opened is None else await asyncio.to_thread(opened.session.ports().command, "")
     opens = may(visitor_of(request), Reach.PORTS)
-    return HTMLResponse(render("jobs.html", jobs=jobs[::-1], now=now, ports=ports, opens=opens))
+    shown = [(one, *("", "")) if one.running else (one, *job_ended(one.state)) for one in reversed(jobs)]
+    return HTMLResponse(render("jobs.html", jobs=shown, now=now, ports=ports, opens=opens))
 
 
 class _Port(Struct):
@@ -111,16 +112,18 @@ async def _stop_job(request: Request) -> Response:
 async def _printed(request: Request) -> Response:
     """Give the end of what a command in the background printed."""
     wanted, session_id = request.query_params.get("id", ""), request.path_params["session_id"]
-    return PlainTextResponse(await asyncio.to_thread(_end_of, wanted, session_id))
+    command, text = await asyncio.to_thread(_end_of, wanted, session_id)
+    return HTMLResponse(render("printed.html", command=command, text=text))
 
 
-def _end_of(wanted: str, session_id: str) -> str:
+def _end_of(wanted: str, session_id: str) -> tuple[str, str]:
     line = next((one for one in session_jobs(session_id, now=int(time.time() * 1000)) if one.id == wanted), None)
     if line is None or not line.number:
         raise SessionError("job-unknown", "This session has no such command in the background any more.")
     piece = output_piece(find_job(wanted)[1].output, _MOST_PRINTED)
     text = output_of_command(piece.text)
-    return f"… {piece.begin:,} bytes before this\n{text}" if piece.begin else text or "It has printed nothing yet."
+    before = f"… {(piece.begin + 999) // 1000:,} kB before this\n" if piece.begin else ""
+    return line.command, f"{before}{text}" or "It has printed nothing yet."
 
 
 def _stop(wanted: str, session_id: str) -> None:

@@ -302,6 +302,7 @@ export function beside(session) {
       jobs.hidden = jobs.querySelector("li") === null;
       ports.hidden = found.length === 0;
       count("terminal", found.length || "");
+      count("jobs", list.childElementCount || "");
       plain();
       if (document.querySelector("#jobs .running, #ports .running")) mayHaveJobs(2_000);
     } catch {
@@ -330,16 +331,15 @@ export function beside(session) {
     if (printed) {
       const answer = await get(`${path}/jobs/output?${new URLSearchParams({ id: printed })}`);
       if (!answer) return;
-      id("shown").hidden = false;
-      id("shown").querySelector("pre").textContent = await answer.text();
-      id("shown").querySelector("pre").focus();
+      id("printed").replaceChildren(fragment(await answer.text()));
+      id("printed").querySelector("pre").focus();
       return;
     }
     one.disabled = true;
     await (job ? send(`${path}/jobs/stop`, { id: job }) : send(`${path}/ports/${act}`, { port: Number(port) }));
     readJobs();
   }
-  for (const one of [jobs, ports]) one.addEventListener("click", doJob);
+  for (const one of [jobs, ports, id("items")]) one.addEventListener("click", doJob);
   readJobs();
 
   // ---- mode, model and context

@@ -112,7 +112,8 @@ function group() {
       let line = head.querySelector(":scope > .together");
       if (!line) {
         line = made("button", "", { type: "button", className: "together", ariaExpanded: "false" });
-        line.append(head.querySelector(".ic").cloneNode(true), made("b"), made("code", "", { className: "cut" }), made("span", "", { className: "ends" }));
+        const [icon, chevron] = head.querySelectorAll("summary .ic"); // a read has no other sign
+        line.append(icon.cloneNode(true), made("b"), made("code", "", { className: "cut" }), made("span", "", { className: "ends" }), chevron.cloneNode(true));
         head.prepend(line);
       }
       const open = line.getAttribute("aria-expanded") === "true";
@@ -148,10 +149,7 @@ items.addEventListener("click", (event) => {
     line.setAttribute("aria-expanded", String(line.getAttribute("aria-expanded") !== "true"));
     group();
   }
-  if (event.target.closest("[data-stop]")) {
-    event.preventDefault();
-    writing.stop();
-  }
+  if (event.target.closest("[data-stop]")) writing.stop();
   const all = event.target.closest("[data-all]");
   if (all) {
     const details = all.closest("li").querySelector("details");
@@ -394,8 +392,9 @@ function tick() {
   line.hidden = !works;
   sign.className = asks || lost() ? "dot" : "spin";
   const counts = !asks && !lost() && !status.retry_at; // one clock: that of the wait counts down
-  const facts = [counts && status.since && span(seconds(status.since)), status.tries || (status.step && `step ${status.step}`), counts && status.came].filter(Boolean);
+  const facts = [counts && status.since && span(seconds(status.since)), status.tries || (status.step && `step ${status.step}`)].filter(Boolean);
   put(more, facts.map((one) => ` · ${one}`).join(""));
+  put(more.nextElementSibling, counts ? status.came : "");
 }
 setInterval(tick, 1_000);
 
