@@ -44,7 +44,7 @@ async def test_pages_lead_through_all_events_forwards_and_back_and_around_one() 
         around = read(at=12, going=Going.AROUND)
         assert [one.seq for one in around.rows] == list(range(7, 17))
         assert (around.earlier, around.later, around.events) == (True, True, 25)
-        assert (after.rows[0].by, after.rows[0].words.title) == ("web:visitor", "Mode auto")
+        assert (after.rows[0].by, after.rows[0].words.title) == ("on visitor", "Mode auto")
 
 
 async def test_a_theme_shows_its_events_alone_page_by_page() -> None:
@@ -57,7 +57,7 @@ async def test_a_theme_shows_its_events_alone_page_by_page() -> None:
             "Checkpoint 1 before changes",
             "Checkpoint 2 after changes",
         ]
-        assert files.rows[1].words.text == "1 file +1 -0"
+        assert files.rows[1].words.text == "1 file +1 −0"
         models = timeline_page(session.store, session.row, EventTopic.MODELS, most=4)
         assert ([one.seq for one in models.rows], models.earlier) == ([10, 11, 12, 13], True)
         earlier = timeline_page(session.store, session.row, EventTopic.MODELS, at=10, most=4)

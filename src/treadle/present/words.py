@@ -265,11 +265,18 @@ def job_begun(changed: CallChanged) -> int:
     return int(found[1]) if found else 0
 
 
+def exit_of(result: CallResult) -> str:
+    """Say with which status a command ended that went well, too: `exit 0`; empty for what is no command that ended."""
+    status = _STATUS.match(plain(_without_remarks(result.content)).partition("\n")[0])
+    return f"exit {status[1]}" if status else ""
+
+
 def job_ended(state: str) -> tuple[str, Outcome]:
     """Say how a command in the background ended; `state` is the sentence of its record."""
     if status := _STATUS.match(state):
         return f"exit {status[1]}", Outcome.OK if status[1] == "0" else Outcome.FAILED
-    return f"{state[:1].lower()}{state[1:].partition(':')[0].rstrip('.')}", Outcome.INTERRUPTED
+    said = "Stopped" if state.startswith("Killed by SIGTERM") else state.partition(":")[0].rstrip(".")
+    return f"{said[:1].lower()}{said[1:]}", Outcome.INTERRUPTED
 
 
 def is_shortened(result: CallResult) -> bool:

@@ -3,6 +3,8 @@
 import posixpath
 from typing import Any, assert_never
 
+from msgspec import Struct
+
 from treadle.present.call_words import allowed_by, permission_line, said_of, tail_of
 from treadle.present.escape import output_of_command, printable
 from treadle.present.failure_words import advice, waiting_words
@@ -33,6 +35,7 @@ from treadle.present.words import (
     describe_call,
     elsewhere,
     ended,
+    exit_of,
     is_shortened,
     job_begun,
     job_ended,
@@ -218,6 +221,30 @@ def _facts(item: TurnItem) -> list[str]:
     ]
 
 
+class CallNote(Struct, frozen=True):
+    """What became of a call, and what a person or a rule had to do with it; whether that was `bad`."""
+
+    state: str
+    said: str
+    bad: bool = False
+
+
+def note_of_call(item: CallItem, job: SeenJob | None, *, is_open: bool) -> CallNote:
+    """Say of a call what its row in the conversation says, for a screen without signs: a command that ended well, too."""
+    result, runs = item.changed.result, item.changed.kind is ToolKind.EXECUTE
+    state, bad = _state(item, result, is_open=is_open), result is not None and result.outcome in _BAD
+    if job_begun(item.changed):
+        shown = _in_background(job, is_open=is_open)
+        state, bad = shown["state"], shown.get("bad", False)
+    elif runs and not state and result is not None and result.outcome is Outcome.OK:
+        state = exit_of(result)
+    return CallNote(state, _said_of_call(item), bad)
+
+
+def _said_of_call(item: CallItem) -> str:
+    return said_of(item, _HERE.rstrip(":")) or allowed_by(item.changed.decision)
+
+
 def _state(item: CallItem, result: CallResult | None, *, is_open: bool) -> str:
     """Say where a call is in its life or how it ended."""
     changed = item.changed
@@ -283,7 +310,7 @@ def _card(item: CallItem, *, is_open: bool, waits: bool) -> dict[str, Any]:
         "item_name": posixpath.basename(name.about),
         "read_lines": 0 if result is None else lines_read(changed.kind, result),
         "state": "waits for your answer" if waits else _state(item, result, is_open=is_open),
-        "said": "" if asks else said_of(item, _HERE.rstrip(":")) or allowed_by(changed.decision),
+        "said": "" if asks else _said_of_call(item),
         "outcome": result.outcome.value if result is not None else "open",
         "sign": _sign(name.verb, None if result is None else result.outcome),
         "bad": bad,

@@ -2,7 +2,7 @@
 
 import time
 from collections import OrderedDict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 
 from msgspec.structs import replace
 
@@ -15,7 +15,7 @@ from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import Notification, PromptDelivered, QuestionClosed
 from treadle.protocol.permissions import OptionKind
-from treadle.web.item_html import is_shown, item_html
+from treadle.web.item_html import CallNote, is_shown, item_html, note_of_call
 from treadle.web.seen_jobs import SeenJob, look_at_jobs
 
 _MOST_ANSWERED = 200
@@ -112,6 +112,14 @@ class PageContent(ItemBook):
             one for one in self.before(None, _LOOKED_AT) if isinstance(one.item, CallItem) and is_settled(one.item)
         ]
         return [self.html(one).replace(f' id="i{one.position}"', "", 1) for one in finished[-_JUST_BEFORE:]]
+
+    def notes(self, calls: Collection[str]) -> Mapping[str, CallNote]:
+        """Say what became of some calls, by their ids."""
+        return {
+            one.item.changed.call.id: note_of_call(one.item, self._job_of(one), is_open=self._is_open)
+            for one in self.items()
+            if isinstance(one.item, CallItem) and one.item.changed.call.id in calls
+        }
 
     def html(self, placed: Placed) -> str:
         """Give an item as HTML; each version is made once, however many browsers look."""

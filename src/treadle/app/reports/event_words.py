@@ -1,4 +1,4 @@
-"""What one event of a log says, in the words of the surfaces."""
+"""What one event of a log says, in the words of the page."""
 
 from enum import StrEnum
 from typing import assert_never
@@ -14,6 +14,7 @@ from treadle.present.words import (
     clip_text,
     counted,
     ended,
+    note_of,
     plain,
     room_made,
     tokens,
@@ -61,8 +62,9 @@ from treadle.protocol.goals import GoalChecked, SetGoal
 from treadle.protocol.messages import Text, Thinking
 from treadle.protocol.models import money
 from treadle.protocol.notifications import ContextCompacted
-from treadle.protocol.permissions import CallAsked, Decision, Verdict
-from treadle.protocol.reasons import words_of_decision
+from treadle.protocol.patterns import regex
+from treadle.protocol.permissions import CallAsked, Verdict
+from treadle.protocol.reasons import why_decided
 from treadle.protocol.sealed import (
     ChecklistUpdated,
     ModelReplaced,
@@ -75,11 +77,12 @@ from treadle.protocol.sealed import (
     StateSealed,
     TurnSettled,
 )
-from treadle.protocol.tools import Outcome
+from treadle.protocol.tools import Outcome, Preview, ToolKind
 from treadle.protocol.usage import Usage
 
-_SHORT = 240
-_VERDICTS = {Verdict.ALLOW: "Allowed", Verdict.REQUIRE_USER_CONFIRMATION: "Asks", Verdict.DENY: "Denied"}
+_SHORT, _LONGEST_COMMAND = 240, 100
+_COUNTED = regex(r"\(\+(\d+) -(\d+)\)$")
+_VERDICTS = {Verdict.ALLOW: "Allowed", Verdict.REQUIRE_USER_CONFIRMATION: "Asked", Verdict.DENY: "Denied"}
 
 
 class EventTopic(StrEnum):
@@ -99,12 +102,14 @@ class EventTopic(StrEnum):
 class EventWords(Struct, frozen=True, kw_only=True):
     """An event in words: what it is, and what it says, clipped; `warns` is true of what went wrong.
 
+    `to_model` is what was written for the model, which is nothing that is said to the person.
     `call` is the id of its call, `step`, `turn` and `checkpoint` are numbers where they are of one; 0 for none. `cost`
     is in words, empty where nothing was paid.
     """
 
     title: str
     text: str = ""
+    to_model: str = ""
     topics: tuple[EventTopic, ...] = ()
     warns: bool = False
     call: str = ""
@@ -117,7 +122,9 @@ class EventWords(Struct, frozen=True, kw_only=True):
 def words_of_event(data: EventData, *, long: bool = False) -> EventWords:
     """Say what an event is; its text whole with `long`."""
     words = _words(data)
-    return words if long else replace(words, text=clip_text(words.text, _SHORT))
+    if long:
+        return words
+    return replace(words, text=clip_text(words.text, _SHORT), to_model=clip_text(words.to_model, _SHORT))
 
 
 def _words(data: EventData) -> EventWords:  # noqa: C901, PLR0911, PLR0912 - one line for each event
@@ -294,7 +301,7 @@ def _files(data: Restore | Restored | Rewound | CheckpointTaken) -> EventWords:
     topics = (EventTopic.FILES,)
     match data:
         case CheckpointTaken(n=n, step=step, moment=moment, files=files, added=added, removed=removed):
-            text = f"{counted(files, 'file')} +{added} -{removed}" if files else ""
+            text = f"{counted(files, 'file')} {_figures(added, removed)}" if files else ""
             missing = [f"not covered: {one}" for one in data.not_covered]
             return EventWords(
                 title=f"Checkpoint {n} {WHY_TAKEN[moment]}",
@@ -331,8 +338,8 @@ def _call(data: CallProposed | CallJudged | CallStarted | CallFinished | ResultM
             )
         case CallJudged(call_id=call_id, decision=decision, preview=preview):
             return EventWords(
-                title=_verdict(decision),
-                text=f"{preview.title}: {words_of_decision(decision).headline}",
+                title=_VERDICTS[decision.verdict],
+                text=f"{_about(preview)}: {why_decided(decision)}",
                 call=call_id,
                 topics=(EventTopic.DECISIONS,),
                 warns=decision.verdict is Verdict.DENY,
@@ -341,12 +348,14 @@ def _call(data: CallProposed | CallJudged | CallStarted | CallFinished | ResultM
             return EventWords(title="Call runs", call=call_id, topics=(EventTopic.CALLS,))
         case CallFinished(call_id=call_id, result=result) | ResultMade(call_id=call_id, result=result):
             bad = result.outcome not in (Outcome.OK, Outcome.SKIPPED, Outcome.INTERRUPTED)
-            changed = [f"{change.path} +{change.added} -{change.removed}" for change in result.changes]
+            changed = [f"{change.path} {_figures(change.added, change.removed)}" for change in result.changes]
+            wrong = note_of(ToolKind.OTHER, result) if bad else ""
             return EventWords(
                 title=f"Call ended: {result.outcome}"
                 if isinstance(data, CallFinished)
                 else f"Result: {result.outcome}",
-                text="\n".join([*changed, plain(result.content)]),
+                text="\n".join([*changed, *filter(None, (wrong,))]),
+                to_model=plain(result.content),
                 call=call_id,
                 topics=(
                     EventTopic.CALLS,
@@ -388,8 +397,15 @@ def _reply(data: ReplyPart | ReplyFinished | ReplyFailed | RetryPlanned) -> Even
             )
 
 
-def _verdict(decision: Decision) -> str:
-    return f"{_VERDICTS[decision.verdict]} ({decision.risk})"
+def _figures(added: int, removed: int) -> str:
+    return f"+{added} −{removed}"
+
+
+def _about(preview: Preview) -> str:
+    """Name what was judged: of a command itself, of an edit its file and its figures."""
+    title = _COUNTED.sub(r"+\1 −\2", preview.title)
+    more = "" if preview.is_diff else clip_text(preview.text, _LONGEST_COMMAND)
+    return f"{title} {more}".rstrip()
 
 
 def _error(error: str) -> tuple[EventTopic, ...]:

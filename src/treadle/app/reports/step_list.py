@@ -63,8 +63,12 @@ _TAGS = tuple(
 
 
 class StepCall(Struct, frozen=True, kw_only=True):
-    """A call of a step: what it did to what, how many lines it added and removed, and how it ended if not well."""
+    """A call of a step: what it did to what, how many lines it added and removed, and how it ended if not well.
 
+    `id` is the call's own, by which the conversation has more of it.
+    """
+
+    id: str = ""
     verb: str
     about: str
     figures: tuple[int, int] | None = None
@@ -210,10 +214,10 @@ class _Past:
         if place is not None:
             name, known = call_name(call), self.steps[place].calls
             self._calls[call.id] = place, len(known), call
-            made = StepCall(verb=name.verb, about=name.about)
+            made = StepCall(id=call.id, verb=name.verb, about=name.about)
             if call.name == ATTEMPT_COMPLETION.name:
                 made = StepCall(
-                    verb="Answer", about=counted(len(str(call.arguments.get("result", "")).split()), "word")
+                    id=call.id, verb="Answer", about=counted(len(str(call.arguments.get("result", "")).split()), "word")
                 )
             self._change(place, calls=(*known, made))
 

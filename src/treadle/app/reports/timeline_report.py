@@ -9,6 +9,7 @@ from msgspec import Struct
 from msgspec.structs import replace
 
 from treadle.app.reports.event_words import EventTopic, EventWords, words_of_event
+from treadle.present.words import elsewhere
 from treadle.protocol.checkpoints import CheckpointTaken, Restore, Restored, Rewound
 from treadle.protocol.children import ChildEnded, ChildMerges, ChildStarted
 from treadle.protocol.codec import encode
@@ -33,6 +34,7 @@ from treadle.protocol.events import (
     SetFallback,
     SetMode,
     SetModel,
+    Source,
     SummaryWritten,
 )
 from treadle.protocol.permissions import CallAsked, Decision
@@ -95,7 +97,7 @@ _OF_A_CALL = (CallProposed, CallJudged, CallStarted, CallAsked, CallFinished, Qu
 
 
 class TimelineRow(Struct, frozen=True, kw_only=True):
-    """One event: its number, its time (milliseconds since 1970, UTC), who it came from, and what it says.
+    """One event: its number, its time (milliseconds since 1970, UTC), where it came from, and what it says.
 
     `left` says that it left the conversation when the user went back.
     """
@@ -184,11 +186,13 @@ def _rows(store: Store, row: SessionRow, events: Iterable[Event]) -> tuple[Timel
             calls[words.call] = f"{words.title.removeprefix('Call: ')} {words.text}"
         elif words.call in calls and isinstance(event.data, CallStarted | CallFinished):
             words = replace(words, text="\n".join(filter(None, (calls[words.call], words.text))))
+        if isinstance(event.data, CallFinished | ResultMade):  # its files, as seen from the folder
+            words = replace(words, text=words.text.replace(f"{row.workspace}/", ""))
         rows.append(
             TimelineRow(
                 seq=event.seq,
                 at=event.at,
-                by="" if event.source.kind == "engine" else event.source.name.rstrip(":"),
+                by=_came_from(event.source),
                 words=words,
                 left=any(event.seq in cut for cut in cuts),
             )
@@ -196,15 +200,26 @@ def _rows(store: Store, row: SessionRow, events: Iterable[Event]) -> tuple[Timel
     return tuple(rows)
 
 
+_SURFACES = frozenset({"tui", "web", "acp", "mcp"})
+
+
+def _came_from(source: Source) -> str:
+    """Say where an event came from: `in Chrome on Linux`, `in terminal 2`; empty for the engine."""
+    if source.kind in _SURFACES:
+        return elsewhere(source.name)
+    return "" if source.kind == "engine" else source.name.rstrip(":")
+
+
 class EventDetail(Struct, frozen=True, kw_only=True):
     """All that is known of one event.
 
-    `why` are the reasons of a decision, each with where its rule is; `related` are the numbers and the words of the
+    `to_model` is what was written for the model, `why` are the reasons of a decision, each with where its rule is; `related` are the numbers and the words of the
     other events of its call; `chain` is the hash of the log up to it, `whole` its JSON, cut where it is long.
     """
 
     row: TimelineRow
     text: str
+    to_model: str
     is_diff: bool
     why: tuple[str, ...]
     related: tuple[tuple[int, str], ...]
@@ -228,6 +243,7 @@ def event_detail(store: Store, row: SessionRow, seq: int) -> EventDetail:
     return EventDetail(
         row=shown,
         text=text[:_MOST_SHOWN],
+        to_model=words_of_event(event.data, long=True).to_model[:_MOST_SHOWN],
         is_diff=is_diff,
         why=tuple(_why(event)),
         related=tuple(_related(store, row, shown)),

@@ -34,7 +34,8 @@ from treadle.door.review import (
 )
 from treadle.present.figures import unseen_words
 from treadle.protocol.checkpoints import Restore
-from treadle.web.page_requests import answer, body_of, page
+from treadle.web.page_requests import answer, body_of, book_of, page
+from treadle.web.page_view import PageContent
 from treadle.web.restoring_files import restore_in, went_back_words
 from treadle.web.rights import PageRoute
 from treadle.web.templating import render
@@ -50,12 +51,14 @@ _MOST_STEPS, _FOLDED = 1_000, 3
 
 async def _show(request: Request) -> Response:
     if {"topic", "at", "before", "after", "view"}.isdisjoint(request.query_params):
-        return await page(request, "steps.html", **await asyncio.to_thread(_steps, request))
+        opened = book_of(request).find(request.path_params["session_id"])
+        content = None if opened is None else opened.content
+        return await page(request, "steps.html", **await asyncio.to_thread(_steps, request, content))
     return await page(request, "timeline.html", **await asyncio.to_thread(_whole, request))
 
 
-def _steps(request: Request) -> dict[str, Any]:
-    """Give the steps, those in a row that changed nothing together."""
+def _steps(request: Request, content: PageContent | None) -> dict[str, Any]:
+    """Give the steps, those in a row that changed nothing together; of their calls what the conversation says."""
     with session_log(request.path_params["session_id"]) as (row, store):
         every = past_steps(store, row)
         until = min(_number(request.query_params.get("until", "0")) or len(every), len(every))
@@ -66,9 +69,11 @@ def _steps(request: Request) -> dict[str, Any]:
             group = list(found)
             folded = folds and len(group) >= _FOLDED and group[-1] is not steps[-1]
             groups.append((folded, group))
+        content = content or book_of(request).past(row.id)
         return {
             "session_id": row.id,
             "title": row.title or row.id,
+            "notes": content.notes({call.id for step in steps for call in step.calls}),
             "events": row.events,
             "steps_so_far": steps_so_far(store, row.id),
             "checkpoints": len(listed_checkpoints(store, row.id)),

@@ -302,7 +302,7 @@ export function beside(session) {
       jobs.hidden = jobs.querySelector("li") === null;
       ports.hidden = found.length === 0;
       count("terminal", found.length || "");
-      count("jobs", list.childElementCount || "");
+      count("jobs", list.querySelectorAll(".running").length || "");
       plain();
       if (document.querySelector("#jobs .running, #ports .running")) mayHaveJobs(2_000);
     } catch {
