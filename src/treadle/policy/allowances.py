@@ -24,6 +24,7 @@ from treadle.policy.shell.walk import JudgedCommand
 from treadle.policy.shell.wrappers import WRAPPERS
 from treadle.policy.urls import HostKind, check_url
 from treadle.protocol.permissions import Allowance, Decision, Part, Verdict
+from treadle.protocol.reasons import YOU_ALLOWED
 from treadle.protocol.tools import Access, FetchUrl, ReadPath, Risk, RunCommand, ToolSpec, WritePath
 
 _NEVER = word_set("""

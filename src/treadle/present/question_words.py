@@ -12,11 +12,12 @@ from treadle.present.escape import exact, exact_line, printable
 from treadle.present.figures import diff_figures, shown_figures
 from treadle.present.forms import form_lines
 from treadle.present.git_titles import git_title
+from treadle.present.question_details import details_of_question
 from treadle.present.trial_words import changes_of, figures_of
 from treadle.present.words import counted
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import Decision, Part, Question, QuestionKind, Reason, Verdict
-from treadle.protocol.reasons import MODE_RULE, PartEffect, effect_of, mode_words, words_of_decision
+from treadle.protocol.reasons import MODE_RULE, PartEffect, effect_of, words_of_decision
 from treadle.protocol.tools import (
     Access,
     Confinement,
@@ -236,7 +237,7 @@ def _permission(question: Question, roots: Sequence[str]) -> QuestionWords:
         rights=_rights(decision),
         why=(*_touched(question.accesses, roots, text), *others, *_reason_of_model(question.accesses)),
         others=others,
-        details=tuple(_details(question, decision)),
+        details=tuple(details_of_question(question, decision)),
     )
 
 
@@ -349,29 +350,6 @@ def _right(grant: SandboxDenial) -> str:
         Right.READ: f"with the right to read {target or 'what the sandbox hides'}",
         Right.UNSANDBOXED: "without the sandbox",
     }[grant.right]
-
-
-def _details(question: Question, decision: Decision) -> Iterator[str]:
-    """Say where it runs, what it risks, and why it is asked about: each reason once, of several parts at the first."""
-    for access in question.accesses:
-        if isinstance(access, RunCommand):
-            yield f"runs in {exact_line(access.cwd)}"
-    yield f"risk: {question.risk}"
-    said: set[Reason] = set()
-    for part in decision.parts if len(decision.parts) > 1 else ():
-        yield f"{exact(part.text)}  {'allowed' if part.verdict is Verdict.ALLOW else 'asked about'} · risk: {part.risk}"
-        yield from (f"  {line}" for line in _new_reasons(part.reasons, said))
-    yield from _new_reasons(decision.reasons or [one for part in decision.parts for one in part.reasons], said)
-    yield from mode_words(decision)
-
-
-def _new_reasons(reasons: Sequence[Reason], said: set[Reason]) -> Iterator[str]:
-    """Give the reasons that were not `said` yet; what the mode says is said of the whole call."""
-    for reason in dict.fromkeys(reasons):
-        if reason.rule != MODE_RULE and reason not in said:
-            said.add(reason)
-            named = ", ".join(filter(None, (reason.rule, printable(reason.source))))
-            yield f"rule: {named} · {printable(reason.text)}"
 
 
 def _outside(path: str, roots: Sequence[str]) -> bool:

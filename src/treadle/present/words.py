@@ -29,7 +29,7 @@ from treadle.protocol.usage import Usage
 
 _SHOWN_TITLE, _SHOWN_REASON, _MOST_NAMED = 160, 240, 20
 _STATUS = regex(r"Exit status (\d+)(?: \([^)]*\))?\.$")
-_GOES_ON = regex(r"Command (\d+) continues in the background\.")
+_GOES_ON = regex(r"Command \d+ continues in the background\.")
 _PATCHED = regex(r"(?m)^\*\*\* (?:Add|Update|Delete) File: *(.+)$")
 _NOTHING_PRINTED = "(no output)"
 CHANGED_BY_HOOK = "A hook changed this call. "
@@ -219,7 +219,7 @@ def verb_of(tool: str) -> str:
 
 def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None) -> str:
     """Say how a call went: why it failed or was denied, what the person said with a no, or how much came back."""
-    text = plain(_without_remarks(result.content)).strip()
+    text = plain(without_remarks(result.content)).strip()
     if result.outcome in (Outcome.INTERRUPTED, Outcome.SKIPPED, Outcome.UNKNOWN):
         return ""  # what the model reads of these says what it should do
     if result.outcome in (Outcome.REJECTED, Outcome.DENIED):
@@ -236,7 +236,7 @@ def note_of(kind: ToolKind, result: CallResult, decision: Decision | None = None
 def lines_read(kind: ToolKind, result: CallResult) -> int:
     """Count the lines that a call read; 0 for one that reads no file, or did not do it."""
     reads = kind is ToolKind.READ and result.outcome is Outcome.OK
-    return count_read_lines(plain(_without_remarks(result.content)).strip()) if reads else 0
+    return count_read_lines(plain(without_remarks(result.content)).strip()) if reads else 0
 
 
 _NOT_RUN = frozenset({Outcome.DENIED, Outcome.REJECTED, Outcome.SKIPPED})
@@ -247,41 +247,13 @@ def output_of(kind: ToolKind, result: CallResult) -> str:
     """Give what a call brought a person: what it printed or found, without what its line says anyway."""
     if result.outcome in _NOT_RUN or kind is ToolKind.EDIT:
         return ""
-    text = plain(_without_remarks(result.content))
+    text = plain(without_remarks(result.content))
     if kind is ToolKind.EXECUTE:
         first, _, rest = text.partition("\n")
         went_wrong = result.outcome is not Outcome.OK and len(first) <= _SHOWN_REASON
         said = went_wrong or _STATUS.match(first) or _GOES_ON.match(first)
         text = (rest if said else text).removeprefix(_NOTHING_PRINTED)
     return text
-
-
-def job_begun(changed: CallChanged) -> int:
-    """Give the number of the command that a call left in the background; 0 for one that left none."""
-    result = changed.result
-    if result is None or verb_of(changed.call.name) != "Run":
-        return 0  # what looks at such a command tells of it in the same words
-    found = _GOES_ON.match(plain(_without_remarks(result.content)))
-    return int(found[1]) if found else 0
-
-
-def exit_of(result: CallResult) -> str:
-    """Say with which status a command ended that went well, too: `exit 0`; empty for what is no command that ended."""
-    status = _STATUS.match(plain(_without_remarks(result.content)).partition("\n")[0])
-    return f"exit {status[1]}" if status else ""
-
-
-def job_ended(state: str) -> tuple[str, Outcome]:
-    """Say how a command in the background ended; `state` is the sentence of its record."""
-    if status := _STATUS.match(state):
-        return f"exit {status[1]}", Outcome.OK if status[1] == "0" else Outcome.FAILED
-    said = "Stopped" if state.startswith("Killed by SIGTERM") else state.partition(":")[0].rstrip(".")
-    return f"{said[:1].lower()}{said[1:]}", Outcome.INTERRUPTED
-
-
-def is_shortened(result: CallResult) -> bool:
-    """Whether a result has less than was printed; what may be long is kept in a file, also where all of it is here."""
-    return bool(result.full_output) and result.full_output in plain(result.content)
 
 
 def result_for_person(result: CallResult, decision: Decision | None) -> str:
@@ -299,10 +271,10 @@ def remarks_of(result: CallResult) -> str:
     """Give what the session itself says after a result, as of changes that were discarded."""
     if result.outcome in _NOT_RUN:
         return ""
-    return plain(result.content[len(_without_remarks(result.content)) + changes_before(result.content) :]).strip()
+    return plain(result.content[len(without_remarks(result.content)) + changes_before(result.content) :]).strip()
 
 
-def _without_remarks(content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
+def without_remarks(content: tuple[ResultContent, ...]) -> tuple[ResultContent, ...]:
     """Leave out what the session itself says to the model, before a result and after it."""
     content = content[changes_before(content) :]
     remarks = (number for number, one in enumerate(content) if isinstance(one, Text) and one.text.startswith("\n["))

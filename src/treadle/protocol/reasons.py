@@ -125,7 +125,7 @@ def words_of_decision(decision: Decision) -> DecisionWords:
     )
 
 
-def mode_words(decision: Decision) -> tuple[str, ...]:
+def mode_reasons(decision: Decision) -> tuple[str, ...]:
     """Say what the mode says of a call, once: `mode ask: you are asked; mode edits would allow it`.
 
     What it says of parts that are allowed is no reason to ask about the others.
@@ -143,7 +143,7 @@ def mode_words(decision: Decision) -> tuple[str, ...]:
 def why_decided(decision: Decision) -> str:
     """Give the reason that decides, and what the mode makes of it: the same reason asks in one and runs in another."""
     words = words_of_decision(decision)
-    modes = () if words.rule == MODE_RULE else mode_words(decision)
+    modes = () if words.rule == MODE_RULE else mode_reasons(decision)
     return "; ".join((words.headline, *modes))
 
 

@@ -27,7 +27,6 @@ from treadle.web.once import Once
 from treadle.web.own_shells import OwnShells
 from treadle.web.page_session import KIND, PageSession
 from treadle.web.page_view import PageContent, page_content
-from treadle.web.seen_jobs import look_at_jobs
 from treadle.web.service.turn_gate import TurnGate
 from treadle.web.signals import Signal
 
@@ -307,9 +306,7 @@ class SessionBook:
 
     async def _watch(self) -> None:
         """Attach to the sessions that other processes have open, as they come, and note which batches end."""
-        known = -1.0
-        looked = 0.0
-        batches = -1.0
+        known, batches, looked = -1.0, -1.0, 0.0
         while True:
             changed, written = sharing_changed(), batches_changed()
             anyway = time.monotonic() - looked > _LOOK_ANYWAY
@@ -327,7 +324,8 @@ class SessionBook:
                         if session_id not in self._open and not await self._attach(session_id):
                             known = -1.0  # it is not ready yet
             await self._add_up()
-            await self._look_at_jobs()
+            for page in (*self._open.values(), *self._agents.values()):
+                await page.follow_jobs()
             if self.changed.heard.is_set() or self.shells.sessions:
                 await asyncio.sleep(_LOOK)
                 continue
@@ -341,14 +339,6 @@ class SessionBook:
             before, self.today = self.today, await asyncio.to_thread(today_words)
             if self.today != before:
                 self.changed.set()
-
-    async def _look_at_jobs(self) -> None:
-        """Have the conversations show how what runs in the background goes on, where somebody looks."""
-        for page in (*self._open.values(), *self._agents.values()) if self.changed.heard.is_set() else ():
-            if page.content.has_jobs:
-                seen = await asyncio.to_thread(look_at_jobs, page.session.id)
-                if page.content.know_jobs(seen):
-                    page.changed.set()
 
     async def _end_shells_of_deleted(self) -> None:
         """End the shells that no screen leads to any more, whoever deleted their sessions."""

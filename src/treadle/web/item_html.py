@@ -28,6 +28,7 @@ from treadle.present.items import (
     TurnItem,
     WritingItem,
 )
+from treadle.present.job_words import exit_of, is_shortened, job_begun, job_ended
 from treadle.present.view import SessionView
 from treadle.present.words import (
     ANSWERS,
@@ -35,10 +36,6 @@ from treadle.present.words import (
     describe_call,
     elsewhere,
     ended,
-    exit_of,
-    is_shortened,
-    job_begun,
-    job_ended,
     lines_read,
     note_of,
     output_of,
@@ -109,8 +106,9 @@ def item_html(
     Unless the session `is_open` nothing of it goes on. `session` is the id that its links to files lead to, if any.
     With it what left the conversation `begins_undone`. A call left the `job` in the background, as far as is known.
     """
-    parts = {"kind": "gone"} if placed.item is None else _parts(placed.item, view, is_open=is_open)
-    if parts["kind"] == "call" and job_begun(parts["item"].changed):
+    item = placed.item
+    parts = {"kind": "gone"} if item is None else _parts(item, view, is_open=is_open)
+    if isinstance(item, CallItem) and job_begun(item.changed):
         parts |= _in_background(job, is_open=is_open)
     left = view.has_left(placed)
     return render(
@@ -230,7 +228,7 @@ class CallNote(Struct, frozen=True):
 
 
 def note_of_call(item: CallItem, job: SeenJob | None, *, is_open: bool) -> CallNote:
-    """Say of a call what its row in the conversation says, for a screen without signs: a command that ended well, too."""
+    """Say of a call what its row in the conversation says, and of a command what its sign says there."""
     result, runs = item.changed.result, item.changed.kind is ToolKind.EXECUTE
     state, bad = _state(item, result, is_open=is_open), result is not None and result.outcome in _BAD
     if job_begun(item.changed):

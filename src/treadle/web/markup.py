@@ -78,7 +78,9 @@ def ticked(text: str) -> Markup:
 def inline_code(text: str) -> Markup:
     """Show what a line of a person's own text has between single backticks as code; the rest is as it was written."""
     pieces = _INLINE_CODE.split(printable(text)) if _FENCE not in text else [printable(text)]
-    return Markup("").join(Markup("<code>{}</code>").format(piece) if at % 2 else piece for at, piece in enumerate(pieces))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if at % 2 else piece for at, piece in enumerate(pieces)
+    )
 
 
 def code(text: str, *, language: str = "", name: str = "") -> Markup:

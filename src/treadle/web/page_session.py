@@ -33,6 +33,7 @@ from treadle.web.page_view import PageContent, page_content
 from treadle.web.person_commands import PageCommands
 from treadle.web.question_cards import question_html
 from treadle.web.rights import may, require
+from treadle.web.seen_jobs import look_at_jobs
 from treadle.web.signals import Signal
 
 """Requests of browsers that are remembered, in case they come a second time."""
@@ -99,6 +100,12 @@ class PageSession:
         with suppress(RefusedError):
             await self.post(Interrupt(hold=True), visitor)
         await until_turn_ended(self.session)
+
+    async def follow_jobs(self) -> None:
+        """Have the conversation show how what runs in the background goes on, where somebody looks at it."""
+        looks = self.changed.heard.is_set() and self.content.has_jobs
+        if looks and self.content.know_jobs(await asyncio.to_thread(look_at_jobs, self.session.id)):
+            self.changed.set()
 
     async def close(self) -> None:
         """Leave it; one of this process ends, and can be resumed."""

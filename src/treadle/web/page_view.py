@@ -9,8 +9,9 @@ from msgspec.structs import replace
 from treadle.present.call_words import answer_words
 from treadle.present.item_book import ItemBook, is_settled, with_begun_reply
 from treadle.present.items import CallItem, Placed, ProblemItem
+from treadle.present.job_words import job_begun
 from treadle.present.view import SessionView
-from treadle.present.words import elsewhere, job_begun
+from treadle.present.words import elsewhere
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.notifications import Notification, PromptDelivered, QuestionClosed

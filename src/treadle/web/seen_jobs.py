@@ -14,7 +14,7 @@ _MOST_PRINTED = 20_000
 
 
 class SeenJob(Struct, frozen=True):
-    """A command in the background: its line in the list of them, and the end of what it printed, after `begin` bytes."""
+    """A command in the background: its line in the list, and the end of what it printed, after `begin` bytes."""
 
     line: JobLine
     printed: str = ""

@@ -213,8 +213,9 @@ def _came_from(source: Source) -> str:
 class EventDetail(Struct, frozen=True, kw_only=True):
     """All that is known of one event.
 
-    `to_model` is what was written for the model, `why` are the reasons of a decision, each with where its rule is; `related` are the numbers and the words of the
-    other events of its call; `chain` is the hash of the log up to it, `whole` its JSON, cut where it is long.
+    `to_model` is what was written for the model, `why` are the reasons of a decision, each with where its rule is;
+    `related` are the numbers and the words of the other events of its call; `chain` is the hash of the log up to it,
+    `whole` its JSON, cut where it is long.
     """
 
     row: TimelineRow

@@ -11,7 +11,8 @@ from treadle.door.known_models import EFFORT_BUDGETS
 from treadle.door.open_session import Reach
 from treadle.door.reports import end_timer, find_job, kill_job, output_piece, session_jobs
 from treadle.present.escape import output_of_command
-from treadle.present.words import job_ended, tokens
+from treadle.present.job_words import job_ended
+from treadle.present.words import tokens
 from treadle.protocol.attach import ServersAnswer
 from treadle.protocol.errors import SessionError
 from treadle.web.completion import MOST_TYPED, completions
