@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 from msgspec.structs import replace
 
+from treadle.door.reports import JobLine
 from treadle.editing.edit_results import ErrorCode
 from treadle.engine.core import texts
 from treadle.present.edit_words import WHY_REFUSED
@@ -34,8 +35,9 @@ from treadle.protocol.tools import (
 from treadle.protocol.usage import Usage
 from treadle.web.book import SessionBook
 from treadle.web.item_html import is_shown, item_html
-from treadle.web.markup import markdown, without_commands
+from treadle.web.markup import inline_code, markdown, without_commands
 from treadle.web.page_view import PageContent
+from treadle.web.seen_jobs import SeenJob
 from treadle.web.templating import span_words
 
 ASKED = Decision(
@@ -207,6 +209,83 @@ def test_a_message_says_when_it_was_sent_and_a_thought_how_long_it_took() -> Non
     for seconds, words in ((None, "Thought"), (0.4, "Thought"), (75.0, "Thought for 1 min 15 s")):
         thought = Placed(position=1, version=1, seq=1, item=ThoughtItem("So.", seconds=seconds))
         assert f"<summary>{words}</summary>" in item_html(thought, SessionView(), is_open=True)
+
+
+@pytest.mark.parametrize(
+    ("running", "is_open", "state", "said"),
+    [
+        (True, True, "Running.", ("spin", "in the background", True)),
+        (True, False, "Running.", ("#i-term", "in the background", False)),
+        (False, True, "Exit status 0.", ("#i-check", "in the background", False)),
+        (False, True, "Exit status 2.", ("#i-x", "exit 2, in the background", False)),
+        (False, True, "Killed by SIGTERM.", ("#i-stop", "stopped, in the background", False)),
+    ],
+)
+def test_a_call_reads_as_the_command_that_it_left_in_the_background(
+    running: bool,
+    is_open: bool,
+    state: str,
+    said: tuple[str, str, bool],
+) -> None:
+    line = JobLine(
+        id="a1b2c3-3",
+        session="s",
+        number=3,
+        command="make",
+        started_at=1_000,
+        ended_at=61_000,
+        running=running,
+        state=state,
+        bytes=0,
+        output="",
+    )
+    result = result_text(Outcome.OK, "Command 3 continues in the background. Wait.\none")
+    placed = Placed(1, 1, 1, CallItem(replace(changed(CallStatus.FINISHED), result=result), seconds=1.0))
+    html = item_html(placed, SessionView(), is_open=is_open, job=SeenJob(line, "one\ntwo\n"))
+    assert (said[0] in html, re.findall(r'class="state">([^<]*)<', html)) == (True, [said[1]])
+    assert ('data-job="a1b2c3-3"' in html, "data-stop" in html) == (said[2], False)
+    assert ("1 min</span>" in html, "two</pre>" in html) == (not running, is_open)
+    unknown = item_html(placed, SessionView(), is_open=True)
+    assert ("#i-term" in unknown, "#i-check" in unknown) == (True, False), "nothing is said that is not known"
+
+
+def test_an_output_is_cut_only_where_something_of_it_is_left_out() -> None:
+    for text, is_cut in (
+        ("Exit status 0.\none", False),
+        ("Exit status 0.\n[... 9 characters left out in /o/1 ...]", True),
+    ):
+        result = replace(result_text(Outcome.OK, text), full_output="/o/1")
+        html = drawn(CallItem(replace(changed(CallStatus.FINISHED), result=result)))
+        assert ("more above" in html, "data-item" in html) == (is_cut, is_cut)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "reasons", "row", "opened"),
+    [
+        (Verdict.ALLOW, {"a": "python runs", "mode": "mode auto allows it"}, "", "python runs; mode auto allows it"),
+        (Verdict.REQUIRE_USER_CONFIRMATION, {"a": "python runs", "mode": "mode ask asks"}, "",
+         "python runs; mode ask: you are asked"),
+        (Verdict.ALLOW, {"a": "you allowed pytest"}, "allowed this session", "you allowed pytest"),
+        (Verdict.ALLOW, {"pytest@f.toml:1": "tests are fine"}, "rule: pytest", "tests are fine"),
+    ],
+)  # fmt: skip
+def test_a_call_says_what_let_it_run_without_asking(
+    verdict: Verdict, reasons: dict[str, str], row: str, opened: str
+) -> None:
+    told = tuple(
+        Reason(rule=rule.partition("@")[0], text=text, source=rule.partition("@")[2]) for rule, text in reasons.items()
+    )
+    decision = Decision(verdict=verdict, risk=Risk.EXECUTE, reasons=told)
+    result = result_text(Outcome.OK, "Exit status 0.")
+    html = drawn(CallItem(replace(changed(CallStatus.FINISHED), result=result, decision=decision)))
+    assert re.findall(r'class="said-yes">([^<]*)<', html) == ([row] if row else [])
+    assert f": {opened}</p>" in html
+
+
+def test_own_words_between_backticks_are_code_in_a_line_and_nothing_else_is_changed() -> None:
+    assert inline_code("Read `a<b>` and `c`.") == "Read <code>a&lt;b&gt;</code> and <code>c</code>."
+    for text in ("a ` b", "`a\nb`", "```\n`x`\n```", "``a``"):
+        assert inline_code(text) == text
 
 
 def test_nothing_that_is_nested_deeply_is_left_out() -> None:

@@ -67,8 +67,13 @@ async def test_a_port_is_seen_opened_closed_and_gone_with_its_server(tmp_path: P
         await page.wait_for_selector(f"{ROW} button[data-act=open]")
         assert await asyncio.to_thread(fetch, url) != "made here"
         await page.click("#tab-plan")
-        await page.click("#jobs button[data-job]")
+        await page.click("#jobs button[data-printed]")
+        await page.wait_for_selector("#printed summary:has-text('http.server')")
+        await page.wait_for_selector(".call .spin")
+        await page.click(".call button[data-job]")
         await page.wait_for_selector(ROW, state="detached")
+        await page.wait_for_selector(".call .spin", state="detached")
+        assert await page.inner_text(".call.interrupted .state") == "stopped, in the background"
 
 
 async def test_a_paired_device_sees_ports_and_opens_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

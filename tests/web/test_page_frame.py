@@ -110,6 +110,12 @@ def _size(file: Path) -> int:
     return sum(bool(line) and not line.startswith(("//", "/*", "*")) for line in lines)
 
 
+def test_code_that_wraps_keeps_its_indent_wherever_a_diff_is_drawn() -> None:
+    sheet = (WEB / "static" / "page.css").read_text()
+    (drawn,) = re.findall(r"([^{}]*)\{[^{}]*text-indent: -2ch;[^{}]*\}", sheet)
+    assert {one.strip() for one in drawn.split(",")} == {".diff .tx", ".line code"}
+
+
 def test_nothing_of_the_page_is_inline_and_its_files_stay_small() -> None:
     files = [one for one in (WEB / "static").iterdir() if one.suffix in (".js", ".css", ".svg")]
     assert sum(map(_size, files)) < 5_000

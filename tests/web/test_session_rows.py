@@ -175,7 +175,7 @@ async def test_a_session_that_waits_for_a_limit_says_until_when_on_every_screen(
 
 @pytest.mark.parametrize(
     ("received", "speed", "words"),
-    [(99, 50.0, ""), (1_249, 48.3, "1.2k tokens · 50 tokens/s"), (1_249, 4.0, "1.2k tokens"), (0, 0.0, "")],
+    [(99, 50.0, ""), (1_249, 48.3, "↓ 1.2k tokens · 50 a second"), (1_249, 4.0, "↓ 1.2k tokens"), (0, 0.0, "")],
 )
 def test_what_came_of_a_turn_is_said_roughly(received: int, speed: float, words: str) -> None:
     assert came_words(SessionView(received=received, speed=speed), 1.0) == words

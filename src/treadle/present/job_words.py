@@ -26,9 +26,11 @@ def exit_of(result: CallResult) -> str:
 
 def job_ended(state: str) -> tuple[str, Outcome]:
     """Say how a command in the background ended; `state` is the sentence of its record."""
+    if "SIGTERM" in state:
+        return "stopped", Outcome.INTERRUPTED  # as who stops it does, in a sandbox and without one
     if status := _STATUS.match(state):
         return f"exit {status[1]}", Outcome.OK if status[1] == "0" else Outcome.FAILED
-    said = "Stopped" if state.startswith("Killed by SIGTERM") else state.partition(":")[0].rstrip(".")
+    said = state.partition(":")[0].rstrip(".")
     return f"{said[:1].lower()}{said[1:]}", Outcome.INTERRUPTED
 
 
