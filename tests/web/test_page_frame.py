@@ -11,11 +11,11 @@ import treadle.web
 from tests.e2e.faults.driving import make, run
 from tests.web.in_process import Visit, idle, page_here
 from treadle.providers.scripted.script import SayText, Turn
-from treadle.web import item_html, page_frame, question_cards
+from treadle.web import item_html, page_frame
 from treadle.web.book import SessionBook
 from treadle.web.changed_lines import diff_blocks
 from treadle.web.page_frame import page_column, page_look
-from treadle.web.screens import inbox
+from treadle.web.question_kinds import KINDS
 from treadle.web.session_rows import PageRow, PageRows
 
 WEB = Path(treadle.web.__file__).parent
@@ -57,7 +57,7 @@ async def test_the_column_has_what_needs_the_person_first_on_every_screen_and_a_
         assert here.book.listed == listed + 1
         assert column_of(await visit.get("/sessions/column")) == [("Needs you", 1, ["Mine"])]
         cards = await visit.get("/inbox")
-        assert "data-notify" in cards.partition('<header class="head">')[2].partition("</header>")[0]
+        assert 'id="bell"' in cards.partition('<header class="head">')[2].partition("</header>")[0]
         assert re.findall(r'<h2>([^<]*) <span class="num">1', cards.partition('class="ilist"')[2]) == ["Danger"]
         assert "+2" in await visit.get(f"{path}/review/panel"), "the panel shows what the session changed"
         await visit.done(f"{path}/answer", question_id=question.id, option="reject_once")
@@ -95,9 +95,12 @@ def test_every_sign_that_is_named_is_in_the_one_file_of_signs() -> None:
     named: set[str] = set()
     for file in (WEB / "templates").glob("*.html"):
         named |= set(re.findall(r'icon\("([a-z]+)"', file.read_text()))
-    for module in (item_html, question_cards, inbox):
-        named |= set(vars(module)["_SIGNS"].values())
-    named |= {*vars(item_html)["_ENDED_EARLY"].values(), vars(item_html)["_OTHER_SIGN"]}
+    named |= {kind.sign for kind in KINDS}
+    named |= {
+        *vars(item_html)["_SIGNS"].values(),
+        *vars(item_html)["_ENDED_EARLY"].values(),
+        vars(item_html)["_OTHER_SIGN"],
+    }
     assert len(named) > 20
     assert named <= there
 

@@ -8,7 +8,21 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from tests.tui.asked import AGAIN, BUDGET, COMPOUND, DANGER, EDIT, EVERY_KIND, FOLLOWUP, GUIDANCE, KEEP, RUN, SEVERAL
+from tests.tui.asked import (
+    AGAIN,
+    BLOCKS,
+    BUDGET,
+    COMPOUND,
+    DANGER,
+    EDIT,
+    EVERY_KIND,
+    FOLLOWUP,
+    GUIDANCE,
+    KEEP,
+    RUN,
+    SEVERAL,
+    UNITTEST,
+)
 from treadle.present.forms import typed_values
 from treadle.protocol.permissions import Mode, Question, QuestionKind
 from treadle.web.question_cards import OpRefusal, question_html
@@ -88,7 +102,7 @@ def test_danger_begins_with_no_and_wants_yes_to_be_typed() -> None:
     assert 'name="sure"' in html
     assert html.count('class="headline warns"') == 1
     above, panel = html.split('data-panel="reasons"')
-    assert ('class="why"' in above, "rule: network" in panel) == (False, True), (
+    assert ('class="why"' in above, "Rule: network" in panel) == (False, True), (
         "the other reasons are under why it asks"
     )
     assert '| <strong class="stands-out">sh</strong></pre>' in html
@@ -123,6 +137,58 @@ def test_a_call_can_be_changed_first_as_its_text_or_as_json() -> None:
     assert '"n": 3' in unescape(html_of(fetch)).partition('name="changed" data-name=""')[2]
     for question in (AGAIN, KEEP, BUDGET, FOLLOWUP, GUIDANCE):
         assert 'name="changed"' not in html_of(question)
+
+
+def test_blocks_are_shown_as_changes_and_of_an_edit_only_its_new_texts_can_be_changed() -> None:
+    html = unescape(html_of(EDIT))
+    assert not re.search("SEARCH|REPLACE|={7}", html), "nothing of how a model writes an edit"
+    panel = html.partition('data-panel="blocks"')[2].partition("</section>")[0]
+    assert re.findall(r'<div class="(add|del)"><span class="n">(\d*)</span>', panel) == [("del", ""), ("add", "")] * 2
+    panel = html.partition('data-panel="change"')[2]
+    assert re.findall(r"<label>([^<]+)\n<textarea[^>]*>\n([^<]*)</textarea>", panel) == [
+        ("New text of block 1 of 2", "first!\n"),
+        ("New text of block 2 of 2", "second!\n"),
+    ]
+    one = replace(EDIT, arguments={**EDIT.arguments, "diff": BLOCKS[: len(BLOCKS) // 2]})
+    assert "<label>New text\n" in html_of(one)
+    several = BLOCKS.replace("first!", "first!\n=======\nor this")
+    assert "=======" in html_of(replace(EDIT, arguments={"path": "a", "diff": several})), "what has several readings"
+
+
+def test_a_yes_to_one_line_only_says_so_and_does_not_repeat_it() -> None:
+    assert RUN.decision is not None
+    (offer,) = RUN.decision.offers
+    line = replace(offer, argv=tuple(UNITTEST.split()), exact=True)
+    html = html_of(replace(RUN, decision=replace(RUN.decision, offers=(line,))))
+    ways = html.partition('class="reach"')[2].partition('<div class="answers">')[0]
+    assert re.findall(r"<b>([^<]+)</b><small>([^<]+)</small>", ways) == [
+        ("Once", "This call only"),
+        ("This session", "Covers this line only"),
+        (
+            "Always in project",
+            "Covers this line only. Saved as a rule after one more question; listed and revocable in Settings, Rules",
+        ),
+    ]
+
+
+def test_the_effect_of_a_command_is_a_word_in_the_head_and_the_words_of_the_model_stand_in_quotes() -> None:
+    assert '<span class="chip">runs project code</span>' in html_of(RUN)
+    assert '<span class="chip">deletes files</span>' in html_of(COMPOUND)
+    assert "chip" not in html_of(EDIT)
+    html = question_html(
+        "s1", RUN, ROOTS, Mode.ASK, refused=lambda _: None, said="Done”.\n<b>Now “it”</b> " + "x" * 400
+    )
+    (said,) = re.findall('<p class="why said">([^<]*)</p>', unescape(html).replace("<b>", "").replace("</b>", ""))
+    assert said == f'“Done". Now "it" {"x" * 277} …”'
+    assert html.index("<pre") < html.index("said") < html.index('class="reach"')
+
+
+def test_why_it_asks_says_each_reason_once() -> None:
+    assert COMPOUND.decision is not None
+    twice = replace(COMPOUND.decision, parts=COMPOUND.decision.parts[-1:] * 2)
+    lines = re.findall(r"<li>([^<]*)", html_of(replace(COMPOUND, decision=twice)).partition('class="reasons"')[2])
+    assert len(lines) == len(set(lines)) > 3
+    assert lines[:2] == ["Runs in /project", "Risk: execute"]
 
 
 def test_a_form_has_a_field_for_each_value_and_what_is_typed_is_read() -> None:

@@ -12,7 +12,9 @@ if TYPE_CHECKING:
     from treadle.app.security.op_effects import op_effect as op_effect
     from treadle.app.session.files.answer_effects import answer_effect as answer_effect
     from treadle.app.session.files.edit_blocks import block_spans as block_spans
+    from treadle.app.session.files.edit_blocks import block_texts as block_texts
     from treadle.app.session.files.edit_blocks import keep_blocks as keep_blocks
+    from treadle.app.session.files.edit_blocks import with_block_texts as with_block_texts
     from treadle.app.session.files.edited_result import arguments_for_text as arguments_for_text
     from treadle.app.session.files.edited_result import is_text_of as is_text_of
     from treadle.app.session.files.edited_result import writes_one_text as writes_one_text
@@ -38,7 +40,7 @@ else:
             "treadle.app.session.shared.turn_asking": "PromptRun SessionClient",
             "treadle.app.security.op_effects": "FROM_AFAR Reach mode_effect op_effect",
             "treadle.app.session.shared.access": "ServersAccess SessionAccess",
-            "treadle.app.session.files.edit_blocks": "block_spans keep_blocks",
+            "treadle.app.session.files.edit_blocks": "block_spans block_texts keep_blocks with_block_texts",
             "treadle.app.session.files.edited_result": "arguments_for_text is_text_of writes_one_text",
             "treadle.app.session.live": "LiveSession",
             "treadle.app.session.model_finder": "require_sandbox",

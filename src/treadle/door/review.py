@@ -49,6 +49,7 @@ if TYPE_CHECKING:
     from treadle.app.slash.pushing import push_line as push_line
     from treadle.app.slash.pushing import request_line as request_line
     from treadle.app.slash.shown_commands import run_shown as run_shown
+    from treadle.editing.shown_edits import defined_in as defined_in
 else:
     __getattr__ = names_of(
         __name__,
@@ -75,5 +76,6 @@ else:
                 ReviewComment answered_prompts comments_message mark_reviewed open_review review_marks review_steps
                 turn_checkpoint
             """,
+            "treadle.editing.shown_edits": "defined_in",
         },
     )

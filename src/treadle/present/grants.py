@@ -11,7 +11,10 @@ from treadle.protocol.tools import RunCommand
 
 
 class Grants(Struct, frozen=True, kw_only=True):
-    """What a lasting yes would allow: for this session, always and where, with an example and a counterexample."""
+    """What a lasting yes would allow: for this session, always and where, with an example and a counterexample.
+
+    `exact`: that is the line that is asked about, and nothing else.
+    """
 
     session: str
     always: str
@@ -19,6 +22,7 @@ class Grants(Struct, frozen=True, kw_only=True):
     rule: str
     match: str = ""
     other: str = ""
+    exact: bool = False
 
 
 def grants_of(question: Question) -> Grants | None:
@@ -37,6 +41,7 @@ def grants_of(question: Question) -> Grants | None:
         rule="; ".join(exact_line(describe_allowance(offer)) for offer in offers),
         match=exact_line(covered) if of_commands else "",
         other=_not_covered(offers[0]) if of_commands else "",
+        exact=of_commands and len(offers) == 1 and offers[0].exact,
     )
 
 

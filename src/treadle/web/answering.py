@@ -6,7 +6,7 @@ from typing import Any
 import msgspec
 from msgspec import Struct
 
-from treadle.door.open_session import block_spans, keep_blocks
+from treadle.door.open_session import block_spans, keep_blocks, with_block_texts
 from treadle.present.answer_rows import BLOCKS_ARGUMENT, can_be_changed, edits_mode_allows
 from treadle.present.forms import typed_values
 from treadle.protocol.errors import ConfigError, RefusedError
@@ -22,8 +22,9 @@ _HEARD_WITHIN = 1.0
 class GivenOnPage(Struct):
     """An answer as a browser sends it. `edits`: the session goes to the mode edits with it.
 
-    A call is changed by `changed`, the text of its argument `name` or without one all arguments as JSON, or by
-    `blocks`, which of the edit's blocks are kept. `fields` are those of a form, as they were typed.
+    A call is changed by `changed`, the text of its argument `name` or without one all arguments as JSON, by `texts`,
+    the new text of each block of an edit, or by `blocks`, which of these are kept. `fields` are those of a form, as
+    they were typed.
     """
 
     question_id: str
@@ -33,6 +34,7 @@ class GivenOnPage(Struct):
     edits: bool = False
     name: str = ""
     changed: str | None = None
+    texts: list[str] | None = None
     blocks: list[bool] | None = None
     fields: dict[str, str] | None = None
 
@@ -74,6 +76,8 @@ def _arguments(given: GivenOnPage, question: Question) -> dict[str, Any] | None:
         return None
     if given.blocks is not None:
         return _with_blocks(question, given.blocks)
+    if given.texts is not None:
+        return _with_texts(question, given.texts)
     if given.changed is None:
         return None
     changed = {**question.arguments, given.name: given.changed} if given.name else _read(given.changed)
@@ -88,6 +92,19 @@ def _with_blocks(question: Question, kept: list[bool]) -> dict[str, Any] | None:
     if all(kept) or not any(kept):
         return None
     return {**question.arguments, BLOCKS_ARGUMENT: keep_blocks(text, spans, kept)}
+
+
+def _with_texts(question: Question, texts: list[str]) -> dict[str, Any] | None:
+    text = question.arguments.get(BLOCKS_ARGUMENT)
+    changed = with_block_texts(text, texts) if isinstance(text, str) else None
+    if changed is None:
+        raise ConfigError(
+            "block-texts",
+            "The edit cannot be changed to this.",
+            why="A line of it reads like the marks between blocks.",
+            fix="Reject it, and say what should be done instead.",
+        )
+    return None if changed == text else {**question.arguments, BLOCKS_ARGUMENT: changed}
 
 
 def _read(text: str) -> dict[str, Any]:

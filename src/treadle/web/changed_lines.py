@@ -1,13 +1,14 @@
 """The lines of a change as HTML: coloured as code, with the words marked that differ."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from itertools import groupby
 from typing import Any
 
 from markupsafe import Markup, escape
 from msgspec import Struct
 from msgspec.structs import replace
 
-from treadle.door.review import FileConflict, ReviewedHunk
+from treadle.door.review import FileConflict, ReviewedHunk, defined_in
 from treadle.present.changed_words import Spans, changed_words
 from treadle.present.code_colours import ColouredPlaces, coloured_places, lexer_of
 from treadle.present.escape import printable
@@ -86,11 +87,13 @@ class DiffBlock(Struct, frozen=True):
     """Rows of a diff that stand together: each has its number, its kind (add, del, note or empty) and its line as HTML.
 
     `title` is what stands above them: the name of a file, or how many lines between are the same; `is_file` says which.
+    `skipped` is how many lines above them are the same, as far as that is known.
     """
 
     rows: Sequence[tuple[int | str, str, Markup]]
     title: str = ""
     is_file: bool = False
+    skipped: int = 0
 
 
 _HUNK = regex(r"@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@")
@@ -108,7 +111,7 @@ class _DiffReader:
         self._lexer: Any = None
         self._held: list[str] = []
         self._old = self._new = self._old_left = self._new_left = self._end = 0
-        self._title, self._is_file = "", False
+        self._title, self._is_file, self._skipped = "", False, 0
 
     def take(self, line: str) -> None:
         """Take the next line; within a change, whose size its head says, no line is the head of a file."""
@@ -136,16 +139,17 @@ class _DiffReader:
         if self._held:
             self.close()
         self._old, self._new, self._old_left, self._new_left = old, new, olds, news
-        if self._end and new > self._end and not self._title:
-            self._title = counted(new - self._end, "unchanged line")
+        self._skipped = max(0, new - self._end) if self._end else 0
+        if self._skipped and not self._title:
+            self._title = counted(self._skipped, "unchanged line")
         self._end = new
 
     def close(self) -> None:
         """End the block that is read."""
         if self._held or self._is_file:
             rows = _numbered(self._held, self._old, self._new, self._lexer)
-            self.blocks.append(DiffBlock(rows, self._title, self._is_file))
-        self._held, self._title, self._is_file = [], "", False
+            self.blocks.append(DiffBlock(rows, self._title, self._is_file, self._skipped))
+        self._held, self._title, self._is_file, self._skipped = [], "", False, 0
 
 
 def diff_blocks(text: str) -> list[DiffBlock]:
@@ -157,6 +161,48 @@ def diff_blocks(text: str) -> list[DiffBlock]:
     if len(reader.files) > 1:
         return reader.blocks
     return [replace(one, title="", is_file=False) if one.is_file else one for one in reader.blocks]
+
+
+def definitions(diff: str) -> list[str]:
+    """Name the definitions that a unified diff changes something in, as far as it shows where they begin."""
+    found: dict[str, None] = {}
+    within = ""
+    for line in diff.split("\n"):
+        if line.startswith(("@@", "--- ", "+++ ")):
+            within = ""
+            continue
+        within = (defined_in(line[1:]) if line[:1] in (" ", "-", "+") else "") or within
+        if within and line[:1] in ("-", "+"):
+            found[printable(within)] = None
+    return list(found)
+
+
+def narrowed(blocks: Sequence[DiffBlock], around: int = 1) -> list[DiffBlock]:
+    """Leave of the lines around each change only the nearest ones, so that what changes comes sooner."""
+    found: list[DiffBlock] = []
+    same = 0
+    for block in blocks:
+        same = 0 if block.is_file else same + block.skipped
+        title, is_file = (block.title, True) if block.is_file else ("", False)
+        near = _near([kind for _, kind, _ in block.rows], around)
+        for kept, run in groupby(range(len(block.rows)), key=near.__contains__):
+            rows = [block.rows[at] for at in run]
+            if not kept:
+                same += len(rows)
+                continue
+            between = counted(same, "unchanged line") if found and same and not is_file else ""
+            found.append(DiffBlock(rows, title or between, is_file, same))
+            title, is_file, same = "", False, 0
+    return found
+
+
+def _near(kinds: Sequence[str], around: int) -> Collection[int]:
+    """Give the rows that change something, those near them, and a single one between two of those."""
+    changed = [at for at, kind in enumerate(kinds) if kind]
+    if not changed:
+        return range(len(kinds))
+    near = {at for one in changed for at in range(max(0, one - around), min(len(kinds), one + around + 1))}
+    return near | {at + 1 for at in near if at + 2 in near}
 
 
 def _numbered(lines: Sequence[str], old: int, new: int, lexer: Any) -> list[tuple[int | str, str, Markup]]:

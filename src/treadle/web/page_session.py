@@ -70,7 +70,7 @@ class PageSession:
         self._early: list[Stamped] | None = []
         self.commands = PageCommands(lambda: self.session.own_shell, self._show)
         self.once = Once()
-        self._cards: dict[tuple[str, Mode, Mode, bool], str] = {}
+        self._cards: dict[tuple[str, Mode, Mode, bool, str], str] = {}
         self.client = SessionClient(session, Source(kind=KIND, id="page"), self._hear)
         self.use = SessionUse(session, self._waits) if isinstance(session, LiveSession) else None
 
@@ -181,20 +181,22 @@ class PageSession:
         """The folders that it works in, the first one first."""
         return (str(self.session.workspace), *self.session.roots)
 
-    def cards(self, who: Visitor) -> list[tuple[str, str]]:
+    def cards(self, who: Visitor, *, apart: bool = False) -> list[tuple[str, str]]:
         """Give the ids of the questions, each with the card that a browser gets: with the answers that it may give.
 
-        One is drawn once for each mode and kind of browser.
+        Those that stand `apart` from the conversation have the model's words above the call, too. One is drawn once
+        for each mode and kind of browser.
         """
         mode, found = self.session.status.mode, self.questions
         known, ids = self._cards, {question.id for question in found}
         self._cards = {key: html for key, html in known.items() if key[0] in ids}
         cards = []
         for question in found:
-            key = (question.id, mode, self._known_mode, who.here)
+            said = self.content.words_before(question.call_id) if apart and not question.child else ""
+            key = (question.id, mode, self._known_mode, who.here, said)
             if key not in self._cards:
                 self._cards[key] = question_html(
-                    self.session.id, question, self.roots, mode, refused=partial(self.refused, who=who)
+                    self.session.id, question, self.roots, mode, refused=partial(self.refused, who=who), said=said
                 )
             cards.append((question.id, self._cards[key]))
         return cards

@@ -14,7 +14,8 @@ from treadle.present.view import SessionView
 from treadle.present.words import elsewhere
 from treadle.protocol.attach import Stamped
 from treadle.protocol.errors import TreadleError
-from treadle.protocol.notifications import Notification, PromptDelivered, QuestionClosed
+from treadle.protocol.messages import Message, Text, ToolUse
+from treadle.protocol.notifications import MessageDone, Notification, PromptDelivered, QuestionClosed
 from treadle.protocol.permissions import OptionKind
 from treadle.web.item_html import CallNote, is_shown, item_html, note_of_call
 from treadle.web.seen_jobs import SeenJob, look_at_jobs
@@ -39,6 +40,7 @@ class PageContent(ItemBook):
         self.answered: OrderedDict[str, str] = OrderedDict()
         self.delivered: set[str] = set()
         self.raised = False
+        self._words: dict[str, str] = {}
         self._is_open, self._session = is_open, session
         self._html: dict[int, tuple[int, str]] = {}
         self._begun: dict[int, int] = {}
@@ -57,6 +59,8 @@ class PageContent(ItemBook):
                 self.delivered.add(prompt_id)
             case QuestionClosed() as closed:
                 self._note_answer(closed)
+            case MessageDone(message=message):
+                self._words = dict(_words_before(message))
             case _:
                 pass
         changed = super().take(stamped)
@@ -91,6 +95,10 @@ class PageContent(ItemBook):
         self.answered[closed.question_id] = f"Answered{where}: {answer_words(asked, closed)}."
         while len(self.answered) > _MOST_ANSWERED:
             self.answered.popitem(last=False)
+
+    def words_before(self, call_id: str) -> str:
+        """Give the words with which the model came to a call of its last reply: its last paragraph before it."""
+        return self._words.get(call_id, "")
 
     def _moved_by(self, cuts: object) -> Iterator[Placed]:
         """Give also those items of which what was undone begins with another one now."""
@@ -144,6 +152,19 @@ class PageContent(ItemBook):
             return False
         above = next(filter(is_shown, reversed(self.before(placed.position, _LOOKED_AT))), None)
         return above is None or not self.view.has_left(above)
+
+
+def _words_before(message: Message) -> Iterator[tuple[str, str]]:
+    """Give the calls of a reply by their ids, each with the last paragraph above it."""
+    said = ""
+    for block in message.content:
+        match block:
+            case Text(text=text) if text.strip():
+                said = text.strip().rpartition("\n\n")[2].strip()
+            case ToolUse(id=call_id):
+                yield call_id, said
+            case _:
+                pass
 
 
 def page_content(

@@ -1,24 +1,25 @@
 """The card of a question: what would happen, why it is asked, and the answers, in the words of every surface."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
+from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
 import msgspec
 from msgspec import Struct
+from msgspec.structs import replace
 
-from treadle.door.open_session import Reach, block_spans
+from treadle.door.open_session import Reach, block_spans, block_texts
 from treadle.present.answer_rows import (
     BLOCKS_ARGUMENT,
     Act,
     AnswerRow,
-    EditFirst,
     answer_rows,
     can_be_changed,
     text_to_change,
 )
-from treadle.present.escape import exact
+from treadle.present.escape import exact, exact_line
 from treadle.present.forms import form_fields, offered_values
 from treadle.present.grants import Grants, grants_of
 from treadle.present.question_words import QuestionStyle, QuestionWords, asked_in_words, is_edit
@@ -27,20 +28,26 @@ from treadle.present.words import counted
 from treadle.protocol.events import Answer, Op, SetMode
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.web.changed_lines import diff_blocks
+from treadle.web.changed_lines import DiffBlock, definitions, diff_blocks, narrowed
+from treadle.web.question_kinds import kind_of
 from treadle.web.templating import render
 
 _LINKS = ("http://", "https://")
 _LONGEST_CHANGED = 100_000
 """Characters of a call that can be changed on the page."""
 
-_LONG_TEXT, _LONG_DIFF = 8, 12
+_LONG_TEXT, _LONG_DIFF = 8, 24
 """Lines of what is asked about, and of a diff, of which more stand in a box of their own height."""
+
+_LONGEST_SAID = 300
+"""Characters of the model's words that stand in a card."""
+
+_FEWEST_ROWS, _MOST_ROWS = 3, 16
+"""Rows of a field in which a text is changed."""
 
 _FIGURES = regex(r"(  \+\d+ )-(?=\d+(?:  |$))")
 _NAMED = regex(r"(Apply this edit to |Create |Delete )(.+)\?")
 _YES = {"Yes": "Allow once", "Yes, once, with this right": "Allow once, with this right"}
-_SIGNS = {QuestionKind.FOLLOWUP: "comment", QuestionKind.SUMMARY: "comment", QuestionKind.GUIDANCE: "comment"}
 _PLAIN_KINDS = (QuestionKind.BUDGET, QuestionKind.ELICITATION)
 _PLAIN = (Act.SHOW, Act.WORDS)
 """Rows that the card shows otherwise: the diff stands in it, and there is a field for words."""
@@ -92,9 +99,37 @@ class AskedPiece(Struct, frozen=True):
     warns: bool = False
 
 
-def question_html(session_id: str, question: Question, roots: Sequence[str], mode: Mode, *, refused: OpRefusal) -> str:
-    """Give the card of a question of a session in a mode, with the answers that are not `refused`."""
+class FieldToChange(Struct, frozen=True):
+    """A text of a call that can be changed: of the argument `name`, of all of them without one, or of one block."""
+
+    label: str
+    text: str
+    name: str = ""
+    of_block: bool = False
+
+    @property
+    def rows(self) -> int:
+        """How high its field is; 0: one line is all that it takes."""
+        one_line = self.name == "command" and "\n" not in self.text
+        return 0 if one_line else min(_MOST_ROWS, max(_FEWEST_ROWS, self.text.count("\n") + 1))
+
+
+class BlockToChoose(Struct, frozen=True):
+    """A block of an edit: what it changes, or its own text where that cannot be told."""
+
+    diff: Sequence[DiffBlock]
+    text: str
+
+
+def question_html(
+    session_id: str, question: Question, roots: Sequence[str], mode: Mode, *, refused: OpRefusal, said: str = ""
+) -> str:
+    """Give the card of a question of a session in a mode, with the answers that are not `refused`.
+
+    `said` are the model's words that no conversation beside it shows.
+    """
     words = asked_in_words(question, roots)
+    kind = kind_of(question, words)
     danger = words.style is QuestionStyle.DANGER
     preview = question.preview
     blocks = edit_blocks(question)
@@ -103,13 +138,14 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
     acts = {row.act for row in rows}
     yes = not acts.isdisjoint((Act.ALLOW, Act.FOR_REAL))
     elicits = question.kind is QuestionKind.ELICITATION
-    changes = None if refused(_answer(question, OptionKind.ALLOW_ONCE, changed=True)) else _changed_first(question)
+    changes = [] if refused(_answer(question, OptionKind.ALLOW_ONCE, changed=True)) else _changed_first(question)
     permits = question.kind is QuestionKind.PERMISSION
     grants = grants_of(question)
     shown = diff_blocks(preview.text) if preview is not None and preview.is_diff else []
+    near = narrowed(shown)
     named = _NAMED.fullmatch(words.title) if is_edit(question) else None
-    lines, rows_of_diff = words.text.count("\n") + 1, sum(len(block.rows) for block in shown)
-    changed = sum(kind in ("add", "del") for block in shown for _, kind, _ in block.rows)
+    lines, rows_of_diff = words.text.count("\n") + 1, sum(len(block.rows) for block in near)
+    changed = sum(row in ("add", "del") for block in shown for _, row, _ in block.rows)
     return render(
         "question.html",
         session_id=session_id,
@@ -120,11 +156,15 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
         why=why_blocks(question, words),
         before=named[1] if named else "",
         file=named[2] if named else "",
-        sign="flag" if danger else _SIGNS.get(question.kind, "alert"),
+        sign=kind.sign,
+        effect=kind.effect,
+        headline="" if kind.effect and words.headline.endswith(_SAYS_THE_EFFECT) else words.headline,
+        said=_said(said),
+        reasons=list(_reasons(words)),
         long_text=lines if lines > _LONG_TEXT else 0,
-        blocks_of_diff=shown,
+        blocks_of_diff=near,
         long_diff=rows_of_diff > _LONG_DIFF,
-        diff_size=f"{counted(changed, 'changed line')} in {counted(len(shown), 'block')}",
+        diff_size=f"{counted(changed, 'changed line')} in {_blocks_words(shown)}",
         how=list(_how(acts, grants, str(next(iter(roots), "")))) if not danger else [],
         buttons=list(_buttons(rows, question, danger=danger)),
         rejects=_rejects_with_words(question) and Act.REJECT in acts,
@@ -135,9 +175,8 @@ def question_html(session_id: str, question: Question, roots: Sequence[str], mod
         grants=grants if Act.ALWAYS in acts else None,
         own_words="" if permits or question.kind in _PLAIN_KINDS else _WORDS.get(question.kind, "Answer"),
         fields=_fields(question) if elicits else [],
-        blocks=[exact(block) for block in blocks] if Act.BLOCKS in acts else [],
+        blocks=list(_to_choose(question, blocks)) if Act.BLOCKS in acts else [],
         changes=changes,
-        multiline=changes is not None and (changes.name != "command" or "\n" in changes.text),
         link=question.url if question.url.lower().startswith(_LINKS) else "",
     )
 
@@ -179,6 +218,35 @@ def _given_elsewhere(question: Question, refused: OpRefusal, *, some: bool) -> s
     return f"Answers that apply beyond this question are given on {_ELSEWHERE}." if some else ""
 
 
+_SAYS_THE_EFFECT = " runs a program"
+"""How a reason ends that says no more than the word for the effect."""
+
+
+def _said(words: str) -> str:
+    """Put words of the model into quotation marks that they cannot end, cut to a few lines."""
+    line = exact_line(" ".join(words.split())).translate({0x201C: '"', 0x201D: '"'})
+    more = " …" if len(line) > _LONGEST_SAID else ""
+    return f"\u201c{line[:_LONGEST_SAID].rstrip()}{more}\u201d" if line else ""
+
+
+def _reasons(words: QuestionWords) -> Iterator[str]:
+    """Give the lines of why it asks, each once: the parts of a call often have the same reason."""
+    for line in dict.fromkeys(map(str.strip, words.details)):
+        yield f"{line[:1].upper()}{line[1:]}" if line.startswith(("rule:", "risk:", "runs in ")) else line
+
+
+def places_words(question: Question) -> str:
+    """Say where an edit changes something: in how many blocks, and in which definitions as far as its diff has them."""
+    preview = question.preview
+    if preview is None or not preview.is_diff:
+        return ""
+    return ", ".join([_blocks_words(diff_blocks(preview.text)), *definitions(preview.text)])
+
+
+def _blocks_words(blocks: Sequence[DiffBlock]) -> str:
+    return counted(len(blocks), "block")
+
+
 def why_blocks(question: Question, words: QuestionWords) -> list[WhyBlock]:
     """Put together what is said of a question, each sentence by itself, what its command printed as one text.
 
@@ -210,13 +278,18 @@ def _how(acts: Collection[Act], grants: Grants | None, root: str) -> Iterator[As
     if grants is None:
         return
     covers = {"about": "Covers", "covers": grants.match, "leaves": grants.other} if grants.match else {}
+    code, always = ("", "") if grants.exact else (grants.session, grants.always)  # that line stands above
     if Act.SESSION in acts:
-        said = covers or {"about": "Until the session ends"}
-        yield AskedHow(act="session", title="This session", button="Allow this session", code=grants.session, **said)
+        said = {"about": _EXACTLY} if grants.exact else covers or {"about": "Until the session ends"}
+        yield AskedHow(act="session", title="This session", button="Allow this session", code=code, **said)
     if Act.ALWAYS in acts:
         where = f"in {Path(root).name}" if grants.where == "for this project" else grants.where
         about = "Saved as a rule after one more question; listed and revocable in Settings, Rules"
-        yield AskedHow(act="always", title=f"Always {where}", button="Always allow…", code=grants.always, about=about)
+        about = f"{_EXACTLY}. {about}" if grants.exact else about
+        yield AskedHow(act="always", title=f"Always {where}", button="Always allow…", code=always, about=about)
+
+
+_EXACTLY = "Covers this line only"
 
 
 _IN_CARD = frozenset({Act.SESSION, Act.ALWAYS, Act.EDITS, Act.BLOCKS})
@@ -264,15 +337,37 @@ def edit_blocks(question: Question) -> tuple[str, ...]:
     return tuple(text[span] for span in spans) if len(spans) > 1 else ()
 
 
-def _changed_first(question: Question) -> EditFirst | None:
-    """Give what of a call can be changed first: its text, or without a name all its arguments as JSON."""
+def _to_choose(question: Question, blocks: Sequence[str]) -> Iterator[BlockToChoose]:
+    texts = block_texts(str(question.arguments.get(BLOCKS_ARGUMENT, "")))
+    path = exact_line(str(question.arguments.get("path", "")))
+    for at, block in enumerate(blocks):
+        yield BlockToChoose(_block_diff(path, *texts[at]) if texts else (), exact(block))
+
+
+def _block_diff(path: str, old: str, new: str) -> list[DiffBlock]:
+    """Give what a block changes, without numbers: where it is in its file is not in it."""
+    sides = (text.split("\n")[:-1] for text in (old, new))
+    diff = "\n".join(unified_diff(*sides, f"a/{path}", f"b/{path}", n=1, lineterm=""))
+    return [replace(one, rows=[("", kind, line) for _, kind, line in one.rows]) for one in diff_blocks(diff)]
+
+
+def _changed_first(question: Question) -> Sequence[FieldToChange]:
+    """Give what of a call can be changed first: its texts, or as JSON all its arguments; none of what is too long."""
     if not can_be_changed(question) or not question.arguments:
-        return None
+        return ()
     found = text_to_change(question)
     if found is None:
         whole = msgspec.json.format(msgspec.json.encode(question.arguments), indent=2).decode()
-        found = EditFirst("", whole)
-    return found if len(found.text) <= _LONGEST_CHANGED else None
+        fields = [FieldToChange("Changed arguments, in JSON", whole)]
+    elif found.name == BLOCKS_ARGUMENT and (texts := block_texts(found.text)):
+        numbers = [f" of block {at} of {len(texts)}" if len(texts) > 1 else "" for at in range(1, len(texts) + 1)]
+        fields = [
+            FieldToChange(f"New text{number}", new, of_block=True)
+            for number, (_, new) in zip(numbers, texts, strict=True)
+        ]
+    else:
+        fields = [FieldToChange(f"Changed {found.name}", found.text, found.name)]
+    return fields if sum(len(one.text) for one in fields) <= _LONGEST_CHANGED else ()
 
 
 def _pieces(words: QuestionWords) -> Iterator[AskedPiece]:

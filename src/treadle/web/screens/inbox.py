@@ -1,47 +1,42 @@
 """The screen of everything that waits for a person, over all sessions."""
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import groupby
+from pathlib import Path
 from typing import Any
 
 from msgspec import Struct
+from msgspec.structs import replace
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
 from treadle.door.open_session import Reach
+from treadle.door.opening import branch_of
 from treadle.door.past import SessionState
-from treadle.present.question_words import QuestionStyle, QuestionWords, asked_in_words, is_edit
+from treadle.present.question_words import QuestionWords, asked_in_words
 from treadle.present.words import counted
 from treadle.protocol.errors import TreadleError
 from treadle.protocol.permissions import Question, QuestionKind
-from treadle.protocol.tools import FetchUrl, RunCommand
 from treadle.web.book import SessionBook
 from treadle.web.item_html import in_milliseconds
 from treadle.web.page_keys import Visitor
 from treadle.web.page_requests import book_of, page, visitor_of
+from treadle.web.question_cards import places_words
+from treadle.web.question_kinds import DANGER, EDITS, ENDED, GROUPS, AskedKind, kind_of
 from treadle.web.rights import PageRoute
 from treadle.web.session_rows import ListFilter, page_rows, project_name
 from treadle.web.status import ASKED
 from treadle.web.templating import render
 
-_KINDS = (
-    "Danger",
-    "Commands",
-    "Edits",
-    "Outside the project",
-    "Network",
-    "Asked by the model",
-    "Budget",
-    "Others",
-    "Program ended",
-)
-_SIGNS = {"Danger": "flag", "Commands": "term", "Edits": "pencil", "Network": "globe", "Asked by the model": "comment"}
 _ALLOW = 'data-act="allow"'
 """What a card has that may be answered with yes from where it is shown."""
 
-_ALIKE = {"runs": "commands that run programs", "writes": "commands that write files", "git": "git commands"}
-"""Commands of one effect that may be allowed together."""
+_ALIKE = frozenset({"runs", "writes", "git"})
+"""Effects of commands that may be allowed together."""
+
+_KEYS = (("Ctrl ↵", "allow", "allow"), ("x", "reject", "reject"), ("c", "comment", "comment"))
+"""Keys of a card: what each does, and the button that it stands for."""
 
 _ORDERS = (("", "By kind"), ("session", "By session"), ("oldest", "Oldest first"))
 
@@ -49,17 +44,19 @@ _ORDERS = (("", "By kind"), ("session", "By session"), ("oldest", "Oldest first"
 class WaitingCard(Struct, frozen=True, kw_only=True):
     """A question that waits: its row in the list, and its card. `since` is when its session began to wait (ms).
 
-    `step` is the one that asks, 0 where that is not known; `before` are the calls that came before it.
+    `step` is the one that asks, 0 where that is not known; `before` are the calls that came before it. `keys` are those
+    that answer it, each with what it does.
 
-    Those with the same word `together`, none where it is empty, have one effect, and may be allowed together.
+    Those with the same word `together`, none where it is empty, have one effect, and may be allowed together. `alike`
+    are the ids of those, where it is one of several.
     """
 
     id: str
     session: str
     title: str
     project: str
-    kind: str
-    sign: str
+    branch: str = ""
+    kind: AskedKind
     asked: str
     about: str
     figures: tuple[int, int] | None
@@ -67,7 +64,9 @@ class WaitingCard(Struct, frozen=True, kw_only=True):
     since: int | None = None
     step: int = 0
     before: Sequence[str] = ()
+    keys: Sequence[tuple[str, str]] = ()
     together: str = ""
+    alike: Sequence[str] = ()
 
 
 async def _show(request: Request) -> Response:
@@ -85,30 +84,40 @@ def _order(request: Request) -> str:
     return wanted if wanted in dict(_ORDERS) else ""
 
 
-def _titles(book: SessionBook) -> dict[str, str]:
-    return {id_: one.session.title or id_ for id_, one in tuple(book.opened.items())}
+def _names(book: SessionBook) -> dict[str, tuple[str, str]]:
+    """Give the title of each open session, and the branch of its folder. Takes its time."""
+    return {
+        id_: (one.session.title or id_, branch_of(Path(one.session.workspace)))
+        for id_, one in tuple(book.opened.items())
+        if one.questions
+    }
 
 
 async def _waiting(request: Request, by: str) -> dict[str, Any]:
     book, who = book_of(request), visitor_of(request)
-    titles = await asyncio.to_thread(_titles, book)
-    cards = [*_cards(book, who, titles), *await asyncio.to_thread(_left, book)]
+    names = await asyncio.to_thread(_names, book)
+    cards = [*_cards(book, who, names), *await asyncio.to_thread(_left, book)]
     working = sum(one.session.status.turn_active and not one.questions for one in book.opened.values())
     key: Callable[[WaitingCard], str] = {"session": _of_session, "oldest": _of_all}.get(by, _of_kind)
     cards.sort(key=lambda one: _rank(one, by))
-    groups = [(name, list(found)) for name, found in groupby(cards, key)]
     alike: dict[str, list[str]] = {}
     for one in cards:
         if one.together:
             alike.setdefault(one.together, []).append(one.id)
+    cards = [replace(one, alike=ids) if len(ids := alike.get(one.together, ())) > 1 else one for one in cards]
     return {
         "cards": cards,
-        "groups": groups,
-        "alike": [ids for ids in alike.values() if len(ids) > 1],
+        "groups": [_group(name, list(found)) for name, found in groupby(cards, key)],
         "working": working,
         "counted": cards
         and f"{counted(len(cards), 'question')} of {counted(len({one.session for one in cards}), 'session')}",
     }
+
+
+def _group(name: str, cards: Sequence[WaitingCard]) -> tuple[str, Sequence[WaitingCard], Sequence[str]]:
+    """Give a group of the list: its name, its cards, and those of one effect, if all that there are stand there."""
+    alike = next((one.alike for one in cards if one.alike), ())
+    return name, cards, alike if {*alike} <= {one.id for one in cards} else ()
 
 
 def _rank(card: WaitingCard, by: str) -> tuple[int, str]:
@@ -118,11 +127,11 @@ def _rank(card: WaitingCard, by: str) -> tuple[int, str]:
         case "oldest":
             return card.since or 0, ""
         case _:
-            return _KINDS.index(card.kind), ""
+            return GROUPS.index(card.kind.group), ""
 
 
 def _of_kind(card: WaitingCard) -> str:
-    return card.kind
+    return card.kind.group
 
 
 def _of_session(card: WaitingCard) -> str:
@@ -133,23 +142,24 @@ def _of_all(_: WaitingCard) -> str:
     return "Oldest first"
 
 
-def _cards(book: SessionBook, who: Visitor, titles: dict[str, str]) -> list[WaitingCard]:
+def _cards(book: SessionBook, who: Visitor, names: Mapping[str, tuple[str, str]]) -> list[WaitingCard]:
     found = []
     for id_, one in book.opened.items():
         questions = {question.id: question for question in one.questions}
         since = one.content.view.asking
-        for question_id, html in one.cards(who):
+        title, branch = names.get(id_, (id_, ""))
+        for question_id, html in one.cards(who, apart=True):
             question = questions[question_id]
             words = asked_in_words(question, one.roots)
-            kind = _kind(question, words)
+            kind = kind_of(question, words)
             found.append(
                 WaitingCard(
                     id=f"c-{id_}-{question_id}",
                     session=id_,
-                    title=titles.get(id_, id_),
+                    title=title,
                     project=project_name(str(one.session.workspace)),
+                    branch=branch,
                     kind=kind,
-                    sign=_SIGNS.get(kind, "alert"),
                     asked=words.title,
                     about=_about(question, words),
                     figures=None if words.text else words.figures,
@@ -157,6 +167,7 @@ def _cards(book: SessionBook, who: Visitor, titles: dict[str, str]) -> list[Wait
                     since=None if since is None else in_milliseconds(since),
                     step=one.content.view.step,
                     before=one.content.last_calls(),
+                    keys=list(_keys(kind, html)),
                     together=_together(kind, question, words) if _ALLOW in html else "",
                 )
             )
@@ -175,8 +186,8 @@ def _left(book: SessionBook) -> list[WaitingCard]:
             session=row.id,
             title=row.title,
             project=row.project,
-            kind=_KINDS[-1],
-            sign="alert",
+            branch=branch_of(Path(row.workspace)),
+            kind=ENDED,
             asked="It waited for your answer",
             about="",
             figures=None,
@@ -188,43 +199,30 @@ def _left(book: SessionBook) -> list[WaitingCard]:
     ]
 
 
-def _kind(question: Question, words: QuestionWords) -> str:
-    """Say of which kind a question is, as the list groups them."""
-    if words.style is QuestionStyle.DANGER:
-        return "Danger"
-    match question.kind:
-        case QuestionKind.FOLLOWUP | QuestionKind.GUIDANCE | QuestionKind.SUMMARY:
-            return "Asked by the model"
-        case QuestionKind.BUDGET:
-            return "Budget"
-        case QuestionKind.ELICITATION:
-            return "Others"
-        case QuestionKind.PERMISSION:
-            pass
-    if any(isinstance(access, RunCommand) for access in question.accesses):
-        return "Commands"
-    if any(isinstance(access, FetchUrl) for access in question.accesses):
-        return "Network"
-    if "outside this project" in words.title:
-        return "Outside the project"
-    return "Edits" if is_edit(question) else "Others"
+def _keys(kind: AskedKind, html: str) -> Iterator[tuple[str, str]]:
+    """Give the keys that answer a card: those of which it has the buttons. What is dangerous has no key for its yes."""
+    for key, words, act in _KEYS:
+        if f'data-act="{act}"' in html and not (act == "allow" and kind is DANGER):
+            yield key, words
 
 
-def _together(kind: str, question: Question, words: QuestionWords) -> str:
+def _together(kind: AskedKind, question: Question, words: QuestionWords) -> str:
     """Name the one effect of a call that may be allowed with others of it: never a deletion, the network or a right."""
     if question.copy is not None or words.rights or any(effect.warns for effect in words.effects):
         return ""
-    if kind == "Edits":
+    if kind is EDITS:
         return "" if words.title.startswith("Delete") else "edits"
     verbs = {effect.verb for effect in words.effects}
-    return _ALIKE.get(verbs.pop(), "") if kind == "Commands" and len(verbs) == 1 else ""
+    return verbs.pop() if kind.effect and len(verbs) == 1 and verbs <= _ALIKE else ""
 
 
 def _about(question: Question, words: QuestionWords) -> str:
-    """Give what a row says below the title: the command, the figures of an edit, or the choices."""
+    """Give what a row says below the title: the command, the places of an edit beside its figures, or the choices."""
     if question.options and question.kind in (QuestionKind.FOLLOWUP, QuestionKind.SUMMARY):
-        return " · ".join(str(option) for option in question.options)
-    return words.text.partition("\n")[0] or ("" if words.figures else words.counted)
+        return " · ".join([*map(str, question.options), "Something else"])
+    if words.figures and not words.text:
+        return places_words(question)
+    return words.text.partition("\n")[0] or words.counted
 
 
 ROUTES = (

@@ -3,7 +3,7 @@
 import { get, send } from "./app.js";
 import { keys } from "./keys.js";
 import { lost } from "./line.js";
-import { fragment, parsed, put } from "./morph.js";
+import { fragment, morph, parsed, put } from "./morph.js";
 import { answerable, came, closeLine, keyOf, moved, onStep, wasMine } from "./questions.js";
 
 const inbox = document.getElementById("inbox");
@@ -38,7 +38,7 @@ const cardOf = (id) => sections().find((one) => of(one)?.id === id);
 function step(step) {
   const all = rows();
   const here = all.findIndex((row) => row.hasAttribute("aria-current"));
-  const row = all[Math.min(all.length - 1, Math.max(0, here + (shown()?.contains(document.activeElement) ? step : 0)))];
+  const row = all[Math.min(all.length - 1, Math.max(0, here + step))];
   if (row) show(cardOf(row.dataset.card), true);
 }
 
@@ -83,21 +83,19 @@ inbox.addEventListener("click", (event) => {
   const alike = event.target.closest("[data-together]");
   if (alike) together(alike.dataset.together.split(" "));
   const button = event.target.closest("button[data-step]");
-  if (button) {
-    const all = rows();
-    const here = all.findIndex((one) => one.hasAttribute("aria-current")) + Number(button.dataset.step);
-    if (all[here]) show(cardOf(all[here].dataset.card), true);
-  }
+  if (button) step(Number(button.dataset.step));
 });
 keys([["o", "open the session", () => shown().querySelector(".crumb a").click(), () => Boolean(shown())]]);
 
 function leave(card) {
   const section = card.closest(".card");
   if (!section) return;
-  const next = section.nextElementSibling ?? section.previousElementSibling;
+  const all = rows();
+  const here = all.findIndex((row) => row.dataset.card === card.id);
+  const next = cardOf((all[here + 1] ?? all[here - 1])?.dataset.card);
   const [focused, on] = [section.contains(document.activeElement), section.classList.contains("on")];
   section.remove();
-  if (on) show(next?.matches(".card") ? next : null, focused);
+  if (on) show(next ?? null, focused);
   tidy();
   if (!sections().length) follow(); // that nothing waits is said once the last card is gone
 }
@@ -137,9 +135,12 @@ async function follow() {
   const content = fragment(await answer.text());
   const known = new Map([...cards.querySelectorAll(".question:not(.closed-line)")].map((one) => [one.id, one]));
   for (const fresh of content.querySelectorAll(".card")) {
-    if (known.delete(of(fresh).id)) continue; // what was typed in it stays
-    take(fresh);
-    cards.append(fresh);
+    const old = known.get(of(fresh).id)?.closest(".card");
+    if (!old) {
+      take(fresh);
+      cards.append(fresh);
+    } else for (const part of [".crumb .meta", ".alike"]) morph(old.querySelector(part), fresh.querySelector(part)); // what was typed in it stays
+    known.delete(of(fresh).id);
   }
   for (const card of known.values()) {
     const how = said[keyOf(card)];

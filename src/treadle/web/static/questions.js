@@ -184,7 +184,7 @@ const ACTS = {
   changed: (card) => ({ ...YES, ...changed(card) }),
 };
 
-const changed = (card, { dataset, value } = card.querySelector("[name=changed]")) => ({ name: dataset.name, changed: value });
+const changed = (card, one = card.querySelector("[name=changed]")) => (one ? { name: one.dataset.name, changed: one.value } : { texts: fieldsOf(card.querySelector("[data-panel=change]")).map(({ value }) => value) });
 const comment = (card) => card.querySelector(".panel:not([hidden]) input[name=comment]")?.value.trim() ?? "";
 const several = (card) => [...card.querySelectorAll("[name=chosen]:checked")].map((one) => one.value).join("\n");
 const isOpen = (card, name) => panels(card).some((one) => one.dataset.panel === name && !one.hidden);
