@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from playwright.async_api import Page
 
-from tests.e2e.faults.driving import make
+from tests.e2e.faults.driving import block, make
 from tests.web.driving import becomes, in_shared_browser, page_with_model, start_session
 from treadle.providers.scripted.script import SayText, Turn
 
@@ -82,6 +82,7 @@ async def test_the_inbox_shows_the_same_question_after_a_reload(tmp_path: Path) 
 
 
 WRITES = Turn(items=(make("write_to_file", path="a.txt", content="THEIRS\n"),))
+EDITS = Turn(items=(make("replace_in_file", path="a.txt", diff=block("MINE\n", "mine\n") + block("last\n", "end\n")),))
 
 
 async def _asked(page: Page) -> str:
@@ -95,11 +96,11 @@ async def _asked(page: Page) -> str:
 async def test_a_yes_beside_a_changed_call_neither_drops_the_change_nor_runs_the_models(
     tmp_path: Path, sends: str
 ) -> None:
-    async with page_with_model(tmp_path, (WRITES, TURNS[2])) as (served, seen):
+    async with page_with_model(tmp_path, (WRITES, EDITS, TURNS[2])) as (served, seen):
         page = await seen.page(served)
         await _asked(page)
         await page.click(".question [data-act=change]")
-        await page.fill(".question [name=changed]", "MINE\n")
+        await page.fill(".question [name=changed]", "MINE\nlast\n")
         await page.click(".question .answers [data-act=allow]")
         assert "would be lost" in await page.inner_text(".question .needed")
         if sends == "its button":
@@ -107,8 +108,14 @@ async def test_a_yes_beside_a_changed_call_neither_drops_the_change_nor_runs_the
             await page.click(".question [data-act=changed]")
         else:
             await page.press(".question [name=changed]", "Control+Enter")
+        await page.wait_for_selector(".question [data-act=blocks]")
+        await page.wait_for_timeout(700)
+        await page.click(".question [data-act=change]")
+        assert await page.input_value("[name=text] >> nth=1") == "end\n", "only what it puts there"
+        await page.fill("[name=text] >> nth=1", "the end\n")
+        await page.press("[name=text] >> nth=1", "Control+Enter")
         await page.wait_for_selector(".item.end", state="attached")
-        assert [one.read_text() for one in tmp_path.rglob("a.txt")] == ["MINE\n"]
+        assert [one.read_text() for one in tmp_path.rglob("a.txt")] == ["mine\nthe end\n"]
 
 
 async def test_each_tab_of_a_session_has_a_draft_of_its_own_and_loses_none_by_another(tmp_path: Path) -> None:

@@ -148,3 +148,7 @@ async def test_the_head_of_the_inbox_counts_what_its_list_has(tmp_path: Path) ->
             await inbox.bring_to_front()
             await inbox.wait_for_selector(f"#how-many:text-is('{said}')")
             assert await inbox.locator("a.item").count() == count
+            await becomes(inbox, "!document.querySelector('.crumb').textContent.includes('long ago')")
+            await inbox.evaluate("document.querySelector('.crumb .meta').textContent = 'waits since long ago'")
+        await inbox.keyboard.press("j")
+        assert await inbox.locator("a.item >> nth=1").get_attribute("aria-current") == "true", "the first j moves"

@@ -74,13 +74,22 @@ async def test_a_device_is_said_to_have_answered_by_the_name_that_it_has(
 async def test_calls_are_changed_before_they_run_and_edits_block_by_block(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    turns = [Turn(items=(EDIT,)), Turn(items=(PUSH,)), DONE]
+    more = make("replace_in_file", path="c.py", diff=EDIT.arguments["diff"])
+    turns = [Turn(items=(more,)), Turn(items=(EDIT,)), Turn(items=(PUSH,)), DONE]
     async with page_here(tmp_path, monkeypatch, turns) as here:
-        (here.folder / "a.py").write_text(SOURCE)
+        for name in "ac":
+            (here.folder / f"{name}.py").write_text(SOURCE)
         visit = here.visit()
         page = await here.start(visit)
         path = f"/s/{page.session.id}/answer"
-        question = await here.asked(page, about="SEARCH")
+        question = await here.asked(page, about="c.py")
+        yes = {"question_id": question.id, "option": "allow_once"}
+        for texts in (["one = 10\n"], ["one = 10\n", "=======\n"]):
+            status, said = await visit.post(path, **yes, texts=texts)
+            assert (status, said["code"]) == (400, "block-texts")
+        await visit.done(path, **yes, texts=["one = 10\n", "two = 3\r\n\r\nthree = 4"])
+        question = await here.asked(page, about="a.py")
+        assert (here.folder / "c.py").read_text() == "one = 10\ntwo = 3\n\nthree = 4\n"
         status, said = await visit.post(path, question_id=question.id, option="allow_once", blocks=[True])
         assert (status, said["code"]) == (400, "blocks")
         yes = {"question_id": question.id, "option": "allow_once"}

@@ -39,13 +39,17 @@ async def test_edits_are_allowed_together_without_those_that_were_unticked_and_w
             await start_session(page, f"Do the {word} one.")
             await page.wait_for_selector("#questions .question")
         await page.goto(f"{served.address}/inbox")
-        assert await page.locator("[data-together]").all_inner_texts() == ["Allow 2 once…", "Allow 3 once…"]
-        await page.wait_for_selector(".alike:has-text('commands that run programs')")
-        await page.click("[data-together]:has-text('Allow 2 once')")
+        heads = await page.locator(".ilist h2:has(button)").all_inner_texts()
+        assert [" ".join(one.split()) for one in heads] == [
+            "Commands that run project code 2 Allow all 2 once…",
+            "Edits 3 Allow all 3 once…",
+        ]
+        await page.click(".item:has-text('unittest')")
+        await page.click(".card.on p.alike:has-text('1 other of this kind waits') button:has-text('Allow all 2 once…')")
         assert "unittest" in await page.inner_text("dialog.alike")
         assert "rm a.txt" not in await page.inner_text("dialog.alike"), "it has another effect, too"
         await page.click("dialog.alike button:has-text('Cancel')")
-        await page.click("[data-together]:has-text('Allow 3 once')")
+        await page.click(".ilist [data-together]:has-text('Allow all 3 once')")
         shown = await page.inner_text("dialog.alike")
         assert "line 59" in shown, "all of each call is shown"
         assert "git push" not in shown

@@ -346,8 +346,8 @@ def _to_choose(question: Question, blocks: Sequence[str]) -> Iterator[BlockToCho
 
 def _block_diff(path: str, old: str, new: str) -> list[DiffBlock]:
     """Give what a block changes, without numbers: where it is in its file is not in it."""
-    sides = (text.split("\n")[:-1] for text in (old, new))
-    diff = "\n".join(unified_diff(*sides, f"a/{path}", f"b/{path}", n=1, lineterm=""))
+    before, after = (text.split("\n")[:-1] for text in (old, new))
+    diff = "\n".join(unified_diff(before, after, f"a/{path}", f"b/{path}", n=1, lineterm=""))
     return [replace(one, rows=[("", kind, line) for _, kind, line in one.rows]) for one in diff_blocks(diff)]
 
 

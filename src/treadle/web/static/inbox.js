@@ -35,12 +35,14 @@ function show(section, focused = false) {
 
 const cardOf = (id) => sections().find((one) => of(one)?.id === id);
 
-function step(step) {
+/** Give the card of the row that is so many further down than the one that is shown. */
+function beside(by) {
   const all = rows();
-  const here = all.findIndex((row) => row.hasAttribute("aria-current"));
-  const row = all[Math.min(all.length - 1, Math.max(0, here + step))];
-  if (row) show(cardOf(row.dataset.card), true);
+  const at = all.findIndex((row) => row.hasAttribute("aria-current")) + by;
+  return cardOf(all[Math.min(all.length - 1, Math.max(0, at))]?.dataset.card);
 }
+
+const step = (by) => beside(by) && show(beside(by), true);
 
 onStep(step);
 
@@ -90,9 +92,7 @@ keys([["o", "open the session", () => shown().querySelector(".crumb a").click(),
 function leave(card) {
   const section = card.closest(".card");
   if (!section) return;
-  const all = rows();
-  const here = all.findIndex((row) => row.dataset.card === card.id);
-  const next = cardOf((all[here + 1] ?? all[here - 1])?.dataset.card);
+  const next = [beside(1), beside(-1)].find((one) => one !== section);
   const [focused, on] = [section.contains(document.activeElement), section.classList.contains("on")];
   section.remove();
   if (on) show(next ?? null, focused);
