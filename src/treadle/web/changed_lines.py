@@ -177,7 +177,7 @@ def definitions(diff: str) -> list[str]:
     return list(found)
 
 
-def narrowed(blocks: Sequence[DiffBlock], around: int = 1) -> list[DiffBlock]:
+def near_changes(blocks: Sequence[DiffBlock], around: int = 1) -> list[DiffBlock]:
     """Leave of the lines around each change only the nearest ones, so that what changes comes sooner."""
     found: list[DiffBlock] = []
     same = 0

@@ -1,25 +1,15 @@
 """The card of a question: what would happen, why it is asked, and the answers, in the words of every surface."""
 
 from collections.abc import Callable, Collection, Iterator, Sequence
-from difflib import unified_diff
 from itertools import groupby
 from pathlib import Path
 from typing import Any
 
-import msgspec
 from msgspec import Struct
-from msgspec.structs import replace
 
-from treadle.door.open_session import Reach, block_spans, block_texts
-from treadle.present.answer_rows import (
-    BLOCKS_ARGUMENT,
-    Act,
-    AnswerRow,
-    answer_rows,
-    can_be_changed,
-    text_to_change,
-)
-from treadle.present.escape import exact, exact_line
+from treadle.door.open_session import Reach
+from treadle.present.answer_rows import Act, AnswerRow, answer_rows
+from treadle.present.escape import exact_line
 from treadle.present.forms import form_fields, offered_values
 from treadle.present.grants import Grants, grants_of
 from treadle.present.question_words import QuestionStyle, QuestionWords, asked_in_words, is_edit
@@ -28,22 +18,17 @@ from treadle.present.words import counted
 from treadle.protocol.events import Answer, Op, SetMode
 from treadle.protocol.patterns import regex
 from treadle.protocol.permissions import AllowScope, Mode, OptionKind, Question, QuestionKind
-from treadle.web.changed_lines import DiffBlock, definitions, diff_blocks, narrowed
-from treadle.web.question_kinds import kind_of
+from treadle.web.changed_calls import blocks_to_choose, edit_blocks, fields_to_change
+from treadle.web.changed_lines import DiffBlock, definitions, diff_blocks, near_changes
+from treadle.web.question_kinds import asked_kind
 from treadle.web.templating import render
 
 _LINKS = ("http://", "https://")
-_LONGEST_CHANGED = 100_000
-"""Characters of a call that can be changed on the page."""
-
 _LONG_TEXT, _LONG_DIFF = 8, 24
 """Lines of what is asked about, and of a diff, of which more stand in a box of their own height."""
 
 _LONGEST_SAID = 300
 """Characters of the model's words that stand in a card."""
-
-_FEWEST_ROWS, _MOST_ROWS = 3, 16
-"""Rows of a field in which a text is changed."""
 
 _FIGURES = regex(r"(  \+\d+ )-(?=\d+(?:  |$))")
 _NAMED = regex(r"(Apply this edit to |Create |Delete )(.+)\?")
@@ -99,28 +84,6 @@ class AskedPiece(Struct, frozen=True):
     warns: bool = False
 
 
-class FieldToChange(Struct, frozen=True):
-    """A text of a call that can be changed: of the argument `name`, of all of them without one, or of one block."""
-
-    label: str
-    text: str
-    name: str = ""
-    of_block: bool = False
-
-    @property
-    def rows(self) -> int:
-        """How high its field is; 0: one line is all that it takes."""
-        one_line = self.name == "command" and "\n" not in self.text
-        return 0 if one_line else min(_MOST_ROWS, max(_FEWEST_ROWS, self.text.count("\n") + 1))
-
-
-class BlockToChoose(Struct, frozen=True):
-    """A block of an edit: what it changes, or its own text where that cannot be told."""
-
-    diff: Sequence[DiffBlock]
-    text: str
-
-
 def question_html(
     session_id: str, question: Question, roots: Sequence[str], mode: Mode, *, refused: OpRefusal, said: str = ""
 ) -> str:
@@ -129,7 +92,7 @@ def question_html(
     `said` are the model's words that no conversation beside it shows.
     """
     words = asked_in_words(question, roots)
-    kind = kind_of(question, words)
+    kind = asked_kind(question, words)
     danger = words.style is QuestionStyle.DANGER
     preview = question.preview
     blocks = edit_blocks(question)
@@ -138,11 +101,11 @@ def question_html(
     acts = {row.act for row in rows}
     yes = not acts.isdisjoint((Act.ALLOW, Act.FOR_REAL))
     elicits = question.kind is QuestionKind.ELICITATION
-    changes = [] if refused(_answer(question, OptionKind.ALLOW_ONCE, changed=True)) else _changed_first(question)
+    changes = [] if refused(_answer(question, OptionKind.ALLOW_ONCE, changed=True)) else fields_to_change(question)
     permits = question.kind is QuestionKind.PERMISSION
     grants = grants_of(question)
     shown = diff_blocks(preview.text) if preview is not None and preview.is_diff else []
-    near = narrowed(shown)
+    near = near_changes(shown)
     named = _NAMED.fullmatch(words.title) if is_edit(question) else None
     lines, rows_of_diff = words.text.count("\n") + 1, sum(len(block.rows) for block in near)
     changed = sum(row in ("add", "del") for block in shown for _, row, _ in block.rows)
@@ -175,7 +138,7 @@ def question_html(
         grants=grants if Act.ALWAYS in acts else None,
         own_words="" if permits or question.kind in _PLAIN_KINDS else _WORDS.get(question.kind, "Answer"),
         fields=_fields(question) if elicits else [],
-        blocks=list(_to_choose(question, blocks)) if Act.BLOCKS in acts else [],
+        blocks=list(blocks_to_choose(question, blocks)) if Act.BLOCKS in acts else [],
         changes=changes,
         link=question.url if question.url.lower().startswith(_LINKS) else "",
     )
@@ -326,48 +289,6 @@ def _buttons(rows: Sequence[AnswerRow], question: Question, *, danger: bool) -> 
                 pass
     if question.options and question.kind in _WORDS:
         yield AskedButton(act="else", label="Something else…", opens=True, fills=False)
-
-
-def edit_blocks(question: Question) -> tuple[str, ...]:
-    """Give the blocks of an edit where there is a choice among them."""
-    text = question.arguments.get(BLOCKS_ARGUMENT)
-    if not can_be_changed(question) or not isinstance(text, str):
-        return ()
-    spans = block_spans(text)
-    return tuple(text[span] for span in spans) if len(spans) > 1 else ()
-
-
-def _to_choose(question: Question, blocks: Sequence[str]) -> Iterator[BlockToChoose]:
-    texts = block_texts(str(question.arguments.get(BLOCKS_ARGUMENT, "")))
-    path = exact_line(str(question.arguments.get("path", "")))
-    for at, block in enumerate(blocks):
-        yield BlockToChoose(_block_diff(path, *texts[at]) if texts else (), exact(block))
-
-
-def _block_diff(path: str, old: str, new: str) -> list[DiffBlock]:
-    """Give what a block changes, without numbers: where it is in its file is not in it."""
-    before, after = (text.split("\n")[:-1] for text in (old, new))
-    diff = "\n".join(unified_diff(before, after, f"a/{path}", f"b/{path}", n=1, lineterm=""))
-    return [replace(one, rows=[("", kind, line) for _, kind, line in one.rows]) for one in diff_blocks(diff)]
-
-
-def _changed_first(question: Question) -> Sequence[FieldToChange]:
-    """Give what of a call can be changed first: its texts, or as JSON all its arguments; none of what is too long."""
-    if not can_be_changed(question) or not question.arguments:
-        return ()
-    found = text_to_change(question)
-    if found is None:
-        whole = msgspec.json.format(msgspec.json.encode(question.arguments), indent=2).decode()
-        fields = [FieldToChange("Changed arguments, in JSON", whole)]
-    elif found.name == BLOCKS_ARGUMENT and (texts := block_texts(found.text)):
-        numbers = [f" of block {at} of {len(texts)}" if len(texts) > 1 else "" for at in range(1, len(texts) + 1)]
-        fields = [
-            FieldToChange(f"New text{number}", new, of_block=True)
-            for number, (_, new) in zip(numbers, texts, strict=True)
-        ]
-    else:
-        fields = [FieldToChange(f"Changed {found.name}", found.text, found.name)]
-    return fields if sum(len(one.text) for one in fields) <= _LONGEST_CHANGED else ()
 
 
 def _pieces(words: QuestionWords) -> Iterator[AskedPiece]:

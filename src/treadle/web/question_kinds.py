@@ -33,11 +33,11 @@ _BY_EFFECT: Mapping[str, AskedKind] = {
 """Kinds of commands by the verb of their effect, the one that reaches furthest first."""
 
 KINDS = (DANGER, *_BY_EFFECT.values(), _COMMANDS, _FETCHES, EDITS, _OUTSIDE, _MODEL, _BUDGET, _OTHERS, ENDED)
-GROUPS = tuple(dict.fromkeys(kind.group for kind in KINDS))
+INBOX_GROUPS = tuple(dict.fromkeys(kind.group for kind in KINDS))
 """The groups in their order."""
 
 
-def kind_of(question: Question, words: QuestionWords) -> AskedKind:
+def asked_kind(question: Question, words: QuestionWords) -> AskedKind:
     """Say of which kind a question is."""
     if words.style is QuestionStyle.DANGER:
         return DANGER

@@ -50,7 +50,7 @@ from treadle.protocol.permissions import Mode, OptionKind
 from treadle.protocol.servers import McpServer, ServerTransport
 from treadle.protocol.tools import Origin, Outcome
 from treadle.providers.scripted.script import Expectation, SayText, Texts, Turn, Wait
-from treadle.web.question_cards import edit_blocks
+from treadle.web.changed_calls import edit_blocks
 from treadle.workspace.copies import whole_copy
 
 CHILD = ("You are a subagent",)

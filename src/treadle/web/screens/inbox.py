@@ -23,7 +23,7 @@ from treadle.web.item_html import in_milliseconds
 from treadle.web.page_keys import Visitor
 from treadle.web.page_requests import book_of, page, visitor_of
 from treadle.web.question_cards import places_words
-from treadle.web.question_kinds import DANGER, EDITS, ENDED, GROUPS, AskedKind, kind_of
+from treadle.web.question_kinds import DANGER, EDITS, ENDED, INBOX_GROUPS, AskedKind, asked_kind
 from treadle.web.rights import PageRoute
 from treadle.web.session_rows import ListFilter, page_rows, project_name
 from treadle.web.status import ASKED
@@ -127,7 +127,7 @@ def _rank(card: WaitingCard, by: str) -> tuple[int, str]:
         case "oldest":
             return card.since or 0, ""
         case _:
-            return GROUPS.index(card.kind.group), ""
+            return INBOX_GROUPS.index(card.kind.group), ""
 
 
 def _of_kind(card: WaitingCard) -> str:
@@ -151,7 +151,7 @@ def _cards(book: SessionBook, who: Visitor, names: Mapping[str, tuple[str, str]]
         for question_id, html in one.cards(who, apart=True):
             question = questions[question_id]
             words = asked_in_words(question, one.roots)
-            kind = kind_of(question, words)
+            kind = asked_kind(question, words)
             found.append(
                 WaitingCard(
                     id=f"c-{id_}-{question_id}",
