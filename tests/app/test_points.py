@@ -10,6 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from treadle.app.checkpoints.points import Points
+from treadle.app.reports.step_list import past_steps
 from treadle.protocol.checkpoints import CheckpointTaken, Moment, Restore, Restored
 from treadle.protocol.codec import encode
 from treadle.protocol.errors import SessionError
@@ -19,7 +20,7 @@ from treadle.protocol.notifications import TurnOutcome, TurnStop
 from treadle.protocol.sealed import PromptsDelivered, TurnSettled
 from treadle.protocol.tools import FileChange
 from treadle.store.appending import tag_of
-from treadle.store.sqlite import Store
+from treadle.store.sqlite import SessionRow, Store
 
 Files = tuple[frozenset[int], int]
 """The turns whose work is in the files, and how often the user edited them."""
@@ -33,18 +34,22 @@ class Session:
         self.events: list[EventData] = []
         self.found: dict[int, Files] = {}
         self.kept: dict[int, Files] = {}
+        self.left: dict[int, Files] = {}
         self.files: Files = (frozenset(), 0)
         self.last = ""
         self._turn = self._step = 0
 
     def points(self) -> Points:
+        return Points(self.store(), "s")
+
+    def store(self) -> Store:
         rows = [
             (seq, 0, encode(data), SCHEMA_VERSION, tag_of(type(data))) for seq, data in enumerate(self.events, start=1)
         ]
         fake = SimpleNamespace(
             left_behind=lambda _: (), of_types=lambda _, tags: [row[:-1] for row in rows if row[-1] in tags]
         )
-        return Points(cast("Store", fake), "s")
+        return cast("Store", fake)
 
     def _begin(self) -> None:
         """Begin a turn; hooks may change some files before."""
@@ -73,6 +78,7 @@ class Session:
             self.files = self.chance.choice((there, there ^ {turn})), edits
             changed = (FileChange(path=f"/{turn}", before="", after="a" if turn in self.files[0] else ""),)
             self._take(Moment.AFTER, changed if self.files[0] != there else ())
+            self.left[self._step] = self.files
         self._settle(TurnStop.END_TURN)
 
     def stopped_turn(self) -> None:
@@ -89,6 +95,7 @@ class Session:
         own = (FileChange(path=f"/{turn}", before="", after="a"),) if changed else ()
         nothing = tuple(FileChange(path=one.path, before="", after="") for one in own)
         self._take(Moment.AFTER, nothing, own)
+        self.left[self._step] = self.files
 
     def _settle(self, stop: TurnStop) -> None:
         self.events.append(TurnSettled(turn=self._turn, outcome=TurnOutcome(stop=stop), state={}))
@@ -131,9 +138,8 @@ def _undone(session: Session) -> Iterator[tuple[int, frozenset[int]]]:
         yield turn, session.files[0]
 
 
-@pytest.mark.parametrize("seed", range(200))
-def test_undo_takes_back_the_last_turn_that_is_there_until_none_is(seed: int) -> None:
-    session = Session(seed)
+def _work(session: Session) -> None:
+    """Do twelve things by chance; what is undone is as it was before its turn."""
     for _ in range(12):
         match session.chance.choice(
             ("turn", "turn", "turn", "stop", "edit", "undo", "undo", "restore", "talk", "failed")
@@ -153,10 +159,28 @@ def test_undo_takes_back_the_last_turn_that_is_there_until_none_is(seed: int) ->
                 session.restore(n, files=how != "talk", error="" if how != "failed" else "The disk is full.")
             case _:
                 pass
+
+
+@pytest.mark.parametrize("seed", range(200))
+def test_undo_takes_back_the_last_turn_that_is_there_until_none_is(seed: int) -> None:
+    session = Session(seed)
+    _work(session)
     for turn, left in _undone(session):
         assert left == session.found[turn][0]
         assert turn not in left
     assert session.points().undo() == 0
+
+
+@pytest.mark.parametrize("seed", range(100))
+def test_a_step_leads_back_to_what_it_left_whatever_was_restored_since(seed: int) -> None:
+    session = Session(seed)
+    _work(session)
+    row = SessionRow(id="s", workspace="/", model="a/b", title="t", created_at=1, updated_at=1, events=0)
+    steps = {one.number: one for one in past_steps(session.store(), row) if one.number}
+    found = {number: session.kept[one.checkpoint] for number, one in steps.items()}
+    assert found == session.left
+    points = session.points()
+    assert all(points.conversation_at(one.checkpoint) >= one.seq for one in steps.values())
 
 
 @pytest.mark.parametrize(

@@ -53,13 +53,13 @@ class Visit:
         answer = await self._client.get(path, headers={"accept": "text/html", "sec-fetch-mode": "navigate"})
         return answer.status_code, answer.text
 
-    async def post(self, path: str, **body: Any) -> tuple[int, Any]:
+    async def post(self, path: str, /, **body: Any) -> tuple[int, Any]:
         """Ask for something; gives the status and the answer."""
         headers = {"origin": f"http://{HOST}", "content-type": "application/json"}
         answer = await self._client.post(path, content=json.dumps(body), headers=headers)
         return answer.status_code, answer.json()
 
-    async def done(self, path: str, **body: Any) -> Any:
+    async def done(self, path: str, /, **body: Any) -> Any:
         """Ask for something that is done."""
         status, said = await self.post(path, **body)
         assert status == 200, said

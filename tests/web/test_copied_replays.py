@@ -55,7 +55,7 @@ async def test_a_replay_works_in_a_copy_beside_what_was_recorded_and_is_taken_an
         assert {one.name: one.read_text() for one in copy.glob("*.txt")} == {"a.txt": "other\n", "c.txt": "c\n"}
         shown = await visit.get(f"{began['path']}/rows")
         assert "From step 2" in shown
-        assert 'data-title="Write., from step 2"' in await visit.get("/sessions/rows")
+        assert 'data-title="From step 2: Write."' in await visit.get("/sessions/rows")
         assert re.findall(r"<dt>(Steps|Files)</dt><dd>([^<]+)<", shown) == [
             ("Steps", "2"),
             ("Files", "1"),

@@ -77,7 +77,8 @@ def _line(one: "ListedCheckpoint") -> str:
     at = f"{datetime.fromtimestamp(one.at / 1000, UTC).astimezone():%Y-%m-%d %H:%M:%S}"
     files = f"{one.files} file{'' if one.files == 1 else 's'}"
     missing = f"  not covered: {', '.join(one.not_covered)}" if one.not_covered else ""
-    return f"{one.n:>4}  {at}  step {one.step:<4} {one.why:<24} {files:<10} +{one.added} -{one.removed}{missing}"
+    step = f"step {one.step}" if one.step else ""
+    return f"{one.n:>4}  {at}  {step:<9} {one.why:<24} {files:<10} +{one.added} -{one.removed}{missing}"
 
 
 def _diff(store: "Store", row: "SessionRow", arguments: argparse.Namespace) -> int:

@@ -45,6 +45,11 @@ class Moment(StrEnum):
     FOUND = "found"
 
     @property
+    def of_step(self) -> bool:
+        """Whether the checkpoint is its step's: those around a restore are of none, whichever step was the last."""
+        return self not in (Moment.RESTORING, Moment.RESTORED)
+
+    @property
     def ends_work(self) -> bool:
         """Whether the session's own work is what lies between the checkpoint before and this one."""
         return self in (Moment.AFTER, Moment.RESTORED)

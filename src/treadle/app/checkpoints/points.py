@@ -1,6 +1,7 @@
 """What a log says of checkpoints and turns, and where a way back leads; read without the rest of the log."""
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import takewhile
 
 from msgspec import Struct
 from msgspec.structs import replace
@@ -17,6 +18,7 @@ from treadle.store.damage import event_data
 from treadle.store.sqlite import Store
 
 _TAGS = tuple(map(tag_of, (CheckpointTaken, Restore, Restored, ContextReady, Prompt, PromptsDelivered, TurnSettled)))
+_BEHIND_A_STEP = ContextReady | PromptsDelivered | TurnSettled
 
 
 class TakenAt(Struct, frozen=True):
@@ -146,15 +148,22 @@ class Points:
     def conversation_at(self, n: int) -> int:
         """Give the number of the event after which the conversation was at a checkpoint: no call was open there."""
         taken = self._taken(n)
-        if taken.data.moment in (Moment.RESTORING, Moment.RESTORED):
+        if not taken.data.moment.of_step:
             return taken.seq
         began = (seq for seq, data in self._events if isinstance(data, ContextReady) and data.step == taken.data.step)
         step = next(began, taken.seq)
-        later = (one.data.step for one in self.checkpoints if one.seq > taken.seq)
+        later = (one.data.step for one in self.checkpoints if one.seq > taken.seq and one.data.moment.of_step)
         if taken.data.moment is Moment.BEFORE or taken.data.step in later:
             return step  # in the middle of the step: what it did after that is not in the files
-        ends = (seq for seq, data in self._events if seq > step and isinstance(data, ContextReady | TurnSettled))
-        return next(ends, taken.seq)
+        ends = [(seq, data) for seq, data in self._events if seq > step and isinstance(data, _BEHIND_A_STEP)]
+        if ends and isinstance(ends[0][1], ContextReady):
+            return ends[0][0] - 1  # the next request is no part of it, unless it takes a message along
+        return next((seq for seq, data in ends if not isinstance(data, PromptsDelivered)), taken.seq)
+
+    def late_for(self, n: int, to: int, step: int) -> Sequence[TakenAt]:
+        """Give the checkpoints up to `n` of steps up to `step` that were taken only behind the event `to`."""
+        behind = (one for one in self.checkpoints if one.seq > to and one.data.n <= n)
+        return tuple(takewhile(lambda one: one.data.moment.of_step and one.data.step <= step, behind))
 
     def cut_turn(self, to: int) -> int:
         """Give the number of the turn of which a part stays when it goes back to an event; 0 for none."""

@@ -12,7 +12,7 @@ from treadle.app.checkpoints.opening_checkpoints import opened_checkpoints
 from treadle.app.checkpoints.points import Points
 from treadle.app.compose import session_log
 from treadle.app.history.branching import Branch, before_step, checkpoint_at, with_moved_note
-from treadle.app.history.forking import copy_session
+from treadle.app.history.forking import copy_session, name_copy
 from treadle.app.history.taking_copies import copy_beginning, copy_worked_in, times_taken
 from treadle.app.reports.session_review import open_review
 from treadle.app.reports.step_list import PastStep, StepCall, past_steps
@@ -20,9 +20,8 @@ from treadle.app.subagents.writer_copies import WriterCopy, found_copies
 from treadle.app.subagents.writer_record import BASE
 from treadle.present.spending_words import Spending
 from treadle.present.words import verb_of
-from treadle.protocol.checkpoints import CheckpointTaken, Parent
+from treadle.protocol.checkpoints import CheckpointTaken, Moment, Parent
 from treadle.protocol.events import SessionStarted
-from treadle.store.keeping import rename
 from treadle.store.sqlite import SessionRow, Store
 from treadle.tools.declarations import EXECUTE_COMMAND
 from treadle.workspace.checkpoints.planning import (
@@ -80,7 +79,7 @@ def branch_in_copy(session_id: str, step: int, copy: WriterCopy) -> Branch:
             lambda state: with_moved_note(state, row.workspace, str(copy.folder)),
             workspace=str(copy.folder),
         )
-        rename(store, new, f"{row.title or row.id}, from step {step}")
+        name_copy(store, row, new, f"step {step}")
     return Branch(id=new, folder=copy.folder, exact=exact)
 
 
@@ -171,7 +170,9 @@ def _side(store: Store, row: SessionRow, steps: Sequence[PastStep], since: Check
     )
     taken = [one.data for one in Points(store, row.id).checkpoints]
     unknown = since is None and steps and taken and taken[-1].step >= steps[0].number
-    last = max((one.n for one in taken if steps and one.moment.ends_work and one.step <= steps[-1].number), default=0)
+    last = max(
+        (one.n for one in taken if steps and one.moment is Moment.AFTER and one.step <= steps[-1].number), default=0
+    )
     files = None if unknown else _own_files(store, row, since, last)
     ran = {call.about: call for step in steps for call in step.calls if call.verb == verb_of(EXECUTE_COMMAND.name)}
     return ReplaySide(

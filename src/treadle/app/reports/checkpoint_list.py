@@ -35,6 +35,7 @@ _SAYING = tuple(map(tag_of, (Compacted, EditChecklist, Noted, Pin, Prompt, Reply
 class ListedCheckpoint(Record, frozen=True, kw_only=True, omit_defaults=False):
     """A checkpoint: its number, the step it belongs to, its time (milliseconds since 1970, UTC), why it was taken.
 
+    Those around a restore belong to none: their step is 0.
     `files`, `added` and `removed` count what changed since the one before; `not_covered` names what is not in it.
     """
 
@@ -69,7 +70,7 @@ def listed_checkpoints(store: Store, session_id: str) -> list[ListedCheckpoint]:
     return [
         ListedCheckpoint(
             n=one.data.n,
-            step=one.data.step,
+            step=one.data.step if one.data.moment.of_step else 0,
             at=one.at,
             why=WHY_TAKEN[one.data.moment],
             files=one.data.files,

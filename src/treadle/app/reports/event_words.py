@@ -306,7 +306,7 @@ def _files(data: Restore | Restored | Rewound | CheckpointTaken) -> EventWords:
             return EventWords(
                 title=f"Checkpoint {n} {WHY_TAKEN[moment]}",
                 text="\n".join(filter(None, (text, *missing, data.notice))),
-                step=step,
+                step=step if moment.of_step else 0,
                 checkpoint=n,
                 topics=topics,
             )

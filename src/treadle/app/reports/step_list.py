@@ -122,7 +122,7 @@ class _Past:
         self._chosen = self._model = self._sent = ""
         self._waits = False
         self._prompts: dict[str, Prompt] = {}
-        self._step = self._turn = self._taken = self._early = 0
+        self._step = self._turn = self._taken = self._early = self._back = 0
         self._before = 1
         self._asked: int | None = None
         """The last message, as long as the checkpoint right before its work may come."""
@@ -252,7 +252,8 @@ class _Past:
     def _note_checkpoint(self, taken: CheckpointTaken) -> None:
         """Put a checkpoint where it leads back to: to after its step, or the first of a turn to before its message.
 
-        The first of all leads to before each message until then.
+        The first of all leads to before each message until then. Once files were restored, no step that had ended left
+        the files as they are.
         """
         first, self._taken = not self._taken, taken.n
         if taken.moment is Moment.BEFORE and taken.step > self._step:
@@ -262,5 +263,7 @@ class _Past:
             self._asked = None
             for place in asked:
                 self._change(place, checkpoint=taken.n)
-        elif taken.moment.may_end_work:
+        elif taken.moment is Moment.RESTORED:
+            self._back = max(self._back, self._step)
+        elif taken.moment.may_end_work and taken.step > self._back:
             self._change(self._last(taken.step), checkpoint=taken.n)

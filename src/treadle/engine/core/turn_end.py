@@ -22,6 +22,7 @@ from treadle.engine.core.state import (
     Compacting,
     Idle,
     State,
+    TurnState,
     is_beside,
     phase,
     replace,
@@ -97,7 +98,7 @@ def end_turn(
         denied=turn.denied,
         refused=state.refused,
         why=why,
-        exact=files.changes_are_known(state) and len(turn.changes) < MOST_NAMED and not state.unseen,
+        exact=_is_exact(state, turn),
         unseen=state.unseen,
     )
     effects: list[Effect] = []
@@ -151,8 +152,14 @@ def turn_by_now(state: State) -> TurnOutcome | None:
         changes=turn.changes,
         denied=turn.denied,
         refused=state.refused,
+        exact=_is_exact(state, turn),
         unseen=state.unseen,
     )
+
+
+def _is_exact(state: State, turn: TurnState) -> bool:
+    """Whether the changes of a turn are all that it changed, as the last checkpoint says."""
+    return files.changes_are_known(state) and len(turn.changes) < MOST_NAMED and not state.unseen
 
 
 def counts_anew(state: State) -> State:

@@ -2,7 +2,6 @@
 
 import asyncio
 from collections.abc import Mapping
-from functools import partial
 from itertools import groupby
 from typing import Any
 
@@ -234,15 +233,23 @@ async def _undo(request: Request) -> Response:
 
 
 class _Fork(Struct):
-    checkpoint: int = 0
-    turn: int = 0
+    seq: int
 
 
 async def _fork(request: Request) -> Response:
-    """Copy the session as it was at a checkpoint or after a turn; gives the id of the copy."""
+    """Copy the session as it was after the step, or before the message, that began with an event; gives its id."""
     said = await body_of(request, _Fork)
-    copy = partial(copy_whole, request.path_params["session_id"], said.turn or None, checkpoint=said.checkpoint)
-    return answer({"session": await asyncio.to_thread(copy)})
+
+    def copied() -> str:
+        with session_log(request.path_params["session_id"]) as (row, store):
+            step = next((one for one in past_steps(store, row) if one.seq == said.seq), None)
+        if step is None or not (step.checkpoint or step.turn):
+            raise HTTPException(404, "There is nothing to copy from: no checkpoint, and no end of a turn.")
+        place = f"step {step.number}" if step.number else "an earlier message"
+        turn = None if step.checkpoint else step.turn
+        return copy_whole(row.id, turn, checkpoint=step.checkpoint, to=step.to, named_from=place)
+
+    return answer({"session": await asyncio.to_thread(copied)})
 
 
 ROUTES = (

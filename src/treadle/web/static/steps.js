@@ -101,9 +101,8 @@ panel.addEventListener("click", ({ target }) => {
 panel.addEventListener("keydown", ({ key }) => key === "Escape" && close());
 
 async function fork(row) {
-  const { checkpoint, turn } = row?.dataset ?? {};
-  if (!Number(checkpoint) && !Number(turn)) return;
-  const made = await send(`/s/${session}/timeline/fork`, Number(checkpoint) ? { checkpoint: Number(checkpoint) } : { turn: Number(turn) });
+  if (!row?.querySelector("[data-act=fork]:enabled")) return;
+  const made = await send(`/s/${session}/timeline/fork`, { seq: Number(row.dataset.seq) });
   if (made) location.assign(`${at}/s/${made.session}`);
 }
 
