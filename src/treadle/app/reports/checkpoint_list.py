@@ -110,13 +110,27 @@ def _change(one: TreeChange) -> str:
 class PreviewedPath(Struct, frozen=True, kw_only=True):
     """A path and what restoring would do to it: `write`, `delete`, `keep` or `conflict`, and why.
 
-    `diff` shows what would change in it where that was asked for.
+    `diff` shows what would change in it where that was asked for, with so many lines. `comes`: it is not there now.
     """
 
     what: str
     path: str
     why: str = ""
     diff: str = ""
+    comes: bool = False
+
+    @property
+    def added(self) -> int:
+        """The lines that its diff adds."""
+        return self._lines("+")
+
+    @property
+    def removed(self) -> int:
+        """The lines that its diff takes away."""
+        return self._lines("-")
+
+    def _lines(self, sign: str) -> int:
+        return sum(line.startswith(sign) for line in self.diff.partition("\n@@")[2].split("\n"))
 
 
 class RestorePreview(Struct, frozen=True, kw_only=True):
@@ -156,7 +170,7 @@ def restore_preview(
         for one in plan.writes:
             shown = diffs > len(paths) and one.entry.kind is TreeKind.FILE
             diff = _diff_of(root, one) if shown else ""
-            paths.append(PreviewedPath(what="write", path=root.shown(one.path), diff=diff))
+            paths.append(PreviewedPath(what="write", path=root.shown(one.path), diff=diff, comes=one.now is None))
         for gone in plan.removals:
             shown = diffs > len(paths) and gone.now.kind is TreeKind.FILE
             diff = bytes_diff(os.fsdecode(gone.path), root.kept.read(gone.now.what), b"") if shown else ""

@@ -81,6 +81,7 @@ class PastStep(Struct, frozen=True, kw_only=True):
     A message stands where it was sent to the model, and not where it began to wait. With one that began a turn the
     conversation was at the event `to` before it; 0 elsewhere.
     `model` gave its reply. `checkpoint` has the files as they were after the step, or before the message; 0 for none.
+    `changed` says that files differ there from those before the step; of a message, that it leads back to files.
     `turn` is the turn that ended with it, 0 for none. `replied` is the event of its reply, 0 for none, with which it
     leaves the conversation; `left` says that it has.
     """
@@ -99,6 +100,12 @@ class PastStep(Struct, frozen=True, kw_only=True):
     turn: int = 0
     replied: int = 0
     left: bool = False
+    changed: bool = False
+
+    @property
+    def place(self) -> str:
+        """What its checkpoint is called."""
+        return f"step {self.number}" if self.number else "before this message"
 
 
 def past_steps(store: Store, row: SessionRow) -> list[PastStep]:
@@ -194,7 +201,8 @@ class _Past:
         self._begin(0, seq, at, clip_text(words, _SHOWN))
         if turn != self._turn:
             to = 0 if self._is_cut(seq) else self._before
-            self._change(self._asked, checkpoint=self._early or self._taken, to=to)
+            n = self._early or self._taken
+            self._change(self._asked, checkpoint=n, changed=n > 0, to=to)
             self._turn, self._early = turn, 0
 
     def _is_cut(self, seq: int) -> bool:
@@ -262,8 +270,10 @@ class _Past:
             asked = [at for at, one in enumerate(self.steps) if not one.number] if first else [self._asked]
             self._asked = None
             for place in asked:
-                self._change(place, checkpoint=taken.n)
+                self._change(place, checkpoint=taken.n, changed=True)
         elif taken.moment is Moment.RESTORED:
             self._back = max(self._back, self._step)
         elif taken.moment.may_end_work and taken.step > self._back:
-            self._change(self._last(taken.step), checkpoint=taken.n)
+            place = self._last(taken.step)
+            changed = place is not None and (self.steps[place].changed or taken.files > 0)
+            self._change(place, checkpoint=taken.n, changed=changed)

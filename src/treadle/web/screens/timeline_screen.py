@@ -64,7 +64,7 @@ def _steps(request: Request, content: PageContent | None) -> dict[str, Any]:
         first = max(0, until - _MOST_STEPS)
         steps = every[first:until]
         groups: list[tuple[bool, list[PastStep]]] = []
-        for folds, found in groupby(steps, key=lambda one: bool(one.number) and not one.checkpoint):
+        for folds, found in groupby(steps, key=lambda one: bool(one.number) and not one.changed):
             group = list(found)
             folded = folds and len(group) >= _FOLDED and group[-1] is not steps[-1]
             groups.append((folded, group))
@@ -156,6 +156,7 @@ class _Wish(Struct):
     conversation: bool = False
     to: int = 0
     seen: int = 0
+    row: int = 0
 
     def restore(self) -> Restore:
         if min(self.checkpoint, self.to, self.seen) < 0 or not (self.files or self.conversation):
@@ -165,7 +166,8 @@ class _Wish(Struct):
 
 async def _preview(request: Request) -> Response:
     """Show what restoring would do, with the number of the last event that was looked at."""
-    wanted = (await body_of(request, _Wish)).restore()
+    wish = await body_of(request, _Wish)
+    wanted = wish.restore()
 
     def rendered() -> dict[str, Any]:
         with session_log(request.path_params["session_id"]) as (row, store):
@@ -174,14 +176,15 @@ async def _preview(request: Request) -> Response:
                 found = restore_preview(store, row, kept, wanted, diffs=_PREVIEWED)
             finally:
                 kept.close()
-            steps = (
-                [one for one in past_steps(store, row) if one.number and not one.left] if wanted.conversation else []
-            )
+            past = past_steps(store, row)
+            steps = [one for one in past if one.number and not one.left] if wanted.conversation else []
+            place = next((one.place for one in past if one.seq == wish.row), f"checkpoint {wanted.checkpoint}")
             leaving = sum((one.replied or one.seq) > found.to for one in steps)
             html = render(
                 "restore_preview.html",
                 found=found,
                 wanted=wanted,
+                place=place,
                 folder=row.workspace,
                 leaving=leaving,
                 steps=len(steps),
@@ -245,7 +248,7 @@ async def _fork(request: Request) -> Response:
             step = next((one for one in past_steps(store, row) if one.seq == said.seq), None)
         if step is None or not (step.checkpoint or step.turn):
             raise HTTPException(404, "There is nothing to copy from: no checkpoint, and no end of a turn.")
-        place = f"step {step.number}" if step.number else "an earlier message"
+        place = step.place if step.number else "an earlier message"
         turn = None if step.checkpoint else step.turn
         return copy_whole(row.id, turn, checkpoint=step.checkpoint, to=step.to, named_from=place)
 

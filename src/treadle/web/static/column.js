@@ -172,6 +172,12 @@ for (const kind of ["click", "focusin"]) document.addEventListener(kind, (event)
 });
 document.addEventListener("keydown", (event) => {
   const menu = event.target.closest?.("details.menu[open]");
+  const by = menu && { ArrowDown: 1, ArrowUp: -1 }[event.key];
+  if (by) {
+    const all = [...menu.querySelectorAll("summary, a, button:enabled")].filter((one) => one.offsetParent);
+    all[(all.indexOf(event.target) + by + all.length) % all.length].focus();
+    event.preventDefault();
+  }
   if (event.key !== "Escape" || !menu) return;
   event.preventDefault();
   menu.open = false;

@@ -187,8 +187,7 @@ document.getElementById("main").addEventListener("click", (event) => {
     const gone = waiting();
     store((list) => list.filter((one) => one.sent));
     const line = made("p", "Comments discarded. ");
-    const back = () => (store((list) => [...list, ...gone]), line.remove());
-    line.append(pressed("Undo", back));
+    line.append(pressed("Undo", () => (store((list) => [...list, ...gone]), line.remove())));
     document.getElementById("messages").append(line);
     setTimeout(() => line.remove(), 10_000);
   } else if (button?.id === "send") sendAll(button);

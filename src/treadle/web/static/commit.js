@@ -84,10 +84,10 @@ async function commit(event) {
 }
 
 async function write(button) {
-  const before = form.elements.message.value;
+  const [before, words] = [form.elements.message.value, button.lastChild.data];
   button.lastChild.data = "The model writes …";
   const said = await during(button, send(`${path}/commit/message`, { paths: Object.keys(chosen()) }));
-  button.lastChild.data = "Write anew";
+  button.lastChild.data = said ? "Write anew" : words;
   const { message } = form.elements; // none where it is committed by now
   if (said && message?.value === before) message.value = said.text;
 }

@@ -29,7 +29,8 @@ const shown = (selector) => [...main.querySelectorAll(selector)].filter((one) =>
 // --- going from place to place ---
 
 function current(selector) {
-  const focused = document.activeElement?.closest?.(selector);
+  const place = document.activeElement?.closest?.(".told")?.nextElementSibling ?? document.activeElement; // of what was just decided: the next
+  const focused = place?.closest?.(selector);
   if (focused) return focused;
   return shown(selector).findLast((one) => one.getBoundingClientRect().top <= covered() + 20) ?? null;
 }
@@ -43,6 +44,7 @@ function go(selector, by) {
 }
 
 function arrive(element) {
+  element.closest("details")?.setAttribute("open", "");
   element.focus({ preventScroll: true });
   window.scrollTo(0, window.scrollY + element.getBoundingClientRect().top - covered());
   const later = element.querySelector(":scope > .later button");
@@ -61,17 +63,16 @@ function layout(split = kept(SPLIT, false)) {
 function view() {
   const known = new Set(kept(VIEWED, []));
   const files = [...main.querySelectorAll(".file-changed:not([data-others])")];
-  let count = 0;
   for (const file of files) {
     const done = known.has(`${file.dataset.path}|${file.dataset.raw}`);
     file.classList.toggle("done", done);
     for (const box of main.querySelectorAll(`.viewed[data-file="${file.id}"]`)) box.checked = done;
-    if (done) count += 1;
   }
-  document.getElementById("progress").textContent = files.length ? `${count} of ${files.length} viewed` : "";
+  document.getElementById("progress").textContent = files.length ? `${main.querySelectorAll(".file-changed.done").length} of ${files.length} viewed` : "";
 }
 
 function setViewed(file, done) {
+  file.querySelector("[data-do=look]").ariaPressed = "false";
   const known = new Set(kept(VIEWED, []));
   known[done ? "add" : "delete"](`${file.dataset.path}|${file.dataset.raw}`);
   keep(VIEWED, [...known].slice(-5_000));
@@ -88,8 +89,8 @@ async function load(button) {
   showComments(main);
 }
 
-/** Load the page's content again; place, focus, open fields and what is typed in them stay, and so do lines that offer to undo something. */
-async function refresh() {
+/** Load the page's content again; place, focus, open fields and what is typed in them stay, and so do lines that offer to undo something. With `decides` the focus goes to what comes of it. */
+async function refresh(decides = false) {
   const answer = await get(location.pathname.replace(at, "") + location.search);
   if (!answer) return;
   const fresh = fragment(await answer.text()).getElementById("review");
@@ -119,7 +120,7 @@ async function refresh() {
   }
   const there = places.find(([key]) => find(key));
   if (there) window.scrollBy(0, find(there[0]).getBoundingClientRect().top - there[1]);
-  if (document.activeElement === document.body) (focused?.isConnected ? focused : find(there?.[0]))?.focus({ preventScroll: true });
+  if (document.activeElement === document.body && !decides) (focused?.isConnected ? focused : find(there?.[0]))?.focus({ preventScroll: true });
 }
 
 const find = (key) => (key ? main.querySelector(`.hunk[data-key="${CSS.escape(key)}"], .file-changed[data-path="${CSS.escape(key)}"]`) : null);
@@ -132,7 +133,7 @@ async function accept(hunks, on) {
   for (const hunk of hunks) {
     hunk.classList.remove("accepted", "rejected", "amended");
     hunk.classList.toggle("accepted", on);
-    hunk.querySelector(".mark").textContent = on ? "accepted" : "";
+    hunk.querySelector(".state").textContent = on ? "accepted" : "";
     hunk.querySelector("[data-do=accept]")?.setAttribute("aria-pressed", String(on));
   }
 }
@@ -140,36 +141,37 @@ async function accept(hunks, on) {
 async function takeBack(button, hunks, marked) {
   const mark = hunks.some((one) => one.text !== undefined) ? "amended" : "rejected";
   const marks = Object.fromEntries(marked.map((one) => [one.dataset.key, mark]));
-  const [place, all] = [path(button), [...fileOf(button).querySelectorAll(".hunk")]];
+  const [place, behind] = [path(button), fileOf(button).nextElementSibling?.dataset.path];
+  const all = [...fileOf(button).querySelectorAll(".hunk")];
   const [next, before] = [all[all.indexOf(marked.at(-1)) + 1], all[all.indexOf(marked[0]) - 1]].map((one) => one?.dataset.key);
   const said = await during(button, send(`/s/${session}/review/take-back`, { ...range(), path: place, hunks, marks }));
   if (!said) return;
-  const closing = hunks.some((one) => one.text !== undefined) && !said.error && !said.conflicts.length;
-  const form = button.closest("form.field");
-  if (closing && form) closeField(form);
+  const form = mark === "amended" && !said.error && !said.conflicts.length && button.closest("form.field");
+  if (form) closeField(form);
   const undone = async () => {
     const none = Object.fromEntries(Object.keys(marks).map((key) => [key, ""]));
     await send(`/s/${session}/review/marks`, { marks: none });
-    await refresh();
+    await refresh(true);
   };
   for (const old of main.querySelectorAll(".undoes")) old.remove(); // only the last one is undone
-  await refresh();
+  await refresh(true);
   if (said.conflict) showConflict(place, said.conflict);
   if (said.conflict && !said.error) return;
   const line = made("div", "", { className: "fresh undone told", role: "status" });
-  stand(line, [place, next, before]);
+  stand(line, [place, next, before, behind]);
   showRestored(session, said, undone, line, `${mark === "amended" ? "Changed" : "Rejected"} in ${place}.`);
   line.scrollIntoView({ block: "nearest" });
 }
 
-/** Put an element where the change was that it is about: before the next one, behind the one before, else at the file. */
+/** Put an element where the change was that it is about: before the next one, behind the one before, else at the file or where that was. */
 function stand(element, place) {
   element.place = place;
-  const [file, next, before] = place.map(find);
+  const [file, next, before, behind] = place.map(find);
   if (next) next.before(element);
   else if (before) before.after(element);
   else if (file) file.querySelector("header").after(element);
-  else page().prepend(element); // nothing of the file is changed any more
+  else if (behind) behind.before(element); // nothing of the file is changed any more
+  else main.querySelector(".files-changed").append(element);
 }
 
 /** Show the three versions of a file that could not be merged, where its changes are. */
@@ -199,6 +201,7 @@ async function amend(hunk) {
 
 const DOES = {
   load,
+  compare: ({ form: { elements } }) => location.assign(`?from=${elements.from.value}&to=${elements.to.value}`),
   comment: (button) => comments.open(hunkOf(button), range()),
   amend: (button) => amend(hunkOf(button)),
   accept: (button) => accept([hunkOf(button)], button.getAttribute("aria-pressed") !== "true"),
@@ -208,6 +211,7 @@ const DOES = {
     if (later) await load(later);
     await accept([...fileOf(button).querySelectorAll(".hunk")], true);
   },
+  look: (button) => (button.ariaPressed = String(button.ariaPressed !== "true")),
   "close-conflict": (button) => button.closest(".conflict").remove(),
   "reject-file": (button) => takeBack(button, [], [...fileOf(button).querySelectorAll(".hunk")]),
 };
@@ -217,7 +221,6 @@ main.addEventListener("click", (event) => {
   if (button?.dataset.do) DOES[button.dataset.do](button);
   else if (button?.id === "unified" || button?.id === "split") layout(button.id === "split");
   else if (button?.closest("#fresh")) refresh();
-  else if (button?.id === "compare") compare();
   const number = event.target.closest(".hunk .num");
   if (number && number.textContent) comments.open(hunkOf(number), range(), number.closest(".line"));
   const link = event.target.closest(".tree a");
@@ -240,11 +243,6 @@ main.addEventListener("change", (event) => {
   }
 });
 
-function compare() {
-  const form = document.getElementById("range");
-  location.assign(`?from=${form.elements.from.value}&to=${form.elements.to.value}`);
-}
-
 keys([
   ["n", "next file", () => go(".file-changed", 1)],
   ["p", "previous file", () => go(".file-changed", -1)],
@@ -257,17 +255,12 @@ keys([
   ["v", "file viewed", () => current(".file-changed")?.querySelector(".viewed").click()],
   ["u", "unified or side by side", () => layout(!kept(SPLIT, false)), () => wide.matches],
   ["m", "write the message of your comments", () => comments.write()],
-  ["r", "show newer changes", refresh],
+  ["r", "show newer changes", () => refresh()],
 ]);
 
 let decided; // what was decided of changes, here or elsewhere
 watch(session, ({ marks }) => void (decided !== undefined && marks !== decided && refresh(), (decided = marks)));
 
-const select = document.querySelector("#range [name=range]");
-if (page().dataset.old !== "0" && !select.querySelector("option[selected]")) {
-  select.value = "between";
-  document.getElementById("between").hidden = false;
-}
 /** Go to the file that the address names. */
 function named() {
   const wanted = new URLSearchParams(location.hash.slice(1).replaceAll("+", "%2B")).get("file");

@@ -1,6 +1,6 @@
 // The past by steps: each leads to its files, back to them after a preview, or into a copy.
 
-import { during, get, send } from "./app.js";
+import { during, get, send, tell } from "./app.js";
 import { at } from "./entering.js";
 import { keys } from "./keys.js";
 import { fragment } from "./morph.js";
@@ -36,7 +36,7 @@ let what = "both";
 let asked = 0;
 let shown = null; // what the preview is of
 
-const wish = () => ({ checkpoint: Number(chosen.dataset.checkpoint), files: what !== "conversation", conversation: what !== "files", to: what === "files" ? 0 : Number(chosen.dataset.to) });
+const wish = () => ({ checkpoint: Number(chosen.dataset.checkpoint), files: what !== "conversation", conversation: what !== "files", to: what === "files" ? 0 : Number(chosen.dataset.to), row: Number(chosen.dataset.seq) });
 
 /** Mark the steps that would leave the conversation. */
 function mark() {
@@ -45,7 +45,6 @@ function mark() {
     one.classList.toggle("leaving", Number(one.dataset.seq) >= from && !one.classList.contains("left"));
     one.classList.toggle("chosen", one === chosen);
   }
-  for (const button of panel.querySelectorAll("[data-what]")) button.setAttribute("aria-pressed", String(button.dataset.what === what));
 }
 
 async function restore(row) {
@@ -58,12 +57,12 @@ async function restore(row) {
   if (mine !== asked) return;
   if (!answer) return void close();
   shown = { ...wanted, seen: answer.seen };
+  const within = preview.contains(document.activeElement); // who switches what goes back stays there
   preview.replaceChildren(fragment(answer.html));
   Object.assign(document.getElementById("really"), answer.button);
-  document.getElementById("restore-title").textContent = `Restore to ${row.dataset.name}?`;
   panel.hidden = false;
   document.body.classList.add("with-panel");
-  panel.focus({ preventScroll: true });
+  (within ? preview.querySelector("[aria-pressed=true]") : panel).focus({ preventScroll: true });
 }
 
 function close() {
@@ -88,9 +87,10 @@ async function refresh() {
 document.getElementById("really").addEventListener("click", async ({ target }) => {
   const said = await during(target, send(`/s/${session}/restore`, shown));
   if (!said) return void restore(chosen); // shown as it is now
+  const words = `Restored to ${chosen.dataset.name}. ${said.said}`;
   close();
   await refresh();
-  showRestored(session, said, refresh);
+  showRestored(session, { ...said, said: words }, refresh);
 });
 document.getElementById("keep").addEventListener("click", close);
 panel.addEventListener("click", ({ target }) => {
@@ -106,7 +106,15 @@ async function fork(row) {
   if (made) location.assign(`${at}/s/${made.session}`);
 }
 
-const DOES = { restore, fork, link: (row) => navigator.clipboard?.writeText(`${location.origin}${location.pathname}#${row.id}`) };
+const link = (row) => navigator.clipboard.writeText(`${location.origin}${location.pathname}#${row.id}`);
+const copy = (row) => link(row).then(() => tell("The link is copied."), () => tell("This browser lets nothing be copied here."));
+function menu() {
+  const row = current();
+  const open = row?.querySelector(".menu").toggleAttribute("open");
+  (open ? row.querySelector(".choices :is(a, button:enabled)") : row)?.focus();
+}
+
+const DOES = { restore, fork, copy };
 
 steps.addEventListener("click", ({ target }) => {
   const button = target.closest("[data-act]");
@@ -119,7 +127,7 @@ steps.parentElement.addEventListener("click", ({ target }) => target.closest("#f
 keys([
   ["j", "next step", () => step(1)],
   ["k", "previous step", () => step(-1)],
-  [".", "what can be done from the step", () => current()?.querySelector(".menu > summary").click()],
+  [".", "what can be done from the step", menu],
   ["v", "compare with now", () => current()?.querySelector("a[href*=review]")?.click()],
   ["r", "restore to the step", () => restore(current())],
   ["f", "fork a session from the step", () => fork(current())],

@@ -89,11 +89,8 @@ const summaries = (selector) => [...rows.querySelectorAll(selector)].map((row) =
 function step(selector, by) {
   const all = summaries(selector);
   const here = document.activeElement?.closest?.(".event");
-  let at = -1;
-  if (here) {
-    const seq = number(here);
-    at = by > 0 ? all.findIndex((one) => number(one.closest(".event")) > seq) : all.findLastIndex((one) => number(one.closest(".event")) < seq);
-  } else at = by > 0 ? all.findIndex((one) => one.getBoundingClientRect().top > document.querySelector(".head").offsetHeight) : all.length - 1;
+  const far = (one) => (here ? number(one.closest(".event")) - number(here) : one.getBoundingClientRect().top - document.querySelector(".head").offsetHeight);
+  const at = by > 0 ? all.findIndex((one) => far(one) > 0) : all.findLastIndex((one) => !here || far(one) < 0);
   if (at < 0) {
     if (by < 0 && !earlier.hidden) before();
     else if (by > 0 && !later.hidden) after();

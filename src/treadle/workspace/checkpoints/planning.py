@@ -93,7 +93,7 @@ class ClashError(Exception):
 
 _UNCLEAR = "It was changed when the program ended or while a command or a hook ran beside you, by it or by you."
 _IN_THE_WAY = "Something that stays is in its place, or on the way to it."
-_OTHERS = "Others changed it."
+_OTHERS = "You or others changed it since then."
 _UNCOVERED = "Checkpoints do not cover it."
 _UNCOVERED_NOW = "Checkpoints do not cover it as it is now."
 _WAS_IGNORED = "It was ignored then, and may have been there."
