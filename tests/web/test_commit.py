@@ -165,7 +165,7 @@ async def test_the_steps_name_what_was_done_and_lead_to_the_checkpoints(
         assert [name for _, _, _, name in steps] == ["before this message", "step 1", "step 2"]
         seqs = [int(seq) for _, seq, _, _ in steps]
         assert seqs == sorted(seqs), "in the order of the log"
-        assert all(("point" in kind) is (n != "0") for kind, _, n, _ in steps), "a filled point is a checkpoint"
+        assert all(("point" in kind) is (n != "0") for kind, _, n, _ in steps), "a filled point is where files differ"
         assert [n != "0" for _, _, n, _ in steps][:2] == [True, True], "before the work, and after it"
         assert html.count('data-act="restore" disabled') == sum(n == "0" for _, _, n, _ in steps)
         assert re.search(r"<b>Create</b> <code>new.txt</code>.*?\+2", html), "as the conversation names it"
@@ -187,7 +187,7 @@ async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_th
         steps = {name: number for _, number, name in re.findall(found, await visit.get(f"{path}/timeline"))}
         wanted = {"checkpoint": int(steps["step 1"]), "conversation": True}
         told = (await visit.done(f"{path}/restore/preview", **wanted))["html"]
-        assert "<p>2 of 3 steps leave the conversation; " in told
+        assert "2 of 3 steps leave the conversation; " in told
         await visit.done(f"{path}/restore", **wanted)
         html = await visit.get(f"{path}/timeline")
         left = {name: " left" in kind for kind, _, name in re.findall(found, html)}
@@ -200,11 +200,11 @@ async def test_the_steps_that_a_preview_counts_are_those_that_have_left_after_th
         nothing, only = ({"textContent": words, "disabled": off} for words, off in _BUTTONS)
         for files in (False, True):
             told = await visit.done(f"{path}/restore/preview", **wanted, files=files)
-            assert "<p>No step leaves the conversation.</p>" in told["html"]
+            assert ">No step leaves the conversation.</p>" in told["html"]
             assert told["button"] == (only if files else nothing)
         last = {"checkpoint": int(steps["step 2"]), "conversation": True}
         told = await visit.done(f"{path}/restore/preview", **last)
-        assert "<p>The conversation gets back what was undone in it; " in told["html"]
+        assert ">The conversation gets back what was undone in it; " in told["html"]
         assert not told["button"]["disabled"]
         first = next(number for name, number in steps.items() if name == "before this message")
         await visit.done(f"{path}/restore", checkpoint=int(first), conversation=True)

@@ -52,7 +52,9 @@ async def test_what_was_written_stays_over_esc_and_over_a_late_answer_of_the_mod
         page = await seen.page(served)
         await opened(page)
         await page.fill(MESSAGE, "Mine alone")
+        assert await page.inner_text("#commit-title") == "Commit to main"
         await page.fill("#commit [name=branch]", "work")
+        assert await page.inner_text("#commit-title") == "Commit", "to the new branch"
         await page.uncheck("#commit [value='other.txt']")
         await page.keyboard.press("Escape")
         await page.wait_for_selector("#commit", state="hidden")
@@ -60,6 +62,11 @@ async def test_what_was_written_stays_over_esc_and_over_a_late_answer_of_the_mod
         await page.wait_for_selector("#commit[open] #do-commit:text('Commit 1 file')")
         assert await page.input_value(MESSAGE) == "Mine alone"
         assert await page.input_value("#commit [name=branch]") == "work"
+        await page.route("**/commit/message", lambda route: route.abort())
+        await page.click("[data-write]")
+        await page.wait_for_selector("[data-write]:not([disabled]):has-text('Let the model write it')")
+        await page.unroute("**/commit/message")
+        seen.complaints.clear()  # the browser names what was aborted
         await page.click("[data-write]")
         await page.fill(MESSAGE, "Mine, changed")
         await page.wait_for_selector("[data-write]:not([disabled]):has-text('Write anew')")

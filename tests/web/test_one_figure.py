@@ -183,7 +183,8 @@ async def shown(work: Work) -> dict[str, object]:
         return 0 if found is None else int(found[1])
 
     tree = review.partition('<nav class="tree"')[2].partition("</nav>")[0]
-    listed = re.findall(r'class="added">\+(\d+)</span> <span class="removed">−(\d+)<', tree)
+    tree = tree.partition("<ul>")[2].partition("</ul>")[0]
+    listed = re.findall(r'class="added">\+(\d+)</span><span class="removed">−(\d+)<', tree)
     row = re.search(f'id="r-{session}".*?</a>', live, re.DOTALL)
     assert row is not None
     return {

@@ -37,6 +37,10 @@ TURNS = (
 )
 
 
+HIDDEN = (".hunks", "[data-do=reject-file]", "[data-do=look]")
+"""What a file has that was viewed: folded, with a way to look again."""
+
+
 async def _press(page: Page, *keys: str) -> None:
     for key in keys:
         await page.keyboard.press(key)
@@ -50,7 +54,13 @@ async def _review(page: Page, served: Served) -> None:
     assert await page.locator(".tree a").count() == 2
     await _press(page, "n")
     assert await page.evaluate("document.activeElement.dataset.path") == "b.txt"
-    await _press(page, "v", "n", "j", "j", "k", "u", "a")
+    await _press(page, "v")
+    assert [await page.locator(f"#f0 {one}").is_visible() for one in HIDDEN] == [False, False, True]
+    await page.click("#f0 [data-do=look]")
+    assert [await page.locator(f"#f0 {one}").is_visible() for one in HIDDEN] == [True, True, True], "as often as wanted"
+    await page.click("#f0 [data-do=look]")
+    await page.locator("#f0").focus()
+    await _press(page, "n", "j", "j", "k", "u", "a")
     await page.wait_for_selector("#f1 .hunk.accepted")
     await page.reload()
     assert await page.evaluate("document.body.classList.contains('split')"), "the layout is remembered"
@@ -60,12 +70,27 @@ async def _review(page: Page, served: Served) -> None:
     await _press(page, "x")
     assert file.read_text() == EDITED, "a key alone takes nothing back"
     await _press(page, "Enter")
-    await page.wait_for_selector(".told:has-text('Rejected')")
+    await page.wait_for_selector(".told:has-text('Rejected') .undoes:focus")
     assert file.read_text() == EDITED.replace("<b>29</b>\n", "line 29\n")
     await becomes(page, "document.querySelectorAll('#f1 .hunk').length === 2")
     await page.click(".told button:has-text('Undo')")
     await becomes(page, "document.querySelectorAll('#f1 .hunk').length === 3")
     assert file.read_text() == EDITED
+    top = await page.locator("#f1").evaluate("one => one.getBoundingClientRect().top + scrollY")
+    await page.click("#f0 [data-do=look]")
+    await page.click("#f0 [data-do=reject-file]")
+    await page.wait_for_selector(".told:has-text('Rejected in b.txt') .undoes:focus")
+    assert (
+        await page.locator(".told:has(.undoes)").evaluate("one => one.nextElementSibling.dataset.path") == "src/a.txt"
+    )
+    moved = await page.locator(".file-changed").evaluate("one => one.getBoundingClientRect().top + scrollY")
+    assert moved < top, "nothing comes above it"
+    await _press(page, "v")
+    assert await page.locator(".file-changed.done").get_attribute("data-path") == "src/a.txt", (
+        "of the next, not the first"
+    )
+    await _press(page, "v", "Enter")
+    await page.wait_for_selector(".file-changed[data-path='b.txt']")
     assert await page.locator(".hunk.rejected").count() == 0
     await page.locator("#f1 .hunk").nth(2).focus()
     await _press(page, "e")
@@ -139,16 +164,26 @@ async def _timeline(page: Page, served: Served) -> None:
     await page.click("nav.seg a:has-text('Steps')")
     await page.wait_for_selector("html[data-ready] .step.point")
     await page.locator(".step.point").first.focus()
+    await _press(page, ".", "ArrowDown")
+    await page.wait_for_selector(".menu[open] [data-act=restore]:focus")
+    await _press(page, ".")
+    tops = "[...document.querySelectorAll('.step')].map((one) => one.getBoundingClientRect().top)"
+    before = await page.evaluate(tops)
     await _press(page, "r")
     await page.wait_for_selector("#restore:not([hidden]) .paths")
+    assert await page.evaluate(tops) == before, "no row moves"
+    assert await page.inner_text("#restore-title") == "Restore to before this message?"
     assert await page.locator(".leaving").count() > 1, "what would leave the conversation is struck"
     await page.click("[data-what=files]")
     await becomes(page, "document.querySelectorAll('.leaving').length === 0")
-    assert "c.txt" in await page.inner_text("#preview .delete:has-text('c.txt')")
+    await page.wait_for_selector("#preview [data-what=files][aria-pressed=true]:focus")
+    words = (await page.inner_text("#preview .delete:has-text('c.txt') summary")).split()
+    assert words == ["D", "c.txt", "+0−1", "is", "deleted"]
+    assert await page.locator("#preview details").first.evaluate("one => one.open"), "the first is open"
     assert later.exists(), "a preview changes nothing"
     await require_accessible(page)
     await page.click("#really")
-    await page.wait_for_selector("#undo:not([hidden])")
+    await page.wait_for_selector("#undo:not([hidden]):has-text('Restored to before this message. ')")
     assert (file.exists(), later.exists()) == (True, False)
     assert file.read_text() == TEN
     async with page.expect_response("**/restore") as undone:  # what is shown then stood there before
@@ -223,9 +258,9 @@ async def test_a_restore_does_what_its_preview_showed_or_nothing(tmp_path: Path)
         await past.click("#really")
         await past.wait_for_selector("#undo:has-text('2 files deleted')")
         assert [one.name for one in served.folder.iterdir()] == []
-        await becomes(page, "document.querySelectorAll('.item.end').length === 2")
+        since = "[...document.querySelectorAll('.item.end')].filter((one) => one.innerText.includes('1 file restored since'))"
+        await becomes(page, f"{since}.length === 2")
         for end in await page.locator(".item.end").all():
-            assert "1 file restored since" in await end.inner_text()
             assert await end.locator("[data-undo], [data-commit], a").count() == 0, "nothing is left to review"
 
 
@@ -234,6 +269,11 @@ async def _phone(seen: Seen, served: Served, session: str) -> None:
     for screen in ("review", "timeline"):
         await page.goto(f"{served.address}/s/{session}/{screen}")
         assert await page.evaluate("document.documentElement.scrollWidth <= window.innerWidth")
+        if screen == "review":
+            await page.wait_for_selector("html[data-ready] .hunk")
+            await page.locator("#f1 .hunk").last.evaluate("one => one.scrollIntoView({ block: 'center' })")
+            named = await page.locator("#f1 > header > .row").evaluate("one => one.getBoundingClientRect().top")
+            assert named >= 0, "the file's name and figures stay in sight"
 
 
 async def test_comments_to_a_closed_session_are_sent_after_the_question_about_its_folder_and_kept_till_then(

@@ -18,7 +18,8 @@ DONE = Turn(items=(make("attempt_completion", result="Done."),))
 
 
 async def shown(page: Page) -> list[str]:
-    return [" ".join(text.split()) for text in await page.locator("#preview li").all_inner_texts()]
+    lines = page.locator("#preview li:not(:has(summary)), #preview summary")
+    return [" ".join(text.split()) for text in await lines.all_inner_texts()]
 
 
 async def test_a_restore_of_files_with_conflicts_does_what_its_button_says(tmp_path: Path) -> None:
@@ -33,7 +34,7 @@ async def test_a_restore_of_files_with_conflicts_does_what_its_button_says(tmp_p
         await page.wait_for_selector("html[data-ready] .step")
         await page.wait_for_timeout(4_000)  # the session keeps what others changed: a preview of before that is refused
         why = "The same lines were changed again later."
-        stay = [f"Not restored {name}.txt: {why}" for name in ("a", "b")]
+        stay = [f"{name}.txt: {why}" for name in ("a", "b")]
 
         async def look() -> None:
             await page.locator(".step[data-name='step 1']").focus()
@@ -42,6 +43,7 @@ async def test_a_restore_of_files_with_conflicts_does_what_its_button_says(tmp_p
 
         await look()
         assert await shown(page) == stay
+        assert (await page.inner_text("#preview h3")).strip() == "Not restored"
         await page.wait_for_selector("#preview :text('No file is restored.')")
         assert await page.inner_text("#really") == "Restore only the conversation"
         await page.click("[data-what=files]")
@@ -53,15 +55,18 @@ async def test_a_restore_of_files_with_conflicts_does_what_its_button_says(tmp_p
         await page.click("#really")
         await page.wait_for_selector("#undo:not([hidden])")
         lines = await page.locator("#undo p").all_inner_texts()
-        assert lines == ["The conversation is restored.", *(f"Not restored: {name}.txt: {why}" for name in ("a", "b"))]
+        assert lines == [
+            "Restored to step 1. The conversation is restored.",
+            *(f"Not restored: {name}.txt: {why}" for name in ("a", "b")),
+        ]
         assert [a.read_text(), b.read_text()] == ["mine\n", "mine\n"]
         await page.click("#undo .undoes")
         await becomes(page, "!document.querySelector('#undo .undoes')?.disabled")
         b.write_text("2\n")
-        restored = "#undo p:text-is('1 file restored.')"
+        restored = "#undo p:text-is('Restored to step 1. 1 file restored.')"
         for _ in range(5):  # the session keeps what others changed within seconds: a preview of before that is refused
             await look()
-            assert await shown(page) == ["Goes back b.txt Differences", stay[0]]
+            assert await shown(page) == ["M b.txt +1−1 back to step 1", stay[0]]
             assert await page.inner_text("#really") == "Restore"
             await page.click("#really")
             await page.wait_for_selector(f"{restored}, #messages :text('newer work')")

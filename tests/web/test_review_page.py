@@ -59,7 +59,7 @@ async def test_a_file_is_viewed_by_either_of_its_boxes_and_its_line_stays_in_sig
         place = await header.bounding_box()
         assert place is not None
         assert 40 < place["y"] < 60, "below the bar"
-        assert "+80 −0" in await header.inner_text()
+        assert "+80−0" in await header.inner_text()
 
 
 async def test_both_sides_need_room_and_the_column_gives_it(tmp_path: Path) -> None:

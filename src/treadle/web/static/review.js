@@ -89,7 +89,7 @@ async function load(button) {
   showComments(main);
 }
 
-/** Load the page's content again; place, focus, open fields and what is typed in them stay, and so do lines that offer to undo something. With `decides` the focus goes to what comes of it. */
+/** Load the page's content again; place, focus, open fields and what is typed in them stay, and so do conflicts and lines that offer to undo something. With `decides` the focus goes to what comes of it. */
 async function refresh(decides = false) {
   const answer = await get(location.pathname.replace(at, "") + location.search);
   if (!answer) return;
@@ -99,8 +99,8 @@ async function refresh(decides = false) {
     key: hunkOf(form)?.dataset.key,
     path: path(form),
   }));
-  const lines = main.querySelectorAll(".told:not([hidden])");
-  const focused = main.querySelector(":is(form.field, .told) :focus"); // else the next letters would be keys of the page
+  const lines = main.querySelectorAll(".told:not([hidden]), .conflict");
+  const focused = main.querySelector(":is(form.field, .told, .conflict) :focus"); // else the next letters would be keys of the page
   const marks = shown(".hunk, .file-changed");
   const first = marks.findIndex((one) => one.getBoundingClientRect().bottom > covered());
   const places = marks.slice(Math.max(0, first)).map((one) => [one.dataset.key ?? one.dataset.path, one.getBoundingClientRect().top]);
