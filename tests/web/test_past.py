@@ -258,8 +258,8 @@ async def test_a_restore_does_what_its_preview_showed_or_nothing(tmp_path: Path)
         await past.click("#really")
         await past.wait_for_selector("#undo:has-text('2 files deleted')")
         assert [one.name for one in served.folder.iterdir()] == []
-        since = "[...document.querySelectorAll('.item.end')].filter((one) => one.innerText.includes('1 file restored since'))"
-        await becomes(page, f"{since}.length === 2")
+        ends = page.locator(".item.end:has-text('1 file restored since')")
+        await ends.nth(1).wait_for()
         for end in await page.locator(".item.end").all():
             assert await end.locator("[data-undo], [data-commit], a").count() == 0, "nothing is left to review"
 

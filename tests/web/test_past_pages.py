@@ -267,3 +267,14 @@ async def test_what_a_command_left_in_its_copy_is_shown_while_its_question_is_op
     assert "A made.txt  +1 −0" in page
     assert '<span class="tx">&lt;script&gt;made' in page
     assert "A command waits" not in visiting(SessionBook(session.work, {})).get(f"/s/{ID}/review").text
+
+
+async def test_what_others_changed_is_named_below_the_files_of_the_session(session: Worked, client: TestClient) -> None:
+    await changed(session)
+    (session.work / "theirs.txt").write_text("theirs\n")
+    page = client.get(f"/s/{ID}/review").text
+    own, _, others = (
+        page.partition('<nav class="tree"')[2].partition("</nav>")[0].partition("Changed by others meanwhile")
+    )
+    assert ("a.txt" in own, "theirs.txt" in own, "theirs.txt" in others) == (True, False, True)
+    assert "1 file changed by others meanwhile" in page
