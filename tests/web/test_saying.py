@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 import sys
 from base64 import b64encode
 from pathlib import Path
@@ -20,7 +21,7 @@ from treadle.present.items import OwnCommandItem, SaidItem
 from treadle.protocol.messages import text_of
 from treadle.protocol.permissions import Mode
 from treadle.providers.scripted.script import SayText, SayThinking, Turn
-from treadle.web.entered import works_here
+from treadle.web.entered import about_here, commands_here, works_here
 from treadle.web.page_keys import Visitor
 from treadle.web.status import page_status
 
@@ -215,13 +216,13 @@ async def test_commands_are_done_and_those_of_terminals_say_what_to_do_here(
         assert await say("/model nosuch") == "400 'nosuch' is not a model name."
         assert fixes[-1] == "Write PROVIDER/NAME."
         assert (await say("/hlp")).startswith("422 There is no command /hlp. Did you mean /help?")
-        assert "/mode NAME" in await say("/help")
+        assert "/mode  go to another mode: plan, ask, edits, auto or full" in await say("/help")
         assert "/quit" not in await say("/help")
-        assert await say("/help mode") == "/mode NAME  plan, ask, edits, auto, full"
+        assert await say("/help mode") == "/mode  go to another mode: plan, ask, edits, auto or full"
         assert "Shift-Tab" not in await say("/help"), "which is a key of the terminal app"
         assert (await say("!")).startswith("422 Write a command of your own behind the !")
         assert await say("/undo please") == "422 /undo takes no text behind it. Nothing was done."
-        assert await say("/steer") == "422 /steer needs a text: /steer TEXT."
+        assert await say("/steer") == "422 Write the message after /steer."
         assert len(here.server.requests) == 1
 
 
@@ -353,8 +354,11 @@ async def test_commands_and_files_are_completed(tmp_path: Path, monkeypatch: pyt
         page = await here.start(visit)
         await idle(page)
         path = f"/s/{page.session.id}/complete?text="
-        assert '"name":"/mode NAME","about":"plan, ask, edits, auto, full","text"' in await visit.get(f"{path}/mo")
-        assert "`" not in await visit.get(f"{path}/"), "no marks are shown as text"
+        about = "go to another mode: plan, ask, edits, auto or full"
+        assert f'"name":"/mode","about":"{about}","text":"/mode "' in await visit.get(f"{path}/mo")
+        for row in commands_here():  # no marks are shown as text, no brackets, and no word that stands for another
+            said = f"/{row.name} {about_here(row)}".replace("AGENTS.md", "").replace("MCP", "")
+            assert not re.search(r"[`\[\]]|--|[A-Z]{2}|\bN\b", said), said
         assert '"text":"/mode edits"' in await visit.get(f"{path}/mode e")
         assert '"/quit"' not in await visit.get(f"{path}/q")
         found = await visit.get(f"{path}%F0%9F%98%80 look at @cart")

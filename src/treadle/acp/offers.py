@@ -9,7 +9,7 @@ from treadle.door.known_models import EFFORT_BUDGETS, OfferedModel
 from treadle.door.open_session import SessionAccess, require_sandbox
 from treadle.door.settings import Settings
 from treadle.present.escape import printable
-from treadle.present.mode_words import MODES_ABOUT
+from treadle.present.mode_words import mode_sentence
 from treadle.present.words import clip_text
 from treadle.protocol.errors import ConfigError
 from treadle.protocol.permissions import Mode
@@ -38,12 +38,14 @@ class Offers:
 
     def modes(self) -> SessionModes:
         """Give the modes."""
-        rows = (SessionMode(id=mode, name=mode.capitalize(), description=_said(mode)) for mode in self._modes)
+        rows = (SessionMode(id=mode, name=mode.capitalize(), description=mode_sentence(mode)) for mode in self._modes)
         return SessionModes(current_mode_id=self._live.status.mode, available_modes=tuple(rows))
 
     def options(self) -> tuple[SelectOption, ...]:
         """Give the options with their values."""
-        modes = tuple(SelectValue(value=mode, name=mode.capitalize(), description=_said(mode)) for mode in self._modes)
+        modes = tuple(
+            SelectValue(value=mode, name=mode.capitalize(), description=mode_sentence(mode)) for mode in self._modes
+        )
         status = self._live.status
         options = [
             SelectOption(
@@ -121,8 +123,3 @@ def _works(row: SlashCommand) -> bool:
 def _command(name: str, about: str, hint: str) -> dict[str, object]:
     shown = {"name": name, "description": clip_text(printable(about), _LONGEST_ABOUT)}
     return {**shown, "input": {"hint": printable(hint)}} if hint else dict(shown)
-
-
-def _said(mode: Mode) -> str:
-    about = MODES_ABOUT[mode]
-    return f"{about[0].upper()}{about[1:]}."

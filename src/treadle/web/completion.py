@@ -56,15 +56,15 @@ async def completions(
     if " " in text:
         choices = _choices(text)
         return choices if choices.rows or servers is None else await asyncio.to_thread(_of_prompt, text, trust, servers)
-    named = await texts_here(trust)
-    rows = [*((row.name, row.arguments, about_here(row)) for row in commands_here()), *named]
+    named = [(name, hint, about, bool(hint)) for name, hint, about in await texts_here(trust)]
+    rows = [*((row.name, "", about_here(row), bool(row.arguments)) for row in commands_here()), *named]
     wanted = text[1:].lower()
     fits = [row for row in rows if row[0].lower().startswith(wanted)]
     fits += [row for row in rows if wanted in row[0].lower() and row not in fits]
     return Completions(
         tuple(
-            Completion(f"/{name} {arguments}".rstrip(), about[:_ABOUT], f"/{name}{' ' if arguments else ''}")
-            for name, arguments, about in fits[:_SHOWN]
+            Completion(f"/{name} {hint}".rstrip(), about[:_ABOUT], f"/{name}{' ' if goes_on else ''}")
+            for name, hint, about, goes_on in fits[:_SHOWN]
         ),
         _size(text),
     )

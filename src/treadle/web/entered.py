@@ -11,6 +11,7 @@ from starlette.exceptions import HTTPException
 from treadle.door.commands import SLASH_TABLE, SlashCommand, Surfaces, entered_command, named_texts, run_entered
 from treadle.door.open_session import Reach
 from treadle.door.trust import SessionTrust
+from treadle.web.command_words import COMMANDS_ABOUT
 from treadle.web.markup import without_commands
 from treadle.web.page_keys import Visitor
 from treadle.web.page_session import PageSession
@@ -60,12 +61,12 @@ async def texts_here(trust: SessionTrust) -> Sequence[tuple[str, str, str]]:
 
 
 def about_here(row: SlashCommand) -> str:
-    """Say what a command does, where no text has marks."""
-    return row.about.replace("`", "")
+    """Say what a command does, in the words of the page."""
+    return COMMANDS_ABOUT.get(row.name, row.about)
 
 
 async def _help(trust: SessionTrust, only: str) -> str:
-    rows = [(row.usage, about_here(row)) for row in commands_here() if only in ("", row.name)]
+    rows = [(f"/{row.name}", about_here(row)) for row in commands_here() if only in ("", row.name)]
     rows += [] if only else [(f"/{name} {hint}".rstrip(), about) for name, hint, about in await texts_here(trust)]
     return "\n".join(f"{usage}  {about}" for usage, about in rows)
 
@@ -93,7 +94,7 @@ async def do_entered(text: str, session: PageSession, who: Visitor) -> EnteredTe
         return EnteredText(await _help(session.session.trust, asked))
     if row.name == _STEER:
         if not argument:
-            raise _refused("/steer needs a text: /steer TEXT.")
+            raise _refused("Write the message after /steer.")
         return EnteredText(send=argument, steer=True)
     # What a command did stands in the conversation: an item says it.
     found = await run_entered(row, argument, session.session, partial(session.post, who=who), done="")

@@ -6,12 +6,13 @@ from typing import Any
 
 from msgspec import Struct
 
+from treadle.door.known_models import EFFORT_BUDGETS
 from treadle.door.past import DAMAGED, LEFT_OFF, UNREADABLE, SessionState, end_words, how_it_ended
 from treadle.present.checklist_items import todo_of
 from treadle.present.context_use import filled_words, percent_full
 from treadle.present.failure_words import is_failure, waiting_words
 from treadle.present.goal_words import CHECKING_GOAL, goal_label, goal_words
-from treadle.present.mode_words import MODES_ABOUT
+from treadle.present.mode_words import WIDE_MODES, mode_sentence
 from treadle.present.view import SessionView
 from treadle.present.words import tokens
 from treadle.protocol.goals import GoalStatus
@@ -36,6 +37,7 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
         "mode": status.mode.value,
         "modes": [_mode(mode, status.mode) for mode in page.modes(who)],
         "model": status.model,
+        "effort": effort_words(status.thinking),
         "context": _context(status.tokens, status.window),
         "share": percent_full(status.tokens, status.window),
         "goal": goal_line(status.goal),
@@ -55,10 +57,15 @@ def page_status(page: PageSession, who: Visitor, place: int = 0) -> dict[str, An
     }
 
 
-def _mode(mode: Mode, now: Mode) -> tuple[str, str, str, bool]:
-    """Describe a mode to go to: its name, its title, what it lets run, and whether to ask before."""
-    about = f"{'now · ' if mode is now else ''}{MODES_ABOUT[mode]}."
-    return mode.value, mode.value.capitalize(), about, mode in (Mode.AUTO, Mode.FULL) and mode is not now
+def _mode(mode: Mode, now: Mode) -> dict[str, Any]:
+    """Describe a mode to go to: its title, what it lets run, whether it is so now, and whether to ask first."""
+    known = {"mode": mode.value, "title": mode.value.capitalize(), "about": mode_sentence(mode)}
+    return {**known, "now": mode is now, "asks": mode in WIDE_MODES}
+
+
+def effort_words(thinking: int | None) -> str:
+    """Name how much a model thinks, by its budget in tokens; empty where it does not, or not by one of the names."""
+    return next((name for name, budget in EFFORT_BUDGETS.items() if budget and budget == thinking), "")
 
 
 def came_words(view: SessionView, now: float) -> str:
