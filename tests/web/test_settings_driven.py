@@ -66,7 +66,14 @@ async def test_a_person_changes_settings_and_undoes_that_with_the_keyboard_alone
         await page.get_by_role("button", name="Edits", exact=True).click()
         await _saved(page, "mode")
         assert config(served)["mode"] == "edits"
+        for answer in ("no", "yes"):
+            await page.get_by_role("button", name="Auto", exact=True).click()
+            await page.click(f"#ask button[value={answer}]")
+        await page.wait_for_selector("#row-mode button[aria-pressed=true]:has-text('Auto')")
+        assert config(served)["mode"] == "auto"
         await page.click("#row-mode button:has-text('Undo')")
+        await page.wait_for_selector("#row-mode button[aria-pressed=true]:has-text('Edits')")
+        await page.click("#row-mode button:has-text('Use the default')")
         await page.wait_for_selector("#row-mode button[aria-pressed=true]:has-text('Ask')")
         assert "mode" not in config(served)
 
@@ -100,7 +107,7 @@ async def test_a_number_is_saved_once_by_enter_or_by_leaving_and_a_wrong_one_sta
         assert await page.evaluate("document.activeElement.value === ''"), "the focus stays where it went"
         assert len(asked) == 3, asked
         await page.click(undo)
-        await page.wait_for_selector(f"{undo}[value='4']")
+        await page.wait_for_selector("button[aria-label='Redo: Cost of a turn'][value='4']")
         assert await field.input_value() == "3.5"
         assert config(served) == {"budget": {"turn_cost": 3.5}}
 

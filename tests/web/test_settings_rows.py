@@ -25,8 +25,8 @@ def row(visit: Visit, key: str, **said: str) -> str:
 
 
 def back_of(html: str) -> str:
-    """The value with which Undo is sent."""
-    found = re.search(r'name="back" value="([^"]*)"[^>]*>Undo<', html)
+    """The value with which Undo is sent, or what takes that back."""
+    found = re.search(r'name="back" value="([^"]*)"[^>]*>(?:Undo|Redo)<', html)
     assert found is not None, html
     return found[1]
 
@@ -70,13 +70,15 @@ def test_a_value_is_saved_and_undone_to_what_stood_there(
     for name in key.split("."):
         table = table[name]
     assert table == stored
-    assert f"from {file}:" in html
-    assert "Saved" in html
+    assert "from your own file" in html
+    assert "Saved · " in html
     assert back_of(html) == ""
     again = row(visit, key, value=value, back="")
     assert config(visit.recorded.home) == before
     assert file.read_text().startswith("# mine\n")
-    assert f"from {file}:" not in again
+    assert "from your own file" not in again
+    assert "Undone · " in again
+    assert ">Redo<" in again
 
 
 def test_undo_brings_the_own_value_back_and_can_be_undone_itself(visit: Visit) -> None:
@@ -106,8 +108,9 @@ def test_what_changes_nothing_is_not_written(visit: Visit) -> None:
     [
         ("budget.turn_cost", "<b>a lot</b>", "It must be a number from 0 to 1,000,000,000."),
         ("budget.ask_at", "80", "It must be a number above 0 to 1."),
-        ("max_steps", "0", "It must be a whole number from 1."),
-        ("network.deny", "pypi.org\nhttp://x", "network contains 'http://x'"),
+        ("max_steps", "0", "“Steps of a turn” cannot be '0'. It must be a whole number from 1."),
+        ("thinking_budget", "abc", "“Thinking” cannot be 'abc'. It must be a whole number from 0."),
+        ("network.deny", "pypi.org\nhttp://x", "“Hosts that are denied” contains 'http://x'"),
         ("network.loopback_ports", "80", "each from 1024 to 65535"),
         ("network.loopback_ports", "5432, 6379", "each from 1024 to 65535"),
         ("add_dirs", "things", "neither absolute nor begins with '~/'"),
@@ -126,6 +129,22 @@ def test_a_refused_value_stays_in_its_field_with_the_reason(visit: Visit, key: s
         assert value in unescape(html)
         assert 'aria-invalid="true"' in html
     assert (visit.recorded.home / "config.toml").read_text() == before
+
+
+def test_a_mode_that_lets_more_run_than_edits_is_asked_about_before_it_is_the_default(visit: Visit) -> None:
+    before = config(visit.recorded.home)
+    for path in ("/settings/row", "/settings/set"):
+        for mode in ("auto", "full"):
+            asked = visit.done(path, key="mode", value=mode)
+            assert asked["confirm"] == f"Start new sessions in mode {mode.capitalize()}?"
+            assert "asks" in asked["why"], "it says what that means"
+            assert config(visit.recorded.home) == before, "nothing is saved yet"
+    assert "Saved" in str(visit.done("/settings/row", key="mode", value="auto", sure=True)["row"])
+    assert config(visit.recorded.home)["mode"] == "auto"
+    assert 'value="auto" aria-pressed="true" data-mode="auto"' in visit.text("/settings/general")
+    assert "row" in visit.done("/settings/row", key="mode", value="auto"), "it is so already"
+    back = back_of(row(visit, "mode", value="edits"))
+    assert "confirm" in visit.done("/settings/row", key="mode", value="", back=back), "Undo would go there, too"
 
 
 def test_a_row_writes_no_other_setting(visit: Visit) -> None:
@@ -156,10 +175,10 @@ def test_settings_that_are_at_odds_can_be_corrected_in_the_rows(visit: Visit) ->
 
 def test_a_row_says_what_comes_before_the_users_own_value(visit: Visit, monkeypatch: pytest.MonkeyPatch) -> None:
     assert "applies instead" not in visit.text("/settings/budgets")
-    assert f"{MODEL} applies instead, from the command line." in visit.text("/settings/general")
+    assert f"{MODEL} applies instead, as given to Treadle when it started." in visit.text("/settings/general")
     monkeypatch.setenv("TREADLE_MODE", "plan")
     html = row(visit, "mode", value="edits")
-    assert "Plan applies instead, from TREADLE_MODE." in html
+    assert "Plan applies instead, from the environment." in html
     assert 'value="edits" aria-pressed="true"' in html, "the row is of the user's own value"
     folder = visit.recorded.folder / ".treadle"
     folder.mkdir()
@@ -167,7 +186,7 @@ def test_a_row_says_what_comes_before_the_users_own_value(visit: Visit, monkeypa
     page = visit.text("/settings/budgets")
     assert "applies instead" not in page, "the folder is not trusted"
     visit.book.trust_once(visit.recorded.folder)
-    assert f"1 applies instead, from {folder}/config.toml:2." in visit.text("/settings/budgets")
+    assert f"1 applies instead, from the file of {visit.recorded.folder.name}." in visit.text("/settings/budgets")
 
 
 def test_the_sandbox_is_shown_as_the_doctor_finds_it(visit: Visit) -> None:
@@ -194,7 +213,9 @@ def test_a_paired_device_reads_the_rows_and_changes_none(visit: Visit) -> None:
     for screen in SCREENS:
         page = visit.text(f"/settings/{screen}")
         assert "It is changed on the computer that Treadle runs on." in page
-        assert not re.search(r'data-post="/settings/row"|role="switch"|aria-pressed="true">Ask|name="back"', page)
+        assert not re.search(
+            r'data-post="/settings/row"|<button[^>]*role="switch"|aria-pressed="true">Ask|name="back"', page
+        )
     assert '<span class="text">2</span>' in visit.text("/settings/budgets"), "the value is there to be read"
     assert '<span class="text">In mode auto</span>' in visit.text("/settings/sandbox")
     assert '<span class="text">none</span>' in visit.text("/settings/sandbox")

@@ -69,7 +69,7 @@ SETTINGS_GROUPS = (
             PageScreen("/settings/hooks", "Hooks", "", "branch"),
         ),
     ),
-    ("System", (PageScreen("/health", "Health", "h", "check"), PageScreen("/settings", "All settings", "", "list"))),
+    ("System", (PageScreen("/health", "Health", "h", "flag"), PageScreen("/settings", "All settings", "", "list"))),
 )
 """The screens of the settings, and of what is looked after, in their groups."""
 

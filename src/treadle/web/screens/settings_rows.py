@@ -4,6 +4,7 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -14,8 +15,18 @@ from starlette.responses import Response
 from treadle.door.known_models import Models, check_setting, usable_models
 from treadle.door.open_session import Reach
 from treadle.door.reports import budget_report, sandbox_checks
-from treadle.door.settings import SettingRow, load_settings, read_layers, set_value, setting_rows, unset_value
+from treadle.door.settings import (
+    WORKSPACE_FILE,
+    SettingRow,
+    load_settings,
+    read_layers,
+    set_value,
+    setting_rows,
+    unset_value,
+)
+from treadle.present.mode_words import WIDE_MODES, mode_sentence
 from treadle.protocol.errors import ConfigError
+from treadle.protocol.permissions import Mode
 from treadle.web.folders import trust_of
 from treadle.web.page_requests import answer, body_of, book_of, page
 from treadle.web.rights import PageRoute
@@ -91,7 +102,16 @@ _LEADS: Mapping[str, str] = MappingProxyType(
 _NEEDED: Mapping[str, str] = MappingProxyType({"auto": "In mode auto", "required": "Always"})
 """When a sandbox is needed, in words."""
 
-_NEEDED_ABOUT = "Where there is none, such a session does not start."
+_ABOUT: Mapping[str, str] = MappingProxyType(
+    {
+        "model": "Used where a session does not choose another.",
+        "sandbox": "Where there is none, such a session does not start.",
+        "network.deny": "Hosts that no command, no fetch of a page and no browser of the model reaches.",
+    }
+)
+"""What some rows are for, where the words of All settings name what only that screen has."""
+
+_OWN_FILE = "your own file"
 _SWITCHED: Mapping[str, str] = MappingProxyType({"true": "On", "false": "Off"})
 
 _NAMES = {
@@ -111,7 +131,7 @@ class _Shown(Struct, frozen=True, kw_only=True):
     """A row: its value as the user's own file says it or by default, and what comes before that, in words.
 
     `said` is the value for who only reads it; `typed` is in the field: the value, or one that was refused because of
-    `problem`. `back` undoes what was just saved; None where nothing was.
+    `problem`. `back` takes back what was just saved, or `undone`; None where nothing was.
     """
 
     key: str
@@ -127,32 +147,49 @@ class _Shown(Struct, frozen=True, kw_only=True):
     above: str
     problem: str = ""
     back: str | None = None
+    undone: bool = False
 
 
-def _both(request: Request) -> Mapping[str, tuple[SettingRow, SettingRow]]:
-    """Give each setting as the user has it, and as it applies in the folder of the page. Takes its time."""
+class _Both(Struct, frozen=True):
+    """Each setting as the user has it, and as it applies in the folder of the page."""
+
+    own: Mapping[str, SettingRow]
+    applies: Mapping[str, SettingRow]
+    workspace: Path
+
+    def came_from(self, origin: str) -> str:
+        """Say where a value comes from, as a clause in the words of the page."""
+        if origin == "the command line":
+            return "as given to Treadle when it started"
+        if origin.startswith(str(self.workspace / WORKSPACE_FILE)):
+            return f"from the file of {self.workspace.name}"
+        return "from the environment" if origin.isupper() else f"from {origin}"
+
+
+def _both(request: Request) -> _Both:
+    """Read the settings. Takes its time."""
     trust = trust_of(request)
     layers = read_layers(book_of(request).flags, workspace=trust.workspace, trusted=trust.trusted)
     own, applies = ({row.key: row for row in setting_rows(some)} for some in (layers[:1], layers))
-    return {key: (own[key], applies[key]) for key in _NAMES}
+    return _Both(own, applies, trust.workspace)
 
 
-def _row(rows: tuple[SettingRow, SettingRow], models: Sequence[str], **more: Any) -> _Shown:
-    own, applies = rows
+def _row(both: _Both, key: str, models: Sequence[str], **more: Any) -> _Shown:
+    own, applies = both.own[key], both.applies[key]
     _, name, empty = _NAMES[own.key]
     kind, choices = _control(own, models, empty)
     differs = applies.origin != own.origin
     return _Shown(
         key=own.key,
         name=name,
-        about=_NEEDED_ABOUT if own.key == "sandbox" else own.about,
+        about=_ABOUT.get(own.key, own.about),
         empty=empty,
         choices=choices,
         kind=kind,
         said=_said(own) or empty.partition(";")[0],
-        origin=own.origin if own.own else "",
+        origin=_OWN_FILE if own.own else "",
         own=own.own,
-        above=f"{_said(applies) or 'Nothing'} applies instead, from {applies.origin}." if differs else "",
+        above=f"{_said(applies) or 'Nothing'} applies instead, {both.came_from(applies.origin)}." if differs else "",
         **{"typed": _words(own), **more},
     )
 
@@ -203,6 +240,7 @@ class _Change(Struct):
     key: str
     value: str = ""
     back: str | None = None
+    sure: bool = False
 
 
 async def _save(request: Request) -> Response:
@@ -211,24 +249,42 @@ async def _save(request: Request) -> Response:
     if said.key not in _NAMES or len(said.value) > _LONGEST_VALUE:
         raise ConfigError("config-value", "This value cannot be saved here.", fix="All settings has every setting.")
     row = await asyncio.to_thread(_saved, request, said)
-    return answer({"row": render("settings_row.html", row=row)})
+    return answer({"row": render("settings_row.html", row=row)} if isinstance(row, _Shown) else row)
 
 
-def _saved(request: Request, said: _Change) -> _Shown:
-    rows, models = _both(request)[said.key], usable_refs()
-    before, back = rows[0], rows[0].text if rows[0].own else ""
+def wide_mode_asked(key: str, value: str) -> Mapping[str, str] | None:
+    """Give what a person is asked before a mode that lets more run than edits becomes that of new sessions."""
+    if key != "mode" or value not in WIDE_MODES:
+        return None
+    name = value.capitalize()
+    return {"confirm": f"Start new sessions in mode {name}?", "why": mode_sentence(Mode(value)), "does": f"Yes, {name}"}
+
+
+def _saved(request: Request, said: _Change) -> _Shown | Mapping[str, str]:
+    both, models = _both(request), usable_refs()
+    before = both.own[said.key]
+    back = before.text if before.own else ""
     wanted = _value(before, said.value) if said.back is None else said.back
     if wanted == before.text if wanted else not before.own:
-        return _row(rows, models)
+        return _row(both, said.key, models)
+    if not said.sure and (asked := wide_mode_asked(said.key, wanted)):
+        return asked
     try:
         if wanted:
             set_value(said.key, wanted, check_setting)
         else:
             unset_value(said.key, check_setting)
     except ConfigError as error:
-        why = " ".join(filter(None, (error.why or error.what, error.fix)))
-        return _row(rows, models, typed=said.value if said.back is None else _words(before), problem=why)
-    return _row(_both(request)[said.key], models, back=back)
+        why = " ".join(filter(None, (_in_words(said.key, error.why or error.what), error.fix)))
+        typed = said.value if said.back is None else _words(before)
+        return _row(both, said.key, models, typed=typed, problem=why)
+    return _row(_both(request), said.key, models, back=back, undone=said.back is not None)
+
+
+def _in_words(key: str, why: str) -> str:
+    """Name a setting by its row in what is said of its value."""
+    begins = next((one for one in (key, key.partition(".")[0]) if why.startswith(f"{one} ")), "")
+    return f"“{_NAMES[key][1]}”{why.removeprefix(begins)}" if begins else why
 
 
 def usable_refs() -> Sequence[str]:
@@ -243,13 +299,14 @@ async def _show(request: Request) -> Response:
     screen = request.url.path.rpartition("/")[2].capitalize()
 
     def found() -> Mapping[str, Any]:
-        rows, models = _both(request), usable_refs()
+        both, models = _both(request), usable_refs()
         groups = _GROUPS[screen].items()
         return {
             "spent": budget_report(int(time.time() * 1_000), book_of(request).flags) if screen == "Budgets" else None,
             "screen": screen,
             "lead": _LEADS[screen],
-            "groups": [(title, [_row(rows[key], models) for key, _, _ in found]) for title, found in groups],
+            "groups": [(title, [_row(both, key, models) for key, _, _ in found]) for title, found in groups],
+            "others": len(both.own) - len(_NAMES),
             "checks": tuple(sandbox_checks(book_of(request).folder)) if screen == "Sandbox" else (),
         }
 

@@ -54,6 +54,7 @@ from treadle.protocol.permissions import Mode
 from treadle.web.folders import folders_there, trust_of
 from treadle.web.page_requests import answer, body_of, book_of, page
 from treadle.web.rights import PageRoute
+from treadle.web.screens.settings_rows import wide_mode_asked
 from treadle.web.templating import render
 
 _MOST_MODELS = 100
@@ -133,6 +134,8 @@ async def _set(request: Request) -> Response:
         about = next((_ASKED[name] for name in path[-1:-3:-1] if name in _ASKED), _ASKED_OF_ALL)
         asked = f"Type its host to go on: {host}" if host else _SURE
         return answer({"confirm": f"{about.format(value=printable(said.value))} {asked}", "host": host})
+    if not said.sure and (question := wide_mode_asked(said.key, said.value.strip())):
+        return answer(question)
     saved = await asyncio.to_thread(set_value, said.key, said.value, check_setting)
     return answer({"said": _saved(said.key, saved)})
 
@@ -177,9 +180,9 @@ async def _add_key(request: Request) -> Response:
     if not said.untried and not said.sure:
         check = await asyncio.to_thread(lambda: asyncio.run(try_key(settings, provider, key, said.model.strip())))
         if check.outcome in (CheckOutcome.UNREACHABLE, CheckOutcome.UNCLEAR):
-            why = f"Calling {check.ref} failed ({check.text.rstrip('.')})".replace(key, "(the key)")
+            why = f"Calling {check.ref} failed: {check.text.rstrip('.')}.".replace(key, "(the key)")
             return answer(
-                {"confirm": f"The key could not be tried. {why}. Save it untried?", "does": "Save it", "host": ""}
+                {"confirm": "The key could not be tried. Save it all the same?", "why": why, "does": "Save it"}
             )
     try:
         place = await asyncio.to_thread(keep_key, provider, key, check)

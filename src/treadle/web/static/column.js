@@ -111,8 +111,8 @@ fold.addEventListener("click", () => {
 });
 
 document.addEventListener("change", ({ target }) => {
-  if (!target.matches("select.look")) return;
-  for (const one of target.options) if (one.value) page.classList.toggle(one.value, one.selected);
+  if (!target.matches("input.look")) return;
+  for (const one of document.getElementsByName(target.name)) if (one.value) page.classList.toggle(one.value, one.checked !== one.matches(".switch"));
   keepLook();
 });
 document.addEventListener("look", readSoon);

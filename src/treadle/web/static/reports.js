@@ -48,8 +48,9 @@ async function post(form, pressed) {
   for (const one of buttons) one.disabled = true;
   let answered = await send(form.dataset.post, body);
   if (answered?.confirm) {
-    const { confirm, host } = answered;
-    const typed = await ask(confirm, "", answered.does ?? does, host ? "" : null);
+    const { confirm, host, why } = answered;
+    const typed = await ask(confirm, why ?? "", answered.does ?? does, host ? "" : null);
+    if (typed === null && form.dataset.changes !== undefined) form.reset(); // it shows what is so
     answered = typed === null ? null : await send(form.dataset.post, { ...body, sure: true, host: typed });
     if (answered?.confirm) {
       fail({ what: "That is another host. Nothing was saved." });

@@ -16,15 +16,7 @@ document.addEventListener("posted", ({ detail: { form, answered, used } }) => {
   place.focus();
 });
 
-const search = document.getElementById("search");
-
-function narrow() {
-  const words = search.value.toLowerCase().split(/\s+/).filter(Boolean);
-  for (const row of document.querySelectorAll("tr.setting")) {
-    const text = row.firstElementChild.textContent.toLowerCase();
-    row.hidden = !words.every((word) => text.includes(word));
-  }
-  for (const section of document.querySelectorAll("section.panel:has(tr.setting)")) section.hidden = !section.querySelector("tr.setting:not([hidden])");
-}
-
-search?.addEventListener("input", narrow);
+document.getElementById("search")?.addEventListener("input", ({ target }) => {
+  const words = target.value.toLowerCase().split(/\s+/);
+  for (const row of document.querySelectorAll("tr.setting")) row.hidden = !words.every((word) => row.cells[0].textContent.toLowerCase().includes(word));
+});
