@@ -53,13 +53,16 @@ async def test_a_file_says_itself_that_it_cannot_go_along_and_commands_leave_fil
     async with page_with_model(tmp_path, [HELLO, SEEN], "--trust") as (served, seen):
         page = await seen.page(served)
         await page.set_input_files("#files", files=[HEIC])
-        await page.wait_for_selector("#images li:has-text('a.heic') [role=alert]:has-text('It is not a text in UTF-8')")
+        await page.wait_for_selector(
+            "#images li:has-text('a.heic') [role=alert]:has-text('It is not a picture that models read')"
+        )
         await page.click("#images button")
         await start_session(page, "Say hello.")
         await page.wait_for_selector(".item >> text=Hello.")
         await page.set_input_files("#files", files=[NOTE, HEIC])
         await page.wait_for_selector("#images li:has-text('a.heic') [role=alert]")
         assert await page.locator("#images [role=alert]").count() == 1
+        assert await page.locator("#images button").count() == 2, "each goes by itself"
         for command, done in (
             ("/rename Other", "#title:has-text('Other')"),
             ("!echo mine", ".item >> text=mine"),

@@ -115,9 +115,11 @@ async def test_enter_begins_a_line_where_this_browser_has_it_so_and_ctrl_enter_s
         await page.press("#text", "Enter")
         await page.wait_for_selector(".item.said:has-text('three')")
         await page.goto(f"{served.address}/settings/general")
-        await page.select_option("#enter", "enter-breaks")
+        await page.get_by_role("switch", name="Enter sends").uncheck()
+        await page.get_by_text("Dark", exact=True).click()
         await page.reload()
-        assert await page.input_value("#enter") == "enter-breaks"
+        assert not await page.get_by_role("switch", name="Enter sends").is_checked()
+        assert await page.get_by_role("radio", name="Dark").is_checked()
         assert "enter-breaks" in (await page.locator("html").get_attribute("class") or "")
 
 
@@ -128,12 +130,13 @@ async def test_a_mode_is_chosen_from_a_menu_that_says_what_it_lets_run_and_wide_
         await page.wait_for_selector("#choose-mode:has-text('Ask')")
         await page.wait_for_selector("html[data-ready]", state="attached")
         await page.keyboard.press("Alt+m")
-        await page.wait_for_selector("#palette-list >> text=file edits run without asking")
+        await page.wait_for_selector("#palette-list >> text=File edits run without asking")
         await require_accessible(page)
-        assert await page.locator("#palette-list >> text=now · Treadle asks before anything").count() == 1
+        now = page.locator("#palette-list [aria-selected=true]:has(.ic)")
+        assert "Treadle asks before anything is changed" in await now.inner_text(), "that of now is marked, and chosen"
         foot = await page.locator("#palette .pkeys:visible").inner_text()
         assert foot.split() == ["↑", "↓", "move", "↵", "choose"], "what can be done here"
-        assert await page.locator("#palette-list .ic").count() == 0, "nothing is played"
+        assert await page.locator("#palette-list .ic").count() == 1, "nothing is played"
         await page.fill("#palette input", "edits")
         await page.keyboard.press("Enter")
         await page.wait_for_selector("#choose-mode:has-text('Edits')")
@@ -163,8 +166,8 @@ async def test_the_column_groups_by_project_where_this_browser_wants_it(tmp_path
         await page.reload()
         assert await page.evaluate(headings) == ["ws 1"]
         await page.goto(f"{served.address}/settings/general")
-        assert await page.input_value("#grouped") == "by-project"
-        await page.select_option("#grouped", "")
+        assert await page.get_by_role("radio", name="By project").is_checked()
+        await page.get_by_text("By state", exact=True).click()
         await page.wait_for_selector("#sessions-column h2:has-text('Done 1')")
         await page.reload()
         assert await page.evaluate(headings) == ["Done 1"]

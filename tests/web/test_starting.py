@@ -11,7 +11,7 @@ import pytest
 from playwright.async_api import FilePayload
 
 from tests.e2e.faults.driving import make
-from tests.web.driving import needs_chromium, page_with_model
+from tests.web.driving import becomes, needs_chromium, page_with_model
 from tests.web.in_process import idle, page_here, until
 from tests.web.test_fleet_page import progress
 from tests.web.test_saying import PIXEL
@@ -21,6 +21,7 @@ from treadle.present.items import SaidItem
 from treadle.protocol.errors import ConfigError
 from treadle.providers.scripted.script import SayText, Turn
 from treadle.store.sqlite import SessionRow
+from treadle.web.folders import names_apart
 
 TYPED = FilePayload(name="notes.txt", mimeType="text/plain", buffer=b"Buy bread.")
 DONE = Turn(items=(SayText(text="Done."),))
@@ -39,7 +40,7 @@ async def test_a_session_begins_with_the_chosen_model_else_with_that_of_the_sett
     turns = [Turn(items=(SayText(text="Done."),))] * 2
     async with page_here(tmp_path, monkeypatch, turns) as here:
         visit = here.visit()
-        offered = re.findall(r'<option value="(\w+/[^"]+)">', await visit.get("/"))
+        offered = re.findall(r'<option value="(\w+/[^"]+)" data-about="[^"]*tokens', await visit.get("/"))
         assert any(one.startswith("anthropic/") for one in offered)
         assert not [one for one in offered if one.startswith("openai/")], "there is no key for them"
         for chosen in ("anthropic-compatible/another", ""):
@@ -52,7 +53,8 @@ async def test_a_session_begins_with_the_chosen_model_else_with_that_of_the_sett
 
 async def test_without_a_key_no_other_model_is_offered(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     async with page_here(tmp_path, monkeypatch, ()) as here:
-        assert 'name="model"' not in await here.visit().get("/")
+        offered = (await here.visit().get("/")).partition('<select name="model"')[2].partition("</select>")[0]
+        assert re.findall(r"<option[^>]*>([^<]+)", offered) == ["scripted", "Another provider…"]
 
 
 async def test_without_a_model_a_key_is_taken_in_place_and_then_the_task(
@@ -65,10 +67,10 @@ async def test_without_a_model_a_key_is_taken_in_place_and_then_the_task(
         assert re.findall(r'<option value="([^"]+)"', form)[:2] == ["anthropic", "openai"], "the usual ones first"
         assert "Test and save" in form
         assert '<form id="start" hidden>' in html
-        assert "Look again" in html
+        assert 'data-filled="/settings/models/local"' in html, "models of this computer are looked for by themselves"
         await visit.done("/settings/key", provider="anthropic", key="sk-ant-one-two-three-four", untried=True)
         html = await visit.get("/")
-        assert ('<form id="start">' in html, "Look again" in html) == (True, False)
+        assert ('<form id="start">' in html, "/settings/models/local" in html) == (True, False)
 
 
 async def test_texts_and_images_go_along_and_a_second_request_starts_no_second_session(
@@ -171,16 +173,32 @@ async def test_a_text_whose_message_is_refused_goes_along_once_when_it_is_sent_a
 async def test_a_task_is_started_with_a_file_that_was_named_and_one_that_was_attached(tmp_path: Path) -> None:
     async with page_with_model(tmp_path, [DONE], own=True) as (served, seen):
         (served.folder / "plan.md").write_text("The plan.\n")
+        (other := tmp_path / "other").mkdir()
         page = await seen.page(served)
-        await page.focus("#text")
+        await becomes(page, "document.activeElement.id === 'text'")
         await page.keyboard.type("Read @pl")
         await page.wait_for_selector("#menu li:has-text('plan.md')")
         await page.keyboard.press("Enter")
         assert await page.input_value("#text") == "Read @plan.md "
         await page.set_input_files("#files", [TYPED])
         await page.wait_for_selector("#images li:has-text('notes.txt')")
+        await page.click("label:has(#another)")
+        await becomes(page, "document.activeElement.name === 'other'")
+        await page.keyboard.type(str(other))
+        await page.get_by_role("switch", name="in its own copy").check()
+        await page.click("#choose-mode")
+        await page.wait_for_selector("#palette[open]")
+        await page.keyboard.press("ArrowUp")
+        await page.keyboard.press("Enter")
         await page.reload()
+        await page.wait_for_selector("#mode-about:text('Nothing is changed.')")
         assert await page.input_value("#text") == "Read @plan.md ", "the draft is kept"
+        chosen = (
+            "({ elements: { folder, other, copy, mode } }) => [folder.value, other.value, copy.checked, mode.value]"
+        )
+        assert await page.locator("#start").evaluate(chosen) == ["", str(other), True, "plan"], "and what goes with it"
+        await page.check("[name=folder] >> nth=0", force=True)
+        await page.get_by_role("switch", name="in its own copy").uncheck()
         await page.set_input_files("#files", [TYPED])
         await page.wait_for_selector("#images li:has-text('notes.txt')")
         await page.focus("#text")
@@ -243,6 +261,21 @@ async def test_folders_of_batch_tasks_and_those_that_are_gone_are_offered_nowher
             assert f"{tmp_path}/shop" in shown, screen
         assert json.loads(await visit.get(f"/folders?typed={tmp_path.name}")) == [str(here.folder), f"{tmp_path}/shop"]
         assert f'value="{tmp_path}/gone"' in await visit.get("/sessions"), "its session is found all the same"
+
+
+@pytest.mark.parametrize(
+    ("folders", "names"),
+    [
+        (["/home/me/shop", "/home/me/notes"], ["shop", "notes"]),
+        (["/work/a/harbor", "/work/b/harbor", "/harbor"], ["a/harbor", "b/harbor", "harbor"]),
+        (["/a/src/app", "/b/src/app", "/b/app"], ["a/src/app", "b/src/app", "b/app"]),
+        (["/"], ["/"]),
+    ],
+)
+def test_folders_of_one_name_are_told_apart_by_what_differs_in_their_paths(
+    folders: list[str], names: list[str]
+) -> None:
+    assert names_apart(folders) == names
 
 
 async def test_a_path_that_is_typed_is_completed_to_folders(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

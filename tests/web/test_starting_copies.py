@@ -156,7 +156,7 @@ async def test_a_person_ticks_it_and_reads_where_the_session_works(tmp_path: Pat
     async with page_with_model(tmp_path, [WRITE, DONE], "--mode", "edits", own=True) as (served, seen):
         page = await seen.page(served)
         await page.fill("#start textarea", "Write.")
-        await page.get_by_role("checkbox", name="in its own copy").check()
+        await page.get_by_role("switch", name="in its own copy").check()
         held = asyncio.Event()
 
         async def hold(route: Route) -> None:

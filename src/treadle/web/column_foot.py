@@ -18,10 +18,12 @@ def batch_reached() -> str:
 
 
 def today_words() -> str:
-    """Say what was spent on this day, in UTC; empty where that is not known."""
+    """Say what was spent on this day, in UTC; empty where nothing was, or that is not known."""
     try:
         spent = spent_today(_now())
     except (TreadleError, OSError):
+        return ""
+    if not spent.tokens and not spent.cost:
         return ""
     return f"{money(spent.cost, estimated=spent.estimated)} today"
 

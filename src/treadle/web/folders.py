@@ -1,6 +1,7 @@
 """The folders that screens are about: which a person can choose from, and how the chosen one stands."""
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 
 from starlette.requests import Request
@@ -41,6 +42,18 @@ def folders_typed(book: SessionBook, typed: str) -> list[str]:
         return known[:_MOST]
     names = (f"{above}/{one}" for one in below if begun.startswith(".") or not one.startswith("."))
     return [*dict.fromkeys((*names, *known))][:_MOST]
+
+
+def names_apart(folders: Sequence[str]) -> Sequence[str]:
+    """Name each folder by the end of its path, with as much of that as tells it from the others."""
+    parts = [[one for one in folder.split("/") if one] for folder in folders]
+    return [_apart(own, parts) or folder for folder, own in zip(folders, parts, strict=True)]
+
+
+def _apart(own: Sequence[str], parts: Sequence[Sequence[str]]) -> str:
+    ends = (own[-length:] for length in range(1, len(own) + 1))
+    found = next((end for end in ends if sum(one[-len(end) :] == end for one in parts) == 1), own)
+    return "/".join(found)
 
 
 def require_known(request: Request, workspace: Path) -> None:

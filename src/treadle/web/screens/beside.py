@@ -7,7 +7,7 @@ from msgspec import Struct
 from starlette.requests import Request
 from starlette.responses import HTMLResponse, Response
 
-from treadle.door.known_models import EFFORT_BUDGETS
+from treadle.door.known_models import EFFORT_BUDGETS, OfferedModel
 from treadle.door.open_session import Reach
 from treadle.door.reports import end_timer, find_job, kill_job, output_piece, session_jobs
 from treadle.present.escape import output_of_command
@@ -35,33 +35,32 @@ async def _complete(request: Request) -> Response:
 
 
 async def _models(request: Request) -> Response:
-    """Give the models to choose from, those that can be called first."""
+    """Give the models to choose from: the one in use, those that can be called, and those without a key."""
     session = opened_session(request).session
-    models = await asyncio.to_thread(session.offered_models)
+    now, models = session.status.model, await asyncio.to_thread(session.offered_models)
+    if not any(one.ref == now for one in models):
+        models = (OfferedModel(ref=now, usable=True), *models)
     rows = [
         {
             "ref": one.ref,
-            "about": " · ".join(
-                filter(
-                    None,
-                    (
-                        one.title,
-                        "" if one.window is None else f"{tokens(one.window)} tokens",
-                        _prices(one.price_in, one.price_out),
-                        one.key if one.usable else "no key",
-                    ),
-                )
-            ),
+            "about": " · ".join(filter(None, (one.title, _known_of(one), one.key if one.usable else "no key"))),
             "usable": one.usable,
             "thinks": one.thinks,
         }
-        for one in sorted(models, key=lambda one: not one.usable)
+        for one in sorted(models, key=lambda one: (one.ref != now, not one.usable))
     ]
-    return answer({"now": session.status.model, "models": rows, "efforts": list(EFFORT_BUDGETS)})
+    return answer({"now": now, "models": rows, "efforts": list(EFFORT_BUDGETS)})
 
 
-def _prices(price_in: float | None, price_out: float | None) -> str:
-    return "" if price_in is None or price_out is None else f"${price_in:g} in, ${price_out:g} out for 1M tokens"
+def _known_of(one: OfferedModel) -> str:
+    return model_words(one.window, one.price_in, one.price_out)
+
+
+def model_words(window: int | None, price_in: float | None, price_out: float | None) -> str:
+    """Say how large the window of a model is, in tokens, and what it costs, as far as that is known."""
+    size = "" if window is None else f"{tokens(window)} tokens"
+    known = price_in is not None and price_out is not None
+    return " · ".join(filter(None, (size, f"${price_in:g} in, ${price_out:g} out for 1M tokens" if known else "")))
 
 
 async def _jobs(request: Request) -> Response:

@@ -20,7 +20,7 @@ from treadle.protocol.messages import text_of, without_own_commands
 from treadle.web.page_requests import answer, book_of, page, visitor_of, whole_number
 from treadle.web.page_view import PageContent
 from treadle.web.rights import PageRoute
-from treadle.web.status import goal_line
+from treadle.web.status import effort_words, goal_line
 from treadle.web.templating import render
 
 _SHOWN = 80
@@ -55,6 +55,7 @@ async def _show(request: Request) -> Response:
         questions=[] if opened is None else [html for _, html in opened.cards(visitor_of(request))],
         shells=book_of(request).shells.on,
         model=model if opened is None else opened.session.status.model,
+        effort="" if opened is None else effort_words(opened.session.status.thinking),
         facts=view.view,
         waiting=[text_of(without_own_commands(one.content)) for one in view.view.waiting],
         goal=goal_line(view.view.goal),

@@ -27,19 +27,22 @@ from treadle.door.opening import (
 )
 from treadle.door.settings import Settings, load_settings
 from treadle.door.trust import SessionTrust
-from treadle.present.mode_words import MODES_ABOUT
+from treadle.present.mode_words import WIDE_MODES, mode_sentence
 from treadle.protocol.errors import ConfigError, StoreError, TreadleError
+from treadle.protocol.models import ModelSpec
 from treadle.protocol.permissions import Mode
 from treadle.web.book import SessionBook
 from treadle.web.completion import MOST_TYPED, completions
 from treadle.web.folder_trust import AnsweredTrust, folder_trust
-from treadle.web.folders import folders_known, folders_there, folders_typed, require_known, trust_of
+from treadle.web.folders import folders_known, folders_there, folders_typed, names_apart, require_known, trust_of
 from treadle.web.page_frame import page_column, page_look
 from treadle.web.page_keys import Visitor
 from treadle.web.page_requests import answer, body_of, book_of, folder_of, page, visitor_of
 from treadle.web.rights import PageRoute, may, require
+from treadle.web.screens.beside import model_words
 from treadle.web.screens.saying import NewMessage, check_size, enter_message
 from treadle.web.session_rows import STATES, ListFilter, page_rows
+from treadle.web.status import effort_words
 from treadle.web.templating import render
 
 _MOST_MODELS = 100
@@ -55,7 +58,7 @@ async def _typed(request: Request) -> Response:
 async def _start_screen(request: Request) -> Response:
     """Show where a session is started."""
     found = await asyncio.to_thread(_starting, request)
-    return await page(request, "start.html", about={mode: f"{said}." for mode, said in MODES_ABOUT.items()}, **found)
+    return await page(request, "start.html", **found)
 
 
 def _starting(request: Request) -> dict[str, Any]:
@@ -65,24 +68,39 @@ def _starting(request: Request) -> dict[str, Any]:
         settings = load_settings(book.flags, workspace=trust.workspace, trusted=trust.trusted)
         models = Models(settings)
         own, model = settings.mode, _first_model(models, settings)
-        others = [one.ref for one in usable_models(models)]
+        offered = [(one.ref, _known_of(one)) for one in usable_models(models)]
         owners = [] if model else key_owners(settings)
     except ConfigError:
-        own, model, others, owners = next(iter(Mode)), "?", [], []  # starting says what is wrong
+        models, own, model, offered, owners = None, next(iter(Mode)), "?", [], []  # starting says what is wrong
     copies = {str(copy.folder) for copy in found_copies()}
+    there = [folder for folder in folders_there(book) if folder not in copies]
     folders = [
-        {"path": folder, "name": Path(folder).name or folder, "branch": branch_of(Path(folder))}
-        for folder in folders_there(book)
-        if folder not in copies
+        {"path": folder, "name": name, "branch": branch_of(Path(folder))}
+        for folder, name in zip(there, names_apart(there), strict=True)
     ]
     return {
         "folders": folders,
         "own": own,
         "model": model,
         "owners": [(one.provider, one.title, KEY_PAGES.get(one.provider, "")) for one in owners],
-        "models": [one for one in others if one != model][:_MOST_MODELS],
-        "modes": [m for m in Mode if may(who, mode_effect(m, own))],
+        "effort": effort_words(_budget(models, model)),
+        "own_about": dict(offered).get(model, ""),
+        "models": [one for one in offered if one[0] != model][:_MOST_MODELS],
+        "modes": [(m, mode_sentence(m), m in WIDE_MODES) for m in Mode if may(who, mode_effect(m, own))],
     }
+
+
+def _known_of(model: ModelSpec) -> str:
+    prices = model.prices
+    return model_words(model.context_window, *(None, None) if prices is None else (prices.input, prices.output))
+
+
+def _budget(models: Models | None, model: str) -> int | None:
+    """Say how many tokens a model may think that a session begins with; None where that is not known yet."""
+    try:
+        return None if models is None or "/" not in model else models.choose(model).thinking_budget
+    except ConfigError:
+        return None
 
 
 def _first_model(models: Models, settings: Settings) -> str:

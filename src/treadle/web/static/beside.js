@@ -5,7 +5,7 @@ import { at } from "./entering.js";
 import { fragment, icon, made, morph, pressed, put } from "./morph.js";
 import { intoMessage, keep, kept } from "./pages.js";
 
-const pick = async (...said) => (await import("./palette.js")).pick(...said); // without it the rest works
+const palette = () => import("./palette.js"); // without it the rest works
 
 const id = (name) => document.getElementById(name);
 const MOVES = "pre, table, .diff, input, textarea, [role=tablist]"; // what a finger moves itself
@@ -39,7 +39,8 @@ export function beside(session) {
 
   function show(status) {
     ({ modes } = status);
-    put(id("mode"), modes.find(([name]) => name === status.mode)?.[1] ?? status.mode);
+    put(id("mode"), modes.find(({ now }) => now)?.title ?? status.mode);
+    put(id("effort"), status.effort);
     if (id("model")) {
       put(id("model"), status.model.split("/").at(-1));
       id("model").title = status.model;
@@ -344,11 +345,9 @@ export function beside(session) {
 
   // ---- mode, model and context
 
-  id("choose-mode")?.addEventListener("click", () => {
-    const change = (mode) => () => send(`${path}/change`, { mode });
-    const row = (title, about, does) => ({ kind: "For this session", title, about, does });
-    const sure = (mode, title, about) => () => pick(`Go to mode ${title}?`, [row("No", "", () => {}), row(`Yes, ${title}`, about, change(mode))]);
-    pick("Choose a mode", modes.map(([name, title, about, asks]) => row(title, about, (asks ? sure : change)(name, title, about))));
+  id("choose-mode")?.addEventListener("click", async () => {
+    const rows = modes.map(({ mode, ...one }) => ({ kind: "For this session", ...one, does: () => send(`${path}/change`, { mode }) }));
+    (await palette()).pickMode(rows);
   });
 
   id("parts").addEventListener("toggle", async (event) => {
@@ -369,8 +368,8 @@ function models(path) {
     if (!answer) return;
     const { now, models: known, efforts } = await answer.json();
     const change = (said) => () => send(`${path}/change`, said);
-    const rows = known.map((one) => ({ kind: one.usable ? "Models" : "Without a key", title: one.ref, about: one.ref === now ? `now · ${one.about}` : one.about, does: change({ model: one.ref }) }));
+    const rows = known.map((one) => ({ kind: one.usable ? "Models" : "Without a key", title: one.ref, about: one.about, now: one.ref === now, does: change({ model: one.ref }) }));
     const thinks = known.find((one) => one.ref === now)?.thinks;
-    pick("Choose a model", [...rows, ...(thinks ? efforts : []).map((one) => ({ kind: "Thinking", title: `Think ${one}`, about: now, does: change({ model: now, effort: one }) }))]);
+    (await palette()).pick("Choose a model", [...rows, ...(thinks ? efforts : []).map((one) => ({ kind: "Thinking", title: `Think ${one}`, about: now, does: change({ model: now, effort: one }) }))]);
   });
 }

@@ -4,7 +4,7 @@ import { newId, send, tell } from "./app.js";
 import { at } from "./entering.js";
 import { keys } from "./keys.js";
 import { lost } from "./line.js";
-import { made, pressed } from "./morph.js";
+import { icon, made, pressed } from "./morph.js";
 import { draftOf, keepDraft } from "./pages.js";
 
 const askTrust = async (...said) => (await import("./trust.js")).askTrust(...said);
@@ -38,7 +38,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
   function keep(changes, was = draft.id) {
     draft = { ...draft, ...changes };
     document.body.classList.toggle("sends-files", draft.out.some((one) => one.held)); // they are in this page alone
-    keepDraft(session, draft, was);
+    keepDraft(session, { ...draft, chosen: own() }, was);
   }
 
   function typed() {
@@ -275,6 +275,7 @@ export function composer(session, { isActive, stopped = () => false, followed, m
     if (row.text.endsWith("/") || (row.text.startsWith("/") && row.text.endsWith(" "))) complete();
   }
 
+  text.form.addEventListener("change", () => keep({}));
   text.addEventListener("input", () => (typed(), complete()));
   text.addEventListener("blur", closeMenu);
   text.addEventListener("keydown", (event) => {
@@ -303,16 +304,21 @@ export function composer(session, { isActive, stopped = () => false, followed, m
 
   // ---- images and texts
 
+  let coming = ""; // the file that is being read
+  const nameOf = (file) => file.name || "pasted image";
   const add = (list) => void (brought = brought.then(() => attach(list)));
 
   async function attach(list) {
     for (const one of list) {
+      coming = nameOf(one);
+      showFiles();
       const file = await smaller(one);
       const size = files.reduce((sum, one) => sum + one.data.length, 0) + (file.size * 4) / 3;
       if (files.length >= MOST_FILES) tell(`A message can have at most ${MOST_FILES} files.`);
-      else if (size > MOST_BYTES) tell(`${file.name || "The image"} is too large: the files of a message can have ${MOST_BYTES / 1_000_000} MB in all.`);
-      else files.push(await looked(await read(file)));
+      else if (size > MOST_BYTES) tell(`${coming} is too large: the files of a message can have ${MOST_BYTES / 1_000_000} MB in all.`);
+      else files.push({ ...(await looked(await read(file))), note: file === one ? "" : ", made smaller" });
     }
+    coming = "";
     if (list.length) keepFiles();
   }
 
@@ -349,11 +355,9 @@ export function composer(session, { isActive, stopped = () => false, followed, m
   const looked = async (one) => ({ ...one, ...(await send("/attached", { name: one.name, data: one.data })) });
 
   function read(file) {
-    return new Promise((done) => {
-      const reader = new FileReader();
-      reader.onload = () => done({ name: file.name || "pasted image", data: String(reader.result).split(",", 2)[1] ?? "", file });
-      reader.readAsDataURL(file);
-    });
+    const reader = new FileReader();
+    reader.readAsDataURL(file);
+    return new Promise((done) => (reader.onload = () => done({ name: nameOf(file), data: String(reader.result).split(",", 2)[1] ?? "", file })));
   }
 
   /** Make a picture as small as models read it; what is no picture that the browser knows stays as it is. */
@@ -365,48 +369,42 @@ export function composer(session, { isActive, stopped = () => false, followed, m
     canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
     picture.close();
     const type = file.type === "image/png" ? file.type : "image/jpeg";
-    return new File([await canvas.convertToBlob({ type, quality: 0.9 })], file.name || "pasted image", { type });
+    return new File([await canvas.convertToBlob({ type, quality: 0.9 })], nameOf(file), { type });
   }
 
   function showFiles() {
-    [pasted.hidden, pasted.dataset.kept] = [files.length === 0, ""];
+    [pasted.hidden, pasted.dataset.kept] = [!files.length && !coming, ""];
     pasted.replaceChildren(
-      ...files.map((one) => {
-        const [line, small] = [made("li"), made("canvas")];
-        const drop = pressed("Remove", () => {
+      ...[...files, ...(coming ? [{ name: coming }] : [])].map((one) => {
+        const line = made("li");
+        line.append(one.file ? sign(one.file) : made("span", "", { className: "spin" }), made("span", one.name, { className: "cut" }));
+        if (!one.file) return line;
+        const drop = pressed("", () => {
           files = files.filter((other) => other !== one);
           keepFiles();
           text.focus();
-        }, { ariaLabel: `Remove ${one.name}` });
-        line.append(small, `${one.name} · ${Math.ceil((one.data.length * 3) / 4_000).toLocaleString()} kB `, drop);
-        if (one.wrong) line.append(made("strong", one.wrong, { className: "danger", role: "alert" }));
-        draw(small, one.file);
+        }, { className: "bare ico", ariaLabel: `Remove ${one.name}` });
+        drop.append(icon("x"));
+        line.append(made("small", `${Math.ceil((one.data.length * 3) / 4_000).toLocaleString()} kB${one.note ?? ""}`), drop);
+        if (one.wrong) line.append(made("span", one.wrong, { className: "no", role: "alert" }));
         return line;
       }),
     );
   }
 
-  async function draw(canvas, file) {
-    const picture = await createImageBitmap(file).catch(() => null);
-    canvas.hidden = !picture;
-    if (!picture) return;
-    canvas.height = 48;
-    canvas.width = Math.min(160, Math.max(8, Math.round((48 * picture.width) / picture.height)));
-    canvas.getContext("2d").drawImage(picture, 0, 0, canvas.width, canvas.height);
-    picture.close();
+  /** Draw a picture as small as a sign; what is none has the sign of a file. */
+  function sign(file) {
+    const canvas = made("canvas", "", { width: 20, height: 20 });
+    createImageBitmap(file, { resizeHeight: 20 }).then((picture) => canvas.getContext("2d").drawImage(picture, 0, 0), () => canvas.replaceWith(icon("file")));
+    return canvas;
   }
 
-  text.addEventListener("paste", (event) => {
-    const list = [...event.clipboardData.files];
-    if (!list.length) return;
-    event.preventDefault();
-    add(list);
-  });
-  for (const name of ["dragover", "drop"]) {
-    document.addEventListener(name, (event) => {
-      if (!event.dataTransfer?.types.includes("Files")) return;
+  for (const [place, name] of [[text, "paste"], [document, "dragover"], [document, "drop"]]) {
+    place.addEventListener(name, (event) => {
+      const brings = event.clipboardData ?? event.dataTransfer;
+      if (!brings?.types.includes("Files")) return;
       event.preventDefault();
-      if (name === "drop") add([...event.dataTransfer.files]);
+      add([...brings.files]); // none yet while they are dragged
     });
   }
   document.getElementById("attach").addEventListener("click", () => chooser.click());

@@ -150,7 +150,7 @@ function draw() {
     const title = made("span", "", { className: one.kind === "File" ? "t cut mono" : "t cut" });
     for (const [place, char] of [...one.title].entries()) title.append(one.marks?.includes(place) ? made("u", char) : char);
     if (ICONS[one.kind] || !only) row.append(icon(ICONS[one.kind] ?? "play"));
-    row.append(title, made("span", one.about, { className: "g cut" }));
+    row.append(title, made("span", one.about, { className: "g cut" }), one.now ? icon("check") : "");
     if (one.key) row.append(...keyParts(one.key).map((key) => made("kbd", key)));
     list.append(row);
   });
@@ -170,7 +170,7 @@ function run(one, aside = false) {
   if (!one) return;
   if (!only) keep(LAST, [one.title, ...last().filter((name) => name !== one.title)].slice(0, 8));
   dialog.close();
-  if (one.does) one.does();
+  if (!one.path) one.does();
   else if (aside) window.open(at + one.path, "_blank", "noopener");
   else location.assign(at + one.path);
 }
@@ -205,9 +205,10 @@ async function ask() {
 }
 
 function show(placeholder, rows = null, finds = null) {
-  [known, only, more, late, chosen] = [[], rows, finds, [], 0];
+  [known, only, more, late, chosen] = [[], rows, finds, [], Math.max(0, rows?.findIndex((one) => one.now) ?? 0)];
   asked++;
   dialog.classList.toggle("picks", rows !== null);
+  dialog.classList.toggle("few", 0 < rows?.length && rows.length < 8); // a menu, without a field to narrow it
   field.value = "";
   field.placeholder = placeholder;
   dialog.showModal();
@@ -223,8 +224,14 @@ async function open() {
   draw();
 }
 
-/** Let one of these rows be chosen, in the same way; each has a kind, a title, words about it, and what it does. */
+/** Let one of these rows be chosen, in the same way; each has a kind, a title, words about it, what it does, and whether it is so `now`. */
 export const pick = (placeholder, rows) => show(placeholder, rows);
+
+/** Let a mode be chosen: to one that `asks` a person goes after a yes. */
+export function pickMode(modes) {
+  const sure = ({ title, about, does }, kind = `Go to mode ${title}?`) => () => pick(kind, [{ kind, title: "No", about: "", does() {} }, { kind, title: `Yes, ${title}`, about, does }]);
+  pick("Choose a mode", modes.map((one) => ({ ...one, does: one.asks && !one.now ? sure(one) : one.does })));
+}
 
 let typing = 0;
 field.addEventListener("input", () => {

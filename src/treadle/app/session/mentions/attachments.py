@@ -1,6 +1,7 @@
 """Files that the user sends along with a task: images as images, everything else as text."""
 
 import asyncio
+import mimetypes
 import shlex
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -15,6 +16,7 @@ from treadle.workspace.files.text_files import read_bytes, read_text
 _LARGEST_TEXT = 400_000
 _LONGEST_PATHS = 20_000
 _IMAGES = frozenset({".png", ".jpg", ".jpeg", ".gif", ".webp"})
+_OTHER_IMAGES = frozenset({".avif", ".bmp", ".heic", ".heif", ".ico", ".jxl", ".psd", ".tif", ".tiff"})
 
 _FOR_MODEL = " Use list_files"
 """What begins the advice to the model where a path is no file."""
@@ -110,8 +112,17 @@ def _read_plain(raw: bytes, name: str, tell: Callable[[str], object]) -> str | U
             _check_length(text, name)
             return text
     if PurePath(name).suffix.lower() not in {*_IMAGES, ""}:
-        raise _refused(name, "It is not a text in UTF-8, an image that models take, or a PDF, Word or Excel document.")
+        raise _refused(name, _not_read(name))
     return image_block(raw, name, tell)
+
+
+def _not_read(name: str) -> str:
+    """Say of a file by its name why no model is sent it."""
+    if PurePath(name).suffix.lower() in _OTHER_IMAGES:
+        return "It is not a picture that models read: these are PNG, JPEG, GIF and WebP."
+    if (mimetypes.guess_type(name)[0] or "").startswith(("audio/", "video/")):
+        return "Models are sent no sound and no film."
+    return "It is not a text in UTF-8, a picture that models read, or a PDF, Word or Excel document."
 
 
 def _check_length(text: str, name: str) -> None:
