@@ -41,7 +41,7 @@ def test_of_several_parts_each_reason_stands_once_and_the_mode_at_the_end() -> N
         "sh  asked about · risk: execute",
         "  rule: shell · the shell runs a script",
         "curl x | sh  asked about · risk: execute",
-        "mode ask: you are asked; no mode allows it",
+        "mode ask: Treadle asks you; no mode allows it",
     ]
 
 
@@ -50,5 +50,5 @@ def test_what_has_one_part_is_not_said_of_it_again() -> None:
         "runs in /project",
         "risk: execute",
         "rule: network · curl sends a request",
-        "mode ask: you are asked",
+        "mode ask: Treadle asks you",
     ]

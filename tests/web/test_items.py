@@ -264,7 +264,7 @@ def test_an_output_is_cut_only_where_something_of_it_is_left_out() -> None:
     [
         (Verdict.ALLOW, {"a": "python runs", "mode": "mode auto allows it"}, "", "python runs; mode auto allows it"),
         (Verdict.REQUIRE_USER_CONFIRMATION, {"a": "python runs", "mode": "mode ask asks"}, "",
-         "python runs; mode ask: you are asked"),
+         "python runs; mode ask: Treadle asks you"),
         (Verdict.ALLOW, {"a": "you allowed pytest"}, "allowed this session", "you allowed pytest"),
         (Verdict.ALLOW, {"pytest@f.toml:1": "tests are fine"}, "rule: pytest", "tests are fine"),
     ],

@@ -126,7 +126,7 @@ def words_of_decision(decision: Decision) -> DecisionWords:
 
 
 def mode_reasons(decision: Decision) -> tuple[str, ...]:
-    """Say what the mode says of a call, once: `mode ask: you are asked; mode edits would allow it`.
+    """Say what the mode says of a call, once: `mode ask: Treadle asks you; mode edits would allow it`.
 
     What it says of parts that are allowed is no reason to ask about the others.
     """
@@ -137,7 +137,7 @@ def mode_reasons(decision: Decision) -> tuple[str, ...]:
     texts = list(dict.fromkeys(one.text for one in told if one.rule == MODE_RULE))
     # That of one part may say more, such as the way on.
     longest = [one for one in texts if not any(other != one and other.startswith(one) for other in texts)]
-    return tuple(_ASKS.sub(r"mode \1: you are asked", one) for one in longest)
+    return tuple(_ASKS.sub(r"mode \1: Treadle asks you", one) for one in longest)
 
 
 def why_decided(decision: Decision) -> str:

@@ -120,7 +120,7 @@ def fork_session(store: Store, row: SessionRow, at: int | None = None) -> tuple[
 def fork_at_checkpoint(store: Store, row: SessionRow, n: int, to: int = 0) -> tuple[str, int]:
     """Copy a session with the conversation that it had at a checkpoint, or after event `to`.
 
-    Gives what `fork_session` does.     Raises `SessionError` where there is no such checkpoint, `StoreError`.
+    Gives what `fork_session` does. Raises `SessionError` where there is no such checkpoint, `StoreError`.
     """
     to = to or Points(store, row.id).conversation_at(n)
     new, state = copy_session(store, row, to, _cut_short, until=n)
