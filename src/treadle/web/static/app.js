@@ -5,8 +5,8 @@ import { listen } from "./line.js";
 import { made, pressed } from "./morph.js";
 
 // The heights of the bars, so that nothing stands behind them, however large the letters are.
-const bars = new ResizeObserver(() => {
-  for (const [name, bar] of [["--top", ".head, .strip"], ["--tabs", ".vtabs"], ["--under", ".compose"]]) {
+export const bars = new ResizeObserver(() => {
+  for (const [name, bar] of [["--top", ".head, .strip"], ["--tabs", ".vtabs"], ["--under", ".compose"], ["--sheet", "#questions > .question:not(.behind)"]]) {
     const high = [...document.querySelectorAll(bar)].reduce((sum, one) => sum + one.offsetHeight, 0);
     document.documentElement.style.setProperty(name, `${high}px`);
   }

@@ -1,6 +1,6 @@
 // One session: its items come and change in place, its questions are asked, and what is true of it is shown.
 
-import { during, get, send } from "./app.js";
+import { bars, during, get, send } from "./app.js";
 import { beside } from "./beside.js";
 import { composer } from "./compose.js";
 import { listen, lost } from "./line.js";
@@ -27,22 +27,25 @@ let skew = 0;
 
 const NEAR = 60;
 const GAP = 8; // pixels between what covers the top of the page and a card that is brought there
-let lastTop = window.scrollY;
+const shape = () => `${items.offsetWidth} ${window.innerHeight}`;
+let [lastTop, lastHeight, lastShape] = [window.scrollY, 0, shape()];
 const atEnd = () => window.innerHeight + window.scrollY >= page.scrollHeight - NEAR;
 let following = true;
 
+const inCard = () => questions.contains(document.activeElement);
 const away = () => !items.checkVisibility(); // a view of the phone is shown instead: what it scrolls is not the conversation
+
+/** Give from where to where the window is covered neither by its head nor by the field. */
+const uncovered = () => [document.querySelector(".head").offsetHeight + GAP, document.getElementById("say").getBoundingClientRect().top];
 
 /** Go to the end, or to the beginning of a question that is longer than the screen. */
 function toEnd() {
   if (away()) return;
   const card = questions.firstElementChild;
-  const covered = document.querySelector(".head").offsetHeight + GAP;
-  const room = window.innerHeight - covered - document.getElementById("say").offsetHeight;
-  const sheet = card && getComputedStyle(card).position === "fixed";
-  const top = card && !sheet && card.offsetHeight > room ? card.getBoundingClientRect().top + window.scrollY - covered : page.scrollHeight;
+  const [covered, field] = uncovered();
+  const top = card && !sheet() && card.offsetHeight > field - covered ? card.getBoundingClientRect().top + window.scrollY - covered : page.scrollHeight;
   window.scrollTo({ top, behavior: "instant" });
-  lastTop = window.scrollY;
+  [lastTop, lastHeight] = [window.scrollY, page.scrollHeight];
 }
 
 const fresh = new Set(); // what is new or another below since the end was left
@@ -58,20 +61,28 @@ window.addEventListener(
   "scroll",
   () => {
     if (away()) return;
-    // What grows moves the end away without anybody scrolling: only going up ends the following.
+    // What grows, shrinks or gets another width moves without anybody scrolling: only going up on the same page ends the following.
+    const same = shape() === lastShape && page.scrollHeight >= lastHeight;
+    const up = window.scrollY < lastTop - 2;
+    [lastTop, lastHeight, lastShape] = [window.scrollY, page.scrollHeight, shape()];
     if (atEnd()) last < Infinity ? read({ after: last }) : follow(true);
-    else if (window.scrollY < lastTop - 2) {
+    else if (following && !same) inCard() ? document.activeElement.scrollIntoView({ block: "nearest" }) : toEnd();
+    else if (up) {
       if (following) follow(false);
       newest.hidden = false;
     }
-    lastTop = window.scrollY;
+    seeWaits();
   },
   { passive: true },
 );
-const grows = new ResizeObserver(() => {
-  // A card in which somebody reads or writes stays where it is.
-  if (following && !questions.contains(document.activeElement)) toEnd();
-});
+
+/** Stay at the end where it is followed; a card in which somebody reads or writes stays where it is. */
+function stay() {
+  if (following && !inCard()) toEnd();
+  seeWaits();
+}
+const grows = new ResizeObserver(stay);
+window.addEventListener("resize", stay);
 for (const one of [document.querySelector(".talk"), document.getElementById("say")]) grows.observe(one);
 newest.addEventListener("click", toNewest);
 
@@ -289,7 +300,7 @@ function stack() {
   document.body.classList.toggle("asked", cards.length > 0);
   if (!cards.includes(openCard)) {
     [openCard] = cards;
-    if (openCard) moved(openCard);
+    if (openCard) moved(openCard), bars.observe(openCard);
   }
   cards.forEach((card, at) => {
     card.classList.toggle("behind", card !== openCard);
@@ -329,17 +340,15 @@ for (const name of ["click", "focusin"]) {
 // ---- a question that is not on the screen, or was put away, is a line above the field
 
 const waits = document.getElementById("waits");
-let onScreen = true;
-const watched = new IntersectionObserver((entries) => {
-  onScreen = entries.at(-1).isIntersecting;
-  seeWaits();
-});
-watched.observe(questions);
+const LEAST = 44; // pixels of a question that make it seen: its title
 
 function seeWaits() {
   const count = questions.querySelectorAll(".question:not(.closed-line)").length;
   const away = questions.classList.contains("away");
-  waits.hidden = count === 0 || (onScreen && !away && questions.offsetHeight > 0) || sheet();
+  const { top, bottom, height } = questions.getBoundingClientRect();
+  const [covered, field] = uncovered();
+  const seen = height > 0 && Math.min(bottom, field) - Math.max(top, covered) >= Math.min(height, LEAST);
+  waits.hidden = count === 0 || (seen && !away) || sheet();
   document.getElementById("waits-words").textContent = away ? `${count} ${count === 1 ? "question" : "questions"}` : "A question waits";
 }
 
@@ -350,9 +359,8 @@ const sheet = () => {
 
 waits.addEventListener("click", () => {
   questions.classList.remove("away");
-  const card = questions.querySelector(".question");
-  card?.scrollIntoView({ block: "nearest" });
-  card?.focus({ preventScroll: true });
+  if (!sheet()) toNewest();
+  questions.querySelector(".question")?.focus({ preventScroll: true });
   seeWaits();
 });
 questions.addEventListener("click", (event) => {
